@@ -1,0 +1,1 @@
+"""evenhand audits decision systems for fairness, with statistics you can defend."""

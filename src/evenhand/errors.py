@@ -1,0 +1,96 @@
+"""The errors evenhand raises, and the few sentence forms they share.
+
+Every message says what was wrong (with the value), where, and what to do, so that it can be
+shown to a user as it is.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from importlib.util import find_spec
+
+
+class EvenhandError(ValueError):
+    """Base of every error that a user can cause and mend.
+
+    Examples
+    --------
+    >>> raise EvenhandError("`alpha` must be between 0 and 1; got 1.3.")
+    Traceback (most recent call last):
+    evenhand.errors.EvenhandError: `alpha` must be between 0 and 1; got 1.3.
+    """
+
+
+class DataError(EvenhandError):
+    """The data does not fit the roles it was given; `problems` lists every reason found."""
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__(_as_list(self.problems))
+
+
+class ConfigError(EvenhandError):
+    """A setting, an argument or `audit.toml` is wrong."""
+
+
+class MissingExtraError(EvenhandError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+
+class UndefinedStatisticWarning(UserWarning):
+    """A statistic cannot be computed from these numbers; its value is nan."""
+
+
+def _as_list(problems: Sequence[str]) -> str:
+    if len(problems) == 1:
+        return problems[0]
+    lines = "\n".join(f"  - {problem}" for problem in problems)
+    return f"{len(problems)} problems with the data:\n{lines}"
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return a hint with the nearest known names, or the known names when they are few.
+
+    Examples
+    --------
+    >>> did_you_mean("rcae", ["race", "sex"])
+    "did you mean 'race'?"
+    >>> did_you_mean("zip", ["race", "sex"])
+    "known names: 'race', 'sex'"
+    """
+    names = list(known)
+    folded = {candidate.casefold(): candidate for candidate in names}
+    near = difflib.get_close_matches(str(name).casefold(), folded, n=2, cutoff=0.6)
+    if near:
+        return "did you mean " + " or ".join(repr(folded[match]) for match in near) + "?"
+    shown = ", ".join(repr(candidate) for candidate in names[:12])
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"known names: {shown}{more}" if names else "there are none"
+
+
+def require_choice(name: str, value: object, allowed: Collection[str]) -> None:
+    """Raise a `ConfigError` unless `value` is one of the allowed names.
+
+    Examples
+    --------
+    >>> require_choice("kind", "ratoi", ["difference", "ratio"])
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: `kind` got 'ratoi'; did you mean 'ratio'?
+    """
+    if value not in allowed:
+        raise ConfigError(f"`{name}` got {value!r}; {did_you_mean(value, allowed)}")
+
+
+def require_extra(module: str, extra: str, purpose: str) -> None:
+    """Raise a `MissingExtraError` with the pip line when `module` is not installed."""
+    if find_spec(module) is None:
+        raise MissingExtraError(
+            f"{purpose} needs the package '{module}', which is not installed; "
+            f"install it with: pip install 'evenhand[{extra}]'"
+        )
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a count with its noun, as in '1 row' or '1,200 rows'."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
