@@ -1,0 +1,72 @@
+"""The base of everything a user can set: frozen, checked, with errors in our own words."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evenhand.errors import ConfigError, did_you_mean
+
+
+class Settings(BaseModel):
+    """A frozen set of options that refuses unknown names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any], where: str) -> Self:
+        """Build the settings, or raise one `ConfigError` that names every wrong one.
+
+        Examples
+        --------
+        >>> class Options(Settings):
+        ...     confidence: float = 0.95
+        >>> Options.parse({"confidnce": 0.9}, "[parity]")
+        Traceback (most recent call last):
+        evenhand.errors.ConfigError: `confidnce` in [parity]: there is no such setting; did you mean 'confidence'?
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise ConfigError(_explain(error, cls, where)) from None
+
+
+def _explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
+    sentences = []
+    for problem in error.errors():
+        place = [part for part in problem["loc"] if not _is_type_tag(part)]
+        path = ".".join(str(part) for part in place)
+        message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            message = f"there is no such setting; {did_you_mean(place[-1], _fields_at(model, place[:-1]))}"
+        elif problem["type"] == "missing":
+            message = "it is required and was not given"
+        elif problem["type"] != "value_error":
+            message = f"{message[:1].lower()}{message[1:]}; got {problem['input']!r}"
+        sentences.append(f"`{path}` in {where}: {message}" if path else f"{where}: {message}")
+    joined = "\n".join(dict.fromkeys(sentences))
+    return joined if joined.endswith(("?", ".")) else joined + "."
+
+
+def _is_type_tag(part: int | str) -> bool:
+    """Tell whether a step of pydantic's path names a member of a union rather than a field."""
+    return isinstance(part, str) and (part in {"str", "int", "float", "bool"} or "[" in part)
+
+
+def _fields_at(model: type[BaseModel], place: list[int | str]) -> list[str]:
+    """Return the names of the settings at a path such as `predictions.xgboost`."""
+    for part in place:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        nested = next(_models_in(annotation), None)
+        model = nested or model
+    return list(model.model_fields)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in typing.get_args(annotation):
+        yield from _models_in(inner)

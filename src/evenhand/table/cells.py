@@ -1,0 +1,191 @@
+"""Cells: the table shrunk to counts and sums by a group-by that runs where the data lives.
+
+Engines add floating-point numbers in a different order in every run. So every sum is a sum of whole
+numbers: a value ``v`` with ``|v| <= 2**e`` is split into two 32-bit limbs, ``floor(v * 2**(32 - e))`` and
+the next 32 bits of the rest. Scaling by a power of two and taking the fraction are exact, so the sums are
+exact to 2**(e - 64) a row, and equal to the bit on every engine and any number of threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.keys import NO_RANGE, Key
+from evenhand.table.roles import MISSING, TIMES
+from evenhand.table.sources import Frame, engine_errors, fetch
+
+_LIMB = 2.0**32
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A row value to be summed: its name, expression, and an exponent with ``|value| <= 2**exponent``."""
+
+    name: str
+    expression: nw.Expr
+    exponent: int = 0
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Counts and sums by every observed combination of keys, in one canonical order.
+
+    Parameters
+    ----------
+    codes : for each key the code of every cell.
+    labels : for each key the text of every code, in order; the last is "(missing)" where values are missing.
+    n : rows of each cell.
+    sums : for each measure the sum over each cell's rows.
+    values : for each key the value in the data behind every label but "(missing)".
+    """
+
+    codes: dict[str, IntArray]
+    labels: dict[str, tuple[str, ...]]
+    n: IntArray
+    sums: dict[str, FloatArray] = field(default_factory=dict)
+    values: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that all cells count."""
+        return int(self.n.sum())
+
+    def where(self, keep: Any) -> Cells:
+        """Return the cells that a boolean mask keeps."""
+        return Cells(
+            {name: codes[keep] for name, codes in self.codes.items()},
+            self.labels,
+            self.n[keep],
+            {name: values[keep] for name, values in self.sums.items()},
+            self.values,
+        )
+
+    def joint(self, columns: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
+        """Return one code per cell for a grouping of one or several keys, and the observed groups' labels.
+
+        A cell with a missing part belongs to the one group "(missing)", which comes last.
+        """
+        parts = np.column_stack([self.codes[column] for column in columns])
+        absent = np.column_stack([_is_missing(self.codes[column], self.labels[column]) for column in columns]).any(1)
+        observed, codes = np.unique(parts[~absent], axis=0, return_inverse=True)
+        labels = tuple(
+            TIMES.join(self.labels[column][code] for column, code in zip(columns, row, strict=True))
+            for row in observed
+        )
+        out = np.full(len(self.n), len(labels), dtype=np.int64)
+        out[~absent] = codes.reshape(-1)
+        return out, labels + ((MISSING,) if absent.any() else ())
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the cells' contents, the same for the same data on every engine."""
+        content = {
+            "labels": {name: list(labels) for name, labels in sorted(self.labels.items())},
+            "codes": {name: codes.tolist() for name, codes in sorted(self.codes.items())},
+            "n": self.n.tolist(),
+            "sums": {name: [float(v).hex() for v in values] for name, values in sorted(self.sums.items())},
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = ()) -> Cells:
+    """Count and sum the rows of every combination of keys, in the frame's own engine.
+
+    Examples
+    --------
+    >>> from evenhand.table.sources import open_source
+    >>> frame = open_source({"g": ["b", "a", "b"], "s": [0.5, 0.25, 0.125]}).frame
+    >>> cells = reduce(frame, [Key("g", nw.col("g"))], [Measure("score", nw.col("s"))])
+    >>> cells.labels["g"], cells.n.tolist(), cells.sums["score"].tolist()
+    (('a', 'b'), [1, 2], [0.25, 0.625])
+    """
+    key_names = [f"key{position}" for position in range(len(keys))]
+    columns = {name: key.expression for name, key in zip(key_names, keys, strict=True)}
+    for position, measure in enumerate(measures):
+        high, low = _limbs(measure)
+        columns |= {f"high{position}": high, f"low{position}": low}
+    sums = [name for name in columns if name not in key_names]
+    with engine_errors():
+        selected = frame.select(**columns)
+        grouped = selected.group_by(*key_names).agg(nw.len().alias("n"), *(nw.col(name).sum() for name in sums))
+        raw = fetch(grouped.with_columns(nw.col(name).cast(nw.Int64) for name in ["n", *sums]))
+    return _canonical(keys, [raw[name] for name in key_names], raw, measures)
+
+
+def _limbs(measure: Measure) -> tuple[nw.Expr, nw.Expr]:
+    scaled = measure.expression.cast(nw.Float64) * 2.0 ** (32 - measure.exponent)
+    high = scaled.floor()
+    return high.cast(nw.Int64), ((scaled - high) * _LIMB).floor().cast(nw.Int64)
+
+
+def _canonical(
+    keys: Sequence[Key], raw_keys: list[list[Any]], raw: Mapping[str, list[Any]], measures: Sequence[Measure]
+) -> Cells:
+    labels: dict[str, tuple[str, ...]] = {}
+    codes: dict[str, IntArray] = {}
+    distinct: dict[str, tuple[Any, ...]] = {}
+    for key, values in zip(keys, raw_keys, strict=True):
+        codes[key.name], labels[key.name], distinct[key.name] = _code_values(values, key.labels)
+    order = np.lexsort(tuple(codes[key.name] for key in reversed(keys))) if keys else np.arange(len(raw["n"]))
+    sums = {}
+    for position, measure in enumerate(measures):
+        divisor = 2 ** (64 - measure.exponent)
+        pairs = zip(raw[f"high{position}"], raw[f"low{position}"], strict=True)
+        # Python divides whole numbers of any size with one correct rounding.
+        sums[measure.name] = np.array([((int(h) << 32) + int(low)) / divisor for h, low in pairs])[order]
+    counts = np.array([int(value) for value in raw["n"]], dtype=np.int64)[order]
+    return Cells({name: values[order] for name, values in codes.items()}, labels, counts, sums, distinct)
+
+
+def _code_values(
+    values: list[Any], fixed_labels: tuple[str, ...] | None
+) -> tuple[IntArray, tuple[str, ...], tuple[Any, ...]]:
+    """Give every distinct value a code in sorted order, with missing last."""
+    if fixed_labels is not None:
+        values = [None if value == NO_RANGE else value for value in values]
+    known = [value for value in values if not _is_null(value)]
+    if fixed_labels is None:
+        distinct = sorted(set(known), key=_sort_key)
+        labels = tuple(label_of(value) for value in distinct)
+    else:
+        distinct, labels = list(range(len(fixed_labels))), fixed_labels
+    position = {value: code for code, value in enumerate(distinct)}
+    codes = np.array([len(labels) if _is_null(v) else position[v] for v in values], dtype=np.int64)
+    return codes, labels + ((MISSING,) if len(known) < len(values) else ()), tuple(distinct)
+
+
+def label_of(value: Any) -> str:
+    """Return the text of a group value, the same from every engine (1 and 1.0 are both "1").
+
+    Examples
+    --------
+    >>> label_of(1.0), label_of(True), label_of("Black")
+    ('1', 'true', 'Black')
+    """
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _sort_key(value: Any) -> tuple[int, Any]:
+    if isinstance(value, int | float | np.number):
+        return 0, float(value)
+    return 1, str(value)
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:
+    return codes == (len(labels) - 1 if labels and labels[-1] == MISSING else -1)

@@ -1,0 +1,124 @@
+"""What each column means: the outcome, the groups, the predictions and the survey weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from evenhand.settings import Settings
+
+MISSING = "(missing)"
+TIMES = " × "
+
+Scalar: TypeAlias = str | bool | int | float
+
+
+def _tuple_of_columns(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else value
+
+
+Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_tuple_of_columns), Field(min_length=1)]
+
+
+class Prediction(Settings):
+    """One model's scores or decisions.
+
+    Parameters
+    ----------
+    column : the column that holds them.
+    kind : 'score' or 'decision'; by default text, booleans and whole numbers are decisions, other numbers scores.
+    threshold : a person is selected when the score is above it.
+    selected : the value of a decision column that means "selected" (default: 1, true, yes).
+    favourable : which side is good for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag).
+    range : the lowest and highest possible score.
+    """
+
+    column: str
+    kind: Literal["score", "decision"] | None = None
+    threshold: float = 0.5
+    selected: Scalar | None = None
+    favourable: Literal["selected", "not_selected"] = "selected"
+    range: tuple[float, float] = (0.0, 1.0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Prediction:
+        low, high = self.range
+        if not low < high:
+            raise ValueError(f"`range` must be (lowest, highest); got ({low:g}, {high:g})")
+        if self.kind != "decision" and not low <= self.threshold <= high:
+            raise ValueError(f"`threshold` {self.threshold:g} lies outside the score range {low:g} to {high:g}")
+        return self
+
+
+class Roles(Settings):
+    """The roles of a table's columns; the `[data]` section of `audit.toml` has the same fields."""
+
+    id: str | None = None
+    outcome: str | None = None
+    positive: Scalar | None = None
+    groups: tuple[Columns, ...] = ()
+    cuts: dict[str, tuple[float, ...]] = {}
+    predictions: dict[str, Prediction] = {}
+    weight: str | None = None
+    missing: Literal["error", "drop"] = "error"
+
+    @field_validator("groups", mode="before")
+    @classmethod
+    def _one_name_is_a_list(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("groups")
+    @classmethod
+    def _no_repeats(cls, value: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+        for grouping in value:
+            if len(set(grouping)) < len(grouping) or value.count(grouping) > 1:
+                raise ValueError(f"`groups` names {TIMES.join(grouping)!r} twice")
+        return value
+
+    @field_validator("cuts")
+    @classmethod
+    def _rising(cls, value: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+        for column, cuts in value.items():
+            if not cuts or list(cuts) != sorted(set(cuts)):
+                raise ValueError(f"the cut points of '{column}' must rise; got {list(cuts)}")
+        return value
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """Every column that some grouping uses, each once, in the order given."""
+        return tuple(dict.fromkeys(column for grouping in self.groups for column in grouping))
+
+
+def grouping_name(columns: Iterable[str]) -> str:
+    """Return the name of a grouping: its column, or 'race × sex' for an intersection."""
+    return TIMES.join(columns)
+
+
+def make_roles(*, threshold: float | None = None, favourable: str | None = None, **arguments: Any) -> Roles:
+    """Build roles from the arguments of `Table`, with `threshold` and `favourable` as defaults of each prediction."""
+    defaults = {"threshold": threshold, "favourable": favourable}
+    arguments["predictions"] = {
+        name: _prediction(given, {key: value for key, value in defaults.items() if value is not None})
+        for name, given in _named(arguments.get("predictions")).items()
+    }
+    given = {key: value for key, value in arguments.items() if value is not None}
+    return Roles.parse(given, "the roles of the table")
+
+
+def _named(predictions: Any) -> dict[str, Any]:
+    """Accept a column, a list of columns, or a mapping from model name to column or settings."""
+    if predictions is None:
+        return {}
+    if isinstance(predictions, str):
+        return {predictions: predictions}
+    if isinstance(predictions, Mapping):
+        return {str(name): given for name, given in predictions.items()}
+    return {str(column): column for column in predictions}
+
+
+def _prediction(given: Any, defaults: dict[str, Any]) -> Any:
+    if isinstance(given, str):
+        return {"column": given, **defaults}
+    return {**defaults, **given} if isinstance(given, Mapping) else given

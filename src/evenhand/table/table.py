@@ -1,0 +1,276 @@
+"""`Table`: any data with the roles of its columns, checked once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.table.cells import Cells, Measure, reduce
+from evenhand.table.keys import (
+    ABSENT,
+    NO,
+    NO_RANGE,
+    YES,
+    Key,
+    Kind,
+    binary_state,
+    group_key,
+    kind_of,
+    prediction_kind,
+    prediction_state,
+    score_bin,
+)
+from evenhand.table.measures import exponent_for, score_measures, weight_measures
+from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
+from evenhand.table.sources import FileOptions, MisreadTypeError, Source, engine_errors, fetch_arrays, open_source
+from evenhand.table.validation import id_problems, row_problems, schema_problems, state_key, weight_problems
+
+@dataclass(frozen=True)
+class ScoreRows:
+    """One model's scores with the outcome, weight and group codes of every row (`groups` has one cell a row)."""
+
+    score: FloatArray
+    positive: BoolArray
+    weight: FloatArray | None
+    groups: Cells
+
+
+class Table:
+    """A table of decisions or scores with the roles of its columns.
+
+    Roles and rows are checked here, once; every problem is reported in one `DataError`.
+
+    Parameters
+    ----------
+    data
+        A data frame (pandas, Polars, PyArrow, DuckDB relation), a mapping of columns, or the path or glob of
+        CSV, Parquet or JSON files, which DuckDB reads without loading them.
+    id
+        Column that identifies a person; it must not repeat.
+    outcome, positive
+        Column of what really happened, and the value that counts as positive (default: 1, true, yes).
+    groups
+        Columns that define groups; a list inside the list is an intersection: ``["race", "sex", ["race", "sex"]]``.
+    cuts
+        Cut points of numeric group columns: ``{"age": [25, 45, 65]}``.
+    predictions
+        Columns by model name, ``{"xgboost": "risk"}``; settings of one model as a mapping,
+        ``{"compas": {"column": "decile", "threshold": 4, "range": [1, 10], "favourable": "not_selected"}}``.
+    threshold, favourable
+        Defaults for all predictions: selected when the score is above the threshold; whether being selected is
+        good for the person ('selected') or bad ('not_selected').
+    weight
+        Column of survey weights.
+    missing
+        'error' (default) or 'drop': what to do with rows whose outcome or prediction is missing. A missing
+        group is never dropped: it is a row of its own, "(missing)", left out of gaps.
+    encoding, delimiter, decimal, missing_values
+        How to read a text file, where guessing is not enough.
+
+    Examples
+    --------
+    >>> data = {"race": ["A", "A", "B", "B"], "hired": [1, 0, 1, 1]}
+    >>> table = Table(data, groups=["race"], predictions="hired")
+    >>> table.rows, table.cells.labels["race"]
+    (4, ('A', 'B'))
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        id: str | None = None,  # noqa: A002
+        outcome: str | None = None,
+        positive: Scalar | None = None,
+        groups: Sequence[str | Sequence[str]] | str = (),
+        cuts: Mapping[str, Sequence[float]] | None = None,
+        predictions: Mapping[str, Any] | Sequence[str] | str | None = None,
+        weight: str | None = None,
+        threshold: float | None = None,
+        favourable: Literal["selected", "not_selected"] | None = None,
+        missing: Literal["error", "drop"] = "error",
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        decimal: str = ".",
+        missing_values: Sequence[str] = ("",),
+    ) -> None:
+        self.roles: Roles = make_roles(
+            id=id, outcome=outcome, positive=positive, groups=groups, cuts=cuts, predictions=predictions,
+            weight=weight, threshold=threshold, favourable=favourable, missing=missing,
+        )  # fmt: skip
+        options = FileOptions.parse(
+            {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing_values": missing_values},
+            "the options of the file",
+        )
+        try:
+            self._read(open_source(data, options))
+        except MisreadTypeError:
+            self._read(open_source(data, options.model_copy(update={"types_from_all_rows": True})))
+
+    def _read(self, source: Source) -> None:
+        self.source = source
+        with engine_errors():
+            schema = source.frame.collect_schema()
+        self._kinds: dict[str, Kind] = {name: kind_of(dtype) for name, dtype in schema.items()}
+        problems = list(schema_problems(self.roles, self._kinds))
+        if problems:
+            raise DataError(problems)
+        self._weight_exponent = 0
+        if self.roles.weight is not None:
+            problems, largest = weight_problems(source.frame, self.roles.weight, self._kinds[self.roles.weight])
+            if not problems:
+                self._weight_exponent = exponent_for(largest)
+        counted = reduce(source.frame, [*self._group_keys(), *self._state_keys()], [] if problems else self._weights())
+        problems += row_problems(self.roles, self._kinds, counted, source.frame)
+        if self.roles.id is not None and counted.rows:
+            problems += id_problems(source.frame, self.roles.id, counted.rows)
+        if problems:
+            raise DataError(problems)
+        self._keep(counted)
+
+    def _keep(self, counted: Cells) -> None:
+        """Drop rows with a missing outcome or prediction, where that was asked for, and count them."""
+        absent = np.zeros(len(counted.n), dtype=bool)
+        for key in self._state_keys():
+            labels = counted.labels[key.name]
+            absent |= np.array([labels[code] == str(ABSENT) for code in counted.codes[key.name]], dtype=bool)
+        self.cells: Cells = counted.where(~absent)
+        self.rows: int = self.cells.rows
+        self.dropped: int = counted.rows - self.rows
+        self._reductions: dict[str, Cells] = {"counts": self.cells}
+        if self.rows == 0:
+            raise DataError("no rows are left after dropping those with a missing outcome or prediction.")
+
+    # What audits read -------------------------------------------------------------------------------------
+
+    @property
+    def backend(self) -> str | None:
+        """The data-frame library the data came in, or None for files and mappings."""
+        return self.source.backend
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the predictions."""
+        return tuple(self.roles.predictions)
+
+    @property
+    def groupings(self) -> dict[str, tuple[str, ...]]:
+        """The groupings by name, each with its columns."""
+        return {grouping_name(columns): columns for columns in self.roles.groups}
+
+    def prediction(self, model: str) -> Prediction:
+        """Return the settings of one model's predictions."""
+        if model not in self.roles.predictions:
+            raise ConfigError(f"there is no model {model!r}; {did_you_mean(model, self.models)}")
+        return self.roles.predictions[model]
+
+    def has_scores(self, model: str) -> bool:
+        """Tell whether a model's column holds scores rather than decisions."""
+        prediction = self.prediction(model)
+        return prediction_kind(prediction, self._kinds[prediction.column]) == "score"
+
+    def counts(self, model: str, within: Sequence[str] = ()) -> Cells:
+        """Return counts by groups, strata, outcome and decision of one model."""
+        extra = [column for column in within if column not in self.roles.group_columns]
+        if not extra:
+            return self.cells
+        return self._reduce(f"counts of {model} within {grouping_name(within)}", within, model, self._weights())
+
+    def score_cells(self, model: str, within: Sequence[str] = (), bins: int = 10) -> Cells:
+        """Return counts and sums of scores by groups, strata, outcome, decision and score bin of one model.
+
+        The sums are those of the score, the squared error and their products, times the survey weight.
+        """
+        name = f"scores of {model} in {bins} bins" + (f" within {grouping_name(within)}" if within else "")
+        bin_key = Key("bin", score_bin(self.prediction(model), bins))
+        return self._reduce(name, within, model, [*self._weights(), *self._score_measures(model)], bin_key)
+
+    def score_rows(self, model: str) -> ScoreRows:
+        """Return one model's scores row by row, for statistics of ranks."""
+        columns = {f"group{i}": self._group_codes(c) for i, c in enumerate(self.roles.group_columns)}
+        columns["score"] = nw.col(self.prediction(model).column).cast(nw.Float64)
+        columns["positive"] = self._is_positive()
+        if self.roles.weight is not None:
+            columns["weight"] = nw.col(self.roles.weight).cast(nw.Float64)
+        with engine_errors():
+            arrays = fetch_arrays(self._complete_rows().select(**columns))
+        codes = {c: np.asarray(arrays[f"group{i}"], dtype=np.int64) for i, c in enumerate(self.roles.group_columns)}
+        return ScoreRows(
+            score=np.asarray(arrays["score"], dtype=np.float64),
+            positive=np.asarray(arrays["positive"], dtype=np.bool_),
+            weight=np.asarray(arrays["weight"], dtype=np.float64) if self.roles.weight is not None else None,
+            groups=Cells(codes, self.cells.labels, np.ones(self.rows, dtype=np.int64), {}),
+        )
+
+    def digest(self) -> str:
+        """Return one SHA-256 over every reduction that was read so far: what the results rest on."""
+        parts = "".join(f"{name}:{cells.digest()}\n" for name, cells in sorted(self._reductions.items()))
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+    # How it reduces ---------------------------------------------------------------------------------------
+
+    def _reduce(
+        self, name: str, within: Sequence[str], model: str, measures: Sequence[Measure], *more: Key
+    ) -> Cells:
+        if name not in self._reductions:
+            for column in within:
+                if column not in self._kinds:
+                    raise ConfigError(f"`within` column {column!r} is not in the data; {did_you_mean(column, self._kinds)}")
+            strata = [self._group_key(column) for column in within if column not in self.roles.group_columns]
+            states = [key for key in self._state_keys() if key.name in ("outcome", state_key(model))]
+            keys = [*self._group_keys(), *strata, *states, *more]
+            self._reductions[name] = reduce(self._complete_rows(), keys, measures)
+        return self._reductions[name]
+
+    def _complete_rows(self) -> Any:
+        frame = self.source.frame
+        if self.dropped:
+            for key in self._state_keys():
+                frame = frame.filter(key.expression != ABSENT)
+        return frame
+
+    def _group_key(self, column: str) -> Key:
+        return group_key(column, self._kinds[column], self.roles.cuts.get(column))
+
+    def _group_keys(self) -> list[Key]:
+        return [self._group_key(column) for column in self.roles.group_columns]
+
+    def _state_keys(self) -> list[Key]:
+        keys = [Key("outcome", self._outcome_state())] if self.roles.outcome is not None else []
+        for name, prediction in self.roles.predictions.items():
+            keys.append(Key(state_key(name), prediction_state(prediction, self._kinds[prediction.column])))
+        return keys
+
+    def _outcome_state(self) -> nw.Expr:
+        if self.roles.outcome is None:
+            return nw.lit(NO)
+        return binary_state(self.roles.outcome, self._kinds[self.roles.outcome], self.roles.positive)
+
+    def _is_positive(self) -> nw.Expr:
+        return self._outcome_state() == YES
+
+    def _weights(self) -> list[Measure]:
+        return weight_measures(self.roles.weight, self._weight_exponent) if self.roles.weight is not None else []
+
+    def _score_measures(self, model: str) -> list[Measure]:
+        positive = self._is_positive() if self.roles.outcome is not None else None
+        return score_measures(self.prediction(model), positive, self.roles.weight, self._weight_exponent)
+
+    def _group_codes(self, column: str) -> nw.Expr:
+        """Return the code of each row's group, the codes of the counted cells."""
+        key = self._group_key(column)
+        labels = self.cells.labels[column]
+        if key.labels is not None:
+            missing = key.expression == NO_RANGE
+            return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
+        chain: Any = nw.when(key.expression.is_null()).then(nw.lit(len(labels) - 1))
+        for code, value in enumerate(self.cells.values[column]):
+            chain = chain.when(key.expression == value).then(nw.lit(code))
+        return chain.otherwise(nw.lit(-1)).cast(nw.Int64)
