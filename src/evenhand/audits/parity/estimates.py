@@ -1,0 +1,138 @@
+"""Group values with their limits: every metric but AUC is a ratio of sums, so one formula serves all.
+
+For R = sum(a x) / sum(b w) the influence of a row is (a x - R b w) / sum(b w); the sum of its squares is the
+linearised variance, which with equal weights is p (1 - p) / n for a rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evenhand.audits.parity.groups import GroupCells
+from evenhand.audits.parity.metrics import WEIGHT, Metric
+from evenhand.stats.auc import auc_influence
+from evenhand.stats.intervals import effective_trials, logit_normal, student_t, wilson
+from evenhand.stats.types import FloatArray, IntArray, Interval
+from evenhand.table.table import ScoreRows
+
+
+@dataclass(frozen=True)
+class GroupValues:
+    """One metric's value in each group and overall, with what its limits are computed from.
+
+    Parameters
+    ----------
+    value, overall : the metric by group and over everybody; nan where undefined.
+    n : rows in each group's denominator.
+    stderr : standard errors.
+    trials : effective sample sizes (n without weights).
+    bounds : the lowest and highest possible value.
+    covariance : of each group's value with the overall value, where it is known.
+    """
+
+    metric: Metric
+    value: FloatArray
+    overall: float
+    n: IntArray
+    n_overall: int
+    stderr: FloatArray
+    trials: FloatArray
+    bounds: tuple[float, float]
+    overall_stderr: float = float("nan")
+    covariance: FloatArray | None = None
+
+    def limits(self, confidence: float) -> Interval:
+        """Return Wilson limits for a rate, Student's t for a mean, logit-normal DeLong limits for an AUC."""
+        if self.metric.kind == "rate":
+            return wilson(self.value, self.trials, confidence)
+        if self.metric.kind == "rank":
+            return logit_normal(self.value, self.stderr, confidence)
+        low, high = student_t(self.value, self.stderr, self.trials - 1, confidence)
+        return Interval(np.clip(low, *self.bounds), np.clip(high, *self.bounds))
+
+    def only(self, groups: IntArray) -> GroupValues:
+        """Return the values of some groups."""
+        covariance = None if self.covariance is None else self.covariance[groups]
+        return replace(
+            self, value=self.value[groups], n=self.n[groups], stderr=self.stderr[groups], trials=self.trials[groups],
+            covariance=covariance,
+        )  # fmt: skip
+
+
+def ratio_values(cells: GroupCells, metric: Metric, score_range: tuple[float, float]) -> GroupValues:
+    """Return a metric that is a ratio of sums, for the groups of one stratum.
+
+    Parameters
+    ----------
+    cells : cells with a single stratum.
+    metric : any metric but AUC.
+    score_range : the lowest and highest possible score.
+    """
+    n, first, second = cells.n[0], cells.first[0], cells.second[0]
+    value, variance, rows, kish = _ratio(n, first, second, metric)
+    overall = _ratio(n.sum(0)[None], first.sum(0)[None], second.sum(0)[None], metric)
+    with np.errstate(all="ignore"):
+        variance = variance * rows / (rows - 1.0)
+    weighted = not np.array_equal(first[..., WEIGHT], n)
+    if metric.kind == "rate":
+        trials = effective_trials(value, variance, kish) if weighted else rows.astype(np.float64)
+        bounds = (0.0, 1.0)
+    else:
+        trials = kish
+        low, high = score_range
+        bounds = (0.0, max(high, 1 - low) ** 2) if metric.name == "brier" else (low, high)
+    return GroupValues(
+        metric, value, float(overall[0][0]), rows, int(overall[2][0]), np.sqrt(variance), trials, bounds
+    )
+
+
+def _ratio(
+    n: IntArray, first: FloatArray, second: FloatArray, metric: Metric
+) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+    """Return value, linearised variance, rows in the denominator and Kish's effective size, by group."""
+    above, below = metric.coefficients()
+    with np.errstate(all="ignore"):
+        weight = (first[..., WEIGHT] * below).sum(axis=(-2, -1))
+        value = (first * above).sum(axis=(-3, -2, -1)) / weight
+        influence = np.broadcast_to(above, first.shape).copy()
+        influence[..., WEIGHT] -= value[:, None, None] * below
+        squares = np.einsum("gydi,gydij,gydj->g", influence, second, influence)
+        kish = weight**2 / (second[..., WEIGHT, WEIGHT] * below).sum(axis=(-2, -1))
+        variance = np.maximum(squares, 0.0) / weight**2
+    return value, variance, (n * below.astype(np.int64)).sum(axis=(-2, -1)), kish
+
+
+def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: Metric) -> GroupValues:
+    """Return AUC by group with DeLong's variances, and their covariances with the overall AUC."""
+    # One canonical order of the rows, so that sums of weights do not depend on the engine's.
+    order = np.lexsort((codes, np.zeros(1) if rows.weight is None else rows.weight, rows.positive, rows.score)) if (
+        rows.weight is not None
+    ) else np.lexsort((codes, rows.positive, rows.score))
+    score, positive, group = rows.score[order], rows.positive[order], codes[order]
+    weight = None if rows.weight is None else rows.weight[order]
+    overall, overall_influence = auc_influence(score, positive, weight=weight)
+    value, stderr, covariance = np.full(groups, np.nan), np.full(groups, np.nan), np.full(groups, np.nan)
+    n = np.bincount(group, minlength=groups)[:groups]
+    for code in range(groups):
+        member = group == code
+        if not 0 < positive[member].sum() < n[code]:
+            continue
+        own_weight = None if weight is None else weight[member]
+        value[code], influence = auc_influence(score[member], positive[member], weight=own_weight)
+        correction = _delong_correction(positive[member])
+        stderr[code] = np.sqrt((influence**2 * correction).sum())
+        covariance[code] = (influence * overall_influence[member]).sum()
+    overall_stderr = float(np.sqrt((overall_influence**2 * _delong_correction(positive)).sum()))
+    return GroupValues(
+        metric, value, overall, n, len(score), stderr, n.astype(np.float64), (0.0, 1.0), overall_stderr, covariance
+    )
+
+
+def _delong_correction(positive: FloatArray) -> FloatArray:
+    """Return m / (m - 1) for each row, with m the number of rows that share its outcome."""
+    positives = float(positive.sum())
+    negatives = len(positive) - positives
+    with np.errstate(all="ignore"):
+        return np.where(positive, positives / (positives - 1), negatives / (negatives - 1))

@@ -1,0 +1,144 @@
+"""The cells of one model and one grouping as dense arrays, and the totals that metrics are functions of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from evenhand.stats.bootstrap import CellMoments
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.cells import Cells
+from evenhand.table.keys import YES
+from evenhand.table.roles import MISSING
+from evenhand.table.validation import state_key
+
+_FACTORS = ("w", "s", "l")
+
+
+@dataclass(frozen=True)
+class Totals:
+    """People (or weights) of each group by decision and outcome; what a metric of your own receives.
+
+    All arrays have one shape with the groups on the last axis; the axes before it are resamples.
+
+    Parameters
+    ----------
+    tp, fp, fn, tn : selected and positive, selected and negative, not selected and positive, neither.
+    score, loss : sums of the scores and of the squared errors (0 for decisions).
+
+    Examples
+    --------
+    >>> def f1(cells: Totals):
+    ...     return 2 * cells.tp / (2 * cells.tp + cells.fp + cells.fn)
+    """
+
+    tp: FloatArray
+    fp: FloatArray
+    fn: FloatArray
+    tn: FloatArray
+    score: FloatArray
+    loss: FloatArray
+
+    @property
+    def n(self) -> FloatArray:
+        """All people of the group."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def selected(self) -> FloatArray:
+        """The people selected."""
+        return self.tp + self.fp
+
+    @property
+    def positives(self) -> FloatArray:
+        """The people with the positive outcome."""
+        return self.tp + self.fn
+
+    @classmethod
+    def from_sums(cls, sums: FloatArray) -> Self:
+        """Build from sums of shape (..., groups, outcome, decision, row value)."""
+        weight = sums[..., 0]
+        score, loss = (sums[..., k].sum(axis=(-2, -1)) for k in (1, 2))
+        return cls(weight[..., 1, 1], weight[..., 0, 1], weight[..., 1, 0], weight[..., 0, 0], score, loss)
+
+
+@dataclass(frozen=True)
+class GroupCells:
+    """Rows and moments by stratum, group, outcome and decision.
+
+    Parameters
+    ----------
+    labels : the groups, "(missing)" last where there are any.
+    strata : the strata; one nameless stratum when groups are not compared within a factor.
+    n : rows, shape (strata, groups, 2, 2).
+    first : sums of weight, weighted score and weighted squared error, shape (strata, groups, 2, 2, 3).
+    second : sums of their products, shape (strata, groups, 2, 2, 3, 3).
+    """
+
+    labels: tuple[str, ...]
+    strata: tuple[str, ...]
+    n: IntArray
+    first: FloatArray
+    second: FloatArray
+
+    @classmethod
+    def build(cls, cells: Cells, model: str, grouping: Sequence[str], within: Sequence[str]) -> Self:
+        """Marginalise a table's cells to one model, one grouping and one set of strata."""
+        groups, labels = cells.joint(grouping)
+        strata, stratum_labels = cells.joint(within) if within else (np.zeros(len(cells.n), dtype=np.int64), ("",))
+        shape = (len(stratum_labels), len(labels), 2, 2)
+        position = np.ravel_multi_index(
+            (strata, groups, _state(cells, "outcome"), _state(cells, state_key(model))), shape
+        )
+
+        def summed(values: FloatArray) -> FloatArray:
+            return np.bincount(position, weights=values, minlength=int(np.prod(shape))).reshape(shape)
+
+        n = summed(cells.n.astype(np.float64))
+        sums = dict(cells.sums) if "w" in cells.sums else _unit_weights(cells)
+        first, second = np.zeros((*shape, 3)), np.zeros((*shape, 3, 3))
+        for i, a in enumerate(_FACTORS):
+            first[..., i] = summed(sums[a]) if a in sums else 0.0
+            for j, b in enumerate(_FACTORS):
+                product = sums.get(a + b, sums.get(b + a))
+                second[..., i, j] = summed(product) if product is not None else 0.0
+        return cls(labels, stratum_labels, n.astype(np.int64), first, second)
+
+    @property
+    def known(self) -> IntArray:
+        """The positions of the groups that are not "(missing)"."""
+        return np.array([i for i, label in enumerate(self.labels) if label != MISSING], dtype=np.int64)
+
+    def pooled(self) -> GroupCells:
+        """Return the cells with all strata added up."""
+        return GroupCells(
+            self.labels, ("",), self.n.sum(0, keepdims=True), self.first.sum(0, keepdims=True),
+            self.second.sum(0, keepdims=True),
+        )  # fmt: skip
+
+    def stratum(self, position: int) -> GroupCells:
+        """Return the cells of one stratum."""
+        part = slice(position, position + 1)
+        return GroupCells(self.labels, (self.strata[position],), self.n[part], self.first[part], self.second[part])
+
+    def moments(self) -> CellMoments:
+        """Return the cells in a row, as the bootstrap wants them."""
+        cells = self.n.size
+        return CellMoments(self.n.reshape(-1), self.first.reshape(cells, 3), self.second.reshape(cells, 3, 3))
+
+
+def _state(cells: Cells, key: str) -> IntArray:
+    if key not in cells.codes:
+        return np.zeros(len(cells.n), dtype=np.int64)
+    is_yes = np.array([label == str(YES) for label in cells.labels[key]], dtype=np.int64)
+    return is_yes[cells.codes[key]] if len(is_yes) else np.zeros(0, dtype=np.int64)
+
+
+def _unit_weights(cells: Cells) -> dict[str, FloatArray]:
+    """Return the sums with a weight of 1 for everybody."""
+    n = cells.n.astype(np.float64)
+    sums = {"w": n, "ww": n, **cells.sums}
+    return sums | {f"w{name}": cells.sums[name] for name in ("s", "l") if name in cells.sums}

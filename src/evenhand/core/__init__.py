@@ -1,0 +1,1 @@
+"""What all audits share: settings, results, findings, sections of a report, provenance."""

@@ -1,0 +1,75 @@
+"""Findings: plain sentences with the number, its interval, the people behind it and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from evenhand.core.spec import Threshold
+
+Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_threshold"]
+
+VERDICT_WORDS: dict[Verdict, str] = {
+    "meets": "meets the threshold",
+    "does_not_meet": "does not meet the threshold",
+    "insufficient_evidence": "insufficient evidence",
+    "no_threshold": "no threshold set",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing the audit found.
+
+    Parameters
+    ----------
+    audit, model, grouping, stratum, metric, kind, against : what was measured (null where it does not apply).
+    sentence : the finding in words, with number, interval and people.
+    value, low, high : the number and its interval.
+    n : the people behind it.
+    threshold : the limit in words, or null.
+    verdict : whether the interval lies within the limit, beyond it, or covers both.
+    caveat : what the number does not show.
+    """
+
+    audit: str
+    model: str | None
+    grouping: str | None
+    stratum: str | None
+    metric: str
+    kind: str
+    against: str
+    sentence: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    threshold: str | None
+    verdict: Verdict
+    caveat: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as a flat record."""
+        return asdict(self)
+
+
+def judge(threshold: Threshold | None, value: float | None, low: float | None, high: float | None) -> Verdict:
+    """Compare an interval with a limit: wholly within, wholly beyond, or not decided by this much data.
+
+    Examples
+    --------
+    >>> judge(Threshold(metric="selection_rate", min=0.8), 0.7, 0.62, 0.78)
+    'does_not_meet'
+    >>> judge(Threshold(metric="selection_rate", min=0.8), 0.79, 0.7, 0.9)
+    'insufficient_evidence'
+    """
+    if threshold is None:
+        return "no_threshold"
+    if value is None or (low is None and high is None):
+        return "insufficient_evidence"
+    lowest = float("-inf") if low is None else low
+    highest = float("inf") if high is None else high
+    if threshold.min is not None:
+        return "meets" if lowest >= threshold.min else "does_not_meet" if highest < threshold.min else "insufficient_evidence"
+    limit = float(threshold.max or 0.0)
+    return "meets" if highest <= limit else "does_not_meet" if lowest > limit else "insufficient_evidence"

@@ -1,0 +1,75 @@
+"""The settings every audit has, and the thresholds that turn numbers into verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from evenhand.settings import Settings
+from evenhand.table.roles import grouping_name
+
+Kind = Literal["difference", "ratio"]
+Against = Literal["worst_pair", "reference", "overall"]
+
+
+def _as_grouping_name(value: Any) -> Any:
+    """Accept `["race", "sex"]` for the grouping that is called 'race × sex'."""
+    return grouping_name(value) if isinstance(value, list | tuple) else value
+
+
+class Threshold(Settings):
+    """A limit of the user's for one gap, in all models and groupings or in the ones named.
+
+    Parameters
+    ----------
+    audit : the audit it belongs to.
+    metric : the metric, or a gap known by a name of its own such as 'traditional_parity'.
+    min, max : the limit; exactly one of them.
+    kind : 'ratio' or 'difference'; by default a `min` limits a ratio and a `max` a difference.
+    against : which gap is limited; by default that of the worst pair of groups.
+    grouping, model, stratum : limit only these.
+
+    Examples
+    --------
+    >>> Threshold(metric="selection_rate", min=0.8).kind
+    'ratio'
+    """
+
+    audit: str = "parity"
+    metric: str
+    min: float | None = None
+    max: float | None = None
+    kind: Kind | None = None
+    against: Against = "worst_pair"
+    grouping: Annotated[str | None, BeforeValidator(_as_grouping_name)] = None
+    model: str | None = None
+    stratum: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_kind(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and values.get("kind") is None:
+            return {**values, "kind": "ratio" if values.get("min") is not None else "difference"}
+        return values
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Self:
+        if (self.min is None) == (self.max is None):
+            raise ValueError("a threshold needs exactly one of `min` and `max`")
+        return self
+
+    def in_words(self) -> str:
+        """Return the limit as in 'at least 0.8'."""
+        return f"at least {self.min:g}" if self.min is not None else f"at most {self.max:g}"
+
+
+class Spec(Settings):
+    """What every audit can be told; the same names everywhere."""
+
+    confidence: float = Field(0.95, gt=0, lt=1, description="Confidence of every interval.")
+    resamples: int = Field(10_000, ge=100, le=1_000_000, description="Bootstrap resamples of the cells.")
+    seed: int = Field(0, ge=0, description="Seed of the one random generator.")
+    min_count: int = Field(10, ge=1, description="Groups with fewer people are listed but left out of gaps.")
+    thresholds: tuple[Threshold, ...] = Field((), description="Limits that turn gaps into verdicts.")

@@ -1,0 +1,225 @@
+"""The published data sets: where each comes from, how to know it is the right file, and how to get it.
+
+No published data is part of the package. `fetch` takes a file from the folder named by the environment
+variable EVENHAND_DATA when it is there, or else downloads it once into a cache; it is checked either way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenhand.errors import ConfigError, DataError, EvenhandError, did_you_mean
+
+DATA_VARIABLE = "EVENHAND_DATA"
+"""The environment variable that names a folder of files to use in place of downloads."""
+
+CACHE_VARIABLE = "EVENHAND_CACHE"
+"""The environment variable that names the folder for downloads, in place of the user's cache folder."""
+
+
+@dataclass(frozen=True)
+class PublishedData:
+    """A published data set: its source, its checksums, and what to say when it is used.
+
+    Attributes
+    ----------
+    name : str
+        The name to give to `fetch`.
+    title : str
+        What the data are, in a few words.
+    url : str
+        The publisher's file, at a fixed version.
+    sha256 : str
+        The SHA-256 of that file.
+    file_name : str
+        The name of the download in the cache.
+    local_path : str
+        Where the file may lie below the folder named by EVENHAND_DATA.
+    local_sha256 : str
+        The SHA-256 of that local file, which may be a smaller or compressed form of the publisher's.
+    licence : str
+        What is known about the right to use and pass on the data.
+    citation : str
+        How to cite the data.
+    rows : int
+        The number of rows.
+    """
+
+    name: str
+    title: str
+    url: str
+    sha256: str
+    file_name: str
+    local_path: str
+    local_sha256: str
+    licence: str
+    citation: str
+    rows: int
+
+
+_PUBLISHED = (
+    PublishedData(
+        name="compas",
+        title="ProPublica's COMPAS scores and two-year recidivism, Broward County, Florida, 2013-2014",
+        url=(
+            "https://raw.githubusercontent.com/propublica/compas-analysis/"
+            "bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv"
+        ),
+        sha256="c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
+        file_name="compas-scores-two-years.csv",
+        local_path="compas/propublica_two_years_deidentified.csv.gz",
+        local_sha256="7a0ad877ee8baf4f2e0f9c72694d135993309f2ebe5f5245133aa02733c939f9",
+        licence=(
+            "Public court records; the publisher states no licence. The publisher's file holds names, birth "
+            "dates and case numbers: do not pass it on."
+        ),
+        citation=(
+            "J. Larson, S. Mattu, L. Kirchner and J. Angwin (2016). How We Analyzed the COMPAS Recidivism "
+            "Algorithm. ProPublica. https://github.com/propublica/compas-analysis"
+        ),
+        rows=7214,
+    ),
+)
+
+
+def available() -> tuple[PublishedData, ...]:
+    """Return the published data sets that `fetch` knows.
+
+    Examples
+    --------
+    >>> [(data.name, data.rows) for data in available()]
+    [('compas', 7214)]
+    """
+    return _PUBLISHED
+
+
+def fetch(name: str) -> Path:
+    """Return the path of a published data set's file, downloaded and checked when need be.
+
+    Parameters
+    ----------
+    name : str
+        The name of the data set, one of `available()`.
+
+    Returns
+    -------
+    pathlib.Path
+        The file in the folder named by EVENHAND_DATA when it is there. Else the publisher's file in the
+        cache (the folder named by EVENHAND_CACHE, or the user's cache folder for evenhand), downloaded unless
+        it is there already.
+
+    Raises
+    ------
+    ConfigError
+        No data set has this name.
+    DataError
+        The file is not the one that was published: its SHA-256 differs.
+    EvenhandError
+        The file could not be downloaded; the message says how to get it by hand and where to put it.
+
+    Notes
+    -----
+    The file may hold more than an audit needs, even personal data; the loaders (`load_compas`) keep only the
+    columns they document.
+
+    Examples
+    --------
+    >>> fetch("compass")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: there is no data set 'compass'; did you mean 'compas'?
+    """
+    data = _find(name)
+    return _local_file(data) or _cached_file(data)
+
+
+def _find(name: str) -> PublishedData:
+    by_name = {data.name: data for data in _PUBLISHED}
+    if name not in by_name:
+        raise ConfigError(f"there is no data set {name!r}; {did_you_mean(name, by_name)}")
+    return by_name[name]
+
+
+def _local_file(data: PublishedData) -> Path | None:
+    """Return the checked file below EVENHAND_DATA, or None when there is none."""
+    folder = os.environ.get(DATA_VARIABLE)
+    if not folder:
+        return None
+    path = Path(folder).expanduser() / data.local_path
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != data.local_sha256:
+        raise DataError(
+            f"{path} is not the file that was expected for '{data.name}': its SHA-256 is {found}, not "
+            f"{data.local_sha256}; replace it, or unset {DATA_VARIABLE} to download the publisher's file."
+        )
+    return path
+
+
+def _cached_file(data: PublishedData) -> Path:
+    """Return the publisher's file from the cache, downloaded into it when it is not there."""
+    import pooch
+
+    folder = _cache_folder()
+    try:
+        with _quiet(pooch.get_logger()):
+            path = pooch.retrieve(
+                url=data.url,
+                known_hash=f"sha256:{data.sha256}",
+                fname=data.file_name,
+                path=folder,
+                progressbar=False,
+            )
+    except OSError as error:
+        raise EvenhandError(_how_to_get_by_hand(data, folder, error)) from error
+    except ValueError as error:
+        raise DataError(
+            f"the file downloaded for '{data.name}' from {data.url} is not the one that was published: its "
+            f"SHA-256 is not {data.sha256}; nothing was kept. A proxy may have changed it: try another "
+            f"network, or set {DATA_VARIABLE} to a folder that holds {data.local_path}."
+        ) from error
+    return Path(path)
+
+
+def _cache_folder() -> Path:
+    import pooch
+
+    chosen = os.environ.get(CACHE_VARIABLE)
+    return Path(chosen).expanduser() if chosen else Path(pooch.os_cache("evenhand"))
+
+
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """Keep the downloader from writing to the terminal."""
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _how_to_get_by_hand(data: PublishedData, folder: Path, error: OSError) -> str:
+    local = os.environ.get(DATA_VARIABLE)
+    local_file = Path(local).expanduser() / data.local_path if local else None
+    looked = f"{local_file} does not exist" if local_file else f"{DATA_VARIABLE} is not set"
+    return (
+        f"could not get the data set '{data.name}': {looked}, and the download of {data.url} into {folder} "
+        f"failed ({_root_cause(error)}). To get it by hand, download that address on a machine "
+        f"with a network and save it as {folder / data.file_name} (SHA-256 {data.sha256}), or set "
+        f"{DATA_VARIABLE} to a folder that holds {data.local_path}."
+    )
+
+
+def _root_cause(error: BaseException) -> str:
+    """Return the innermost reason of an error, without the wrappings of the libraries in between."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,345 @@
+"""The bootstrap of a table that has been reduced to cells.
+
+Rows of one cell are alike but for the values that were summed, so a resample of N rows is one multinomial
+draw of the cells' counts and one normal draw of each cell's sums. The cost does not depend on N.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.intervals import normal_quantile, tail_share
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+
+Statistic: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+"""statistic(counts (..., C), sums (..., C, K)) -> (..., T): it must work for any leading axes."""
+
+_CHUNK_NUMBERS = 1_000_000
+_MOST_UNDEFINED = 0.05
+
+
+@dataclass(frozen=True)
+class CellMoments:
+    """What the bootstrap needs to know of C cells with K summed row values.
+
+    Attributes
+    ----------
+    n
+        (C,) rows per cell.
+    first
+        (C, K) sums of the row values; K may be 0.
+    second
+        (C, K, K) sums of the products of the row values.
+
+    Examples
+    --------
+    >>> CellMoments.from_counts([3, 7]).first.shape
+    (2, 0)
+    """
+
+    n: IntArray
+    first: FloatArray
+    second: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.n.ndim != 1 or self.n.size == 0 or self.n.dtype.kind not in "iu":
+            raise EvenhandError(
+                f"`n` must be one whole number per cell; got {self.n.dtype} of shape {self.n.shape}."
+            )
+        if self.n.min() < 0:
+            raise EvenhandError(f"`n` must not be negative; got {self.n.min()}.")
+        if self.first.ndim != 2 or len(self.first) != len(self.n):
+            raise EvenhandError(
+                f"`first` must have the shape ({len(self.n)}, values); got {self.first.shape}."
+            )
+        if self.second.shape != (*self.first.shape, self.first.shape[1]):
+            raise EvenhandError(
+                f"`second` must have the shape {(*self.first.shape, self.first.shape[1])}; "
+                f"got {self.second.shape}."
+            )
+
+    @classmethod
+    def from_counts(cls, n: IntArray | list[int]) -> CellMoments:
+        """Return cells that hold counts only (K = 0)."""
+        counts = np.asarray(n, dtype=np.int64)
+        return cls(counts, np.zeros((counts.size, 0)), np.zeros((counts.size, 0, 0)))
+
+
+@dataclass(frozen=True)
+class Draws:
+    """A bootstrap's raw material: R draws of T statistics, from which intervals of any confidence follow.
+
+    Draws that are nan are left out; a statistic with more than 5 % of them has no interval. Limits are order
+    statistics, the same number of draws from either end, so infinite draws do no harm and the interval of
+    -x mirrors that of x.
+
+    Attributes
+    ----------
+    estimate
+        (T,) the statistics of the sample.
+    values
+        (R, T) the statistics of the resamples.
+    acceleration
+        (T,) the skewness term of BCa; 0 where it is unknown.
+
+    References
+    ----------
+    B. Efron (1987), Better bootstrap confidence intervals, Journal of the American Statistical Association
+    82. A. C. Davison and D. V. Hinkley (1997), Bootstrap Methods and their Application.
+
+    Examples
+    --------
+    >>> def share(counts, sums):
+    ...     return counts[..., :1] / counts.sum(axis=-1, keepdims=True)
+    >>> draws = resample(CellMoments.from_counts([20, 80]), share, rng=np.random.default_rng(0))
+    >>> draws.percentile().low, draws.percentile().high
+    (array([0.12]), array([0.28]))
+    """
+
+    estimate: FloatArray
+    values: FloatArray
+    acceleration: FloatArray
+
+    @property
+    def undefined(self) -> IntArray:
+        """(T,) how many draws of each statistic are nan."""
+        return np.asarray(np.isnan(self.values).sum(axis=0), dtype=np.int64)
+
+    def percentile(self, confidence: float = 0.95) -> Interval:
+        """Return the quantiles of the draws."""
+        tail = np.full(self.estimate.shape, tail_share(confidence))
+        return self._between(tail, tail)
+
+    def basic(self, confidence: float = 0.95) -> Interval:
+        """Return the percentile interval mirrored at the estimate."""
+        low, high = self.percentile(confidence)
+        with np.errstate(all="ignore"):
+            return Interval(2.0 * self.estimate - high, 2.0 * self.estimate - low)
+
+    def bca(self, confidence: float = 0.95) -> Interval:
+        """Return the bias-corrected and accelerated interval; nan when every draw lies on one side."""
+        from scipy.special import ndtr, ndtri
+
+        with np.errstate(all="ignore"):
+            defined = len(self.values) - self.undefined
+            tied = (self.values == self.estimate) | (np.abs(self.values - self.estimate) <= self._rounding())
+            below = (self.values < self.estimate) & ~tied
+            bias = ndtri((below.sum(axis=0) + 0.5 * tied.sum(axis=0)) / defined)
+            tails = []
+            for sign in (-1.0, 1.0):
+                shifted = bias + sign * normal_quantile(confidence)
+                room = 1.0 - self.acceleration * shifted
+                moved = np.where(room > 0, bias + shifted / room, np.copysign(np.inf, shifted))
+                tails.append(ndtr(-sign * moved))
+            unknown = ~np.isfinite(bias)
+        low, high = self._between(*(np.where(unknown, np.nan, tail) for tail in tails))
+        return Interval(low, high)
+
+    def stderr(self) -> FloatArray:
+        """Return (T,) the standard deviation of the draws; nan when some are infinite or too many nan."""
+        with np.errstate(all="ignore"):
+            defined = len(self.values) - self.undefined
+            known = ~np.isnan(self.values)
+            mean = np.where(known, self.values, 0.0).sum(axis=0) / defined
+            squares = np.where(known, self.values - mean, 0.0) ** 2
+            spread = np.sqrt(squares.sum(axis=0) / (defined - 1))
+            return np.where(self._usable() & np.isfinite(spread), spread, np.nan)
+
+    def max_t(self, confidence: float = 0.95) -> Interval:
+        """Return intervals of all T statistics that hold jointly: estimate ± q stderr.
+
+        q is the quantile of the largest abs(draw - estimate) / stderr over the statistics. A statistic whose
+        standard error is 0 or undefined has no interval and takes no part in the maximum.
+
+        References
+        ----------
+        P. H. Westfall and S. S. Young (1993), Resampling-Based Multiple Testing.
+        """
+        spread = self.stderr()
+        taking_part = (spread > 0) & (spread > self._rounding()) & np.isfinite(self.estimate)
+        if not taking_part.any():
+            nothing = np.full(self.estimate.shape, np.nan)
+            return Interval(nothing, nothing.copy())
+        distance = np.abs(self.values[:, taking_part] - self.estimate[taking_part]) / spread[taking_part]
+        largest = np.fmax.reduce(distance, axis=1)
+        largest = np.sort(largest[~np.isnan(largest)])
+        beyond = _rank(2.0 * tail_share(confidence), largest.size)
+        critical = largest[largest.size - beyond]
+        half = np.where(taking_part, critical * spread, np.nan)
+        return Interval(self.estimate - half, self.estimate + half)
+
+    def _between(self, below: FloatArray, above: FloatArray) -> Interval:
+        """Return the draws that leave the given shares of the defined draws below and above."""
+        ordered = np.sort(self.values, axis=0)
+        defined = len(self.values) - self.undefined
+        usable = self._usable() & ~np.isnan(below) & ~np.isnan(above)
+        limits = []
+        for share, from_below in ((below, True), (above, False)):
+            rank = _rank(np.where(usable, share, 0.5), np.maximum(defined, 1))
+            at = rank - 1 if from_below else np.maximum(defined, 1) - rank
+            limit = np.take_along_axis(ordered, at[np.newaxis, :], axis=0)[0]
+            limits.append(np.where(usable, limit, np.nan))
+        return Interval(*limits)
+
+    def _usable(self) -> BoolArray:
+        few = self.undefined <= _MOST_UNDEFINED * len(self.values)
+        return np.asarray(few & ~np.isnan(self.estimate))
+
+    def _rounding(self) -> FloatArray:
+        """Return (T,) the distance below which two values differ by the order of additions only."""
+        both = np.abs(np.vstack([self.estimate, self.values]))
+        return np.asarray(1e-13 * np.where(np.isfinite(both), both, 0.0).max(axis=0))
+
+
+def resample(
+    cells: CellMoments, statistic: Statistic, *, resamples: int = 10_000, rng: np.random.Generator
+) -> Draws:
+    """Resample the rows behind the cells and return the statistic of every resample.
+
+    Counts are multinomial(N, n/N). Given its count m, a cell's sums are m mean + sqrt(m) L z with L L' the
+    covariance of the row values within the cell and z standard normal: the first two moments of m rows drawn
+    from the cell. Without the second term the interval of a mean score is too short.
+
+    Parameters
+    ----------
+    cells
+        Counts, sums and sums of products per cell.
+    statistic
+        Maps counts (..., C) and sums (..., C, K) to (..., T); nan where undefined.
+    resamples
+        Number of resamples R.
+    rng
+        Source of randomness. The result depends on it, on the cells and on R only.
+
+    Returns
+    -------
+    Draws
+        The R draws of T statistics.
+
+    References
+    ----------
+    B. Efron (1979), Bootstrap methods: another look at the jackknife, Annals of Statistics 7.
+
+    Examples
+    --------
+    >>> def mean(counts, sums):
+    ...     return sums.sum(axis=-2) / counts.sum(axis=-1, keepdims=True)
+    >>> cells = CellMoments(np.array([100]), np.array([[50.0]]), np.array([[[34.0]]]))
+    >>> draws = resample(cells, mean, rng=np.random.default_rng(0))
+    >>> draws.estimate, draws.stderr().round(3)
+    (array([0.5]), array([0.03]))
+    """
+    if resamples < 2:
+        raise EvenhandError(f"`resamples` must be at least 2; got {resamples!r}.")
+    total = int(cells.n.sum())
+    shares = cells.n / max(total, 1)
+    mean, factor = _mean_and_factor(cells)
+    step = _chunk(cells)
+    chunks = []
+    with np.errstate(all="ignore"):
+        estimate = statistic(cells.n.astype(np.float64), cells.first)
+        for start in range(0, resamples, step):
+            size = min(step, resamples - start)
+            counts = rng.multinomial(total, shares, size=size).astype(np.float64)
+            chunks.append(statistic(counts, _draw_sums(counts, mean, factor, rng)))
+        acceleration = _acceleration(cells, statistic, mean, factor)
+    return Draws(estimate, np.concatenate(chunks), acceleration)
+
+
+def _draw_sums(
+    counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Return sums (R, C, K) of `counts` rows drawn from each cell, with normal spread within cells."""
+    sums = counts[:, :, np.newaxis] * mean
+    root = np.sqrt(counts)
+    for column in range(mean.shape[1]):
+        varied = np.flatnonzero(factor[:, column, column] > 0)
+        if varied.size:
+            scaled = root[:, varied] * rng.standard_normal((len(counts), varied.size))
+            for row in range(column, mean.shape[1]):
+                sums[:, varied, row] += scaled * factor[varied, row, column]
+    return sums
+
+
+def _mean_and_factor(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
+    """Return means (C, K) and lower triangular factors (C, K, K) of the covariances within cells.
+
+    A Cholesky factorisation that leaves out what does not vary: a pivot that is only rounding becomes 0 and
+    so does its column.
+    """
+    n = np.maximum(cells.n, 1).astype(np.float64)
+    mean = cells.first / n[:, np.newaxis]
+    square = cells.second / n[:, np.newaxis, np.newaxis]
+    covariance = square - mean[:, :, np.newaxis] * mean[:, np.newaxis, :]
+    factor = np.zeros_like(covariance)
+    for k in range(mean.shape[1]):
+        pivot = covariance[:, k, k] - (factor[:, k, :k] ** 2).sum(axis=-1)
+        least = np.maximum(64 * np.finfo(np.float64).eps * square[:, k, k], 1e-10 * covariance[:, k, k])
+        varies = (pivot > least) & (cells.n > 1)
+        root = np.sqrt(np.where(varies, pivot, 1.0))
+        rest = covariance[:, k:, k] - (factor[:, k:, :k] * factor[:, k : k + 1, :k]).sum(axis=-1)
+        factor[:, k:, k] = np.where(varies[:, np.newaxis], rest / root[:, np.newaxis], 0.0)
+    return mean, factor
+
+
+def _acceleration(
+    cells: CellMoments, statistic: Statistic, mean: FloatArray, factor: FloatArray
+) -> FloatArray:
+    """Return (T,) the acceleration sum u³ / (6 (sum u²)^1.5) of the rows' jackknife influences u.
+
+    The n_c rows of cell c have influences with mean d_c and variance v_c (v_c by removing a row one factor
+    column off the mean, either way), so sum u² = sum n_c (d_c² + v_c), sum u³ = sum n_c (d_c³ + 3 d_c v_c).
+    """
+    present = np.flatnonzero(cells.n > 0)
+    step = _chunk(cells)
+    parts = [
+        _leave_one_out(cells, statistic, mean, factor, present[start : start + step])
+        for start in range(0, present.size, step)
+    ]
+    if not parts:
+        return np.zeros_like(statistic(cells.n.astype(np.float64), cells.first))
+    left_out = np.concatenate([part[0] for part in parts])
+    spread = np.concatenate([part[1] for part in parts])
+    n = cells.n[present, np.newaxis].astype(np.float64)
+    influence = (n * left_out).sum(axis=0) / n.sum() - left_out
+    second = (n * (influence**2 + spread)).sum(axis=0)
+    third = (n * (influence**3 + 3.0 * influence * spread)).sum(axis=0)
+    acceleration = third / (6.0 * second**1.5)
+    return np.where(np.isfinite(acceleration), acceleration, 0.0)
+
+
+def _leave_one_out(
+    cells: CellMoments, statistic: Statistic, mean: FloatArray, factor: FloatArray, which: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the statistic without one average row of each cell, and the variance over the cell's rows."""
+    row = np.arange(which.size)
+    counts = np.repeat(cells.n[np.newaxis, :].astype(np.float64), which.size, axis=0)
+    counts[row, which] -= 1.0
+    sums = np.repeat(cells.first[np.newaxis, :, :], which.size, axis=0)
+    sums[row, which] -= mean[which]
+    left_out = statistic(counts, sums)
+    spread = np.zeros_like(left_out)
+    for column in np.flatnonzero(np.diagonal(factor[which], axis1=1, axis2=2).any(axis=0)):
+        sums[row, which] += factor[which, :, column]
+        upper = statistic(counts, sums)
+        sums[row, which] -= 2.0 * factor[which, :, column]
+        lower = statistic(counts, sums)
+        sums[row, which] += factor[which, :, column]
+        spread += ((upper - lower) / 2.0) ** 2
+    return left_out, spread
+
+
+def _chunk(cells: CellMoments) -> int:
+    """Return how many resamples to hold at once; it depends on C and K only, so results do too."""
+    c, k = int(cells.first.shape[0]), int(cells.first.shape[1])
+    return max(1, _CHUNK_NUMBERS // (c * (k + 2)))
+
+
+def _rank(share: FloatArray | float, size: IntArray | int) -> IntArray:
+    """Return which order statistic leaves `share` of `size` draws at or beyond it, from 1 to `size`."""
+    return np.clip(np.ceil(np.round(np.asarray(share * size), 9)), 1, size).astype(np.int64)

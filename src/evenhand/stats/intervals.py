@@ -1,0 +1,355 @@
+"""Confidence intervals in closed form: rates, means, areas under a curve, and two of them compared.
+
+All functions broadcast. What is undefined is nan, what is unbounded is inf; nothing warns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.types import BoolArray, FloatArray, Interval
+
+
+def tail_share(confidence: float) -> float:
+    """Return the share (1 - confidence) / 2 that a two-sided interval leaves on either side.
+
+    Examples
+    --------
+    >>> round(tail_share(0.95), 6)
+    0.025
+    """
+    if not 0.0 < confidence < 1.0:
+        raise EvenhandError(f"`confidence` must be between 0 and 1; got {confidence!r}.")
+    return (1.0 - confidence) / 2.0
+
+
+def normal_quantile(confidence: float = 0.95) -> float:
+    """Return z with P(abs(Z) <= z) = confidence for a standard normal Z.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.95), 6)
+    1.959964
+    """
+    from scipy.special import ndtri
+
+    return float(-ndtri(tail_share(confidence)))
+
+
+def t_quantile(df: npt.ArrayLike, confidence: float = 0.95) -> FloatArray:
+    """Return t with P(abs(T) <= t) = confidence for Student's T; df may be fractional or inf.
+
+    Examples
+    --------
+    >>> t_quantile([1, 10, float("inf"), 0], 0.95).round(4)
+    array([12.7062,  2.2281,  1.96  ,     nan])
+    """
+    from scipy.special import stdtrit
+
+    freedom = _floats(df)
+    usable = (freedom > 0) & (freedom < 1e9)
+    student = -stdtrit(np.where(usable, freedom, 1.0), tail_share(confidence))
+    return np.asarray(
+        np.where(usable, student, np.where(freedom >= 1e9, normal_quantile(confidence), np.nan))
+    )
+
+
+def bonferroni(confidence: float, comparisons: int) -> float:
+    """Return the confidence each of several intervals needs to hold jointly: 1 - (1 - confidence) / m.
+
+    References
+    ----------
+    O. J. Dunn (1961), Multiple comparisons among means, Journal of the American Statistical Association 56.
+
+    Examples
+    --------
+    >>> round(bonferroni(0.95, 10), 12)
+    0.995
+    """
+    if comparisons < 1:
+        raise EvenhandError(f"`comparisons` must be at least 1; got {comparisons!r}.")
+    return 1.0 - 2.0 * tail_share(confidence) / comparisons
+
+
+def wilson(rate: npt.ArrayLike, trials: npt.ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return Wilson's score interval of a rate.
+
+    (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n). The low limit of a rate of 0 is exactly 0, the
+    high limit of a rate of 1 exactly 1.
+
+    Parameters
+    ----------
+    rate
+        Observed share p, in [0, 1].
+    trials
+        Number of trials n; may be fractional (an effective sample size). 0 gives nan.
+    confidence
+        Two-sided confidence.
+
+    References
+    ----------
+    E. B. Wilson (1927), Probable inference, Journal of the American Statistical Association 22.
+
+    Examples
+    --------
+    >>> [round(float(limit), 4) for limit in wilson(0.02, 200)]
+    [0.0078, 0.0503]
+    """
+    p, n = _floats(rate), _floats(trials)
+    z2 = normal_quantile(confidence) ** 2
+    with np.errstate(all="ignore"):
+        defined = (n > 0) & (p >= 0) & (p <= 1)
+        shrink = 1.0 + z2 / n
+        centre = (p + z2 / (2 * n)) / shrink
+        half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / shrink
+        low = np.where(p == 0, 0.0, np.clip(centre - half, 0.0, 1.0))
+        high = np.where(p == 1, 1.0, np.clip(centre + half, 0.0, 1.0))
+    return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
+
+
+def effective_trials(rate: npt.ArrayLike, variance: npt.ArrayLike, kish: npt.ArrayLike) -> FloatArray:
+    """Return the number of trials that a weighted rate is worth: p(1-p) / variance.
+
+    Where the rate is 0 or 1, or the variance is 0, the design effect cannot be estimated and Kish's
+    (sum w)² / sum w² is returned.
+
+    References
+    ----------
+    E. L. Korn and B. I. Graubard (1998), Confidence intervals for proportions with small expected number
+    of positive counts estimated from survey data, Survey Methodology 24.
+
+    Examples
+    --------
+    >>> effective_trials([0.5, 0.0], [0.0025, 0.0], kish=80)
+    array([100.,  80.])
+    """
+    p, v, fallback = np.broadcast_arrays(_floats(rate), _floats(variance), _floats(kish))
+    with np.errstate(all="ignore"):
+        return np.asarray(np.where((p > 0) & (p < 1) & (v > 0), p * (1 - p) / v, fallback))
+
+
+def student_t(
+    mean: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, confidence: float = 0.95
+) -> Interval:
+    """Return the interval mean ± t(df) stderr.
+
+    References
+    ----------
+    Student (1908), The probable error of a mean, Biometrika 6.
+
+    Examples
+    --------
+    >>> [round(float(limit), 4) for limit in student_t(0.4, 0.05, 9)]
+    [0.2869, 0.5131]
+    """
+    centre = _floats(mean)
+    with np.errstate(all="ignore"):
+        half = t_quantile(df, confidence) * _floats(stderr)
+        return Interval(np.asarray(centre - half), np.asarray(centre + half))
+
+
+def logit_normal(value: npt.ArrayLike, stderr: npt.ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the normal interval on the logit scale of a value inside (0, 1), such as an AUC.
+
+    expit(logit(v) ± z stderr / (v (1 - v))); nan when the value is 0 or 1 or the standard error is 0.
+
+    References
+    ----------
+    M. S. Pepe (2003), The Statistical Evaluation of Medical Tests for Classification and Prediction, 5.2.
+
+    Examples
+    --------
+    >>> [round(float(limit), 4) for limit in logit_normal(0.9, 0.03)]
+    [0.824, 0.9453]
+    """
+    v, se = np.broadcast_arrays(_floats(value), _floats(stderr))
+    with np.errstate(all="ignore"):
+        defined = (v > 0) & (v < 1) & (se > 0)
+        odds = v / (1 - v)
+        stretch = np.exp(normal_quantile(confidence) * se / (v * (1 - v)))
+        low = odds / (odds + stretch)
+        high = 1.0 / (1.0 + 1.0 / (odds * stretch))
+    return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
+
+
+def mover_difference(a: npt.ArrayLike, a_limits: Interval, b: npt.ArrayLike, b_limits: Interval) -> Interval:
+    """Return the interval of a - b from the separate limits of a and b (MOVER).
+
+    [d - sqrt((a - l_a)² + (u_b - b)²), d + sqrt((u_a - a)² + (b - l_b)²)], d = a - b. With Wilson limits
+    this is Newcombe's method 10.
+
+    References
+    ----------
+    G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect measures, Statistics in
+    Medicine 27. R. G. Newcombe (1998), Interval estimation for the difference between independent
+    proportions, Statistics in Medicine 17.
+
+    Examples
+    --------
+    >>> limits = mover_difference(56 / 70, wilson(56 / 70, 70), 48 / 80, wilson(48 / 80, 80))
+    >>> [round(float(limit), 4) for limit in limits]
+    [0.0524, 0.3339]
+    """
+    x, y = _floats(a), _floats(b)
+    with np.errstate(all="ignore"):
+        low = (x - y) - np.hypot(x - a_limits.low, b_limits.high - y)
+        high = (x - y) + np.hypot(a_limits.high - x, y - b_limits.low)
+    return Interval(np.asarray(low), np.asarray(high))
+
+
+def mover_ratio(a: npt.ArrayLike, a_limits: Interval, b: npt.ArrayLike, b_limits: Interval) -> Interval:
+    """Return the interval of a / b from the separate limits of two nonnegative quantities (MOVER-R).
+
+    The low limit R solves (a - R b)² = (a - l_a)² + R² (u_b - b)², the high limit
+    (a - R b)² = (u_a - a)² + R² (b - l_b)². With symmetric limits these are Fieller's, cut at 0. The high
+    limit is inf when l_b <= 0; when l_b < 0 (b may well be 0: Fieller's set is no interval) the low limit
+    is 0. A ratio 0 / 0 has no interval.
+
+    References
+    ----------
+    A. Donner and G. Y. Zou (2012), Closed-form confidence intervals for functions of the normal mean and
+    standard deviation, Statistical Methods in Medical Research 21. E. C. Fieller (1954), Some problems in
+    interval estimation, Journal of the Royal Statistical Society B 16.
+
+    Examples
+    --------
+    >>> limits = mover_ratio(0.1, wilson(0.1, 200), 0.2, wilson(0.2, 200))
+    >>> [round(float(limit), 4) for limit in limits]
+    [0.3049, 0.8198]
+    """
+    x, y = _floats(a), _floats(b)
+    lower_a, upper_a = _floats(a_limits.low), _floats(a_limits.high)
+    lower_b, upper_b = _floats(b_limits.low), _floats(b_limits.high)
+    unknown = _any_nan(x, y, lower_a, upper_a, lower_b, upper_b)
+    with np.errstate(all="ignore"):
+        top, bottom = lower_a * (2 * x - lower_a), upper_b * (2 * y - upper_b)
+        root = np.sqrt(np.maximum((x * y) ** 2 - top * bottom, 0.0))
+        low = np.where((top > 0) & (lower_b >= 0), top / (x * y + root), 0.0)
+        top, bottom = upper_a * (2 * x - upper_a), lower_b * (2 * y - lower_b)
+        root = np.sqrt(np.maximum((x * y) ** 2 - top * bottom, 0.0))
+        high = np.where((lower_b > 0) & (bottom > 0), (x * y + root) / bottom, np.inf)
+        defined = ~unknown & ((x != 0) | (y != 0))
+    return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
+
+
+def welch_difference(
+    mean_a: npt.ArrayLike,
+    stderr_a: npt.ArrayLike,
+    df_a: npt.ArrayLike,
+    mean_b: npt.ArrayLike,
+    stderr_b: npt.ArrayLike,
+    df_b: npt.ArrayLike,
+    confidence: float = 0.95,
+) -> Interval:
+    """Return Welch's interval of mean_a - mean_b, with Satterthwaite's degrees of freedom.
+
+    References
+    ----------
+    B. L. Welch (1947), The generalization of Student's problem when several different population variances
+    are involved, Biometrika 34.
+
+    Examples
+    --------
+    >>> [round(float(limit), 4) for limit in welch_difference(0.6, 0.04, 19, 0.5, 0.03, 9)]
+    [-0.0025, 0.2025]
+    """
+    stderr, df = _satterthwaite(_floats(stderr_a), _floats(df_a), _floats(stderr_b), _floats(df_b))
+    return student_t(_floats(mean_a) - _floats(mean_b), stderr, df, confidence)
+
+
+def welch_log_ratio(
+    mean_a: npt.ArrayLike,
+    stderr_a: npt.ArrayLike,
+    df_a: npt.ArrayLike,
+    mean_b: npt.ArrayLike,
+    stderr_b: npt.ArrayLike,
+    df_b: npt.ArrayLike,
+    confidence: float = 0.95,
+) -> Interval:
+    """Return the interval of mean_a / mean_b from a Welch t interval of its logarithm (delta method).
+
+    exp(log(a / b) ± t se), se² = (se_a / a)² + (se_b / b)², with Satterthwaite's degrees of freedom of the
+    two parts. nan unless both means are positive.
+
+    References
+    ----------
+    B. L. Welch (1947), The generalization of Student's problem when several different population variances
+    are involved, Biometrika 34.
+
+    Examples
+    --------
+    >>> [round(float(limit), 4) for limit in welch_log_ratio(0.6, 0.04, 19, 0.5, 0.03, 9)]
+    [0.998, 1.4429]
+    """
+    x, y = _floats(mean_a), _floats(mean_b)
+    with np.errstate(all="ignore"):
+        positive = (x > 0) & (y > 0)
+        parts = _floats(stderr_a) / x, _floats(stderr_b) / y
+        stderr, df = _satterthwaite(parts[0], _floats(df_a), parts[1], _floats(df_b))
+        low, high = student_t(np.log(x) - np.log(y), stderr, df, confidence)
+        return Interval(np.where(positive, np.exp(low), np.nan), np.where(positive, np.exp(high), np.nan))
+
+
+def widest_difference(differences_low: npt.ArrayLike, differences_high: npt.ArrayLike) -> tuple[float, float]:
+    """Return the interval of the largest absolute difference, from simultaneous intervals of all pairs.
+
+    [max lower abs(d), max upper abs(d)], where an interval [l, h] has the lower abs(d) max(l, -h, 0) and
+    the upper abs(d) max(abs(l), abs(h)). It covers whenever all the pairs' intervals do. One pair without
+    an interval leaves the far end open: both limits are then nan.
+
+    Examples
+    --------
+    >>> widest_difference([-0.1, 0.05], [0.2, 0.3])
+    (0.05, 0.3)
+    """
+    low, high = np.broadcast_arrays(_floats(differences_low), _floats(differences_high))
+    if low.size == 0 or _any_nan(low, high).any():
+        return float("nan"), float("nan")
+    nearest = float(np.maximum(low, -high).max())
+    return max(nearest, 0.0), float(np.maximum(np.abs(low), np.abs(high)).max())
+
+
+def narrowest_ratio(ratio_low: npt.ArrayLike, ratio_high: npt.ArrayLike) -> tuple[float, float]:
+    """Return the interval of the smallest min(r, 1/r), from simultaneous intervals of all pairs' ratios.
+
+    [exp(-max upper abs(log r)), exp(-max lower abs(log r))], computed without logarithms. It covers
+    whenever all the pairs' intervals do. One pair without an interval leaves the far end open: both limits
+    are then nan.
+
+    Examples
+    --------
+    >>> narrowest_ratio([0.8, 0.5], [1.25, 0.9])
+    (0.5, 0.9)
+    """
+    low, high = np.broadcast_arrays(_floats(ratio_low), _floats(ratio_high))
+    if low.size == 0 or _any_nan(low, high).any():
+        return float("nan"), float("nan")
+    with np.errstate(all="ignore"):
+        farthest = np.minimum(low, 1.0 / high).min()
+        nearest = np.minimum(high, 1.0 / low).min()
+    return float(farthest), min(float(nearest), 1.0)
+
+
+def _satterthwaite(
+    stderr_a: FloatArray, df_a: FloatArray, stderr_b: FloatArray, df_b: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the standard error of a difference and its degrees of freedom."""
+    with np.errstate(all="ignore"):
+        stderr = np.hypot(stderr_a, stderr_b)
+        share_a, share_b = (stderr_a / stderr) ** 2, (stderr_b / stderr) ** 2
+        df = 1.0 / (share_a**2 / df_a + share_b**2 / df_b)
+        return stderr, np.asarray(np.where(stderr == 0, df_a + df_b, df))
+
+
+def _any_nan(*arrays: FloatArray) -> BoolArray:
+    """Return where any of the arrays is nan."""
+    unknown = np.zeros((), dtype=np.bool_)
+    for array in arrays:
+        unknown = unknown | np.isnan(array)
+    return np.asarray(unknown)
+
+
+def _floats(values: npt.ArrayLike) -> FloatArray:
+    return np.asarray(values, dtype=np.float64)

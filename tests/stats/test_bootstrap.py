@@ -1,0 +1,319 @@
+"""The bootstrap of cells: its moments, its intervals against others, its laws, its behaviour at the edges."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.bootstrap import CellMoments, Draws, resample
+from evenhand.stats.intervals import normal_quantile
+from evenhand.stats.types import FloatArray, IntArray
+
+
+def moments(cell: IntArray, values: FloatArray) -> CellMoments:
+    """Reduce rows to cells by plain loops."""
+    cells = int(cell.max()) + 1
+    groups = [values[cell == c] for c in range(cells)]
+    return CellMoments(
+        np.bincount(cell, minlength=cells).astype(np.int64),
+        np.array([rows.sum(axis=0) for rows in groups]),
+        np.array([rows.T @ rows for rows in groups]),
+    )
+
+
+def mean(counts: FloatArray, sums: FloatArray) -> FloatArray:
+    return np.asarray(sums.sum(axis=-2) / counts.sum(axis=-1, keepdims=True))
+
+
+def first_share(counts: FloatArray, sums: FloatArray) -> FloatArray:
+    return np.asarray(counts[..., :1] / counts.sum(axis=-1, keepdims=True))
+
+
+def rate_ratio(counts: FloatArray, sums: FloatArray) -> FloatArray:
+    """Cells: group 0 yes, no; group 1 yes, no."""
+    rates = counts[..., [0, 2]] / (counts[..., [0, 2]] + counts[..., [1, 3]])
+    return rates[..., :1] / rates[..., 1:]
+
+
+def draws_of(values: FloatArray, estimate: FloatArray) -> Draws:
+    return Draws(estimate, values, np.zeros_like(estimate))
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+# Moments of the draws
+
+
+def test_counts_have_multinomial_moments() -> None:
+    n = np.array([10, 30, 0, 60])
+    draws = resample(CellMoments.from_counts(n), lambda counts, _: counts, resamples=40_000, rng=generator())
+    share = n / 100
+    expected = 100 * (np.diag(share) - np.outer(share, share))
+    np.testing.assert_array_equal(draws.estimate, n)
+    np.testing.assert_array_equal(draws.values.sum(axis=1), 100)
+    np.testing.assert_array_equal(draws.values[:, 2], 0)
+    np.testing.assert_allclose(draws.values.mean(axis=0), n, atol=0.1)
+    np.testing.assert_allclose(np.cov(draws.values.T), expected, atol=0.6)
+
+
+def test_sums_have_the_moments_of_resampled_rows() -> None:
+    rng = generator(1)
+    cell = rng.integers(0, 3, 200)
+    score = rng.beta(2, 5, 200) + 0.1 * cell
+    rows = np.column_stack([score, score**2, np.ones(200), rng.normal(size=200)])
+    draws = resample(
+        moments(cell, rows), lambda _, sums: sums.sum(axis=-2), resamples=40_000, rng=generator()
+    )
+    expected = 200 * np.cov(rows.T, ddof=0)
+    np.testing.assert_allclose(draws.values.mean(axis=0), rows.sum(axis=0), atol=0.3)
+    np.testing.assert_allclose(np.cov(draws.values.T), expected, atol=0.03 * expected.max())
+    np.testing.assert_allclose(draws.values[:, 2], 200, rtol=1e-12)
+
+
+def test_stderr_of_a_mean_is_the_textbook_one_however_the_rows_are_celled() -> None:
+    rng = generator(2)
+    score = rng.beta(2, 2, 500)
+    expected = score.std() / math.sqrt(500)
+    for cell in (np.zeros(500, dtype=int), rng.integers(0, 7, 500), np.argsort(np.argsort(score)) // 100):
+        draws = resample(moments(cell, score[:, None]), mean, rng=generator())
+        assert draws.stderr()[0] == pytest.approx(expected, rel=0.03)
+
+
+def test_a_value_that_is_constant_within_cells_takes_no_normal_draws() -> None:
+    cell = np.repeat([0, 1, 2], [5, 9, 14])
+    constant = moments(cell, np.array([0.1, 0.7, 1 / 3])[cell][:, None])
+    counts_only = CellMoments.from_counts(constant.n)
+    means = np.array([0.1, 0.7, 1 / 3])
+    draws = resample(constant, lambda _, sums: sums[..., 0], rng=generator(), resamples=500)
+    plain = resample(counts_only, lambda counts, _: counts * means, rng=generator(), resamples=500)
+    np.testing.assert_allclose(draws.values, plain.values, rtol=1e-12)
+
+
+def test_collinear_values_stay_collinear() -> None:
+    rng = generator(3)
+    x = rng.random(60)
+    rows = np.column_stack([x, 2 * x + 1, np.zeros(60)])
+    draws = resample(
+        moments(rng.integers(0, 2, 60), rows), lambda _, sums: sums.sum(axis=-2), rng=generator()
+    )
+    np.testing.assert_allclose(draws.values[:, 1], 2 * draws.values[:, 0] + 60, rtol=1e-6)
+    np.testing.assert_array_equal(draws.values[:, 2], 0)
+
+
+# Intervals
+
+
+def test_percentile_and_basic_by_hand() -> None:
+    values = np.arange(1.0, 101.0)[:, None]
+    draws = draws_of(generator().permutation(values), np.array([40.0]))
+    np.testing.assert_array_equal(np.ravel(draws.percentile(0.9)), [5.0, 96.0])
+    np.testing.assert_array_equal(np.ravel(draws.basic(0.9)), [-16.0, 75.0])
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic", "bca", "max_t"])
+def test_intervals_mirror(method: str) -> None:
+    values = generator(4).gamma(2.0, size=(999, 3))
+    draws = Draws(np.array([1.5, 1.9, 2.5]), values, np.array([0.05, -0.02, 0.0]))
+    mirrored = Draws(-draws.estimate, -values, -draws.acceleration)
+    there, back = getattr(draws, method)(0.9), getattr(mirrored, method)(0.9)
+    np.testing.assert_array_equal([there.low, there.high], [-back.high, -back.low])
+
+
+def test_bca_without_bias_and_acceleration_is_the_percentile_interval() -> None:
+    values = generator(5).normal(size=(1000, 1))
+    draws = draws_of(values, np.median(values, axis=0))
+    np.testing.assert_array_equal(draws.bca(), draws.percentile())
+
+
+def test_ties_count_half_in_the_bias_even_when_rounding_parts_them() -> None:
+    values = np.repeat([0.1, 0.2, 0.3], [300, 400, 300])[:, None]
+    parted = values + generator(6).choice([0.0, 1e-16], size=values.shape)
+    for draws in (draws_of(values, np.array([0.2])), draws_of(parted, np.array([0.2]))):
+        np.testing.assert_allclose(draws.bca(0.5), draws.percentile(0.5), rtol=1e-12)
+
+
+def test_bca_matches_scipy_for_a_rate() -> None:
+    from scipy.stats import bootstrap
+
+    rows = np.repeat([1.0, 0.0], [6, 34])
+    expected = bootstrap((rows,), np.mean, n_resamples=20_000, rng=generator()).confidence_interval
+    draws = resample(CellMoments.from_counts([6, 34]), first_share, resamples=20_000, rng=generator(1))
+    # Both are multiples of 1/40; the quantiles may fall on either side of a step.
+    np.testing.assert_allclose(np.ravel(draws.bca()), (expected.low, expected.high), atol=1 / 40 + 1e-9)
+
+
+def test_bca_matches_scipy_for_a_ratio_of_means() -> None:
+    from scipy.stats import bootstrap
+
+    rng = generator(7)
+    x, y = rng.beta(2, 5, 400), rng.beta(3, 4, 300)
+    rows, cell = np.concatenate([x, y])[:, None], np.repeat([0, 1], [400, 300])
+
+    def ratio(counts: FloatArray, sums: FloatArray) -> FloatArray:
+        means = sums[..., 0] / counts
+        return means[..., :1] / means[..., 1:]
+
+    expected = bootstrap(
+        (x, y), lambda a, b, axis=-1: a.mean(axis=axis) / b.mean(axis=axis), n_resamples=5000, rng=generator()
+    ).confidence_interval
+    limits = resample(moments(cell, rows), ratio, resamples=20_000, rng=generator()).bca()
+    width = expected.high - expected.low
+    np.testing.assert_allclose(np.ravel(limits), (expected.low, expected.high), atol=0.06 * width)
+
+
+def test_acceleration_of_a_rate_is_exact() -> None:
+    # Influences of the rows of a rate p are 1-p and -p: a = (1-2p) / (6 sqrt(n p (1-p))).
+    p, n = 0.15, 40
+    draws = resample(CellMoments.from_counts([6, 34]), first_share, resamples=2, rng=generator())
+    assert draws.acceleration[0] == pytest.approx((1 - 2 * p) / (6 * math.sqrt(n * p * (1 - p))), rel=1e-9)
+
+
+def test_acceleration_sees_the_spread_within_cells() -> None:
+    rng = generator(8)
+    score = rng.beta(1, 6, 300)
+    cell = np.minimum((score * 20).astype(int), 9)
+    by_rows = score.mean() - score
+    exact = -(by_rows**3).sum() / (6 * (by_rows**2).sum() ** 1.5)
+    fine = resample(moments(cell, score[:, None]), mean, resamples=2, rng=generator())
+    assert fine.acceleration[0] == pytest.approx(exact, rel=0.02)
+    one = resample(moments(np.zeros(300, dtype=int), score[:, None]), mean, resamples=2, rng=generator())
+    assert one.acceleration[0] == pytest.approx(0.0, abs=1e-9)  # one cell knows no third moment
+
+
+def test_acceleration_that_is_undefined_is_zero() -> None:
+    draws = resample(CellMoments.from_counts([1, 0, 5, 5]), rate_ratio, resamples=50, rng=generator())
+    np.testing.assert_array_equal(draws.acceleration, 0.0)
+
+
+def test_max_t_is_one_band_for_all() -> None:
+    rng = generator(9)
+    values = rng.normal(size=(20_000, 4)) * [1.0, 2.0, 5.0, 0.1]
+    limits = draws_of(values, np.zeros(4)).max_t()
+    critical = normal_quantile(0.95 ** (1 / 4))  # of four independent normals
+    np.testing.assert_allclose(limits.high, critical * np.array([1.0, 2.0, 5.0, 0.1]), rtol=0.03)
+    inside = (np.abs(values) <= limits.high).all(axis=1).mean()
+    assert inside == pytest.approx(0.95, abs=1e-3)
+
+
+def test_max_t_leaves_out_what_has_no_stderr() -> None:
+    values = generator(10).normal(size=(2000, 4))
+    values[:, 1] = 3.0
+    values[5:, 2] = np.nan
+    values[0, 3] = np.inf
+    draws = draws_of(values, np.array([0.0, 3.0, 0.0, 0.0]))
+    limits, alone = draws.max_t(), draws_of(values[:, :1], np.zeros(1)).max_t()
+    assert np.isnan(limits.low[1:]).all()
+    assert np.isnan(limits.high[1:]).all()
+    assert (limits.low[0], limits.high[0]) == (alone.low[0], alone.high[0])
+    assert np.isnan(draws_of(values[:, 1:], np.array([3.0, 0.0, 0.0])).max_t()).all()
+
+
+# Undefined and infinite draws
+
+
+def test_few_undefined_draws_are_left_out_many_undo_the_interval() -> None:
+    values = np.tile(np.arange(1.0, 101.0)[:, None], (10, 3))
+    values[:50, 1] = np.nan
+    values[:51, 2] = np.nan
+    draws = draws_of(values, np.full(3, 50.0))
+    np.testing.assert_array_equal(draws.undefined, [0, 50, 51])
+    kept = draws_of(values[50:, 1:2], np.full(1, 50.0))
+    for method in ("percentile", "basic", "bca"):
+        limits = getattr(draws, method)()
+        assert np.isfinite(limits.low[:2]).all()
+        assert np.isnan([limits.low[2], limits.high[2]]).all()
+        assert (limits.low[1], limits.high[1]) == tuple(np.ravel(getattr(kept, method)()))
+    assert draws.stderr()[1] == pytest.approx(values[50:, 1].std(ddof=1), rel=1e-12)
+    assert np.isnan(draws.stderr()[2])
+
+
+def test_infinite_draws_are_the_largest() -> None:
+    values = np.arange(1.0, 1001.0)[:, None]
+    values[-100:] = np.inf
+    draws = draws_of(values, np.array([500.5]))
+    for limits in (draws.percentile(), draws.bca()):
+        assert limits.low[0] == pytest.approx(26, abs=2)
+        assert limits.high[0] == np.inf
+    assert draws.basic().low[0] == -np.inf
+    assert np.isnan(draws.stderr()[0])
+
+
+def test_undefined_estimate_has_no_interval() -> None:
+    draws = draws_of(generator().normal(size=(100, 1)), np.array([np.nan]))
+    for limits in (draws.percentile(), draws.basic(), draws.bca(), draws.max_t()):
+        assert np.isnan(limits).all()
+
+
+def test_a_rate_of_zero_is_resampled_as_zero() -> None:
+    # The bootstrap cannot see beyond an empty cell: its interval has no width. Rates use Wilson and MOVER.
+    draws = resample(CellMoments.from_counts([0, 20, 9, 11]), rate_ratio, resamples=400, rng=generator())
+    assert draws.estimate[0] == 0.0
+    for limits in (draws.percentile(), draws.bca()):
+        np.testing.assert_array_equal(np.ravel(limits), 0.0)
+    draws = resample(CellMoments.from_counts([9, 11, 0, 20]), rate_ratio, resamples=400, rng=generator())
+    for limits in (draws.percentile(), draws.bca()):
+        np.testing.assert_array_equal(np.ravel(limits), np.inf)
+
+
+# Laws, determinism, speed, errors
+
+
+def test_same_generator_same_bits_and_chunks_do_not_show() -> None:
+    rng = generator(11)
+    cells = moments(rng.integers(0, 400, 5000), rng.random((5000, 2)))
+    first, second = (resample(cells, mean, resamples=3000, rng=generator(5)) for _ in range(2))
+    np.testing.assert_array_equal(first.values, second.values)
+    shorter = resample(cells, mean, resamples=700, rng=generator(5))
+    assert len(cells.n) * 4 * 625 == 1_000_000  # chunks of 625 resamples
+    np.testing.assert_array_equal(first.values[:625], shorter.values[:625])
+
+
+def test_scaling_the_values_scales_the_draws() -> None:
+    rng = generator(12)
+    cell, rows = rng.integers(0, 4, 300), rng.random((300, 1))
+    one = resample(moments(cell, rows), mean, resamples=300, rng=generator())
+    four = resample(moments(cell, 4 * rows), mean, resamples=300, rng=generator())
+    np.testing.assert_allclose(four.values, 4 * one.values, rtol=1e-12)
+    np.testing.assert_allclose(four.acceleration, one.acceleration, rtol=1e-6)
+
+
+def test_one_row_and_no_rows() -> None:
+    one = resample(moments(np.array([0]), np.array([[0.3]])), mean, resamples=20, rng=generator())
+    np.testing.assert_array_equal(one.values, 0.3)
+    assert np.isnan(one.max_t().low).all()
+    none = resample(CellMoments.from_counts([0, 0]), first_share, resamples=20, rng=generator())
+    np.testing.assert_array_equal(none.undefined, [20])
+    assert np.isnan(none.bca().low).all()
+
+
+def test_sixteen_cells_take_a_moment() -> None:
+    rng = generator(13)
+    cells = moments(rng.integers(0, 16, 4000), rng.random((4000, 3)))
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        resample(cells, mean, rng=generator())
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.3  # 0.03 s on a quiet machine
+
+
+def test_bad_cells_are_named() -> None:
+    empty = np.zeros((2, 0)), np.zeros((2, 0, 0))
+    with pytest.raises(EvenhandError, match=r"`n` must be one whole number per cell"):
+        CellMoments(np.array([1.5, 2.0]), *empty)
+    with pytest.raises(EvenhandError, match=r"`n` must be one whole number per cell"):
+        CellMoments.from_counts([])
+    with pytest.raises(EvenhandError, match=r"`n` must not be negative; got -1\."):
+        CellMoments(np.array([-1, 2]), *empty)
+    with pytest.raises(EvenhandError, match=r"`first` must have the shape \(2, values\); got \(3, 0\)\."):
+        CellMoments(np.array([1, 2]), np.zeros((3, 0)), np.zeros((3, 0, 0)))
+    with pytest.raises(EvenhandError, match=r"`second` must have the shape \(2, 1, 1\); got \(2, 1\)\."):
+        CellMoments(np.array([1, 2]), np.zeros((2, 1)), np.zeros((2, 1)))
+    with pytest.raises(EvenhandError, match=r"`resamples` must be at least 2; got 1\."):
+        resample(CellMoments.from_counts([1]), first_share, resamples=1, rng=generator())
