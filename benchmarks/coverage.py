@@ -1,7 +1,8 @@
 """Coverage of every interval at nominal 95 %: `python benchmarks/coverage.py [--quick]`.
 
 Rates are enumerated (exact); the rest is simulated. Beside each interval stand those it was chosen over.
-`none` is the share of samples without an interval; coverage is among the others.
+`none` is the share of samples without an interval; coverage is among the others. `basis` is the number of
+samples; two standard errors are 0.004 at 10,000 and 0.014 at 1,000. Bootstraps beside have 1,000 to 3,000.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from time import perf_counter
 
@@ -19,7 +20,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from evenhand.stats.auc import delong
-from evenhand.stats.bootstrap import CellMoments, Draws, Statistic, resample
+from evenhand.stats.bootstrap import CellMoments, Draws, resample
 from evenhand.stats.intervals import (
     bonferroni,
     effective_trials,
@@ -45,8 +46,8 @@ INSIDE = (0.93, 0.97)
 class Effort:
     """How many samples and resamples a simulation may spend."""
 
-    samples: int = 4_000
-    boots: int = 1_000
+    samples: int = 10_000
+    boots: int = 3_000
     resamples: int = 2_000
 
 
@@ -98,35 +99,39 @@ def single_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator
     counts, probability = window(size, rate)
     observed = counts / size
     coverage, none = covered(wilson(observed, size), rate, probability)
-    percentile = Interval(binom.ppf(0.025, size, observed) / size, np.asarray(binom.ppf(0.975, size, observed)) / size)
+    low, high = (np.asarray(binom.ppf(q, size, observed)) / size for q in (0.025, 0.975))
+    percentile = Interval(low, high)
     beside = ("percentile", covered(percentile, rate, probability)[0])
     return [Row("rate", size, f"{rate}", "Wilson", coverage, none, "exact", (beside,))]
 
 
 def weighted_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Wilson with effective trials; lognormal survey weights with a design effect of 1.6."""
+    """Wilson with effective trials; beside it the same with no more trials than Kish's n, and with n itself."""
     samples = min(effort.samples, 40_000_000 // size)
-    p, trials = weighted_sample(np.full(samples, rate), size, rng)
+    p, trials, kish = weighted_sample(np.full(samples, rate), size, rng)
     coverage, none = covered(wilson(p, trials), rate)
-    beside = ("n as trials", covered(wilson(p, size), rate)[0])
-    return [Row("rate, weighted", size, f"{rate}", "Wilson, eff. n", coverage, none, f"{samples}", (beside,))]
+    beside = (
+        ("capped at Kish", covered(wilson(p, np.minimum(trials, kish)), rate)[0]),
+        ("n as trials", covered(wilson(p, size), rate)[0]),
+    )
+    return [Row("rate, weighted", size, f"{rate}", "Wilson, eff. n", coverage, none, f"{samples}", beside)]
 
 
-def weighted_sample(rate: FloatArray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Return weighted rates and effective trials of samples, in blocks that fit in the cache."""
-    estimate, trials = np.empty(rate.shape), np.empty(rate.shape)
+def weighted_sample(rate: FloatArray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return weighted rates, effective trials and Kish's n; the weights are lognormal, design effect 1.6."""
+    out = np.empty((3, rate.size))
     block = max(1, 400_000 // size)
-    flat, out_p, out_n = rate.ravel(), estimate.ravel(), trials.ravel()
-    for start in range(0, flat.size, block):
-        chosen = flat[start : start + block]
+    for start in range(0, rate.size, block):
+        chosen = rate.ravel()[start : start + block]
         weight = np.exp(0.7 * rng.standard_normal((chosen.size, size)))
         hit = rng.random((chosen.size, size)) < chosen[:, None]
-        total, squares = weight.sum(axis=1), (weight**2).sum(axis=1)
+        total = weight.sum(axis=1)
+        kish = total**2 / (weight**2).sum(axis=1)
         p = (weight * hit).sum(axis=1) / total
-        spread = (weight**2 * (hit - p[:, None]) ** 2).sum(axis=1) / total**2 * size / (size - 1)
-        out_p[start : start + block] = p
-        out_n[start : start + block] = effective_trials(p, spread, total**2 / squares)
-    return out_p.reshape(rate.shape), out_n.reshape(rate.shape)
+        variance = (weight**2 * (hit - p[:, None]) ** 2).sum(axis=1) / total**2
+        out[:, start : start + block] = p, effective_trials(p, variance, kish), kish
+    p, trials, kish = out.reshape(3, *rate.shape)
+    return p, trials, kish
 
 
 # Two rates
@@ -171,16 +176,19 @@ def two_weighted_rates(size: int, rate: float, effort: Effort, rng: np.random.Ge
     """MOVER with effective trials."""
     samples = min(effort.samples, 10_000_000 // size)
     lower = round(0.8 * rate, 6)
-    a, n_a = weighted_sample(np.full(samples, lower), size, rng)
-    b, n_b = weighted_sample(np.full(samples, rate), size, rng)
+    a, n_a, kish_a = weighted_sample(np.full(samples, lower), size, rng)
+    b, n_b, kish_b = weighted_sample(np.full(samples, rate), size, rng)
     first, second = wilson(a, n_a), wilson(b, n_b)
+    capped = wilson(a, np.minimum(n_a, kish_a)), wilson(b, np.minimum(n_b, kish_b))
     rows = []
-    for what, limits, truth in (
-        ("difference, weighted", mover_difference(a, first, b, second), lower - rate),
-        ("ratio, weighted", mover_ratio(a, first, b, second), 0.8),
+    for what, mover, truth in (
+        ("difference, weighted", mover_difference, lower - rate),
+        ("ratio, weighted", mover_ratio, 0.8),
     ):
-        coverage, none = covered(limits, truth)
-        rows.append(Row(what, size, f"{lower:g} {rate}", "MOVER, eff. n", coverage, none, f"{samples}"))
+        coverage, none = covered(mover(a, first, b, second), truth)
+        beside = ("capped at Kish", covered(mover(a, capped[0], b, capped[1]), truth)[0])
+        at = f"{lower:g} {rate}"
+        rows.append(Row(what, size, at, "MOVER, eff. n", coverage, none, f"{samples}", (beside,)))
     return rows
 
 
@@ -200,11 +208,13 @@ def summarise(scores: FloatArray) -> tuple[FloatArray, FloatArray, int]:
 
 def score_cells(scores: FloatArray, cell: IntArray, cells: int, *, spread: bool = True) -> CellMoments:
     """Return the cells of scores; without spread, rows are taken to equal their cell's mean."""
-    n = np.bincount(cell, minlength=cells)
-    first = np.bincount(cell, weights=scores, minlength=cells)
-    second = np.bincount(cell, weights=scores**2, minlength=cells)
-    flat = first**2 / np.maximum(n, 1)
-    return CellMoments(n, first[:, None], (second if spread else flat)[:, None, None])
+    n = np.bincount(cell, minlength=cells).astype(np.int64)
+    first, second = (
+        np.bincount(cell, weights=values, minlength=cells).astype(np.float64) for values in (scores, scores**2)
+    )
+    if not spread:
+        second = first**2 / np.maximum(n, 1)
+    return CellMoments(n, first[:, None], second[:, None, None])
 
 
 def overall_mean(counts: FloatArray, sums: FloatArray) -> FloatArray:
@@ -215,7 +225,8 @@ def overall_mean(counts: FloatArray, sums: FloatArray) -> FloatArray:
 def mean_score(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """Student's t; the bootstrap of two cells (selected or not at 0.5) with and without the spread within."""
     samples, boots = min(effort.samples, 20_000_000 // size), effort.boots // 2
-    limits, bootstrap = [], {"cells": [], "cells, no spread": []}  # type: tuple[list[Interval], dict[str, list[Interval]]]
+    limits: list[Interval] = []
+    bootstrap: dict[str, list[Interval]] = {"cells": [], "cells, no spread": []}
     for done in range(samples):
         scores = beta_scores(mean, (size,), rng)
         limits.append(student_t(*summarise(scores)))
@@ -230,7 +241,7 @@ def mean_score(size: int, mean: float, effort: Effort, rng: np.random.Generator)
 
 def mean_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """Fieller, as MOVER-R with t limits; the bootstrap of two cells beside it."""
-    samples = 5 * effort.samples
+    samples = 2 * effort.samples
     a, b = beta_scores(mean, (samples, size), rng), beta_scores(mean, (samples, size), rng)
     first, second = student_t(*summarise(a)), student_t(*summarise(b))
     coverage, none = covered(mover_ratio(a.mean(axis=-1), first, b.mean(axis=-1), second), 1.0)
@@ -255,7 +266,7 @@ def mean_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator)
 
 
 def auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Logit DeLong; positives and negatives are normal, one and a half times apart for an AUC of 0.8."""
+    """Logit DeLong; scores of either class are normal, 1.19 apart; the share of positives varies."""
     samples = min(effort.samples, 20_000_000 // size)
     positive = np.arange(size) < round(size * prevalence)
     shift = float(np.sqrt(2) * ndtri(AUC)) * positive
@@ -299,13 +310,8 @@ def worst_statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
 def percentile_beside(rows: Sequence[Row], draws: Sequence[Draws], truth: Sequence[float]) -> list[Row]:
     """Return the rows with the percentile bootstrap's coverage added."""
     limits = [draw.percentile() for draw in draws]
-    return [
-        Row(
-            *(getattr(row, field) for field in list(Row.__dataclass_fields__)[:-1]),
-            beside=(("percentile", covered(Interval(*_column(limits, k)), truth[k])[0]),),
-        )
-        for k, row in enumerate(rows)
-    ]
+    found = [covered(Interval(*_column(limits, k)), truth[k])[0] for k in range(len(rows))]
+    return [replace(row, beside=(("percentile", coverage),)) for row, coverage in zip(rows, found, strict=True)]
 
 
 def _column(limits: Sequence[Interval], k: int) -> tuple[FloatArray, FloatArray]:
@@ -336,11 +342,11 @@ def worst_means(size: int, groups: int, effort: Effort, rng: np.random.Generator
     return percentile_beside(list(rows), draws, (0.0, 1.0))
 
 
-def group_rates(groups: int) -> Statistic:
-    """Return the worst pair of rates; cells: all groups' yes, then all groups' no."""
-    return lambda counts, sums: worst_statistic(
-        counts[..., :groups] + counts[..., groups:], counts[..., :groups, None] + 0.0 * sums.sum()
-    )
+def worst_rate_statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
+    """Return the same of rates; cells: all groups' yes, then all groups' no."""
+    del sums
+    yes, no = np.split(counts, 2, axis=-1)
+    return worst_statistic(yes + no, yes[..., None])
 
 
 def worst_rates(size: int, groups: int, effort: Effort, rng: np.random.Generator) -> list[Row]:
@@ -355,15 +361,20 @@ def worst_rates(size: int, groups: int, effort: Effort, rng: np.random.Generator
         draws = [
             resample(
                 CellMoments.from_counts(np.concatenate([counts[:, s], size - counts[:, s]])),
-                group_rates(groups),
+                worst_rate_statistic,
                 resamples=effort.resamples,
                 rng=rng,
             )
             for s in range(effort.boots // 2)
         ]
         rows += percentile_beside(plain, draws, (0.3 - lowest, lowest / 0.3))
-        p, trials = weighted_sample(np.array(rates), size, rng)
-        rows += worst_pair_rows("weighted rates", size, at, truth, effort.samples, mover_pairs(p, trials))
+        p, trials, kish = weighted_sample(np.array(rates), size, rng)
+        many = effort.samples
+        weighted = worst_pair_rows("weighted rates", size, at, truth, many, mover_pairs(p, trials))
+        least = mover_pairs(p, np.minimum(trials, kish))
+        capped = worst_pair_rows("weighted rates", size, at, truth, many, least)
+        for row, other in zip(weighted, capped, strict=True):
+            rows.append(replace(row, beside=(("capped at Kish", other.coverage),)))
     return rows
 
 
@@ -419,16 +430,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     start = perf_counter()
     with ProcessPoolExecutor(options.processes) as pool:
         rows = [row for rows in pool.map(perform, tasks(effort)) for row in rows]
-    print(f"{'quantity':31}{'n':>7}  {'at':13}{'interval':16}{'covers':>7}{'none':>7}  {'basis':7} beside")
+    print(f"{'quantity':33}{'n':>7}  {'at':15}{'interval':16}{'covers':>7}{'none':>7}  {'basis':7} beside")
     for row in rows:
         beside = "   ".join(f"{name} {coverage:.3f}" for name, coverage in row.beside)
         print(
-            f"{row.what:31}{row.size:>7,}  {row.at:13}{row.interval:16}{row.coverage:>7.3f}{row.none:>7.3f}"
+            f"{row.what:33}{row.size:>7,}  {row.at:15}{row.interval:16}{row.coverage:>7.3f}{row.none:>7.3f}"
             f"  {row.basis:7} {beside}"
         )
     outside = [row for row in rows if not INSIDE[0] <= row.coverage <= INSIDE[1]]
-    print(f"{len(rows)} rows in {perf_counter() - start:.0f} s; simulated coverages are good to ±0.007.")
-    named = "; ".join(f"{row.what} n={row.size} {row.at} ({row.coverage:.3f})" for row in outside)
+    print(f"{len(rows)} rows in {perf_counter() - start:.0f} s; two standard errors: 0.004 at 10,000 samples.")
+    named = "; ".join(f"{row.what} n={row.size} {row.at} ({row.coverage:.4f})" for row in outside)
     print(f"Outside 93-97 %: {named or 'none'}.")
     return 0
 

@@ -116,9 +116,7 @@ def test_influence_adds_up_to_the_variance() -> None:
     value, influence = auc_influence(score, positive, weight)
     auc = delong(score, positive, weight=weight)
     m, n = auc.positives, auc.negatives
-    variance = (
-        m / (m - 1) * (influence[positive] ** 2).sum() + n / (n - 1) * (influence[~positive] ** 2).sum()
-    )
+    variance = m / (m - 1) * (influence[positive] ** 2).sum() + n / (n - 1) * (influence[~positive] ** 2).sum()
     assert value == auc.value
     assert math.sqrt(variance) == pytest.approx(auc.stderr, rel=1e-12)
     assert influence.sum() == pytest.approx(0.0, abs=1e-12)
@@ -130,9 +128,7 @@ def test_influence_predicts_the_effect_of_a_weight() -> None:
     value, influence = auc_influence(score, positive)
     weight = np.ones(score.size)
     weight[7] += 1e-6
-    assert (delong(score, positive, weight=weight).value - value) / 1e-6 == pytest.approx(
-        influence[7], rel=1e-3
-    )
+    assert (delong(score, positive, weight=weight).value - value) / 1e-6 == pytest.approx(influence[7], rel=1e-3)
 
 
 @given(seed=st.integers(0, 200), bins=st.integers(1, 12))

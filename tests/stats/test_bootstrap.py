@@ -67,9 +67,7 @@ def test_sums_have_the_moments_of_resampled_rows() -> None:
     cell = rng.integers(0, 3, 200)
     score = rng.beta(2, 5, 200) + 0.1 * cell
     rows = np.column_stack([score, score**2, np.ones(200), rng.normal(size=200)])
-    draws = resample(
-        moments(cell, rows), lambda _, sums: sums.sum(axis=-2), resamples=40_000, rng=generator()
-    )
+    draws = resample(moments(cell, rows), lambda _, sums: sums.sum(axis=-2), resamples=40_000, rng=generator())
     expected = 200 * np.cov(rows.T, ddof=0)
     np.testing.assert_allclose(draws.values.mean(axis=0), rows.sum(axis=0), atol=0.3)
     np.testing.assert_allclose(np.cov(draws.values.T), expected, atol=0.03 * expected.max())
@@ -99,9 +97,7 @@ def test_collinear_values_stay_collinear() -> None:
     rng = generator(3)
     x = rng.random(60)
     rows = np.column_stack([x, 2 * x + 1, np.zeros(60)])
-    draws = resample(
-        moments(rng.integers(0, 2, 60), rows), lambda _, sums: sums.sum(axis=-2), rng=generator()
-    )
+    draws = resample(moments(rng.integers(0, 2, 60), rows), lambda _, sums: sums.sum(axis=-2), rng=generator())
     np.testing.assert_allclose(draws.values[:, 1], 2 * draws.values[:, 0] + 60, rtol=1e-6)
     np.testing.assert_array_equal(draws.values[:, 2], 0)
 

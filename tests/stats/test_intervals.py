@@ -174,9 +174,7 @@ def test_swapping_the_groups_mirrors_both_comparisons(a: float, b: float, n_a: i
     ratio, inverse = mover_ratio(a, first, b, second), mover_ratio(b, second, a, first)
     if a > 0 or b > 0:
         with np.errstate(divide="ignore"):
-            np.testing.assert_allclose(
-                [ratio.low, ratio.high], [1 / inverse.high, 1 / inverse.low], rtol=1e-6
-            )
+            np.testing.assert_allclose([ratio.low, ratio.high], [1 / inverse.high, 1 / inverse.low], rtol=1e-6)
     if b > 0:
         assert ratio.low <= a / b * (1 + 1e-9)
         assert ratio.high >= a / b * (1 - 1e-9)

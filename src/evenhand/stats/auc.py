@@ -126,9 +126,7 @@ def binned_auc_error(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> Floa
         return np.asarray((p * n).sum(axis=-1) / (2.0 * p.sum(axis=-1) * n.sum(axis=-1)))
 
 
-def _placements(
-    scores: FloatArray, outcome: BoolArray, mass: FloatArray
-) -> tuple[float, FloatArray, FloatArray]:
+def _placements(scores: FloatArray, outcome: BoolArray, mass: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Return the AUC and, for each row's score, the shares of negatives below and of positives above it."""
     distinct, at = np.unique(scores, return_inverse=True)
     ones = np.bincount(at, weights=np.where(outcome, mass, 0.0), minlength=distinct.size)

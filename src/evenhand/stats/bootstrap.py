@@ -48,19 +48,14 @@ class CellMoments:
 
     def __post_init__(self) -> None:
         if self.n.ndim != 1 or self.n.size == 0 or self.n.dtype.kind not in "iu":
-            raise EvenhandError(
-                f"`n` must be one whole number per cell; got {self.n.dtype} of shape {self.n.shape}."
-            )
+            raise EvenhandError(f"`n` must be one whole number per cell; got {self.n.dtype} of shape {self.n.shape}.")
         if self.n.min() < 0:
             raise EvenhandError(f"`n` must not be negative; got {self.n.min()}.")
         if self.first.ndim != 2 or len(self.first) != len(self.n):
-            raise EvenhandError(
-                f"`first` must have the shape ({len(self.n)}, values); got {self.first.shape}."
-            )
+            raise EvenhandError(f"`first` must have the shape ({len(self.n)}, values); got {self.first.shape}.")
         if self.second.shape != (*self.first.shape, self.first.shape[1]):
             raise EvenhandError(
-                f"`second` must have the shape {(*self.first.shape, self.first.shape[1])}; "
-                f"got {self.second.shape}."
+                f"`second` must have the shape {(*self.first.shape, self.first.shape[1])}; got {self.second.shape}."
             )
 
     @classmethod
@@ -196,9 +191,7 @@ class Draws:
         return np.asarray(1e-13 * np.where(np.isfinite(both), both, 0.0).max(axis=0))
 
 
-def resample(
-    cells: CellMoments, statistic: Statistic, *, resamples: int = 10_000, rng: np.random.Generator
-) -> Draws:
+def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_000, rng: np.random.Generator) -> Draws:
     """Resample the rows behind the cells and return the statistic of every resample.
 
     Counts are multinomial(N, n/N). Given its count m, a cell's sums are m mean + sqrt(m) L z with L L' the
@@ -251,9 +244,7 @@ def resample(
     return Draws(estimate, np.concatenate(chunks), acceleration)
 
 
-def _draw_sums(
-    counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: np.random.Generator
-) -> FloatArray:
+def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Return sums (R, C, K) of `counts` rows drawn from each cell, with normal spread within cells."""
     sums = counts[:, :, np.newaxis] * mean
     root = np.sqrt(counts)
@@ -287,9 +278,7 @@ def _mean_and_factor(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
     return mean, factor
 
 
-def _acceleration(
-    cells: CellMoments, statistic: Statistic, mean: FloatArray, factor: FloatArray
-) -> FloatArray:
+def _acceleration(cells: CellMoments, statistic: Statistic, mean: FloatArray, factor: FloatArray) -> FloatArray:
     """Return (T,) the acceleration sum u³ / (6 (sum u²)^1.5) of the rows' jackknife influences u.
 
     The n_c rows of cell c have influences with mean d_c and variance v_c (v_c by removing a row one factor

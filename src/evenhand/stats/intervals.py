@@ -51,9 +51,7 @@ def t_quantile(df: npt.ArrayLike, confidence: float = 0.95) -> FloatArray:
     freedom = _floats(df)
     usable = (freedom > 0) & (freedom < 1e9)
     student = -stdtrit(np.where(usable, freedom, 1.0), tail_share(confidence))
-    return np.asarray(
-        np.where(usable, student, np.where(freedom >= 1e9, normal_quantile(confidence), np.nan))
-    )
+    return np.asarray(np.where(usable, student, np.where(freedom >= 1e9, normal_quantile(confidence), np.nan)))
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:
@@ -130,9 +128,7 @@ def effective_trials(rate: npt.ArrayLike, variance: npt.ArrayLike, kish: npt.Arr
         return np.asarray(np.where((p > 0) & (p < 1) & (v > 0), p * (1 - p) / v, fallback))
 
 
-def student_t(
-    mean: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, confidence: float = 0.95
-) -> Interval:
+def student_t(mean: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, confidence: float = 0.95) -> Interval:
     """Return the interval mean ± t(df) stderr.
 
     References

@@ -32,14 +32,28 @@ from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_
 from evenhand.table.sources import FileOptions, MisreadTypeError, Source, engine_errors, fetch_arrays, open_source
 from evenhand.table.validation import id_problems, row_problems, schema_problems, state_key, weight_problems
 
+EXACT_ROWS = 5_000_000
+FINE_BINS = 2**14
+
+
 @dataclass(frozen=True)
 class ScoreRows:
-    """One model's scores with the outcome, weight and group codes of every row (`groups` has one cell a row)."""
+    """One model's scores for statistics of ranks: every row, or every fine bin of a table too long for that.
+
+    Parameters
+    ----------
+    score, positive : the score and whether the outcome is positive, in one canonical order.
+    weight, squares : sums of the survey weights (1 without them) and of their squares.
+    groups : the group codes of the rows, with the number of rows that each entry stands for.
+    binned : whether scores were put into bins, so that scores of one bin count as tied.
+    """
 
     score: FloatArray
     positive: BoolArray
-    weight: FloatArray | None
+    weight: FloatArray
+    squares: FloatArray
     groups: Cells
+    binned: bool
 
 
 class Table:
@@ -193,7 +207,9 @@ class Table:
         return self._reduce(name, within, model, [*self._weights(), *self._score_measures(model)], bin_key)
 
     def score_rows(self, model: str) -> ScoreRows:
-        """Return one model's scores row by row, for statistics of ranks."""
+        """Return one model's scores row by row; above 5,000,000 rows, in 16,384 bins of the score's range."""
+        if self.rows > EXACT_ROWS:
+            return self._binned_scores(self.score_cells(model, bins=FINE_BINS))
         columns = {f"group{i}": self._group_codes(c) for i, c in enumerate(self.roles.group_columns)}
         columns["score"] = nw.col(self.prediction(model).column).cast(nw.Float64)
         columns["positive"] = self._is_positive()
@@ -201,12 +217,24 @@ class Table:
             columns["weight"] = nw.col(self.roles.weight).cast(nw.Float64)
         with engine_errors():
             arrays = fetch_arrays(self._complete_rows().select(**columns))
-        codes = {c: np.asarray(arrays[f"group{i}"], dtype=np.int64) for i, c in enumerate(self.roles.group_columns)}
+        score, positive = np.asarray(arrays["score"], np.float64), np.asarray(arrays["positive"], np.bool_)
+        weight = np.asarray(arrays["weight"], np.float64) if self.roles.weight is not None else np.ones(self.rows)
+        # Engines return rows in any order; sorted, sums over them are equal to the bit.
+        order = np.lexsort((weight, positive, score) if self.roles.weight is not None else (positive, score))
+        codes = {
+            column: np.asarray(arrays[f"group{i}"], np.int64)[order] for i, column in enumerate(self.roles.group_columns)
+        }
+        ones = np.ones(self.rows, dtype=np.int64)
         return ScoreRows(
-            score=np.asarray(arrays["score"], dtype=np.float64),
-            positive=np.asarray(arrays["positive"], dtype=np.bool_),
-            weight=np.asarray(arrays["weight"], dtype=np.float64) if self.roles.weight is not None else None,
-            groups=Cells(codes, self.cells.labels, np.ones(self.rows, dtype=np.int64), {}),
+            score[order], positive[order], weight[order], weight[order] ** 2, Cells(codes, self.cells.labels, ones), False
+        )
+
+    def _binned_scores(self, cells: Cells) -> ScoreRows:
+        bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.float64)[cells.codes["bin"]]
+        is_yes = np.array([label == str(YES) for label in cells.labels["outcome"]], dtype=np.bool_)
+        rows = cells.n.astype(np.float64)
+        return ScoreRows(
+            bins, is_yes[cells.codes["outcome"]], cells.sums.get("w", rows), cells.sums.get("ww", rows), cells, True
         )
 
     def digest(self) -> str:

@@ -14,7 +14,7 @@ from evenhand.audits.parity.groups import GroupCells
 from evenhand.audits.parity.metrics import WEIGHT, Metric
 from evenhand.stats.auc import auc_influence
 from evenhand.stats.intervals import effective_trials, logit_normal, student_t, wilson
-from evenhand.stats.types import FloatArray, IntArray, Interval
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.table import ScoreRows
 
 
@@ -105,34 +105,41 @@ def _ratio(
 
 
 def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: Metric) -> GroupValues:
-    """Return AUC by group with DeLong's variances, and their covariances with the overall AUC."""
-    # One canonical order of the rows, so that sums of weights do not depend on the engine's.
-    order = np.lexsort((codes, np.zeros(1) if rows.weight is None else rows.weight, rows.positive, rows.score)) if (
-        rows.weight is not None
-    ) else np.lexsort((codes, rows.positive, rows.score))
-    score, positive, group = rows.score[order], rows.positive[order], codes[order]
-    weight = None if rows.weight is None else rows.weight[order]
-    overall, overall_influence = auc_influence(score, positive, weight=weight)
-    value, stderr, covariance = np.full(groups, np.nan), np.full(groups, np.nan), np.full(groups, np.nan)
-    n = np.bincount(group, minlength=groups)[:groups]
-    for code in range(groups):
-        member = group == code
-        if not 0 < positive[member].sum() < n[code]:
-            continue
-        own_weight = None if weight is None else weight[member]
-        value[code], influence = auc_influence(score[member], positive[member], weight=own_weight)
-        correction = _delong_correction(positive[member])
-        stderr[code] = np.sqrt((influence**2 * correction).sum())
-        covariance[code] = (influence * overall_influence[member]).sum()
-    overall_stderr = float(np.sqrt((overall_influence**2 * _delong_correction(positive)).sum()))
+    """Return AUC by group with DeLong's variances, and their covariances with the overall AUC.
+
+    Parameters
+    ----------
+    rows : scores in canonical order.
+    codes : the group of each entry of `rows`.
+    groups : the number of groups.
+    metric : the metric's entry in the table of metrics.
+    """
+    # An entry's influence is that of all its rows together; this spreads it over them.
+    spread = rows.squares / rows.weight**2
+    overall, overall_influence = auc_influence(rows.score, rows.positive, weight=rows.weight)
+    value, stderr, covariance = (np.full(groups, np.nan) for _ in range(3))
+    n = np.zeros(groups, dtype=np.int64)
+    by_group = np.argsort(codes, kind="stable")
+    edges = np.searchsorted(codes[by_group], np.arange(groups + 1))
+    for group in range(groups):
+        member = by_group[edges[group] : edges[group + 1]]
+        positive, count = rows.positive[member], rows.groups.n[member]
+        n[group] = count.sum()
+        value[group], influence = auc_influence(rows.score[member], positive, weight=rows.weight[member])
+        stderr[group] = _delong_stderr(influence, spread[member], positive, count)
+        covariance[group] = (influence * overall_influence[member] * spread[member]).sum()
+    overall_stderr = _delong_stderr(overall_influence, spread, rows.positive, rows.groups.n)
     return GroupValues(
-        metric, value, overall, n, len(score), stderr, n.astype(np.float64), (0.0, 1.0), overall_stderr, covariance
-    )
+        metric, value, overall, n, int(rows.groups.n.sum()), stderr, n.astype(np.float64), (0.0, 1.0),
+        overall_stderr, covariance,
+    )  # fmt: skip
 
 
-def _delong_correction(positive: FloatArray) -> FloatArray:
-    """Return m / (m - 1) for each row, with m the number of rows that share its outcome."""
-    positives = float(positive.sum())
-    negatives = len(positive) - positives
-    with np.errstate(all="ignore"):
-        return np.where(positive, positives / (positives - 1), negatives / (negatives - 1))
+def _delong_stderr(influence: FloatArray, spread: FloatArray, positive: BoolArray, count: IntArray) -> float:
+    """Return the standard error with DeLong's m / (m - 1) for each of the two outcomes."""
+    variance = 0.0
+    for outcome in (positive, ~positive):
+        m = float(count[outcome].sum())
+        squares = float((influence[outcome] ** 2 * spread[outcome]).sum())
+        variance += squares * m / (m - 1) if m > 1 else float("nan")
+    return float(np.sqrt(variance))

@@ -1,0 +1,219 @@
+"""One model, one grouping, one stratum: group values and gaps as records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from evenhand.audits.parity.estimates import GroupValues, auc_values, ratio_values
+from evenhand.audits.parity.gaps import Gap, overlapping_limits, to_overall, to_reference, worst_pair
+from evenhand.audits.parity.groups import GroupCells
+from evenhand.audits.parity.metrics import GAP_NAMES, Metric
+from evenhand.audits.parity.records import GapRecord, GroupRecord
+from evenhand.audits.parity.resampled import (
+    Custom,
+    Method,
+    Resampled,
+    metric_values,
+    resample_groups,
+    standardised,
+)
+from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.numbers import finite
+from evenhand.core.spec import Against, Kind
+from evenhand.stats.types import BoolArray, IntArray, Interval
+from evenhand.table.roles import MISSING
+from evenhand.table.table import ScoreRows
+
+OVERALL = "(overall)"
+STANDARDISED = "(standardised)"
+KINDS: tuple[Kind, ...] = ("difference", "ratio")
+
+
+@dataclass
+class Analysis:
+    """One table of cells and the settings to analyse it with; yields the records of values and gaps.
+
+    Parameters
+    ----------
+    model, grouping, stratum : what the cells are of.
+    cells : cells of a single stratum, or of all strata with `support`.
+    metrics : what to compute, each with the user's function or None.
+    spec : the audit's settings.
+    reference : position of the reference group.
+    rng : source of randomness for the bootstrap.
+    score_range : lowest and highest possible score.
+    ranks : the scores by group code, for AUC.
+    support : for each metric the strata used, when values are standardised over strata.
+    """
+
+    model: str
+    grouping: str
+    stratum: str | None
+    cells: GroupCells
+    metrics: Sequence[tuple[Metric, Custom | None]]
+    spec: ParitySpec
+    reference: int
+    rng: np.random.Generator
+    score_range: tuple[float, float]
+    ranks: tuple[ScoreRows, IntArray] | None = None
+    support: dict[str, BoolArray] | None = None
+    groups: list[GroupRecord] = field(default_factory=list)
+    gaps: list[GapRecord] = field(default_factory=list)
+
+    def run(self) -> Analysis:
+        """Fill the records."""
+        draws = self._draws()
+        for metric, custom in self.metrics:
+            values = self._values(metric, custom)
+            drawn = draws.get(metric.name)
+            self._add_groups(values, drawn)
+            self._add_gaps(values, drawn)
+        return self
+
+    @property
+    def _method(self) -> Method:
+        return "bca" if self.spec.interval == "auto" else self.spec.interval
+
+    def _by_bootstrap(self, metric: Metric) -> bool:
+        """Tell whether all of a metric's intervals come from the bootstrap."""
+        if metric.kind == "rank":
+            return False
+        return metric.kind == "custom" or self.support is not None or self.spec.interval != "auto"
+
+    def _draws(self) -> dict[str, Resampled]:
+        cell_metrics = [pair for pair in self.metrics if pair[0].kind != "rank"]
+        if not cell_metrics or self.cells.n.sum() == 0:
+            return {}
+        batches = resample_groups(
+            self.cells, cell_metrics, self.reference, self.spec.resamples, self.rng, self.support
+        )
+        return {name: batch for batch in batches for name in batch.metrics}
+
+    def _values(self, metric: Metric, custom: Custom | None) -> GroupValues:
+        if metric.kind == "rank" and self.ranks is not None:
+            return auc_values(*self.ranks, len(self.cells.labels), metric)
+        if self.support is None and custom is None:
+            return ratio_values(self.cells, metric, self.score_range)
+        return self._bootstrapped_values(metric, custom)
+
+    def _bootstrapped_values(self, metric: Metric, custom: Custom | None) -> GroupValues:
+        """Return values whose limits only the bootstrap knows."""
+        used = np.ones(len(self.cells.strata), dtype=bool) if self.support is None else self.support[metric.name]
+        below = metric.coefficients()[1] if custom is None else np.ones((2, 2))
+        rows = (self.cells.n[used] * below.astype(np.int64)).sum(axis=(0, 2, 3))
+        unknown = np.full(len(rows), np.nan)
+        by_stratum = metric_values(self.cells.first, metric, custom)
+        everybody = metric_values(self.cells.first.sum(axis=1, keepdims=True), metric, custom)
+        share = self.cells.first[..., 0].sum(axis=(1, 2, 3)) * used
+        with np.errstate(all="ignore"):
+            value, overall = standardised(by_stratum, share), float(standardised(everybody, share)[0])
+        return GroupValues(metric, value, overall, rows, int(rows.sum()), unknown, unknown, (0.0, np.inf))
+
+    # Records ----------------------------------------------------------------------------------------------
+
+    def _add_groups(self, values: GroupValues, drawn: Resampled | None) -> None:
+        if self._by_bootstrap(values.metric):
+            limits = self._drawn_interval(drawn, values, "value", np.arange(len(values.value)))
+        else:
+            limits = values.limits(self.spec.confidence)
+        for position, label in enumerate(self.cells.labels):
+            low, high = finite(limits.low[position]), finite(limits.high[position])
+            status = self._status(values, position)
+            if status == "ok" and low is None and high is None:
+                status = "no interval: the people of this group do not differ"
+            self.groups.append(
+                GroupRecord(
+                    self.model, self.grouping, self.stratum, label, values.metric.name, int(values.n[position]),
+                    finite(values.value[position]), low, high, status,
+                )
+            )  # fmt: skip
+
+    def _status(self, values: GroupValues, position: int) -> str:
+        if np.isnan(values.value[position]):
+            return f"undefined: {values.metric.empty}"
+        if self.cells.labels[position] == MISSING:
+            return "missing group: left out of gaps"
+        if values.n[position] < self.spec.min_count:
+            return f"small: {values.n[position]} is below min_count {self.spec.min_count}; left out of gaps"
+        return "ok"
+
+    def _comparable(self, values: GroupValues) -> IntArray:
+        """Return the groups that enter gaps: known, large enough, defined."""
+        known = self.cells.known
+        fits = (values.n[known] >= self.spec.min_count) & np.isfinite(values.value[known])
+        return known[fits]
+
+    def _add_gaps(self, values: GroupValues, drawn: Resampled | None) -> None:
+        kept = self._comparable(values)
+        for kind in KINDS:
+            if len(kept) < 2:
+                self.gaps.append(self._no_gap(values.metric, kind, "worst_pair", len(kept)))
+                continue
+            for gap in self._gaps_of(values, drawn, kept, kind):
+                self.gaps.append(self._gap_record(values, gap))
+
+    def _gaps_of(
+        self, values: GroupValues, drawn: Resampled | None, kept: IntArray, kind: Kind
+    ) -> Iterator[Gap]:
+        confidence = self.spec.confidence
+        by_bootstrap = self._by_bootstrap(values.metric)
+        worst = worst_pair(values, kept, kind, confidence)
+        if by_bootstrap and drawn is not None:
+            ends = drawn.widest_gap(values.metric.name, kept, kind, confidence)
+            worst = replace(worst, limits=ends)
+        yield worst
+        if self.reference in kept:
+            others = kept[kept != self.reference]
+            gaps = to_reference(values, kept, self.reference, kind, confidence)
+            if by_bootstrap:
+                limits = self._drawn_interval(drawn, values, f"reference_{kind}", others)
+                gaps = [replace(gap, limits=ends) for gap, *ends in zip(gaps, *limits, strict=True)]
+            yield from gaps
+        if values.metric.kind == "rank":
+            limits = overlapping_limits(values, kept, kind, confidence)
+        else:
+            limits = self._drawn_interval(drawn, values, f"overall_{kind}", kept)
+        yield from to_overall(values, kept, kind, limits)
+
+    def _drawn_interval(
+        self, drawn: Resampled | None, values: GroupValues, block: str, groups: IntArray
+    ) -> Interval:
+        if drawn is None:
+            return Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
+        low, high = drawn.interval(values.metric.name, block, self._method, self.spec.confidence)
+        return Interval(low[groups], high[groups])
+
+    def _gap_record(self, values: GroupValues, gap: Gap) -> GapRecord:
+        name = GAP_NAMES.get((values.metric.name, gap.kind, gap.against))
+        low, high = (finite(end) for end in gap.limits)
+        n = int(values.n[[p for p in (gap.high, gap.low) if p >= 0]].sum()) if -1 not in (gap.high, gap.low) else values.n_overall
+        return GapRecord(
+            self.model, self.grouping, self.stratum, values.metric.name, gap.kind, gap.against,
+            None if gap.group is None else self.cells.labels[gap.group], self._label(gap.high), self._label(gap.low),
+            n, finite(gap.value), low, high, _gap_status(gap), name,
+        )  # fmt: skip
+
+    def _label(self, position: int) -> str:
+        return OVERALL if position < 0 else self.cells.labels[position]
+
+    def _no_gap(self, metric: Metric, kind: Kind, against: Against, comparable: int) -> GapRecord:
+        reason = f"undefined: {'only one group' if comparable else 'no group'} can be compared (min_count {self.spec.min_count})"
+        name = GAP_NAMES.get((metric.name, kind, against))
+        return GapRecord(
+            self.model, self.grouping, self.stratum, metric.name, kind, against, None, None, None, 0, None, None, None,
+            reason, name,
+        )  # fmt: skip
+
+
+def _gap_status(gap: Gap) -> str:
+    low, high = gap.limits
+    if np.isnan(gap.value):
+        return "undefined: the value below the line is 0"
+    if np.isnan(low) and np.isnan(high):
+        return "no interval: that of one of the groups is undefined"
+    if np.isinf(high):
+        return "unbounded above: the value below the line may be 0"
+    return "ok"

@@ -1,0 +1,247 @@
+"""The parity audit: a table and settings in, a result out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from evenhand.audits.parity.analysis import STANDARDISED, Analysis
+from evenhand.audits.parity.calibration import calibration_records
+from evenhand.audits.parity.findings import make_findings
+from evenhand.audits.parity.groups import GroupCells
+from evenhand.audits.parity.metrics import METRICS, Metric
+from evenhand.audits.parity.resampled import Custom
+from evenhand.audits.parity.result import ParityResult
+from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.progress import step
+from evenhand.core.spec import Threshold
+from evenhand.errors import ConfigError, did_you_mean
+from evenhand.stats.auc import binned_auc_error
+from evenhand.stats.types import BoolArray, IntArray
+from evenhand.table.roles import MISSING
+from evenhand.table.table import FINE_BINS, ScoreRows, Table
+
+_OWN_METRIC = Metric(
+    "", "", "your own function of the cells", (), (), "custom", "neither", (), "your function returned no number",
+    "It shows what your function measures.", "your own",
+)  # fmt: skip
+
+
+def parity(
+    table: Table,
+    *,
+    metrics: Sequence[str] | str | None = None,
+    custom: Mapping[str, Callable[..., Any]] | None = None,
+    reference: Mapping[str, str] | str | None = None,
+    within: Sequence[str] | str = (),
+    min_count: int = 10,
+    bins: int = 10,
+    interval: Literal["auto", "percentile", "basic", "bca"] = "auto",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    thresholds: Sequence[Threshold | Mapping[str, Any]] = (),
+) -> ParityResult:
+    """Compare how groups are scored, selected and mistaken, with intervals for every number.
+
+    Parameters
+    ----------
+    table
+        The data with its roles.
+    metrics
+        Names from the table of metrics; by default all that the data allows.
+    custom
+        Your own metrics by name: functions that take the cells of the groups (`tp`, `fp`, `fn`, `tn`, `score`,
+        `loss`, `n`) and return one value a group.
+    reference
+        The group that others are compared with: one label, or one for each grouping; by default the largest group.
+    within
+        Columns of a legitimate factor: groups are also compared within each of its strata, and standardised
+        over them.
+    min_count
+        Groups with fewer people in a metric's denominator are listed but left out of gaps.
+    bins
+        Number of equal score bins for calibration.
+    interval
+        'auto' uses Wilson limits for rates, Student's t for means, DeLong's for AUC and what follows from them for
+        gaps; or one kind of bootstrap interval for all.
+    confidence, resamples, seed
+        Confidence of the intervals; number of bootstrap resamples; seed.
+    thresholds
+        Limits, each a mapping such as ``{"metric": "selection_rate", "min": 0.8}``.
+
+    Returns
+    -------
+    ParityResult
+        Tables `groups`, `gaps` and `calibration`, findings, and what was left out.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+    >>> result = eh.parity(eh.Table(data, groups="sex", predictions="hired"))
+    >>> gap = result.gap("selection_rate", grouping="sex")
+    >>> round(gap.value, 2), gap.group_high, gap.group_low
+    (0.2, 'M', 'F')
+    """
+    return run(table, ParitySpec.parse(
+        {
+            "metrics": metrics, "custom": custom or {}, "reference": reference, "within": within, "min_count": min_count,
+            "bins": bins, "interval": interval, "confidence": confidence, "resamples": resamples, "seed": seed,
+            "thresholds": thresholds,
+        },
+        "the arguments of parity()",
+    ))  # fmt: skip
+
+
+def run(table: Table, spec: ParitySpec) -> ParityResult:
+    """Audit a table as a spec says."""
+    _require_roles(table)
+    records: dict[str, list[Any]] = {"groups": [], "gaps": [], "calibration": []}
+    left_out: list[dict[str, Any]] = []
+    notes = list(table.source.notes)
+    for number, model in enumerate(table.models):
+        metrics = _metrics_for(table, model, spec, notes)
+        ranks = _ranks(table, model, metrics, spec, notes)
+        step(f"Counting the cells of {model}")
+        cells = table.score_cells(model, spec.within, spec.bins) if table.has_scores(model) else table.counts(model, spec.within)
+        for position, (grouping, columns) in enumerate(table.groupings.items()):
+            step(f"Comparing {grouping} under {model}")
+            whole = GroupCells.build(cells, model, columns, spec.within)
+            codes = ranks.groups.joint(columns)[0] if ranks else None
+            context = _Context(table, spec, model, grouping, whole, metrics, (number, position), ranks, codes)
+            for analysis in context.analyses():
+                analysis.run()
+                records["groups"] += analysis.groups
+                records["gaps"] += analysis.gaps
+            left_out += _left_out(whole.pooled(), model, grouping, spec)
+            if table.has_scores(model):
+                records["calibration"] += calibration_records(cells, table, model, grouping, spec)
+    if table.dropped:
+        left_out.append(_left_out_record(None, None, None, table.dropped, "missing outcome or prediction: rows dropped"))
+    findings = make_findings(records["gaps"], records["groups"], spec, table)
+    return ParityResult(
+        spec=spec, findings=findings, left_out=tuple(left_out), notes=tuple(dict.fromkeys(notes)), backend=table.backend,
+        groups=tuple(records["groups"]), gaps=tuple(records["gaps"]), calibration=tuple(records["calibration"]),
+        favourable={model: table.prediction(model).favourable for model in table.models},
+    )  # fmt: skip
+
+
+class _Context:
+    """All analyses of one model and one grouping: pooled, in each stratum, and standardised over strata."""
+
+    def __init__(
+        self, table: Table, spec: ParitySpec, model: str, grouping: str, whole: GroupCells,
+        metrics: list[tuple[Metric, Custom | None]], place: tuple[int, int], ranks: ScoreRows | None, codes: IntArray | None,
+    ) -> None:  # fmt: skip
+        self.table, self.spec, self.model, self.grouping = table, spec, model, grouping
+        self.whole, self.metrics, self.place, self.ranks, self.codes = whole, metrics, place, ranks, codes
+        self.reference = _reference(whole, grouping, spec)
+
+    def analyses(self) -> Iterator[Analysis]:
+        pooled = (self.ranks, self.codes) if self.ranks is not None and self.codes is not None else None
+        yield self._analysis(None, self.whole.pooled(), self.metrics, 0, ranks=pooled)
+        if not self.spec.within:
+            return
+        on_cells = [pair for pair in self.metrics if pair[0].kind != "rank"]
+        for position, stratum in enumerate(self.whole.strata):
+            yield self._analysis(stratum, self.whole.stratum(position), on_cells, position + 1)
+        support = {metric.name: self._support(metric, custom) for metric, custom in on_cells}
+        supported = [pair for pair in on_cells if support[pair[0].name].any()]
+        yield self._analysis(STANDARDISED, self.whole, supported, len(self.whole.strata) + 1, support=support)
+
+    def _analysis(
+        self, stratum: str | None, cells: GroupCells, metrics: list[tuple[Metric, Custom | None]], position: int,
+        ranks: tuple[ScoreRows, IntArray] | None = None, support: dict[str, BoolArray] | None = None,
+    ) -> Analysis:  # fmt: skip
+        # A generator of its own for every analysis: no number depends on what else was computed.
+        seed = np.random.SeedSequence(self.spec.seed, spawn_key=(*self.place, position))
+        return Analysis(
+            self.model, self.grouping, stratum, cells, metrics, self.spec, self.reference, np.random.default_rng(seed),
+            self.table.prediction(self.model).range, ranks, support,
+        )  # fmt: skip
+
+    def _support(self, metric: Metric, custom: Custom | None) -> BoolArray:
+        """Return the strata in which every group that is large enough on the whole is large enough too."""
+        below = (metric.coefficients()[1] if custom is None else np.ones((2, 2))).astype(np.int64)
+        rows = (self.whole.n * below).sum(axis=(-2, -1))[:, self.whole.known]
+        large = rows.sum(axis=0) >= self.spec.min_count
+        return np.asarray((rows[:, large] >= self.spec.min_count).all(axis=1) & large.any(), dtype=np.bool_)
+
+
+def _require_roles(table: Table) -> None:
+    if not table.models:
+        raise ConfigError("the table names no predictions; give predictions={'model': 'column'} (scores or decisions).")
+    if not table.groupings:
+        raise ConfigError("the table names no groups; give groups=['column', ...].")
+
+
+def _metrics_for(
+    table: Table, model: str, spec: ParitySpec, notes: list[str]
+) -> list[tuple[Metric, Custom | None]]:
+    """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
+    has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
+    chosen = [METRICS[name] for name in spec.metrics] if spec.metrics else [m for m in METRICS.values() if m.default]
+    usable, unmet = [], []
+    for metric in chosen:
+        lacking = [need for need in metric.needs if not has[need]]
+        if lacking and spec.metrics:
+            raise ConfigError(
+                f"the metric {metric.name!r} needs {' and '.join(lacking)}, which model {model!r} does not have; "
+                "name an `outcome` column, or leave the metric out."
+            )
+        (unmet if lacking else usable).append(metric)
+    if unmet:
+        missing = sorted({need for metric in unmet for need in metric.needs if not has[need]})
+        names = ", ".join(metric.name for metric in unmet)
+        notes.append(f"{model}: not computed without {' and '.join(missing)}: {names}.")
+    own = [
+        (Metric(**{**_OWN_METRIC.__dict__, "name": name, "title": name}), function)
+        for name, function in spec.custom.items()
+    ]
+    return [(metric, None) for metric in usable] + own
+
+
+def _ranks(
+    table: Table, model: str, metrics: list[tuple[Metric, Custom | None]], spec: ParitySpec, notes: list[str]
+) -> ScoreRows | None:
+    if not any(metric.kind == "rank" for metric, _ in metrics):
+        return None
+    step(f"Ranking the scores of {model}")
+    rows = table.score_rows(model)
+    if rows.binned:
+        bins = rows.score.astype(np.int64)
+        counts = [np.bincount(bins, weights=rows.groups.n * which, minlength=FINE_BINS) for which in (rows.positive, ~rows.positive)]
+        error = float(binned_auc_error(*counts))
+        notes.append(
+            f"{model}: the AUC of {table.rows:,} rows was computed from {FINE_BINS:,} score bins; "
+            f"the overall value is within {error:.1e} of the exact one."
+        )
+    if spec.within:
+        notes.append("AUC is compared over all strata together, not within them.")
+    return rows
+
+
+def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
+    """Return the position of the reference group: the one named, else the largest."""
+    size = cells.n.sum(axis=(0, 2, 3))
+    wanted = spec.reference.get(grouping) if isinstance(spec.reference, dict) else spec.reference
+    if wanted in cells.labels:
+        return cells.labels.index(str(wanted))
+    if wanted is not None and isinstance(spec.reference, dict):
+        raise ConfigError(f"`reference` {wanted!r} is not a group of {grouping!r}; {did_you_mean(wanted, cells.labels)}")
+    return int(cells.known[np.argmax(size[cells.known])])
+
+
+def _left_out(cells: GroupCells, model: str, grouping: str, spec: ParitySpec) -> Iterator[dict[str, Any]]:
+    for label, size in zip(cells.labels, cells.n.sum(axis=(0, 2, 3)), strict=True):
+        if label == MISSING:
+            yield _left_out_record(model, grouping, label, int(size), "missing group: left out of gaps")
+        elif size < spec.min_count:
+            yield _left_out_record(model, grouping, label, int(size), f"fewer than min_count {spec.min_count} people")
+
+
+def _left_out_record(model: str | None, grouping: str | None, group: str | None, n: int, reason: str) -> dict[str, Any]:
+    return {"model": model, "grouping": grouping, "group": group, "n": n, "reason": reason}

@@ -1,0 +1,50 @@
+"""Calibration: among people with about the same score, does the outcome come equally often in every group?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from evenhand.audits.parity.records import CalibrationRecord
+from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.numbers import finite
+from evenhand.stats.intervals import wilson
+from evenhand.stats.types import FloatArray
+from evenhand.table.cells import Cells
+from evenhand.table.keys import YES
+from evenhand.table.table import Table
+
+
+def calibration_records(
+    cells: Cells, table: Table, model: str, grouping: str, spec: ParitySpec
+) -> Iterator[CalibrationRecord]:
+    """Yield, for each group and score bin, the mean score and the share with the positive outcome.
+
+    The share has Wilson limits; with survey weights n is Kish's effective size.
+    """
+    if table.roles.outcome is None:
+        return
+    codes, labels = cells.joint(table.groupings[grouping])
+    bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.int64)[cells.codes["bin"]]
+    positive = np.array([label == str(YES) for label in cells.labels["outcome"]])[cells.codes["outcome"]]
+    position = codes * spec.bins + bins
+
+    def by_bin(values: FloatArray) -> FloatArray:
+        return np.bincount(position, weights=values, minlength=len(labels) * spec.bins)
+
+    rows = cells.n.astype(np.float64)
+    weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
+    n, total = by_bin(rows), by_bin(weight)
+    with np.errstate(all="ignore"):
+        share, score = by_bin(weight * positive) / total, by_bin(cells.sums["s"]) / total
+        limits = wilson(share, total**2 / by_bin(squares), spec.confidence)
+    low, high = table.prediction(model).range
+    edges = low + (high - low) * np.arange(spec.bins + 1) / spec.bins
+    for at in np.flatnonzero(n):
+        group, part = divmod(int(at), spec.bins)
+        status = "ok" if n[at] >= spec.min_count else f"small: {int(n[at])} is below min_count {spec.min_count}"
+        yield CalibrationRecord(
+            model, grouping, labels[group], float(edges[part]), float(edges[part + 1]), int(n[at]), finite(score[at]),
+            finite(share[at]), finite(limits.low[at]), finite(limits.high[at]), status,
+        )  # fmt: skip

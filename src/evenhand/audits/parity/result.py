@@ -1,0 +1,72 @@
+"""The result of the parity audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from evenhand.audits.parity.records import CalibrationRecord, GapRecord, GroupRecord
+from evenhand.core.result import Result
+from evenhand.core.sections import Section
+from evenhand.core.spec import Against, Kind
+from evenhand.errors import ConfigError, did_you_mean
+
+
+@dataclass(frozen=True)
+class ParityResult(Result):
+    """Group values, gaps and calibration with their intervals.
+
+    Parameters
+    ----------
+    groups, gaps, calibration : the tables, as records.
+    favourable : for each model whether being selected is good for the person.
+    """
+
+    audit: ClassVar[str] = "parity"
+    main_table: ClassVar[str] = "gaps"
+
+    groups: tuple[GroupRecord, ...]
+    gaps: tuple[GapRecord, ...]
+    calibration: tuple[CalibrationRecord, ...]
+    favourable: dict[str, str]
+
+    @property
+    def tables(self) -> Mapping[str, Sequence[Any]]:
+        """The tables `groups`, `gaps` and `calibration`."""
+        return {"groups": self.groups, "gaps": self.gaps, "calibration": self.calibration}
+
+    def gap(
+        self, metric: str, *, grouping: str | None = None, model: str | None = None, kind: Kind = "difference",
+        against: Against = "worst_pair", group: str | None = None, stratum: str | None = None,
+    ) -> GapRecord:  # fmt: skip
+        """Return one gap; a name such as 'traditional_parity' stands for its metric, kind and pair.
+
+        `grouping` and `model` may be left out where there is only one.
+        """
+        from evenhand.audits.parity.metrics import NAMED_GAPS
+
+        wanted = NAMED_GAPS.get(metric, (metric, kind, against))
+        found = [
+            gap for gap in self.gaps
+            if (gap.metric, gap.kind, gap.against) == wanted and gap.stratum == stratum
+            and grouping in (None, gap.grouping) and model in (None, gap.model) and group in (None, gap.group)
+        ]  # fmt: skip
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ConfigError(f"{len(found)} gaps in {metric!r} fit; name the grouping, model or group.")
+        known = {gap.metric for gap in self.gaps} | set(NAMED_GAPS)
+        raise ConfigError(f"no gap in {metric!r} was computed for these choices; {did_you_mean(metric, sorted(known))}")
+
+    def section(self) -> Section:
+        """Return the parity part of a report."""
+        from evenhand.audits.parity.section import parity_section
+
+        return parity_section(self)
+
+    def plot(self, grouping: str | None = None) -> Any:
+        """Return the chart of group values, by default of the first grouping."""
+        from evenhand.audits.parity.charts import group_chart
+
+        return group_chart(self, grouping or self.groups[0].grouping)
