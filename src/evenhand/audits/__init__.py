@@ -1,1 +1,25 @@
 """The audits. Each has the same rooms: spec, audit (Table + Spec -> Result), result, charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.audits.parity.audit import run as run_parity
+from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.result import Result
+from evenhand.core.spec import Spec
+from evenhand.table.table import Table
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An audit as `audit.toml` knows it: its settings, and the function that runs them on a table."""
+
+    spec: type[Spec]
+    run: Callable[[Table, Any], Result]
+
+
+REGISTRY: dict[str, Entry] = {"parity": Entry(ParitySpec, run_parity)}
+"""The audits by name, in the order in which a report shows them."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with the words that stand for it where it cannot be seen."""
+    """One or more panels, a caption for all, and the description that stands for them where they cannot be seen."""
 
     title: str
+    caption: str
     description: str
-    chart: Any
+    charts: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,3 @@ class Section:
     parts: tuple[Figure | DisplayTable, ...]
     methods: tuple[Method, ...]
     notes: tuple[str, ...] = ()
-
-
-def display_table(
-    caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int, folded: bool = False
-) -> DisplayTable:
-    """Build a table whose first `text_columns` columns are words and whose others are numbers."""
-    numeric = tuple(position >= text_columns for position in range(len(columns)))
-    return DisplayTable(caption, tuple(columns), tuple(tuple(row) for row in rows), numeric, folded)

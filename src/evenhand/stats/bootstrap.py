@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -73,14 +74,17 @@ class Draws:
     statistics, the same number of draws from either end, so infinite draws do no harm and the interval of
     -x mirrors that of x.
 
+    Only BCa needs the acceleration, which costs C evaluations of the statistics over C cells: it is computed
+    when it is first asked for, once.
+
     Attributes
     ----------
     estimate
         (T,) the statistics of the sample.
     values
         (R, T) the statistics of the resamples.
-    acceleration
-        (T,) the skewness term of BCa; 0 where it is unknown.
+    accelerate
+        Computes (T,) the skewness terms of BCa; without it they are 0.
 
     References
     ----------
@@ -98,7 +102,23 @@ class Draws:
 
     estimate: FloatArray
     values: FloatArray
-    acceleration: FloatArray
+    accelerate: Callable[[], FloatArray] | None = None
+
+    @cached_property
+    def acceleration(self) -> FloatArray:
+        """(T,) the skewness term of BCa; 0 where it is unknown."""
+        return np.zeros_like(self.estimate) if self.accelerate is None else self.accelerate()
+
+    def part(self, columns: IntArray | slice) -> Draws:
+        """Return the draws of some of the statistics; the acceleration is still computed once, for all of them.
+
+        Examples
+        --------
+        >>> draws = Draws(np.zeros(3), np.arange(6.0).reshape(2, 3), lambda: np.array([0.1, 0.2, 0.3]))
+        >>> draws.part(np.array([2, 0])).acceleration
+        array([0.3, 0.1])
+        """
+        return Draws(self.estimate[columns], self.values[:, columns], lambda: self.acceleration[columns])
 
     @property
     def undefined(self) -> IntArray:
@@ -233,28 +253,28 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
     shares = cells.n / max(total, 1)
     mean, factor = _mean_and_factor(cells)
     step = _chunk(cells)
-    chunks = []
     with np.errstate(all="ignore"):
         estimate = statistic(cells.n.astype(np.float64), cells.first)
+        values = np.empty((resamples, estimate.size))
         for start in range(0, resamples, step):
             size = min(step, resamples - start)
             counts = rng.multinomial(total, shares, size=size).astype(np.float64)
-            chunks.append(statistic(counts, _draw_sums(counts, mean, factor, rng)))
-        acceleration = _acceleration(cells, statistic, mean, factor)
-    return Draws(estimate, np.concatenate(chunks), acceleration)
+            values[start : start + size] = statistic(counts, _draw_sums(counts, mean, factor, rng))
+    return Draws(estimate, values, partial(_acceleration, cells, statistic, estimate))
 
 
 def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Return sums (R, C, K) of `counts` rows drawn from each cell, with normal spread within cells."""
-    sums = counts[:, :, np.newaxis] * mean
+    sums = mean.T[:, np.newaxis, :] * counts  # (K, R, C): each row value on its own is contiguous, and so faster
     root = np.sqrt(counts)
     for column in range(mean.shape[1]):
         varied = np.flatnonzero(factor[:, column, column] > 0)
         if varied.size:
-            scaled = root[:, varied] * rng.standard_normal((len(counts), varied.size))
+            at = varied if varied.size < len(mean) else slice(None)
+            scaled = root[:, at] * rng.standard_normal((len(counts), varied.size))
             for row in range(column, mean.shape[1]):
-                sums[:, varied, row] += scaled * factor[varied, row, column]
-    return sums
+                sums[row][:, at] += scaled * factor[at, row, column]
+    return np.moveaxis(sums, 0, -1)
 
 
 def _mean_and_factor(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
@@ -278,27 +298,32 @@ def _mean_and_factor(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
     return mean, factor
 
 
-def _acceleration(cells: CellMoments, statistic: Statistic, mean: FloatArray, factor: FloatArray) -> FloatArray:
+def _acceleration(cells: CellMoments, statistic: Statistic, estimate: FloatArray) -> FloatArray:
     """Return (T,) the acceleration sum u³ / (6 (sum u²)^1.5) of the rows' jackknife influences u.
 
     The n_c rows of cell c have influences with mean d_c and variance v_c (v_c by removing a row one factor
     column off the mean, either way), so sum u² = sum n_c (d_c² + v_c), sum u³ = sum n_c (d_c³ + 3 d_c v_c).
+    With e_c = what leaving out such a row adds to the estimate and m the mean of the e_c over all rows,
+    d_c = m - e_c; the sums of the powers of e_c are gathered chunk by chunk, and centred at the end.
     """
+    mean, factor = _mean_and_factor(cells)
     present = np.flatnonzero(cells.n > 0)
-    step = _chunk(cells)
-    parts = [
-        _leave_one_out(cells, statistic, mean, factor, present[start : start + step])
-        for start in range(0, present.size, step)
-    ]
-    if not parts:
-        return np.zeros_like(statistic(cells.n.astype(np.float64), cells.first))
-    left_out = np.concatenate([part[0] for part in parts])
-    spread = np.concatenate([part[1] for part in parts])
-    n = cells.n[present, np.newaxis].astype(np.float64)
-    influence = (n * left_out).sum(axis=0) / n.sum() - left_out
-    second = (n * (influence**2 + spread)).sum(axis=0)
-    third = (n * (influence**3 + 3.0 * influence * spread)).sum(axis=0)
-    acceleration = third / (6.0 * second**1.5)
+    step = max(1, min(_chunk(cells), _CHUNK_NUMBERS // max(estimate.size, 1)))
+    sums = np.zeros((5, estimate.size))
+    with np.errstate(all="ignore"):
+        for start in range(0, present.size, step):
+            which = present[start : start + step]
+            left_out, spread = _leave_one_out(cells, statistic, mean, factor, which)
+            added = left_out - estimate
+            square = added * added
+            for k, power in enumerate((added, square, added * square, spread, added * spread)):
+                sums[k] += np.einsum("c,ct->t", cells.n[which].astype(np.float64), power)
+        first, second, third, within, mixed = sums
+        total = float(cells.n.sum())
+        m = first / total
+        squares = second - total * m**2 + within
+        cubes = 3 * m * second - 2 * total * m**3 - third + 3 * (m * within - mixed)
+        acceleration = cubes / (6.0 * squares**1.5)
     return np.where(np.isfinite(acceleration), acceleration, 0.0)
 
 

@@ -108,24 +108,38 @@ def wilson(rate: npt.ArrayLike, trials: npt.ArrayLike, confidence: float = 0.95)
 
 
 def effective_trials(rate: npt.ArrayLike, variance: npt.ArrayLike, kish: npt.ArrayLike) -> FloatArray:
-    """Return the number of trials that a weighted rate is worth: p(1-p) / variance.
+    """Return the number of trials that a weighted rate is worth: p(1-p) / variance, at most Kish's n.
 
-    Where the rate is 0 or 1, or the variance is 0, the design effect cannot be estimated and Kish's
-    (sum w)² / sum w² is returned.
+    Kish's n is (sum w)² / sum w². It is also returned where the rate is 0 or 1, or the variance is 0, so that
+    the design effect cannot be estimated. It is the most because the variance rests on the weights of the
+    rarer outcome: when a few rows with small weights happen to have it, p and its variance come out small
+    together, the number of trials large, and the interval misses the true rate on the low side too often
+    (`benchmarks/coverage.py` shows both). The price: where the weights of the two outcomes truly differ such
+    that the design is better than Kish's n, the interval is longer than it need be.
+
+    Parameters
+    ----------
+    rate
+        Weighted share p.
+    variance
+        Its linearised variance sum w² (x - p)² / (sum w)², without n / (n - 1): then equal weights give n.
+    kish
+        Kish's effective sample size.
 
     References
     ----------
     E. L. Korn and B. I. Graubard (1998), Confidence intervals for proportions with small expected number
-    of positive counts estimated from survey data, Survey Methodology 24.
+    of positive counts estimated from survey data, Survey Methodology 24. L. Kish (1965), Survey Sampling.
 
     Examples
     --------
-    >>> effective_trials([0.5, 0.0], [0.0025, 0.0], kish=80)
-    array([100.,  80.])
+    >>> effective_trials([0.5, 0.5, 0.0], [0.0025, 0.005, 0.0], kish=80)
+    array([80., 50., 80.])
     """
-    p, v, fallback = np.broadcast_arrays(_floats(rate), _floats(variance), _floats(kish))
+    p, v, most = np.broadcast_arrays(_floats(rate), _floats(variance), _floats(kish))
     with np.errstate(all="ignore"):
-        return np.asarray(np.where((p > 0) & (p < 1) & (v > 0), p * (1 - p) / v, fallback))
+        known = (p > 0) & (p < 1) & (v > 0)
+        return np.asarray(np.where(known, np.minimum(p * (1 - p) / v, most), most))
 
 
 def student_t(mean: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, confidence: float = 0.95) -> Interval:
@@ -146,10 +160,30 @@ def student_t(mean: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, con
         return Interval(np.asarray(centre - half), np.asarray(centre + half))
 
 
-def logit_normal(value: npt.ArrayLike, stderr: npt.ArrayLike, confidence: float = 0.95) -> Interval:
-    """Return the normal interval on the logit scale of a value inside (0, 1), such as an AUC.
+def logit_t(
+    value: npt.ArrayLike,
+    stderr: npt.ArrayLike,
+    df: npt.ArrayLike,
+    confidence: float = 0.95,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Interval:
+    """Return Student's t interval on the logit scale of a value between bounds, such as a mean score or an AUC.
 
-    expit(logit(v) ± z stderr / (v (1 - v))); nan when the value is 0 or 1 or the standard error is 0.
+    With b = v - lowest, r = b / (highest - v) and h = t(df) stderr (1 / b + 1 / (highest - v)), the interval
+    on the scale of log r is log r ± h, and the limits lowest + b (1 + r) / (r + exp(±h)). Without a highest
+    value r = 0, and this is the interval on the log scale. Limits stay within the bounds, and the longer arm
+    is on the side of the longer tail. nan when the value is at a bound or the standard error is 0.
+
+    Parameters
+    ----------
+    value, stderr
+        Estimate and standard error.
+    df
+        Degrees of freedom; inf for the normal interval.
+    confidence
+        Two-sided confidence.
+    bounds
+        The lowest and highest possible value; the highest may be inf.
 
     References
     ----------
@@ -157,17 +191,21 @@ def logit_normal(value: npt.ArrayLike, stderr: npt.ArrayLike, confidence: float 
 
     Examples
     --------
-    >>> [round(float(limit), 4) for limit in logit_normal(0.9, 0.03)]
-    [0.824, 0.9453]
+    >>> [round(float(limit), 4) for limit in logit_t(0.9, 0.03, df=19)]
+    [0.8175, 0.9476]
+    >>> [round(float(limit), 4) for limit in logit_t(2.0, 0.5, df=float("inf"), bounds=(0.0, float("inf")))]
+    [1.2253, 3.2646]
     """
-    v, se = np.broadcast_arrays(_floats(value), _floats(stderr))
+    lowest, highest = bounds
+    if not (np.isfinite(lowest) and lowest < highest):
+        raise EvenhandError(f"`bounds` must be a finite lowest and a higher highest value; got {bounds!r}.")
     with np.errstate(all="ignore"):
-        defined = (v > 0) & (v < 1) & (se > 0)
-        odds = v / (1 - v)
-        stretch = np.exp(normal_quantile(confidence) * se / (v * (1 - v)))
-        low = odds / (odds + stretch)
-        high = 1.0 / (1.0 + 1.0 / (odds * stretch))
-    return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
+        below, above = _floats(value) - lowest, highest - _floats(value)
+        half = t_quantile(df, confidence) * _floats(stderr) * (1.0 / below + 1.0 / above)
+        odds = below / above
+        low, high = (lowest + below * (1.0 + odds) / (odds + np.exp(h)) for h in (half, -half))
+        defined = (below > 0) & (above > 0) & (half > 0)
+    return Interval(*(np.where(defined, np.clip(limit, lowest, highest), np.nan) for limit in (low, high)))
 
 
 def mover_difference(a: npt.ArrayLike, a_limits: Interval, b: npt.ArrayLike, b_limits: Interval) -> Interval:
@@ -200,8 +238,10 @@ def mover_ratio(a: npt.ArrayLike, a_limits: Interval, b: npt.ArrayLike, b_limits
 
     The low limit R solves (a - R b)² = (a - l_a)² + R² (u_b - b)², the high limit
     (a - R b)² = (u_a - a)² + R² (b - l_b)². With symmetric limits these are Fieller's, cut at 0. The high
-    limit is inf when l_b <= 0; when l_b < 0 (b may well be 0: Fieller's set is no interval) the low limit
-    is 0. A ratio 0 / 0 has no interval.
+    limit is inf when l_b <= 0, the low limit 0 when l_a <= 0. It is 0 also when l_b < 0: Fieller's set is then
+    all R outside (r1, r2), r1 < 0 < r2, which would leave [r2, inf); but a nonnegative b with such a limit is
+    far from normal, and r2 too high too often (`benchmarks/coverage.py`, "weak"). To have r2, set l_b to 0.
+    A ratio 0 / 0 has no interval, nor has one of negative numbers.
 
     References
     ----------
@@ -222,11 +262,11 @@ def mover_ratio(a: npt.ArrayLike, a_limits: Interval, b: npt.ArrayLike, b_limits
     with np.errstate(all="ignore"):
         top, bottom = lower_a * (2 * x - lower_a), upper_b * (2 * y - upper_b)
         root = np.sqrt(np.maximum((x * y) ** 2 - top * bottom, 0.0))
-        low = np.where((top > 0) & (lower_b >= 0), top / (x * y + root), 0.0)
+        low = np.where((lower_a > 0) & (lower_b >= 0), top / (x * y + root), 0.0)
         top, bottom = upper_a * (2 * x - upper_a), lower_b * (2 * y - lower_b)
         root = np.sqrt(np.maximum((x * y) ** 2 - top * bottom, 0.0))
-        high = np.where((lower_b > 0) & (bottom > 0), (x * y + root) / bottom, np.inf)
-        defined = ~unknown & ((x != 0) | (y != 0))
+        high = np.where(lower_b > 0, (x * y + root) / bottom, np.inf)
+        defined = ~unknown & (x >= 0) & (y >= 0) & (x + y > 0)
     return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.audits.parity.groups import GroupCells
 from evenhand.audits.parity.metrics import WEIGHT, Metric
 from evenhand.stats.auc import auc_influence
-from evenhand.stats.intervals import effective_trials, logit_normal, student_t, wilson
+from evenhand.stats.intervals import effective_trials, logit_t, wilson
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.table import ScoreRows
 
@@ -27,7 +27,7 @@ class GroupValues:
     value, overall : the metric by group and over everybody; nan where undefined.
     n : rows in each group's denominator.
     stderr : standard errors.
-    trials : effective sample sizes (n without weights).
+    trials : effective sample sizes (n without weights); for an AUC the rows of the rarer outcome.
     bounds : the lowest and highest possible value.
     covariance : of each group's value with the overall value, where it is known.
     """
@@ -44,13 +44,10 @@ class GroupValues:
     covariance: FloatArray | None = None
 
     def limits(self, confidence: float) -> Interval:
-        """Return Wilson limits for a rate, Student's t for a mean, logit-normal DeLong limits for an AUC."""
+        """Return Wilson limits for a rate, Student's t on the logit scale of the bounds for a mean or an AUC."""
         if self.metric.kind == "rate":
             return wilson(self.value, self.trials, confidence)
-        if self.metric.kind == "rank":
-            return logit_normal(self.value, self.stderr, confidence)
-        low, high = student_t(self.value, self.stderr, self.trials - 1, confidence)
-        return Interval(np.clip(low, *self.bounds), np.clip(high, *self.bounds))
+        return logit_t(self.value, self.stderr, self.trials - 1, confidence, self.bounds)
 
     def only(self, groups: IntArray) -> GroupValues:
         """Return the values of some groups."""
@@ -73,13 +70,14 @@ def ratio_values(cells: GroupCells, metric: Metric, score_range: tuple[float, fl
     n, first, second = cells.n[0], cells.first[0], cells.second[0]
     value, variance, rows, kish = _ratio(n, first, second, metric)
     overall = _ratio(n.sum(0)[None], first.sum(0)[None], second.sum(0)[None], metric)
-    with np.errstate(all="ignore"):
-        variance = variance * rows / (rows - 1.0)
     weighted = not np.array_equal(first[..., WEIGHT], n)
     if metric.kind == "rate":
+        # Without n / (n - 1), as Wilson's p (1 - p) / n: equal weights give the limits of no weights.
         trials = effective_trials(value, variance, kish) if weighted else rows.astype(np.float64)
         bounds = (0.0, 1.0)
     else:
+        with np.errstate(all="ignore"):
+            variance = variance * rows / (rows - 1.0)
         trials = kish
         low, high = score_range
         bounds = (0.0, max(high, 1 - low) ** 2) if metric.name == "brier" else (low, high)
@@ -117,7 +115,7 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: Metric) ->
     # An entry's influence is that of all its rows together; this spreads it over them.
     spread = rows.squares / rows.weight**2
     overall, overall_influence = auc_influence(rows.score, rows.positive, weight=rows.weight)
-    value, stderr, covariance = (np.full(groups, np.nan) for _ in range(3))
+    value, stderr, covariance, rarer = (np.full(groups, np.nan) for _ in range(4))
     n = np.zeros(groups, dtype=np.int64)
     by_group = np.argsort(codes, kind="stable")
     edges = np.searchsorted(codes[by_group], np.arange(groups + 1))
@@ -125,12 +123,13 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: Metric) ->
         member = by_group[edges[group] : edges[group + 1]]
         positive, count = rows.positive[member], rows.groups.n[member]
         n[group] = count.sum()
+        rarer[group] = min(count[positive].sum(), count[~positive].sum())
         value[group], influence = auc_influence(rows.score[member], positive, weight=rows.weight[member])
         stderr[group] = _delong_stderr(influence, spread[member], positive, count)
         covariance[group] = (influence * overall_influence[member] * spread[member]).sum()
     overall_stderr = _delong_stderr(overall_influence, spread, rows.positive, rows.groups.n)
     return GroupValues(
-        metric, value, overall, n, int(rows.groups.n.sum()), stderr, n.astype(np.float64), (0.0, 1.0),
+        metric, value, overall, n, int(rows.groups.n.sum()), stderr, rarer, (0.0, 1.0),
         overall_stderr, covariance,
     )  # fmt: skip
 

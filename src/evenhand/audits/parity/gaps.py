@@ -19,6 +19,7 @@ from evenhand.stats.intervals import (
     mover_ratio,
     narrowest_ratio,
     normal_quantile,
+    student_t,
     welch_difference,
     welch_log_ratio,
     widest_difference,
@@ -55,6 +56,9 @@ def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, on
             return welch_difference(*sides, confidence)
         if on_logs:
             return welch_log_ratio(*sides, confidence)
+        # With symmetric limits MOVER's ratio is Fieller's; the limits on the logit scale are not symmetric.
+        first, second = (student_t(side.value, side.stderr, side.trials - 1, confidence) for side in (a, b))
+        return mover_ratio(a.value, first, b.value, second)
     move = mover_difference if kind == "difference" else mover_ratio
     return move(a.value, a.limits(confidence), b.value, b.limits(confidence))
 

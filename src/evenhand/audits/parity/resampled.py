@@ -56,7 +56,7 @@ class Resampled:
     def interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
         """Return the interval of one metric's block for every group."""
         at = self._columns(metric, block)
-        part = Draws(self.draws.estimate[at], self.draws.values[:, at], self.draws.acceleration[at])
+        part = self.draws.part(at)
         interval: Interval = getattr(part, method)(confidence)
         return interval
 
@@ -68,15 +68,15 @@ class Resampled:
         """Return limits of the worst pair's gap from one max-t band over all pairs of groups."""
         at = self._columns(metric, "value")[kept]
         estimate, values = self.draws.estimate[at], self.draws.values[:, at]
-        if kind == "ratio":
-            with np.errstate(all="ignore"):
-                estimate, values = np.log(estimate), np.log(values)
         i, j = np.triu_indices(len(kept), 1)
         if len(i) * len(values) > 2 * _MOST_DRAWS:
             return float("nan"), float("nan")
-        pairs = Draws(estimate[i] - estimate[j], values[:, i] - values[:, j], np.zeros(len(i)))
-        low, high = pairs.max_t(confidence)
-        return widest_difference(low, high) if kind == "difference" else narrowest_ratio(np.exp(low), np.exp(high))
+        with np.errstate(all="ignore"):  # the log of 0, and the difference of two of them
+            if kind == "ratio":
+                estimate, values = np.log(estimate), np.log(values)
+            pairs = Draws(estimate[i] - estimate[j], values[:, i] - values[:, j])
+            low, high = pairs.max_t(confidence)
+            return widest_difference(low, high) if kind == "difference" else narrowest_ratio(np.exp(low), np.exp(high))
 
     def _columns(self, metric: str, block: str) -> IntArray:
         start = (BLOCKS.index(block) * len(self.metrics) + self.metrics.index(metric)) * self.groups

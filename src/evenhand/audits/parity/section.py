@@ -1,0 +1,206 @@
+"""The parity part of a report: charts, tables and how the numbers were computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from evenhand.audits.parity.charts import (
+    MOST_GROUPS,
+    calibration_panels,
+    charted_groups,
+    gap_panels,
+    group_panels,
+    headline_metrics,
+)
+from evenhand.audits.parity.metrics import METRICS
+from evenhand.core.numbers import DASH, shown, shown_interval
+from evenhand.core.sections import DisplayTable, Figure, Method, Section
+
+if TYPE_CHECKING:
+    from evenhand.audits.parity.records import GapRecord
+    from evenhand.audits.parity.result import ParityResult
+
+_STRATA_NOTE = "Standardised values are what each group would have if all groups had everybody's mix of strata."
+
+
+def parity_section(result: ParityResult) -> Section:
+    """Return the section of a report for this result."""
+    groupings = list(dict.fromkeys(record.grouping for record in result.groups))
+    parts: list[Figure | DisplayTable] = [_gap_figure(result, groupings)]
+    for grouping in groupings:
+        parts += [_group_figure(result, grouping), _value_table(result, grouping), _gap_table(result, grouping)]
+    if result.calibration:
+        parts.append(_calibration_figure(result, groupings[0]))
+        parts += [_calibration_table(result, grouping) for grouping in groupings[:1]]
+    if result.spec.within:
+        parts.append(_strata_table(result))
+    return Section(
+        title="Parity",
+        question="Do groups get different outcomes, and how sure are we?",
+        parts=tuple(parts),
+        methods=tuple(_methods(result)),
+        notes=result.notes,
+    )
+
+
+def _metric_title(name: str) -> str:
+    return METRICS[name].title if name in METRICS else name
+
+
+def _is_percent(name: str) -> bool:
+    return name in METRICS and METRICS[name].percent
+
+
+def _gap_figure(result: ParityResult, groupings: list[str]) -> Figure:
+    largest = _largest_gap(result)
+    caption = "Points: the difference between the highest and the lowest group. Lines: simultaneous intervals."
+    words = ""
+    if largest is not None and largest.value is not None:
+        words = (
+            f"The largest is {shown(largest.value, percent=True)} in {_metric_title(largest.metric).lower()} by "
+            f"{largest.grouping} under {largest.model}, {largest.group_high} against {largest.group_low}."
+        )
+    return Figure("Largest gap between any two groups", caption, words, tuple(gap_panels(result, groupings)))
+
+
+def _largest_gap(result: ParityResult) -> GapRecord | None:
+    gaps = [
+        gap for gap in result.gaps
+        if (gap.kind, gap.against, gap.stratum) == ("difference", "worst_pair", None)
+        and gap.value is not None and _is_percent(gap.metric)
+    ]  # fmt: skip
+    return max(gaps, key=lambda gap: gap.value or 0.0, default=None)
+
+
+def _group_figure(result: ParityResult, grouping: str) -> Figure:
+    metrics = headline_metrics(result)
+    shown_groups = charted_groups(result, grouping)
+    total = len({r.group for r in result.groups if r.grouping == grouping})
+    caption = f"Points: values. Lines: {100 * result.spec.confidence:g}% intervals of each group on its own."
+    if total > MOST_GROUPS:
+        caption += f" The {len(shown_groups)} largest of {total:,} groups are drawn; the table has them all."
+    words = " ".join(_extremes(result, grouping, metric) for metric in metrics)
+    return Figure(f"Values by {grouping}", caption, words, tuple(group_panels(result, grouping, metrics)))
+
+
+def _extremes(result: ParityResult, grouping: str, metric: str) -> str:
+    """Say in words which groups a panel shows at its ends."""
+    sentences = []
+    for gap in result.gaps:
+        same = (gap.grouping, gap.metric, gap.kind, gap.against, gap.stratum)
+        if same == (grouping, metric, "difference", "worst_pair", None) and gap.value is not None:
+            size = shown(gap.value, percent=_is_percent(metric))
+            sentences.append(f"{gap.model}: highest {gap.group_high}, lowest {gap.group_low}, {size} apart")
+    return f"{_metric_title(metric)}: {'; '.join(sentences)}." if sentences else ""
+
+
+def _value_table(result: ParityResult, grouping: str) -> DisplayTable:
+    rows = [
+        (
+            record.model, _metric_title(record.metric), record.group, f"{record.n:,}",
+            shown(record.value, percent=_is_percent(record.metric)),
+            shown_interval(record.low, record.high, percent=_is_percent(record.metric)),
+            "" if record.status == "ok" else record.status,
+        )
+        for record in result.groups
+        if record.grouping == grouping and record.stratum is None
+    ]  # fmt: skip
+    columns = ("Model", "Metric", "Group", "n", "Value", f"{100 * result.spec.confidence:g}% interval", "Remark")
+    numeric = (False, False, False, True, True, True, False)
+    return DisplayTable(f"Every value by {grouping}", columns, tuple(rows), numeric, folded=True)
+
+
+def _gap_table(result: ParityResult, grouping: str) -> DisplayTable:
+    rows = [_gap_row(gap) for gap in result.gaps if gap.grouping == grouping and gap.stratum is None]
+    interval = f"{100 * result.spec.confidence:g}% interval"
+    columns = ("Model", "Metric", "Kind", "Against", "Higher", "Lower", "Gap", interval, "Remark")
+    return DisplayTable(
+        f"Every gap by {grouping}", columns, tuple(rows), (False,) * 6 + (True, True, False), folded=True
+    )
+
+
+def _gap_row(gap: GapRecord) -> tuple[str, ...]:
+    percent = _is_percent(gap.metric) and gap.kind == "difference"
+    against = {"worst_pair": "worst pair", "reference": "reference", "overall": "everybody"}[gap.against]
+    signed = gap.kind == "difference" and gap.against != "worst_pair"
+    return (
+        gap.model, _metric_title(gap.metric), gap.kind, against, gap.group_high or DASH, gap.group_low or DASH,
+        shown(gap.value, percent=percent, signed=signed),
+        shown_interval(gap.low, gap.high, percent=percent, signed=signed),
+        "" if gap.status == "ok" else gap.status,
+    )  # fmt: skip
+
+
+def _strata_table(result: ParityResult) -> DisplayTable:
+    rows = [
+        (gap.grouping, gap.stratum or DASH, *_gap_row(gap))
+        for gap in result.gaps
+        if gap.stratum is not None and gap.against == "worst_pair"
+    ]
+    columns = ("Grouping", "Stratum", "Model", "Metric", "Kind", "Against", "Higher", "Lower", "Gap", "Interval", "Remark")
+    caption = f"Gaps within {' × '.join(result.spec.within)}. {_STRATA_NOTE}"
+    return DisplayTable(caption, columns, tuple(rows), (False,) * 8 + (True, True, False), folded=True)
+
+
+def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
+    caption = (
+        "The share with the positive outcome among people in the same score bin. On the dashed line score and outcome "
+        "agree; above it scores are too low, below it too high. "
+        f"Bins with at least {result.spec.min_count} people are drawn, with Wilson intervals."
+    )
+    words = "The table below holds every point of the chart."
+    return Figure(f"Calibration by {grouping}", caption, words, tuple(calibration_panels(result, grouping)))
+
+
+def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:
+    rows = [
+        (
+            r.model, r.group, f"{r.bin_low:g} to {r.bin_high:g}", f"{r.n:,}", shown(r.mean_score),
+            shown(r.value, percent=True), shown_interval(r.low, r.high, percent=True),
+        )
+        for r in result.calibration
+        if r.grouping == grouping
+    ]  # fmt: skip
+    columns = ("Model", "Group", "Score bin", "n", "Mean score", "Share with outcome", "Interval")
+    numeric = (False,) * 3 + (True,) * 4
+    return DisplayTable(f"Calibration by {grouping}", columns, tuple(rows), numeric, folded=True)
+
+
+def _methods(result: ParityResult) -> Iterator[Method]:
+    for name in dict.fromkeys(record.metric for record in result.groups):
+        if name in METRICS:
+            metric = METRICS[name]
+            yield Method(f"{metric.title} ({name})", f"{metric.meaning[:1].upper()}{metric.meaning[1:]}: {metric.formula}.", metric.citation)
+    if result.spec.interval == "auto":
+        yield Method(
+            "Intervals of one group",
+            "Wilson's score interval for a rate; Student's t on the logit scale for a mean score and, with DeLong's standard "
+            "error, for an AUC. With survey weights a rate's sample size is Kish's or the linearised one, whichever is smaller.",
+            "Wilson 1927, JASA 22; DeLong et al. 1988, Biometrics 44; Korn and Graubard 1998, Survey Methodology 24",
+        )
+        yield Method(
+            "Difference and ratio to the reference group",
+            "From the two groups' own limits (MOVER); Welch's t and Fieller's limits for means. Each on its own, not simultaneous.",
+            "Newcombe 1998, Statistics in Medicine 17; Donner and Zou 2012, Statistical Methods in Medical Research 21",
+        )
+    else:
+        yield Method("Intervals", f"{result.spec.interval} bootstrap intervals from {result.spec.resamples:,} resamples of the cells.")
+    yield Method(
+        "Worst pair",
+        "The highest group against the lowest. A maximum over groups is biased away from equality, so its interval comes from "
+        "simultaneous intervals of all pairs (Bonferroni; for means Welch's t, for ratios of means on the log scale): it covers "
+        "the true worst gap whichever pair that is. An ordinary bootstrap of it can cover 0%.",
+        "benchmarks/coverage.py shows the coverage",
+    )
+    yield Method(
+        "Against everybody",
+        f"The group is part of everybody, so the two are resampled together: BCa intervals from {result.spec.resamples:,} "
+        f"multinomial resamples of the cells, seed {result.spec.seed}.",
+        "Efron 1987, JASA 82",
+    )
+    yield Method(
+        "Small and missing groups",
+        f"A group with fewer than {result.spec.min_count} people in a metric's denominator is shown but left out of gaps; "
+        "people whose group is missing are a row of their own.",
+    )

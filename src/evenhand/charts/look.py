@@ -1,0 +1,44 @@
+"""Colours, shapes and type. Series differ in colour and in shape, so that no reader depends on colour alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import altair as alt
+
+PALETTE = ("#0a7abf", "#d55e00", "#0a9b73", "#c2649b", "#b98000", "#4aa3df", "#7a7f87", "#8c5fd0")
+"""Okabe and Ito's colours for all kinds of colour vision, adjusted to hold 3:1 on white and on near-black."""
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+
+PANEL_WIDTH = 250
+
+
+def styled(chart: Any) -> Any:
+    """Give a chart the common look; text and rules take the colour of the page around them."""
+    axis = {
+        "labelColor": "currentColor", "titleColor": "currentColor", "domain": False, "ticks": False,
+        "gridColor": "currentColor", "gridOpacity": 0.14, "labelFontSize": 12, "titleFontSize": 12,
+        "titleFontWeight": "normal", "labelPadding": 6, "labelLimit": 150,
+    }  # fmt: skip
+    return chart.configure(
+        background="transparent",
+        font="system-ui, sans-serif",
+        axis=axis,
+        axisY={**axis, "grid": False},
+        view={"stroke": None},
+        title={"color": "currentColor", "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
+        legend={
+            "labelColor": "currentColor", "title": None, "orient": "top", "labelFontSize": 12, "symbolOpacity": 1,
+            "columns": 3, "labelLimit": 110,
+        },
+        range={"category": list(PALETTE), "symbol": list(SHAPES)},
+    )  # fmt: skip
+
+
+def data(records: list[dict[str, Any]]) -> alt.InlineData:
+    """Wrap plain records as a chart's data."""
+    import altair as alt
+
+    return alt.InlineData(values=records)

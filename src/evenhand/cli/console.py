@@ -1,0 +1,30 @@
+"""What the commands share: where they print, how they show progress and how they end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from evenhand.core.progress import listening
+
+FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[None]:
+    """Show each step of an audit on the terminal while it runs; nothing stays behind."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("Starting", total=None)
+        with listening(lambda description: bar.update(task, description=description)):
+            yield

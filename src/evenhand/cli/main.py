@@ -1,0 +1,74 @@
+"""The `evenhand` command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from evenhand._version import __version__
+from evenhand.cli import audit, data, demo, init
+from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, err
+from evenhand.errors import EvenhandError
+
+app = typer.Typer(
+    name="evenhand",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Audit decision systems for fairness, with statistics you can defend.\n\n"
+    "Start with `evenhand demo`, then `evenhand init DATA` and `evenhand audit audit.toml` on your own data.",
+    epilog="Exit codes: 0 fine · 1 a --check threshold is broken · 2 bad input · 3 undecided with --strict · 130 stopped.",
+)
+app.command()(demo.demo)
+app.command()(init.init)
+app.command()(audit.audit)
+app.add_typer(data.app, name="data")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"evenhand {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    del version
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command and leave with its exit code; errors are told in a sentence, not in a traceback."""
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except EvenhandError as error:
+        err.print(f"Error: {error}", markup=False, soft_wrap=True)
+        sys.exit(BAD_INPUT)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        err.print("Stopped.")
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("EVENHAND_DEBUG"):
+            raise
+        err.print(f"evenhand stopped on an error of its own: {type(error).__name__}: {error}", markup=False, soft_wrap=True)
+        err.print("Please report it; EVENHAND_DEBUG=1 shows where it happened.")
+        sys.exit(BUG)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""`Audit`: everything one run produced, and how it is saved."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from evenhand._version import __version__
+from evenhand.audits import REGISTRY
+from evenhand.core.findings import Finding
+from evenhand.core.progress import step
+from evenhand.core.provenance import data_record, run_record
+from evenhand.core.result import Result
+from evenhand.errors import ConfigError
+from evenhand.report.config import AuditConfig, make_config, make_table, read_config
+from evenhand.table.table import Table
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All results of one run, with their findings and provenance.
+
+    Parameters
+    ----------
+    config : what was asked, defaults filled in.
+    results : the results by audit name.
+    data : rows, hash and files of the data.
+    run : when and with what it ran.
+    """
+
+    config: AuditConfig
+    results: dict[str, Result]
+    data: dict[str, Any]
+    run: dict[str, Any]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of all audits; broken thresholds first, then undecided, met, and those without one."""
+        order = {"does_not_meet": 0, "insufficient_evidence": 1, "meets": 2, "no_threshold": 3}
+        everything = [finding for result in self.results.values() for finding in result.findings]
+        return tuple(sorted(everything, key=lambda finding: order[finding.verdict]))
+
+    def __getitem__(self, audit: str) -> Result:
+        return self.results[audit]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contents of `results.json`."""
+        return {
+            "evenhand": __version__,
+            "schema": SCHEMA_VERSION,
+            "config": self.config.as_dict(),
+            "data": self.data,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "audits": {name: result.to_dict() for name, result in self.results.items()},
+        }
+
+    def to_json(self) -> str:
+        """Return `results.json` as text: the same bytes for the same config, data and seed."""
+        return json.dumps(self.to_dict(), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def summary(self) -> str:
+        """Return the findings of all audits as plain text."""
+        return "\n\n".join(result.summary() for result in self.results.values())
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return "".join(result._repr_html_() for result in self.results.values())
+
+    def to_html(self) -> str:
+        """Return the report as one self-contained page."""
+        from evenhand.report.page import render
+
+        return render(self)
+
+    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
+        """Write report.html, results.json and run.json into a folder; return their paths."""
+        out = Path(folder)
+        step("Writing the report")
+        contents = {
+            "report.html": self.to_html(),
+            "results.json": self.to_json(),
+            "run.json": json.dumps(self.run, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
+        }
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            for name, text in contents.items():
+                (out / name).write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise ConfigError(f"the folder '{out}' cannot be written to: {error.strerror or error}.") from error
+        return {name: out / name for name in contents}
+
+
+def audit(
+    source: str | os.PathLike[str] | Table,
+    *,
+    seed: int | None = None,
+    allow_code: bool = False,
+    **sections: Any,
+) -> Audit:
+    """Run an `audit.toml`, or audits of a table given as keyword arguments.
+
+    Parameters
+    ----------
+    source
+        The path of an `audit.toml`, or a `Table`.
+    seed
+        Overrides the seed of every audit.
+    allow_code
+        Whether `audit.toml` may name Python functions to import.
+    **sections
+        For a table: the sections of `audit.toml` as mappings, such as ``parity={}`` and
+        ``thresholds=[{"metric": "selection_rate", "min": 0.8}]``.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+    >>> table = eh.Table(data, groups="sex", predictions="hired")
+    >>> eh.audit(table, parity={"metrics": "selection_rate"}).findings[0].verdict
+    'no_threshold'
+    """
+    started, clock = datetime.now(UTC), _Clock()
+    if isinstance(source, Table):
+        table = source
+        data = table.roles.model_dump(mode="json", exclude_defaults=True)
+        config = make_config(sections, None, data, where="the arguments of audit()", allow_code=True)
+    else:
+        if sections:
+            raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
+        config, arguments = read_config(source, allow_code=allow_code)
+        with clock.timing("read"):
+            step(f"Reading {config.source}")
+            table = make_table(arguments)
+    if seed is not None:
+        reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
+        config = config.model_copy(update={"audits": reseeded})
+    results = {}
+    for name, spec in config.audits.items():
+        with clock.timing(name):
+            results[name] = REGISTRY[name].run(table, spec)
+    return Audit(config, results, data_record(table), run_record(started, clock.seconds))
+
+
+class _Clock:
+    """Seconds by stage, for `run.json`."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        start = perf_counter()
+        yield
+        self.seconds[stage] = perf_counter() - start
+
+

@@ -1,0 +1,132 @@
+"""`audit.toml`: the data and its roles, one section per audit, and the thresholds."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from evenhand.audits import REGISTRY
+from evenhand.core.spec import Spec
+from evenhand.errors import ConfigError, EvenhandError, did_you_mean
+from evenhand.settings import Settings
+from evenhand.table.table import Table
+
+class ReportSettings(Settings):
+    """The `[report]` section: what stands on the title page."""
+
+    title: str = Field("Fairness audit", description="Title of the report.")
+    system: str = Field("", description="The system that was audited, with its version.")
+    auditor: str = Field("", description="Who audited it.")
+    scope: str = Field("", description="What the audit covers, and what it does not.")
+
+
+class AuditConfig(Settings):
+    """A whole audit: the contents of `audit.toml`, checked."""
+
+    source: str | None
+    data: dict[str, Any]
+    audits: dict[str, Spec]
+    report: ReportSettings
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the configuration with every default filled in, as it goes into `results.json`."""
+        return {
+            "data": {"source": self.source, **self.data},
+            **{name: spec.model_dump(mode="json") for name, spec in self.audits.items()},
+            "report": self.report.model_dump(mode="json"),
+        }
+
+
+def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tuple[AuditConfig, dict[str, Any]]:
+    """Read `audit.toml`; return it checked, and the arguments of its `Table`."""
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            raw = tomllib.load(file)
+    except FileNotFoundError:
+        raise ConfigError(f"there is no file '{name}'; write one with: evenhand init DATA") from None
+    except IsADirectoryError:
+        raise ConfigError(f"'{name}' is a folder; give the path of an audit.toml file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"'{name}' is not valid TOML: {error}") from None
+    data = dict(_section(raw, "data", name))
+    source = data.pop("source", None)
+    if not isinstance(source, str):
+        raise ConfigError(f"`source` in [data] of '{name}' must be the path of the data; got {source!r}.")
+    arguments = {**data, "data": str(Path(name).parent / source)}
+    return make_config(raw, source, data, where=name, allow_code=allow_code), arguments
+
+
+def make_config(
+    raw: Mapping[str, Any], source: str | None, data: Mapping[str, Any], *, where: str, allow_code: bool
+) -> AuditConfig:
+    """Check the sections of an audit and build the settings of each."""
+    known = ("data", "report", "thresholds", *REGISTRY)
+    for name in raw:
+        if name not in known:
+            raise ConfigError(f"there is no section [{name}] in {where}; {did_you_mean(name, known)}")
+    thresholds = raw.get("thresholds", [])
+    if not isinstance(thresholds, list) or not all(isinstance(item, Mapping) for item in thresholds):
+        raise ConfigError(f"thresholds in {where} must be written as [[thresholds]] tables.")
+    _check_threshold_audits(thresholds, raw, where)
+    audits = {
+        name: _spec(name, _section(raw, name, where), thresholds, where, allow_code) for name in REGISTRY if name in raw
+    }
+    if not audits:
+        raise ConfigError(f"{where} asks for no audit; add a section such as [parity].")
+    report = ReportSettings.parse(_section(raw, "report", where), f"[report] of {where}")
+    return AuditConfig(source=source, data=dict(data), audits=audits, report=report)
+
+
+def make_table(arguments: Mapping[str, Any]) -> Table:
+    """Build the table of an audit from the settings of `[data]`."""
+    known = [name for name in signature(Table).parameters if name != "data"]
+    for name in arguments:
+        if name not in (*known, "data"):
+            raise ConfigError(f"there is no setting `{name}` in [data]; {did_you_mean(name, known)}")
+    return Table(**arguments)
+
+
+def _section(raw: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    section = raw.get(name, {})
+    if not isinstance(section, Mapping):
+        raise ConfigError(f"[{name}] in {where} must be a table of settings; got {section!r}.")
+    return section
+
+
+def _check_threshold_audits(thresholds: list[Mapping[str, Any]], raw: Mapping[str, Any], where: str) -> None:
+    for threshold in thresholds:
+        name = threshold.get("audit", "parity")
+        if name not in raw:
+            asked = [audit for audit in REGISTRY if audit in raw]
+            raise ConfigError(f"a threshold in {where} is for the audit {name!r}, which is not run; {did_you_mean(name, asked)}")
+
+
+def _spec(
+    name: str, settings: Mapping[str, Any], thresholds: list[Mapping[str, Any]], where: str, allow_code: bool
+) -> Spec:
+    own = [threshold for threshold in thresholds if threshold.get("audit", "parity") == name]
+    values = {**settings, "thresholds": [*settings.get("thresholds", []), *own]}
+    if isinstance(values.get("custom"), Mapping):
+        values["custom"] = {key: _imported(key, value, where, allow_code) for key, value in values["custom"].items()}
+    return REGISTRY[name].spec.parse(values, f"[{name}] of {where}")
+
+
+def _imported(name: str, value: Any, where: str, allow_code: bool) -> Any:
+    """Import a function that TOML names as 'module:attribute', if the user allows code at all."""
+    if not isinstance(value, str):
+        return value
+    if not allow_code:
+        raise ConfigError(f"{where} names code ({value!r} for {name!r}); run it only if you trust it, with --allow-code.")
+    module, _, attribute = value.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise EvenhandError(f"{name!r} names {value!r}, which cannot be imported: {error}") from error

@@ -1,0 +1,97 @@
+"""The report as one self-contained page: no script, no network request, and a policy that forbids both."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from evenhand._version import __version__
+from evenhand.charts import to_svg
+from evenhand.core.findings import VERDICT_WORDS
+from evenhand.core.numbers import shown, shown_interval
+from evenhand.core.progress import step
+from evenhand.core.sections import DisplayTable, Figure, Section
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+MOST_ROWS = 400
+SHOWN_FINDINGS = 8
+VERDICTS = ("does_not_meet", "insufficient_evidence", "meets")
+
+
+def render(audit: Audit) -> str:
+    """Return the page of an audit."""
+    environment = Environment(
+        loader=PackageLoader("evenhand.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(number=shown, interval=shown_interval, slug=slug)
+    style = environment.loader.get_source(environment, "report.css")[0] if environment.loader else ""
+    findings = audit.findings
+    judged = [finding for finding in findings if finding.threshold is not None]
+    others = [finding for finding in findings if finding.threshold is None]
+    return environment.get_template("report.html").render(
+        about=audit.config.report, policy=_policy(style), style=Markup(style), version=__version__,  # noqa: S704
+        judged=judged, others=others, shown_findings=SHOWN_FINDINGS, verdict_words=VERDICT_WORDS,
+        counts=[(verdict, Counter(f.verdict for f in judged)[verdict]) for verdict in VERDICTS],
+        sections=[_section(name, result.section()) for name, result in audit.results.items()],
+        left_out=_left_out(audit), data=audit.data, run=audit.run, most_rows=MOST_ROWS,
+        config=json.dumps(audit.config.as_dict(), indent=2, ensure_ascii=False), models=_models(audit),
+    )  # fmt: skip
+
+
+def slug(text: str) -> str:
+    """Return text as an identifier for a link.
+
+    Examples
+    --------
+    >>> slug("Values by race × sex")
+    'values-by-race-sex'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
+
+
+def _policy(style: str) -> str:
+    """Return a Content-Security-Policy that allows this page's own style sheet and nothing else."""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; script-src 'none'; base-uri 'none'; form-action 'none'"
+
+
+def _models(audit: Audit) -> list[str]:
+    return list(dict.fromkeys(finding.model for finding in audit.findings if finding.model is not None))
+
+
+def _section(name: str, section: Section) -> dict[str, Any]:
+    parts = []
+    for number, part in enumerate(section.parts):
+        if isinstance(part, Figure):
+            step(f"Drawing {part.title}")
+            parts.append({"figure": part, "svgs": list(_drawn(part, f"{name}-{number}"))})
+        elif isinstance(part, DisplayTable):
+            parts.append({"table": part, "hidden": max(0, len(part.rows) - MOST_ROWS)})
+    return {"name": name, "section": section, "parts": parts}
+
+
+def _drawn(figure: Figure, name: str) -> Iterator[Markup]:
+    for number, chart in enumerate(figure.charts):
+        title = chart.title if isinstance(chart.title, str) else figure.title
+        words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
+        # The SVG comes from our renderer, which escapes all text of the data.
+        yield Markup(to_svg(chart, f"{figure.title}: {title}", words, name=f"{name}-{number}"))  # noqa: S704
+
+
+def _left_out(audit: Audit) -> list[dict[str, Any]]:
+    """Return what was left out, each once, whatever the number of models it concerns."""
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for result in audit.results.values():
+        for record in result.left_out:
+            merged.setdefault((record.get("grouping"), record.get("group"), record["n"], record["reason"]), dict(record))
+    return list(merged.values())

@@ -1,0 +1,53 @@
+"""The terminal summary of an audit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from evenhand.core.findings import VERDICT_WORDS, Finding, Verdict
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+MOST_FINDINGS = 8
+_STYLES: dict[Verdict, str] = {
+    "does_not_meet": "bold red", "insufficient_evidence": "yellow", "meets": "green", "no_threshold": "dim",
+}  # fmt: skip
+
+
+def print_summary(audit: Audit, console: Console) -> None:
+    """Print the verdicts first, then a few findings without one; the report has the rest."""
+    console.print(Text(audit.config.report.title, style="bold"))
+    rows = f"{audit.data['rows_used']:,} people"
+    if audit.data["rows_dropped"]:
+        rows += f" ({audit.data['rows_dropped']:,} rows with missing values dropped)"
+    console.print(Text(rows, style="dim"))
+    judged = [finding for finding in audit.findings if finding.threshold is not None]
+    others = [finding for finding in audit.findings if finding.threshold is None]
+    if judged:
+        console.print(_table(judged))
+        if others:
+            console.print(Text(f"{len(others)} more findings have no threshold; see the report.", style="dim"))
+    else:
+        console.print(_table(others[:MOST_FINDINGS]))
+        hidden = len(others) - MOST_FINDINGS
+        console.print(Text(f"{f'{hidden} more findings; ' if hidden > 0 else ''}no thresholds were set.", style="dim"))
+    for result in audit.results.values():
+        for note in result.notes:
+            console.print(Text(f"Note: {note}", style="dim"))
+
+
+def _table(findings: list[Finding]) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 1, 0))
+    with_verdicts = any(finding.threshold for finding in findings)
+    for finding in findings:
+        verdict = Text(VERDICT_WORDS[finding.verdict], style=_STYLES[finding.verdict])
+        limit = f" ({finding.threshold})" if finding.threshold else ""
+        # Text, not markup: names and values come from data.
+        sentence = Text(f"{finding.sentence[:-1]}{limit}." if limit else finding.sentence)
+        table.add_row(*((verdict, sentence) if with_verdicts else (sentence,)))
+    return table

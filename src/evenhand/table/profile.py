@@ -1,0 +1,79 @@
+"""A first look at a table: what each column holds, from its first rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from evenhand.errors import DataError
+from evenhand.table.cells import label_of
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, Kind, is_absent, kind_of
+from evenhand.table.sources import FileOptions, engine_errors, fetch, open_source
+
+SAMPLE = 100_000
+_MOST_VALUES = 50
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What one column holds.
+
+    Parameters
+    ----------
+    name, kind : the column and the kind of its values.
+    rows, missing, distinct : rows looked at, how many are missing, how many different values there are.
+    low, high : smallest and largest number (None for text).
+    values : the values themselves where there are few, most frequent first.
+    """
+
+    name: str
+    kind: Kind
+    rows: int
+    missing: int
+    distinct: int
+    low: float | None
+    high: float | None
+    values: tuple[Any, ...]
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether it holds 0/1, booleans or yes/no words only."""
+        if self.distinct != 2:
+            return False
+        return all(label_of(value).strip().lower() in (*TRUE_WORDS, *FALSE_WORDS) for value in self.values)
+
+    @property
+    def unique(self) -> bool:
+        """Whether no value repeats."""
+        return self.missing == 0 and self.distinct == self.rows > 1
+
+
+def profile(data: Any, options: FileOptions | None = None) -> list[ColumnProfile]:
+    """Look at the first 100,000 rows of a table.
+
+    Examples
+    --------
+    >>> [(c.name, c.kind, c.two_valued) for c in profile({"race": ["A", "B", "A"], "hired": [1, 0, 1]})]
+    [('race', 'text', False), ('hired', 'whole', True)]
+    """
+    frame: Any = open_source(data, options).frame.head(SAMPLE)
+    with engine_errors():
+        kinds = {name: kind_of(dtype) for name, dtype in frame.collect_schema().items()}
+        rows = int(fetch(frame.select(n=nw.len()))["n"][0])
+        if rows == 0:
+            raise DataError("the data has no rows.")
+        return [_column(frame, name, kind, rows) for name, kind in kinds.items()]
+
+
+def _column(frame: Any, name: str, kind: Kind, rows: int) -> ColumnProfile:
+    counted = frame.filter(~is_absent(name, kind)).group_by(name).agg(nw.len().alias("evenhand_n"))
+    total = fetch(counted.select(distinct=nw.len(), n=nw.col("evenhand_n").sum()))
+    distinct, present = int(total["distinct"][0]), int(total["n"][0] or 0)
+    low = high = None
+    if kind in ("whole", "real") and present:
+        ends = fetch(counted.select(low=nw.col(name).min(), high=nw.col(name).max()))
+        low, high = float(ends["low"][0]), float(ends["high"][0])
+    top = fetch(counted.sort("evenhand_n", descending=True).head(_MOST_VALUES))[name] if distinct <= _MOST_VALUES else []
+    return ColumnProfile(name, kind, rows, rows - present, distinct, low, high, tuple(top))
