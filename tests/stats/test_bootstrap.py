@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def rate_ratio(counts: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def draws_of(values: FloatArray, estimate: FloatArray) -> Draws:
-    return Draws(estimate, values, np.zeros_like(estimate))
+    return Draws(estimate, values)
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -115,8 +116,8 @@ def test_percentile_and_basic_by_hand() -> None:
 @pytest.mark.parametrize("method", ["percentile", "basic", "bca", "max_t"])
 def test_intervals_mirror(method: str) -> None:
     values = generator(4).gamma(2.0, size=(999, 3))
-    draws = Draws(np.array([1.5, 1.9, 2.5]), values, np.array([0.05, -0.02, 0.0]))
-    mirrored = Draws(-draws.estimate, -values, -draws.acceleration)
+    draws = Draws(np.array([1.5, 1.9, 2.5]), values, lambda: np.array([0.05, -0.02, 0.0]))
+    mirrored = Draws(-draws.estimate, -values, lambda: -draws.acceleration)
     there, back = getattr(draws, method)(0.9), getattr(mirrored, method)(0.9)
     np.testing.assert_array_equal([there.low, there.high], [-back.high, -back.low])
 
@@ -180,6 +181,72 @@ def test_acceleration_sees_the_spread_within_cells() -> None:
     assert fine.acceleration[0] == pytest.approx(exact, rel=0.02)
     one = resample(moments(np.zeros(300, dtype=int), score[:, None]), mean, resamples=2, rng=generator())
     assert one.acceleration[0] == pytest.approx(0.0, abs=1e-9)  # one cell knows no third moment
+
+
+def jackknifed_acceleration(cells: CellMoments) -> FloatArray:
+    """Acceleration of two means and their ratio from rows left out one by one; rows are alike within cells."""
+    rows = np.repeat(cells.first / np.maximum(cells.n, 1)[:, None], cells.n, axis=0)
+    without = np.array([np.delete(rows, i, axis=0).mean(axis=0) for i in range(len(rows))])
+    left_out = np.column_stack([without, without[:, 0] / without[:, 1]])
+    influence = left_out.mean(axis=0) - left_out
+    return np.asarray((influence**3).sum(axis=0) / (6 * (influence**2).sum(axis=0) ** 1.5))
+
+
+@pytest.mark.parametrize("chunk", [1, 60, 1_000_000])
+def test_acceleration_does_not_depend_on_chunks(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
+        means = mean(counts, sums)
+        return np.concatenate([means, means[..., :1] / means[..., 1:]], axis=-1)
+
+    monkeypatch.setattr("evenhand.stats.bootstrap._CHUNK_NUMBERS", chunk)
+    n, value = np.array([9, 0, 4, 17, 1, 30]), generator(14).gamma(1.0, size=(6, 2))
+    cells = CellMoments(n, n[:, None] * value, n[:, None, None] * value[:, :, None] * value[:, None, :])
+    draws = resample(cells, statistic, resamples=3, rng=generator())
+    np.testing.assert_allclose(draws.acceleration, jackknifed_acceleration(cells), rtol=1e-9)
+
+
+def test_acceleration_is_computed_for_bca_only_and_once() -> None:
+    calls = []
+
+    def statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
+        calls.append(counts.shape)
+        return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
+
+    draws = resample(CellMoments.from_counts([6, 14, 30]), statistic, resamples=400, rng=generator())
+    assert calls == [(3,), (400, 3)]
+    parts = [draws.part(np.array(columns)) for columns in ([0], [2, 1])]
+    for part in parts:
+        part.percentile()
+        part.basic()
+        part.max_t()
+        part.stderr()
+    assert len(calls) == 2
+    limits = [part.bca() for part in parts]
+    assert calls[2:] == [(3, 3)]
+    whole = draws.bca()
+    assert len(calls) == 3
+    for limit, columns in zip(limits, ([0], [2, 1]), strict=True):
+        np.testing.assert_array_equal(limit, [whole.low[columns], whole.high[columns]])
+    np.testing.assert_array_equal(parts[1].acceleration, draws.acceleration[[2, 1]])
+    np.testing.assert_array_equal(draws.part(slice(1, 3)).values, draws.values[:, 1:])
+    np.testing.assert_array_equal(draws_of(draws.values, draws.estimate).acceleration, 0.0)
+
+
+def test_acceleration_of_many_cells_and_statistics_streams() -> None:
+    n = generator(15).integers(1, 30, 1500)
+
+    def statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
+        share = counts / counts.sum(axis=-1, keepdims=True)
+        return np.concatenate([share, 2 * share], axis=-1)
+
+    draws = resample(CellMoments.from_counts(n), statistic, resamples=2, rng=generator())
+    tracemalloc.start()
+    acceleration = draws.acceleration
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    p = np.tile(n / n.sum(), 2)
+    np.testing.assert_allclose(acceleration, (1 - 2 * p) / (6 * np.sqrt(n.sum() * p * (1 - p))), rtol=1e-6)
+    assert peak < 8 * acceleration.size * n.size * 2  # less than two arrays of cells by statistics
 
 
 def test_acceleration_that_is_undefined_is_zero() -> None:

@@ -13,7 +13,7 @@ from evenhand.errors import EvenhandError
 from evenhand.stats.intervals import (
     bonferroni,
     effective_trials,
-    logit_normal,
+    logit_t,
     mover_difference,
     mover_ratio,
     narrowest_ratio,
@@ -25,24 +25,15 @@ from evenhand.stats.intervals import (
     widest_difference,
     wilson,
 )
-from evenhand.stats.types import FloatArray, Interval
+from evenhand.stats.types import FloatArray
 
 shares = st.floats(0.0, 1.0).map(lambda share: round(share, 6))
-sizes = st.integers(1, 10_000)
 
 
 def binomial(trials: int, rate: float) -> FloatArray:
     from scipy.stats import binom
 
     return np.asarray(binom.pmf(np.arange(trials + 1), trials, rate))
-
-
-def fieller(a: float, se_a: float, b: float, se_b: float, t: float) -> tuple[float, float]:
-    """Fieller's interval in its usual form, with g = (t se_b / b)²."""
-    g = (t * se_b / b) ** 2
-    ratio = a / b
-    half = t / b * math.sqrt((1 - g) * se_a**2 + ratio**2 * se_b**2)
-    return (ratio - half) / (1 - g), (ratio + half) / (1 - g)
 
 
 # Quantiles
@@ -115,8 +106,39 @@ def test_wilson_covers(trials: int, rate: float) -> None:
 
 def test_effective_trials() -> None:
     rate, n = np.array([0.1, 0.4]), 50
-    np.testing.assert_allclose(effective_trials(rate, rate * (1 - rate) / n, kish=7), n)
+    np.testing.assert_allclose(effective_trials(rate, rate * (1 - rate) / n, kish=70), n)
+    np.testing.assert_array_equal(effective_trials(rate, rate * (1 - rate) / n, kish=7), 7)
     np.testing.assert_array_equal(effective_trials([0.0, 1.0, 0.3], [0.1, 0.1, 0.0], [5, 6, 7]), [5, 6, 7])
+
+
+def weighted_rate(hit: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return weighted rates, their linearised variances and Kish's n, along the last axis."""
+    total, squares = weight.sum(axis=-1), weight**2
+    p = (weight * hit).sum(axis=-1) / total
+    variance = (squares * (hit - p[..., np.newaxis]) ** 2).sum(axis=-1) / total**2
+    return p, variance, total**2 / squares.sum(axis=-1)
+
+
+@given(hits=st.integers(0, 40), weight=st.floats(0.01, 100.0))
+def test_equal_weights_are_no_weights(hits: int, weight: float) -> None:
+    p, variance, kish = weighted_rate((np.arange(40) < hits).astype(float), np.full(40, weight))
+    np.testing.assert_allclose(effective_trials(p, variance, kish), 40, rtol=1e-9)
+    np.testing.assert_allclose(wilson(p, effective_trials(p, variance, kish)), wilson(hits / 40, 40), atol=1e-9)
+
+
+def test_effective_trials_are_capped_because_few_positives_mislead() -> None:
+    rng = np.random.default_rng(0)
+    rate, shape = 0.02, (4000, 200)
+    hit, weight = (rng.random(shape) < rate).astype(float), np.exp(0.7 * rng.standard_normal(shape))
+    p, variance, kish = weighted_rate(hit, weight)
+
+    def coverage(most: FloatArray | float) -> float:
+        trials = effective_trials(p, variance, most)
+        low, high = wilson(p, np.where(np.isinf(trials), kish, trials))
+        return float(((low <= rate) & (rate <= high)).mean())
+
+    assert coverage(np.inf) < 0.92
+    assert coverage(kish) > 0.94
 
 
 # One mean, one AUC
@@ -130,110 +152,60 @@ def test_student_t_matches_scipy() -> None:
     assert np.isnan(student_t(0.2, np.nan, 0)).all()
 
 
-def test_logit_normal_matches_its_formula() -> None:
+@pytest.mark.parametrize("df", [3.5, 40, math.inf])
+def test_logit_t_matches_its_formula(df: float) -> None:
     from scipy.special import expit, logit
 
     value, stderr = np.array([0.5, 0.91, 0.999]), np.array([0.1, 0.02, 0.001])
-    half = normal_quantile(0.95) * stderr / (value * (1 - value))
+    half = t_quantile(df, 0.9) * stderr / (value * (1 - value))
     expected = expit(logit(value) - half), expit(logit(value) + half)
-    np.testing.assert_allclose(logit_normal(value, stderr), expected, rtol=1e-12)
-    np.testing.assert_allclose(logit_normal(0.5, 1e6), (0.0, 1.0))
-    assert np.isnan(logit_normal([0.0, 1.0, 0.5, np.nan], [0.1, 0.1, 0.0, 0.1])).all()
+    np.testing.assert_allclose(logit_t(value, stderr, df, 0.9), expected, rtol=1e-12)
+    assert math.isinf(df) == np.allclose(half, normal_quantile(0.9) * stderr / (value * (1 - value)), rtol=1e-12)
 
 
-# Two rates
+def test_logit_t_at_the_edges() -> None:
+    np.testing.assert_allclose(logit_t(0.5, 1e6, 5), (0.0, 1.0))
+    assert np.isnan(logit_t([0.0, 1.0, 0.5, np.nan, 0.5, -0.1], [0.1, 0.1, 0.0, 0.1, np.nan, 0.1], 5)).all()
+    assert np.isnan(logit_t(0.5, 0.1, [0, -1, np.nan])).all()
+    assert np.isnan(logit_t([0.0, -1.0], 0.1, 5, bounds=(0.0, math.inf))).all()
+    np.testing.assert_array_equal(logit_t(2.0, 1e6, 5, bounds=(1.0, math.inf)), (1.0, math.inf))
+    for bounds in ((-math.inf, 1.0), (1.0, 1.0), (0.0, math.nan)):
+        with pytest.raises(EvenhandError, match=r"`bounds` must be a finite lowest and a higher highest value; got"):
+            logit_t(0.5, 0.1, 5, bounds=bounds)
 
 
-@pytest.mark.parametrize(
-    ("successes", "trials"),
-    [((56, 48), (70, 80)), ((9, 3), (10, 10)), ((0, 0), (10, 20)), ((10, 0), (10, 20))],
-)
-def test_mover_difference_matches_newcombe(successes: tuple[int, int], trials: tuple[int, int]) -> None:
-    proportion = pytest.importorskip("statsmodels.stats.proportion")
-    expected = proportion.confint_proportions_2indep(
-        successes[0], trials[0], successes[1], trials[1], compare="diff", method="newcomb"
-    )
-    a, b = successes[0] / trials[0], successes[1] / trials[1]
-    limits = mover_difference(a, wilson(a, trials[0]), b, wilson(b, trials[1]))
-    np.testing.assert_allclose(limits, expected, atol=1e-12)
+inner = st.floats(0.01, 0.99)
 
 
-def test_mover_difference_matches_newcombes_printed_table() -> None:
-    # Newcombe (1998), table II, method 10: 56/70 - 48/80, 9/10 - 3/10, 10/10 - 0/10.
-    a, b = np.array([0.8, 0.9, 1.0]), np.array([0.6, 0.3, 0.0])
-    limits = mover_difference(a, wilson(a, [70, 10, 10]), b, wilson(b, [80, 10, 10]))
-    np.testing.assert_allclose(limits.low, [0.0524, 0.1705, 0.6075], atol=5e-5)
-    np.testing.assert_allclose(limits.high, [0.3339, 0.8090, 1.0], atol=5e-5)
+@given(share=inner, stderr=st.floats(1e-4, 0.5), df=st.floats(1.0, 1e3), low=st.floats(-5, 5), span=st.floats(0.1, 50))
+def test_logit_t_moves_with_its_bounds(share: float, stderr: float, df: float, low: float, span: float) -> None:
+    there = logit_t(share, stderr, df)
+    assert 0.0 <= there.low < share < there.high <= 1.0
+    moved = logit_t(low + span * share, span * stderr, df, bounds=(low, low + span))
+    np.testing.assert_allclose(moved, (low + span * there.low, low + span * there.high), atol=1e-9 * (5 + span))
+    mirrored = logit_t(1 - share, stderr, df)
+    np.testing.assert_allclose(mirrored, (1 - there.high, 1 - there.low), atol=1e-9)
 
 
-@given(a=shares, b=shares, n_a=sizes, n_b=sizes)
-def test_swapping_the_groups_mirrors_both_comparisons(a: float, b: float, n_a: int, n_b: int) -> None:
-    first, second = wilson(a, n_a), wilson(b, n_b)
-    there, back = mover_difference(a, first, b, second), mover_difference(b, second, a, first)
-    np.testing.assert_array_equal([there.low, there.high], [-back.high, -back.low])
-    ratio, inverse = mover_ratio(a, first, b, second), mover_ratio(b, second, a, first)
-    if a > 0 or b > 0:
-        with np.errstate(divide="ignore"):
-            np.testing.assert_allclose([ratio.low, ratio.high], [1 / inverse.high, 1 / inverse.low], rtol=1e-6)
-    if b > 0:
-        assert ratio.low <= a / b * (1 + 1e-9)
-        assert ratio.high >= a / b * (1 - 1e-9)
+@given(value=st.floats(0.1, 10.0), stderr=st.floats(0.01, 2.0), low=st.floats(-3, 3))
+def test_logit_t_without_a_highest_value_is_on_the_log_scale(value: float, stderr: float, low: float) -> None:
+    half = float(t_quantile(12)) * stderr / value
+    expected = low + value * math.exp(-half), low + value * math.exp(half)
+    open_end = logit_t(low + value, stderr, 12, bounds=(low, math.inf))
+    np.testing.assert_allclose(open_end, expected, rtol=1e-7, atol=1e-9)
+    if half < 5:  # a highest value far away is as good as none
+        np.testing.assert_allclose(logit_t(low + value, stderr, 12, bounds=(low, 1e9)), open_end, rtol=1e-4, atol=1e-6)
 
 
-def test_mover_ratio_at_the_edges() -> None:
-    a, b, n = np.array([0.0, 0.3, 0.0, 0.3, 0.3]), np.array([0.3, 0.0, 0.0, np.nan, 1.0]), 40
-    low, high = mover_ratio(a, wilson(a, n), b, wilson(b, n))
-    assert low[0] == 0.0
-    assert 0 < high[0] < 1
-    assert 1 < low[1] < np.inf
-    assert high[1] == np.inf
-    assert np.isnan([low[2], high[2], low[3], high[3]]).all()
-    assert 0 < low[4] < 0.3 < high[4] < 1
-
-
-def test_mover_ratio_solves_its_equations() -> None:
-    a, b = 0.02, 0.01
-    (l_a, u_a), (l_b, u_b) = wilson(a, 200), wilson(b, 300)
-    assert u_b > 2 * b  # where the textbook formula for the low limit divides two negative numbers
-    low, high = mover_ratio(a, Interval(l_a, u_a), b, Interval(l_b, u_b))
-    assert (a - low * b) ** 2 == pytest.approx((a - l_a) ** 2 + low**2 * (u_b - b) ** 2, rel=1e-9)
-    assert (a - high * b) ** 2 == pytest.approx((u_a - a) ** 2 + high**2 * (b - l_b) ** 2, rel=1e-9)
-
-
-@given(a=st.floats(0.5, 5.0), b=st.floats(0.5, 5.0), cv_a=st.floats(0.01, 0.4), cv_b=st.floats(0.01, 0.4))
-def test_mover_ratio_with_symmetric_limits_is_fieller(a: float, b: float, cv_a: float, cv_b: float) -> None:
-    t = 2.1
-    first, second = (
-        Interval(np.asarray(x - t * x * cv), np.asarray(x + t * x * cv)) for x, cv in ((a, cv_a), (b, cv_b))
-    )
-    expected = fieller(a, a * cv_a, b, b * cv_b, t)
-    np.testing.assert_allclose(mover_ratio(a, first, b, second), expected, rtol=1e-8)
-
-
-def test_mover_ratio_without_a_fieller_interval_is_unbounded() -> None:
-    a, b = np.array([1.0, 0.1, 0.1, 1.0]), np.array([0.2, 0.2, 1.0, 0.2])
-    first = Interval(a - 0.3, a + 0.3)
-    second = Interval(b - [0.3, 0.3, 0.3, 0.2], b + 0.3)
-    low, high = mover_ratio(a, first, b, second)
-    np.testing.assert_array_equal(low[:3], 0.0)
-    np.testing.assert_array_equal(high[[0, 1, 3]], np.inf)
-    assert np.isfinite(high[2])
-    assert low[3] > 0
-
-
-@pytest.mark.parametrize(("rate_a", "rate_b"), [(0.02, 0.02), (0.05, 0.1), (0.5, 0.4)])
-def test_mover_covers_with_wilson_limits(rate_a: float, rate_b: float) -> None:
-    trials = 200
-    observed = np.arange(trials + 1) / trials
-    a, b = observed[:, np.newaxis], observed[np.newaxis, :]
-    first, second = wilson(a, trials), wilson(b, trials)
-    probability = binomial(trials, rate_a)[:, np.newaxis] * binomial(trials, rate_b)
-    for limits, truth in (
-        (mover_difference(a, first, b, second), rate_a - rate_b),
-        (mover_ratio(a, first, b, second), rate_a / rate_b),
-    ):
-        covered = (limits.low <= truth) & (truth <= limits.high) | np.isnan(limits.low)
-        assert 0.94 < probability[covered].sum() < 0.97
+@pytest.mark.parametrize(("size", "mean"), [(50, 0.05), (200, 0.02), (50, 0.5)])
+def test_logit_t_covers_a_skewed_mean_no_worse_than_plain_t(size: int, mean: float) -> None:
+    scores = np.random.default_rng(1).beta(5 * mean, 5 * (1 - mean), (8000, size))
+    found = scores.mean(axis=1), scores.std(axis=1, ddof=1) / math.sqrt(size), size - 1
+    coverage = [
+        ((limits.low <= mean) & (mean <= limits.high)).mean() for limits in (logit_t(*found), student_t(*found))
+    ]
+    assert coverage[0] >= coverage[1] - 0.002
+    assert 0.92 < coverage[0] < 0.97
 
 
 # Two means
@@ -309,4 +281,5 @@ def test_everything_broadcasts() -> None:
     assert mover_difference(rate, limits, 0.5, wilson(0.5, 10)).low.shape == (3, 4)
     assert mover_ratio(rate, limits, 0.5, wilson(0.5, 10)).high.shape == (3, 4)
     assert welch_log_ratio(rate, 0.1, trials, 0.5, 0.1, 9).low.shape == (3, 4)
+    assert logit_t(rate, 0.1, trials).low.shape == (3, 4)
     assert isinstance(wilson(0.5, 10).low, np.ndarray)

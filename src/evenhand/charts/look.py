@@ -12,7 +12,10 @@ PALETTE = ("#0a7abf", "#d55e00", "#0a9b73", "#c2649b", "#b98000", "#4aa3df", "#7
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 
-PANEL_WIDTH = 250
+PANEL_WIDTH = 220
+
+FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
+"""Faces of one width, so that the room the renderer leaves for a label is what the browser needs."""
 
 
 def styled(chart: Any) -> Any:
@@ -24,7 +27,7 @@ def styled(chart: Any) -> Any:
     }  # fmt: skip
     return chart.configure(
         background="transparent",
-        font="system-ui, sans-serif",
+        font=FONT,
         axis=axis,
         axisY={**axis, "grid": False},
         view={"stroke": None},

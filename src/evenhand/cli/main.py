@@ -6,7 +6,6 @@ import os
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 from evenhand._version import __version__
@@ -52,12 +51,12 @@ def main(arguments: list[str] | None = None) -> None:
     except EvenhandError as error:
         err.print(f"Error: {error}", markup=False, soft_wrap=True)
         sys.exit(BAD_INPUT)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         err.print("Stopped.")
         sys.exit(INTERRUPTED)
+    except typer.TyperException as error:
+        _show_usage(error)
+        sys.exit(BAD_INPUT)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
@@ -68,6 +67,15 @@ def main(arguments: list[str] | None = None) -> None:
         err.print("Please report it; EVENHAND_DEBUG=1 shows where it happened.")
         sys.exit(BUG)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_usage(error: typer.TyperException) -> None:
+    """Show a wrong option or argument as Typer does, with the command's usage line."""
+    show = getattr(error, "show", None)
+    if show is not None:
+        show()
+    else:
+        err.print(f"Error: {error}", markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

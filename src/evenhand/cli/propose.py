@@ -47,7 +47,7 @@ def propose(columns: Sequence[ColumnProfile]) -> Proposal:
     free = list(columns)
     found.id = _take(free, (c for c in free if c.unique and c.kind in ("whole", "text") and _sounds(c, "id")))
     found.weight = _take(free, (c for c in free if _sounds(c, "weight") and _is_number(c) and (c.low or 0) >= 0))
-    found.groups = [c for c in free if _sounds(c, "group") and _can_group(c)]
+    found.groups = _without_banded([c for c in free if _sounds(c, "group") and _can_group(c)])
     free = [c for c in free if c not in found.groups]
     binary = [c for c in free if c.two_valued]
     found.scores = [c for c in free if _is_score(c)]
@@ -99,6 +99,14 @@ def _take(free: list[ColumnProfile], fitting: Iterator[ColumnProfile]) -> Any:
     if column is not None:
         free.remove(column)
     return column.name if column else None
+
+
+def _without_banded(groups: list[ColumnProfile]) -> list[ColumnProfile]:
+    """Leave out a number such as `age` when the table also has it in bands, as `age_group`."""
+    return [
+        c for c in groups
+        if not (cut_points(c) and any(o is not c and set(words(c.name)) < set(words(o.name)) for o in groups))
+    ]  # fmt: skip
 
 
 def _is_number(column: ColumnProfile) -> bool:

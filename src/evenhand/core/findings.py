@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from evenhand.core.numbers import DASH
 from evenhand.core.spec import Threshold
 
 Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_threshold"]
+
+SHORT_VERDICTS: dict[Verdict, str] = {
+    "meets": "Meets", "does_not_meet": "Does not meet", "insufficient_evidence": "Insufficient evidence", "no_threshold": "",
+}  # fmt: skip
 
 VERDICT_WORDS: dict[Verdict, str] = {
     "meets": "meets the threshold",
@@ -24,7 +29,9 @@ class Finding:
     Parameters
     ----------
     audit, model, grouping, stratum, metric, kind, against : what was measured (null where it does not apply).
-    sentence : the finding in words, with number, interval and people.
+    claim : what was found, in words, without the gap's own number.
+    sentence : the whole finding in words, with number, interval and people.
+    unit : 'points' for a difference of percentages, else empty.
     value, low, high : the number and its interval.
     n : the people behind it.
     threshold : the limit in words, or null.
@@ -39,7 +46,9 @@ class Finding:
     metric: str
     kind: str
     against: str
+    claim: str
     sentence: str
+    unit: str
     value: float | None
     low: float | None
     high: float | None
@@ -51,6 +60,15 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as a flat record."""
         return asdict(self)
+
+
+def shown_amount(finding: Finding) -> tuple[str, str]:
+    """Return a finding's number and interval as they are written, in the finding's unit."""
+    points = finding.unit == "points"
+    scale, places = (100.0, 1) if points else (1.0, 3)
+    value, low, high = (None if end is None else f"{end * scale:.{places}f}" for end in (finding.value, finding.low, finding.high))
+    interval = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}" if high else DASH
+    return f"{value} points" if points and value else value or DASH, interval
 
 
 def judge(threshold: Threshold | None, value: float | None, low: float | None, high: float | None) -> Verdict:

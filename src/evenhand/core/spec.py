@@ -60,9 +60,10 @@ class Threshold(Settings):
             raise ValueError("a threshold needs exactly one of `min` and `max`")
         return self
 
-    def in_words(self) -> str:
-        """Return the limit as in 'at least 0.8'."""
-        return f"at least {self.min:g}" if self.min is not None else f"at most {self.max:g}"
+    def in_words(self, *, points: bool = False) -> str:
+        """Return the limit as in 'at least 0.8', or in percentage points as in 'at most 10 points'."""
+        word, limit = ("at least", self.min) if self.min is not None else ("at most", self.max or 0.0)
+        return f"{word} {100 * limit:g} points" if points else f"{word} {limit:g}"
 
 
 class Spec(Settings):

@@ -15,8 +15,7 @@ from markupsafe import Markup
 
 from evenhand._version import __version__
 from evenhand.charts import to_svg
-from evenhand.core.findings import VERDICT_WORDS
-from evenhand.core.numbers import shown, shown_interval
+from evenhand.core.findings import SHORT_VERDICTS, VERDICT_WORDS, shown_amount
 from evenhand.core.progress import step
 from evenhand.core.sections import DisplayTable, Figure, Section
 
@@ -33,7 +32,7 @@ def render(audit: Audit) -> str:
     environment = Environment(
         loader=PackageLoader("evenhand.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(number=shown, interval=shown_interval, slug=slug)
+    environment.filters.update(amount=shown_amount, slug=slug)
     style = environment.loader.get_source(environment, "report.css")[0] if environment.loader else ""
     findings = audit.findings
     judged = [finding for finding in findings if finding.threshold is not None]
@@ -41,6 +40,7 @@ def render(audit: Audit) -> str:
     return environment.get_template("report.html").render(
         about=audit.config.report, policy=_policy(style), style=Markup(style), version=__version__,  # noqa: S704
         judged=judged, others=others, shown_findings=SHOWN_FINDINGS, verdict_words=VERDICT_WORDS,
+        short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(f.verdict for f in judged)[verdict]) for verdict in VERDICTS],
         sections=[_section(name, result.section()) for name, result in audit.results.items()],
         left_out=_left_out(audit), data=audit.data, run=audit.run, most_rows=MOST_ROWS,

@@ -11,7 +11,7 @@ from evenhand.audits.parity.estimates import GroupValues, auc_values, ratio_valu
 from evenhand.audits.parity.gaps import Gap, overlapping_limits, to_overall, to_reference, worst_pair
 from evenhand.audits.parity.groups import GroupCells
 from evenhand.audits.parity.metrics import GAP_NAMES, Metric
-from evenhand.audits.parity.records import GapRecord, GroupRecord
+from evenhand.audits.parity.records import OVERALL, GapRecord, GroupRecord
 from evenhand.audits.parity.resampled import (
     Custom,
     Method,
@@ -27,8 +27,6 @@ from evenhand.stats.types import BoolArray, IntArray, Interval
 from evenhand.table.roles import MISSING
 from evenhand.table.table import ScoreRows
 
-OVERALL = "(overall)"
-STANDARDISED = "(standardised)"
 KINDS: tuple[Kind, ...] = ("difference", "ratio")
 
 

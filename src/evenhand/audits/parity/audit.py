@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.audits.parity.analysis import STANDARDISED, Analysis
+from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.calibration import calibration_records
 from evenhand.audits.parity.findings import make_findings
 from evenhand.audits.parity.groups import GroupCells
 from evenhand.audits.parity.metrics import METRICS, Metric
+from evenhand.audits.parity.records import STANDARDISED
 from evenhand.audits.parity.resampled import Custom
 from evenhand.audits.parity.result import ParityResult
 from evenhand.audits.parity.spec import ParitySpec

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 24
 MOST_LINES = 6
+MIRRORED = {"fnr": "tpr", "tnr": "fpr"}
+"""Metrics whose gaps equal those of another, one being 1 minus the other."""
 
 
 def group_chart(result: ParityResult, grouping: str) -> Any:
@@ -58,6 +60,7 @@ def charted_groups(result: ParityResult, grouping: str) -> list[str]:
 def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
     """Return one panel a grouping: the worst pair's difference in every rate, by model."""
     rates = [name for name in dict.fromkeys(g.metric for g in result.gaps) if name in METRICS and METRICS[name].percent]
+    rates = [name for name in rates if MIRRORED.get(name) not in rates]
     panels = []
     for grouping in groupings:
         records = [

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, Metric
-from evenhand.audits.parity.records import GapRecord, GroupRecord
+from evenhand.audits.parity.records import STANDARDISED, GapRecord, GroupRecord
 from evenhand.audits.parity.spec import ParitySpec
-from evenhand.core.findings import Finding, judge
-from evenhand.core.numbers import shown, shown_interval
+from evenhand.core.findings import Finding, judge, shown_amount
+from evenhand.core.numbers import shown
 from evenhand.core.spec import Threshold
 from evenhand.errors import ConfigError, did_you_mean
+from evenhand.table.roles import TIMES
 from evenhand.table.table import Table
 
 _OWN_CAVEAT = "It shows what your own metric measures, no more."
@@ -33,7 +35,7 @@ def make_findings(
 
 def _is_headline(gap: GapRecord) -> bool:
     metric = METRICS.get(gap.metric)
-    on_the_whole = gap.stratum is None or gap.stratum == "(standardised)"
+    on_the_whole = gap.stratum is None or gap.stratum == STANDARDISED
     return (
         (metric is None or metric.headline) and on_the_whole
         and gap.kind == "difference" and gap.against == "worst_pair"
@@ -74,48 +76,37 @@ def _finding(
     spec: ParitySpec,
 ) -> Finding:  # fmt: skip
     metric = METRICS.get(gap.metric)
-    return Finding(
+    claim = _claim(gap, metric, values, spec)
+    finding = Finding(
         audit="parity", model=gap.model, grouping=gap.grouping, stratum=gap.stratum, metric=gap.metric, kind=gap.kind,
-        against=gap.against, sentence=_sentence(gap, metric, values, spec), value=gap.value, low=gap.low, high=gap.high,
-        n=gap.n, threshold=threshold.in_words() if threshold else None,
+        against=gap.against, claim=claim, sentence=claim, unit="points" if _in_points(gap, metric) else "", value=gap.value,
+        low=gap.low, high=gap.high, n=gap.n, threshold=threshold.in_words(points=_in_points(gap, metric)) if threshold else None,
         verdict=judge(threshold, gap.value, gap.low, gap.high), caveat=metric.caveat if metric else _OWN_CAVEAT,
     )  # fmt: skip
+    if gap.value is None:
+        return finding
+    value, interval = shown_amount(finding)
+    what = f"a ratio of {value}" if gap.kind == "ratio" else f"a gap of {value.replace(' points', ' percentage points')}"
+    certainty = f"{100 * spec.confidence:g}% interval {interval}"
+    return replace(finding, sentence=f"{claim.removesuffix('.')}, {what} ({certainty}); n = {gap.n:,}.")
 
 
-def _sentence(
+def _in_points(gap: GapRecord, metric: Metric | None) -> bool:
+    return metric is not None and metric.percent and gap.kind == "difference"
+
+
+def _claim(
     gap: GapRecord, metric: Metric | None, values: dict[tuple[str, str, str | None, str, str], GroupRecord], spec: ParitySpec
 ) -> str:
-    title = (metric.title if metric and metric.title.isupper() else metric.title.lower()) if metric else gap.metric
+    title = metric.title_in_sentence if metric else gap.metric
     where = f"{gap.model}, by {gap.grouping}"
-    if gap.stratum == "(standardised)":
-        where += f", standardised over {' × '.join(spec.within)}"
+    if gap.stratum == STANDARDISED:
+        where += f", standardised over {TIMES.join(spec.within)}"
     elif gap.stratum is not None:
         where += f", within {gap.stratum}"
     if gap.value is None or gap.group_high is None or gap.group_low is None:
         return f"{where}: the {gap.kind} in {title} is {gap.status}."
+    records = (values.get((gap.model, gap.grouping, gap.stratum, gap.metric, name)) for name in (gap.group_high, gap.group_low))
     percent = metric is not None and metric.percent
-    high, low = (
-        values.get((gap.model, gap.grouping, gap.stratum, gap.metric, name)) for name in (gap.group_high, gap.group_low)
-    )
-    ends = " and ".join(
-        f"{shown(record.value, percent=percent)} for {record.group}" for record in (high, low) if record is not None
-    )
-    certainty = f"{100 * spec.confidence:g}% interval"
-    if gap.kind == "ratio":
-        size = f"a ratio of {shown(gap.value)} ({certainty} {shown_interval(gap.low, gap.high)})"
-    else:
-        unit = " percentage points" if percent else ""
-        scale = 100 if percent else 1
-        low_end, high_end = (None if end is None else end * scale for end in (gap.low, gap.high))
-        size = f"a gap of {_plain(gap.value * scale, percent)}{unit} ({certainty} {_plain_interval(low_end, high_end, percent)})"
-    return f"{where}: {title} is {ends}, {size}; n = {gap.n:,}."
-
-
-def _plain(value: float, percent: bool) -> str:
-    return f"{value:.1f}" if percent else shown(value)
-
-
-def _plain_interval(low: float | None, high: float | None, percent: bool) -> str:
-    if low is None or high is None:
-        return shown_interval(low, high)
-    return f"{_plain(low, percent)} to {_plain(high, percent)}"
+    ends = " and ".join(f"{shown(r.value, percent=percent)} for {r.group}" for r in records if r is not None)
+    return f"{where}: {title} is {ends}."

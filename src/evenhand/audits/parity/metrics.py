@@ -66,6 +66,11 @@ class Metric:
         return f"{_sum_of(self.numerator)} / {_sum_of(self.denominator)}" if self.numerator else self.meaning
 
     @property
+    def title_in_sentence(self) -> str:
+        """The title as it stands inside a sentence; an abbreviation keeps its capitals."""
+        return self.title if self.title.isupper() else f"{self.title[:1].lower()}{self.title[1:]}"
+
+    @property
     def percent(self) -> bool:
         """Whether values are shown as percentages."""
         return self.kind == "rate"

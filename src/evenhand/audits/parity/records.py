@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+OVERALL = "(overall)"
+"""Stands for everybody where a gap's other side is not a group."""
+
+STANDARDISED = "(standardised)"
+"""Stands for the mean over strata, where groups are compared within a factor."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:

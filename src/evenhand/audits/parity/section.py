@@ -58,7 +58,7 @@ def _gap_figure(result: ParityResult, groupings: list[str]) -> Figure:
     words = ""
     if largest is not None and largest.value is not None:
         words = (
-            f"The largest is {shown(largest.value, percent=True)} in {_metric_title(largest.metric).lower()} by "
+            f"The largest is {shown(largest.value, percent=True)} in {METRICS[largest.metric].title_in_sentence} by "
             f"{largest.grouping} under {largest.model}, {largest.group_high} against {largest.group_low}."
         )
     return Figure("Largest gap between any two groups", caption, words, tuple(gap_panels(result, groupings)))

@@ -1,0 +1,70 @@
+# The door to everything: `make demo` and `make test` work in a fresh clone with Python 3.11 and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format docs bench bench-stats constraints system clean
+
+help:  ## Show the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.core  ## Set up, then audit built-in data: a report in a few seconds.
+	@$(BIN)/evenhand demo
+
+test: $(VENV)/.dev system  ## Set up, then run all tests.
+	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+lint: $(VENV)/.dev  ## ruff, mypy (strict) and import-linter.
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.dev  ## Format the code.
+	@$(BIN)/ruff check --fix-only -q .
+	@$(BIN)/ruff format -q .
+
+docs: $(VENV)/.docs  ## Build the documentation into docs/_build/html; warnings are errors.
+	@$(BIN)/python docs/generate.py
+	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: $(VENV)/.dev  ## Speed and memory against peers, one table per claim.
+	@$(BIN)/python benchmarks/bootstrap.py
+
+bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simulation.
+	@$(BIN)/python benchmarks/coverage.py
+
+constraints: $(VENV)/.dev $(VENV)/.docs  ## Write the versions installed here into constraints.txt.
+	@$(BIN)/python tools/constraints.py
+
+# Each stamp is made once, and again only when the dependencies change.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "evenhand needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	@echo "Installing the development tools (once) ..."
+	@$(PIP) install -c constraints.txt -e '.[dev,docs]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.dev
+	@touch $@
+
+# Chromium for the browser tests: installed only when asked for, as root on Debian; the tests say when it is missing.
+system:
+	@if [ -n "$$EVENHAND_INSTALL" ] && ! command -v chromium >/dev/null; then \
+	  echo "Installing Chromium ..."; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	fi
+
+clean:  ## Remove what was built; keep the environment.
+	@rm -rf build dist out evenhand-demo docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache

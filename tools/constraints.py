@@ -1,0 +1,34 @@
+"""Write constraints.txt: one tested version of everything that evenhand and its extras install.
+
+Run it with `make constraints`. Names and versions only: where packages come from is the installer's business.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+RESOLVED_EXTRAS = "models,study,docs,dev"
+LARGE = {"pyspark": "4.3.0", "torch": "2.13.0"}  # pinned by hand: too large to resolve on every run
+
+
+def main() -> None:
+    """Ask pip what it would install into an empty environment, and pin that."""
+    command = [
+        sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", "-", f".[{RESOLVED_EXTRAS}]",
+    ]  # fmt: skip
+    report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    pins = {_name(item): item["metadata"]["version"] for item in report["install"]}
+    pins.pop("evenhand", None)
+    lines = ["# Written by `make constraints`.", *(f"{name}=={version}" for name, version in sorted((pins | LARGE).items()))]
+    Path("constraints.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _name(item: dict[str, dict[str, str]]) -> str:
+    return item["metadata"]["name"].lower().replace("_", "-")
+
+
+if __name__ == "__main__":
+    main()
