@@ -51,9 +51,9 @@ class Row:
         beyond = max(INSIDE[0] - self.coverage, self.coverage - INSIDE[1])
         if beyond <= 0:
             return None
-        if self.samples and beyond < 3 * np.sqrt(0.95 * 0.05 / self.samples):
-            return "no further than 3 standard errors of the simulation"
-        return self.below if self.coverage < INSIDE[0] else self.above
+        why = self.below if self.coverage < INSIDE[0] else self.above
+        noise = 3 * np.sqrt(0.95 * 0.05 / self.samples) if self.samples else 0.0
+        return "within 3 standard errors of the simulation" if why == UNEXPLAINED and beyond < noise else why
 
     def __str__(self) -> str:
         beside = "   ".join(f"{name} {coverage:.3f}" for name, coverage in self.beside)

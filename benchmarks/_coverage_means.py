@@ -193,6 +193,6 @@ def auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) 
     ):
         coverage, none = covered(pick(limits), truth)
         beside = (("logit normal", covered(pick(normal), truth)[0]),)
-        why = f"t with {rarer - 1} degrees of freedom" if rarer <= 20 else UNEXPLAINED
+        why = f"only {rarer} rows of a class" if rarer <= 20 else UNEXPLAINED
         rows.append(Row(what, size, f"{prevalence}", name, coverage, none, pick(limits).low.size, beside, why, why))
     return rows

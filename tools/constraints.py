@@ -16,13 +16,15 @@ LARGE = {"pyspark": "4.3.0", "torch": "2.13.0"}  # pinned by hand: too large to 
 
 def main() -> None:
     """Ask pip what it would install into an empty environment, and pin that."""
-    command = [
-        sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", "-", f".[{RESOLVED_EXTRAS}]",
-    ]  # fmt: skip
-    report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", "-"]
+    asked = subprocess.run([*pip, f".[{RESOLVED_EXTRAS}]"], check=True, capture_output=True, text=True)
+    report = json.loads(asked.stdout)
     pins = {_name(item): item["metadata"]["version"] for item in report["install"]}
     pins.pop("evenhand", None)
-    lines = ["# Written by `make constraints`.", *(f"{name}=={version}" for name, version in sorted((pins | LARGE).items()))]
+    lines = [
+        "# Written by `make constraints`.",
+        *(f"{name}=={version}" for name, version in sorted((pins | LARGE).items())),
+    ]
     Path("constraints.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

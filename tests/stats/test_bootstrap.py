@@ -246,7 +246,7 @@ def test_acceleration_of_many_cells_and_statistics_streams() -> None:
     tracemalloc.stop()
     p = np.tile(n / n.sum(), 2)
     np.testing.assert_allclose(acceleration, (1 - 2 * p) / (6 * np.sqrt(n.sum() * p * (1 - p))), rtol=1e-6)
-    assert peak < 8 * acceleration.size * n.size * 2  # less than two arrays of cells by statistics
+    assert peak < 8 * acceleration.size * n.size  # less than one array of cells by statistics
 
 
 def test_acceleration_that_is_undefined_is_zero() -> None:

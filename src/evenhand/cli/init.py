@@ -55,7 +55,7 @@ def init(
 
 def _relative(data: str, path: Path) -> str:
     """Return the data's path as seen from the audit.toml, which is where it is looked up."""
-    return Path(os.path.relpath(data, path.parent or ".")).as_posix()
+    return Path(os.path.relpath(data, path.parent)).as_posix()
 
 
 def _told(found: Proposal) -> Iterator[tuple[str, str]]:

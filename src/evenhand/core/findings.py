@@ -11,8 +11,11 @@ from evenhand.core.spec import Threshold
 Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_threshold"]
 
 SHORT_VERDICTS: dict[Verdict, str] = {
-    "meets": "Meets", "does_not_meet": "Does not meet", "insufficient_evidence": "Insufficient evidence", "no_threshold": "",
-}  # fmt: skip
+    "meets": "Meets",
+    "does_not_meet": "Does not meet",
+    "insufficient_evidence": "Insufficient evidence",
+    "no_threshold": "",
+}
 
 VERDICT_WORDS: dict[Verdict, str] = {
     "meets": "meets the threshold",
@@ -66,7 +69,9 @@ def shown_amount(finding: Finding) -> tuple[str, str]:
     """Return a finding's number and interval as they are written, in the finding's unit."""
     points = finding.unit == "points"
     scale, places = (100.0, 1) if points else (1.0, 3)
-    value, low, high = (None if end is None else f"{end * scale:.{places}f}" for end in (finding.value, finding.low, finding.high))
+    value, low, high = (
+        None if end is None else f"{end * scale:.{places}f}" for end in (finding.value, finding.low, finding.high)
+    )
     interval = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}" if high else DASH
     return f"{value} points" if points and value else value or DASH, interval
 
@@ -88,6 +93,12 @@ def judge(threshold: Threshold | None, value: float | None, low: float | None, h
     lowest = float("-inf") if low is None else low
     highest = float("inf") if high is None else high
     if threshold.min is not None:
-        return "meets" if lowest >= threshold.min else "does_not_meet" if highest < threshold.min else "insufficient_evidence"
+        return (
+            "meets"
+            if lowest >= threshold.min
+            else "does_not_meet"
+            if highest < threshold.min
+            else "insufficient_evidence"
+        )
     limit = float(threshold.max or 0.0)
     return "meets" if highest <= limit else "does_not_meet" if lowest > limit else "insufficient_evidence"

@@ -10,7 +10,18 @@ from typing import Any
 from evenhand._version import __version__
 from evenhand.table.table import Table
 
-_PARTS = ("numpy", "scipy", "narwhals", "duckdb", "pydantic", "altair", "vl-convert-python", "pandas", "polars", "pyarrow")
+_PARTS = (
+    "numpy",
+    "scipy",
+    "narwhals",
+    "duckdb",
+    "pydantic",
+    "altair",
+    "vl-convert-python",
+    "pandas",
+    "polars",
+    "pyarrow",
+)
 
 
 def data_record(table: Table) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class Result(ABC):
     """
 
     audit: ClassVar[str]
+    title: ClassVar[str]
+    question: ClassVar[str]
     main_table: ClassVar[str]
 
     spec: Spec
@@ -70,7 +72,7 @@ class Result(ABC):
 
     def summary(self) -> str:
         """Return the findings as plain text."""
-        lines = [f"{self.section().title}: {self.section().question}", ""]
+        lines = [f"{self.title}: {self.question}", ""]
         for finding in self.findings:
             verdict = "" if finding.verdict == "no_threshold" else f" [{VERDICT_WORDS[finding.verdict]}]"
             lines.append(f"- {finding.sentence}{verdict}")
@@ -81,10 +83,9 @@ class Result(ABC):
         return self.summary()
 
     def _repr_html_(self) -> str:
-        section = self.section()
         items = "".join(f"<li>{escape(finding.sentence)}</li>" for finding in self.findings)
-        tables = "".join(html_table(part) for part in section.parts if isinstance(part, DisplayTable))
-        return f"<h3>{escape(section.title)}</h3><p>{escape(section.question)}</p><ul>{items}</ul>{tables}"
+        tables = "".join(html_table(part) for part in self.section().parts if isinstance(part, DisplayTable))
+        return f"<h3>{escape(self.title)}</h3><p>{escape(self.question)}</p><ul>{items}</ul>{tables}"
 
 
 def record_dict(record: Any) -> dict[str, Any]:
@@ -95,8 +96,8 @@ def record_dict(record: Any) -> dict[str, Any]:
 def html_table(table: DisplayTable) -> str:
     """Return a table as plain HTML for a notebook; all text is escaped."""
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    inner = (
+        f"<table><caption>{escape(table.caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
-    inner = f"<table><caption>{escape(table.caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f"<details><summary>{escape(table.caption)}</summary>{inner}</details>" if table.folded else inner

@@ -163,5 +163,3 @@ class _Clock:
         start = perf_counter()
         yield
         self.seconds[stage] = perf_counter() - start
-
-

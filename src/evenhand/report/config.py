@@ -18,6 +18,7 @@ from evenhand.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.settings import Settings
 from evenhand.table.table import Table
 
+
 class ReportSettings(Settings):
     """The `[report]` section: what stands on the title page."""
 
@@ -106,7 +107,9 @@ def _check_threshold_audits(thresholds: list[Mapping[str, Any]], raw: Mapping[st
         name = threshold.get("audit", "parity")
         if name not in raw:
             asked = [audit for audit in REGISTRY if audit in raw]
-            raise ConfigError(f"a threshold in {where} is for the audit {name!r}, which is not run; {did_you_mean(name, asked)}")
+            raise ConfigError(
+                f"a threshold in {where} is for the audit {name!r}, which is not run; {did_you_mean(name, asked)}"
+            )
 
 
 def _spec(
@@ -124,7 +127,9 @@ def _imported(name: str, value: Any, where: str, allow_code: bool) -> Any:
     if not isinstance(value, str):
         return value
     if not allow_code:
-        raise ConfigError(f"{where} names code ({value!r} for {name!r}); run it only if you trust it, with --allow-code.")
+        raise ConfigError(
+            f"{where} names code ({value!r} for {name!r}); run it only if you trust it, with --allow-code."
+        )
     module, _, attribute = value.partition(":")
     try:
         return getattr(import_module(module), attribute)

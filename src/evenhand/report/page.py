@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from evenhand._version import __version__
 from evenhand.charts import to_svg
-from evenhand.core.findings import SHORT_VERDICTS, VERDICT_WORDS, shown_amount
+from evenhand.core.findings import SHORT_VERDICTS, VERDICT_WORDS, Verdict, shown_amount
 from evenhand.core.progress import step
 from evenhand.core.sections import DisplayTable, Figure, Section
 
@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 400
 SHOWN_FINDINGS = 8
-VERDICTS = ("does_not_meet", "insufficient_evidence", "meets")
+VERDICTS: tuple[Verdict, ...] = ("does_not_meet", "insufficient_evidence", "meets")
 
 
 def render(audit: Audit) -> str:
     """Return the page of an audit."""
     environment = Environment(
-        loader=PackageLoader("evenhand.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("evenhand.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(amount=shown_amount, slug=slug)
     style = environment.loader.get_source(environment, "report.css")[0] if environment.loader else ""
@@ -93,5 +97,7 @@ def _left_out(audit: Audit) -> list[dict[str, Any]]:
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for result in audit.results.values():
         for record in result.left_out:
-            merged.setdefault((record.get("grouping"), record.get("group"), record["n"], record["reason"]), dict(record))
+            merged.setdefault(
+                (record.get("grouping"), record.get("group"), record["n"], record["reason"]), dict(record)
+            )
     return list(merged.values())

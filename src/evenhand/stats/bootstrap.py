@@ -308,7 +308,7 @@ def _acceleration(cells: CellMoments, statistic: Statistic, estimate: FloatArray
     """
     mean, factor = _mean_and_factor(cells)
     present = np.flatnonzero(cells.n > 0)
-    step = max(1, min(_chunk(cells), _CHUNK_NUMBERS // max(estimate.size, 1)))
+    step = max(1, min(_chunk(cells), _CHUNK_NUMBERS // max(4 * estimate.size, 1)))
     sums = np.zeros((5, estimate.size))
     with np.errstate(all="ignore"):
         for start in range(0, present.size, step):

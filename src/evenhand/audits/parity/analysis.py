@@ -168,7 +168,7 @@ class Analysis:
             gaps = to_reference(values, kept, self.reference, kind, confidence)
             if by_bootstrap:
                 limits = self._drawn_interval(drawn, values, f"reference_{kind}", others)
-                gaps = [replace(gap, limits=ends) for gap, *ends in zip(gaps, *limits, strict=True)]
+                gaps = [replace(gap, limits=(low, high)) for gap, low, high in zip(gaps, *limits, strict=True)]
             yield from gaps
         if values.metric.kind == "rank":
             limits = overlapping_limits(values, kept, kind, confidence)

@@ -185,7 +185,8 @@ def _metrics_for(
     """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
     has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
     chosen = [METRICS[name] for name in spec.metrics] if spec.metrics else [m for m in METRICS.values() if m.default]
-    usable, unmet = [], []
+    usable: list[Metric] = []
+    unmet: list[Metric] = []
     for metric in chosen:
         lacking = [need for need in metric.needs if not has[need]]
         if lacking and spec.metrics:
@@ -198,11 +199,11 @@ def _metrics_for(
         missing = sorted({need for metric in unmet for need in metric.needs if not has[need]})
         names = ", ".join(metric.name for metric in unmet)
         notes.append(f"{model}: not computed without {' and '.join(missing)}: {names}.")
-    own = [
+    own: list[tuple[Metric, Custom | None]] = [
         (Metric(**{**_OWN_METRIC.__dict__, "name": name, "title": name}), function)
         for name, function in spec.custom.items()
     ]
-    return [(metric, None) for metric in usable] + own
+    return [*((metric, None) for metric in usable), *own]
 
 
 def _ranks(

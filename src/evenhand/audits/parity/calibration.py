@@ -31,7 +31,7 @@ def calibration_records(
     position = codes * spec.bins + bins
 
     def by_bin(values: FloatArray) -> FloatArray:
-        return np.bincount(position, weights=values, minlength=len(labels) * spec.bins)
+        return np.bincount(position, weights=values, minlength=len(labels) * spec.bins).astype(np.float64)
 
     rows = cells.n.astype(np.float64)
     weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)

@@ -117,8 +117,8 @@ def calibration_panels(result: ParityResult, grouping: str) -> list[Any]:
             for r in result.calibration
             if (r.model, r.grouping, r.status) == (model, grouping, "ok") and r.group in largest
         ]
-        low = min((record["score"] for record in records), default=0.0)
-        high = max((record["score"] for record in records), default=1.0)
+        scores = [r["score"] for r in records if isinstance(r["score"], float)] or [0.0, 1.0]
+        low, high = min(scores), max(scores)
         ideal = alt.Chart(data([{"score": low, "value": low}, {"score": high, "value": high}])).mark_line(
             color="currentColor", opacity=0.45, strokeDash=[4, 4]
         )

@@ -95,7 +95,8 @@ class GroupCells:
         )
 
         def summed(values: FloatArray) -> FloatArray:
-            return np.bincount(position, weights=values, minlength=int(np.prod(shape))).reshape(shape)
+            total = np.bincount(position, weights=values, minlength=int(np.prod(shape)))
+            return total.astype(np.float64).reshape(shape)
 
         n = summed(cells.n.astype(np.float64))
         sums = dict(cells.sums) if "w" in cells.sums else _unit_weights(cells)

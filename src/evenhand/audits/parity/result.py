@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evenhand.audits.parity.records import CalibrationRecord, GapRecord, GroupRecord
+from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.result import Result
 from evenhand.core.sections import Section
 from evenhand.core.spec import Against, Kind
@@ -24,8 +25,11 @@ class ParityResult(Result):
     """
 
     audit: ClassVar[str] = "parity"
+    title: ClassVar[str] = "Parity"
+    question: ClassVar[str] = "Do groups get different outcomes, and how sure are we?"
     main_table: ClassVar[str] = "gaps"
 
+    spec: ParitySpec
     groups: tuple[GroupRecord, ...]
     gaps: tuple[GapRecord, ...]
     calibration: tuple[CalibrationRecord, ...]

@@ -36,8 +36,8 @@ def parity_section(result: ParityResult) -> Section:
     if result.spec.within:
         parts.append(_strata_table(result))
     return Section(
-        title="Parity",
-        question="Do groups get different outcomes, and how sure are we?",
+        title=result.title,
+        question=result.question,
         parts=tuple(parts),
         methods=tuple(_methods(result)),
         notes=result.notes,

@@ -1,0 +1,178 @@
+"""Laws that every metric obeys, whatever the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.audits.parity.metrics import METRICS
+
+ALL_METRICS = list(METRICS)
+
+
+def make_people(n: int = 600, seed: int = 3) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.beta(2, 2, n), 2)
+    return pd.DataFrame(
+        {
+            "group": rng.choice(["a", "b", "c"], n),
+            "score": score,
+            "outcome": (rng.random(n) < score).astype(int),
+            "weight": rng.integers(1, 5, n),
+        }
+    )
+
+
+def run(data: Any, **roles: Any) -> Any:
+    table = eh.Table(data, outcome="outcome", groups="group", predictions={"m": "score"}, **roles)
+    return eh.parity(table, metrics=ALL_METRICS, resamples=200)
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    people = make_people()
+    shuffled = people.sample(frac=1, random_state=1)
+    assert run(people).to_dict() == run(shuffled).to_dict()
+
+
+def test_the_data_frame_library_does_not_matter() -> None:
+    import polars as pl
+    import pyarrow as pa
+
+    people = make_people()
+    expected = run(people).to_dict()
+    for other in (pl.from_pandas(people), pa.Table.from_pandas(people), people.to_dict("list")):
+        assert run(other).to_dict() == expected
+
+
+def test_renamed_groups_have_the_same_values() -> None:
+    people = make_people()
+    names = {"a": "z", "b": "y", "c": "x"}
+    renamed = {(r.group, r.metric): r for r in run(people.assign(group=people.group.map(names))).groups}
+    for record in run(people).groups:
+        other = renamed[names[record.group], record.metric]
+        assert replace(other, group=record.group) == record
+
+
+def test_whole_weights_equal_repeated_rows() -> None:
+    people = make_people()
+    repeated = people.loc[people.index.repeat(people.weight)]
+    by_weight = {(r.group, r.metric): r.value for r in run(people, weight="weight").groups}
+    for record in run(repeated).groups:
+        assert by_weight[record.group, record.metric] == pytest.approx(record.value, abs=1e-12)
+
+
+def test_equal_weights_change_nothing() -> None:
+    people = make_people()
+    plain = {(r.group, r.metric): r for r in run(people).groups}
+    for record in run(people.assign(weight=7.0), weight="weight").groups:
+        other = plain[record.group, record.metric]
+        assert (record.value, record.low, record.high) == pytest.approx((other.value, other.low, other.high), abs=1e-9)
+
+
+def test_every_record_is_complete_or_says_why() -> None:
+    data = {
+        "group": ["a"] * 30 + ["b"] * 30 + ["c"] * 3 + [None] * 5 + ["one"],
+        "score": [0.9] * 30 + [0.1] * 30 + [0.2, 0.8, 0.6] + [0.5] * 5 + [0.7],
+        "outcome": [1] * 30 + [0] * 30 + [0, 1, 1] + [1] * 5 + [0],
+    }
+    result = run(data)
+    for record in [*result.groups, *result.gaps]:
+        whole = None not in (record.value, record.low, record.high)
+        assert whole == (record.status == "ok") or record.status.startswith(("small", "missing")), record
+
+
+def test_a_missing_group_is_a_row_of_its_own_and_in_no_gap() -> None:
+    people = make_people()
+    people.loc[people.index[:40], "group"] = None
+    result = run(people)
+    assert next(r.n for r in result.groups if (r.group, r.metric) == ("(missing)", "accuracy")) == 40
+    assert all("(missing)" not in (gap.group_high, gap.group_low, gap.group) for gap in result.gaps)
+    assert {
+        "model": "m",
+        "grouping": "group",
+        "group": "(missing)",
+        "n": 40,
+        "reason": "missing group: left out of gaps",
+    } in [dict(record) for record in result.left_out]
+
+
+def test_small_groups_are_listed_and_left_out_of_gaps() -> None:
+    people = pd.concat([make_people(), pd.DataFrame({"group": ["tiny"] * 4, "score": 0.99, "outcome": 0, "weight": 1})])
+    result = run(people)
+    assert any(record["group"] == "tiny" and record["n"] == 4 for record in result.left_out)
+    assert all("tiny" not in (gap.group_high, gap.group_low) for gap in result.gaps)
+    assert next(r for r in result.groups if (r.group, r.metric) == ("tiny", "fpr")).value == 1.0
+
+
+def test_one_comparable_group_gives_no_gap_but_a_reason() -> None:
+    people = pd.concat(
+        [
+            make_people().query("group == 'a'"),
+            pd.DataFrame({"group": ["tiny"] * 4, "score": 0.9, "outcome": 0, "weight": 1}),
+        ]
+    )
+    gap = run(people).gap("selection_rate")
+    assert gap.value is None
+    assert gap.status == "undefined: only one group can be compared (min_count 10)"
+
+
+def test_the_worst_pair_contains_every_other_pair() -> None:
+    result = run(make_people())
+    for metric in ALL_METRICS:
+        values = [r.value for r in result.groups if r.metric == metric]
+        assert result.gap(metric).value == pytest.approx(max(values) - min(values))
+        assert result.gap(metric, kind="ratio").value == pytest.approx(min(values) / max(values))
+
+
+def test_intervals_hold_their_value_and_shrink_with_more_people() -> None:
+    wide, narrow = run(make_people(600)), run(make_people(60_000))
+    for result in (wide, narrow):
+        for record in [*result.groups, *result.gaps]:
+            assert record.low <= record.value + 1e-12, record
+            assert record.value <= record.high + 1e-12, record
+    for metric in ALL_METRICS:
+        gaps = [r.gap(metric) for r in (wide, narrow)]
+        assert gaps[0].high - gaps[0].low > gaps[1].high - gaps[1].low
+
+
+@pytest.mark.parametrize("interval", ["percentile", "basic", "bca"])
+def test_bootstrap_intervals_come_near_the_default(interval: str) -> None:
+    people = make_people(5_000)
+    table = eh.Table(people, outcome="outcome", groups="group", predictions={"m": "score"})
+    metrics = ["selection_rate", "mean_score", "tpr", "brier"]
+    plain = {(r.metric, r.group): r for r in eh.parity(table, metrics=metrics).groups}
+    for record in eh.parity(table, metrics=metrics, interval=interval).groups:  # type: ignore[arg-type]
+        other = plain[record.metric, record.group]
+        assert (record.low, record.high) == pytest.approx((other.low, other.high), abs=3e-3)
+
+
+def test_the_seed_changes_only_what_is_resampled() -> None:
+    table = eh.Table(make_people(), outcome="outcome", groups="group", predictions={"m": "score"})
+    one, two = (eh.parity(table, seed=seed, resamples=500) for seed in (1, 2))
+    assert one.groups == two.groups
+    changed = {g.against for g, h in zip(one.gaps, two.gaps, strict=True) if g != h}
+    assert changed == {"overall"}
+    assert eh.parity(table, seed=1, resamples=500).gaps == one.gaps
+
+
+def test_scores_of_another_range_are_an_affine_copy() -> None:
+    people = make_people()
+    deciles = people.assign(score=1 + 9 * people.score)
+    plain = run(people)
+    table = eh.Table(
+        deciles, outcome="outcome", groups="group",
+        predictions={"m": {"column": "score", "range": (1, 10), "threshold": 5.5}},
+    )  # fmt: skip
+    moved = {(r.group, r.metric): r for r in eh.parity(table, metrics=ALL_METRICS, resamples=200).groups}
+    for record in plain.groups:
+        other = moved[record.group, record.metric]
+        if record.metric == "mean_score":
+            assert other.value == pytest.approx(1 + 9 * record.value)
+            assert (other.low, other.high) == pytest.approx((1 + 9 * record.low, 1 + 9 * record.high))
+        elif record.metric != "brier":
+            assert other.value == pytest.approx(record.value)

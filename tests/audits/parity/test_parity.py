@@ -1,0 +1,208 @@
+"""The parity audit on data whose truth is known, and its options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.audits.parity.groups import Totals
+from evenhand.errors import ConfigError
+from evenhand.stats.types import FloatArray
+
+MODELS = ("xgboost", "logistic", "random_forest")
+
+
+@pytest.fixture(scope="module")
+def households() -> pd.DataFrame:
+    frame: pd.DataFrame = eh.datasets.make_households(60_000, seed=8, backend="pandas")
+    return frame
+
+
+@pytest.fixture(scope="module")
+def table(households: pd.DataFrame) -> eh.Table:
+    return eh.Table(
+        households,
+        id="household",
+        outcome="missed_payment",
+        groups=["race", "sex"],
+        predictions={name: f"risk_{name}" for name in MODELS},
+        favourable="not_selected",
+    )
+
+
+@pytest.fixture(scope="module")
+def result(table: eh.Table) -> eh.ParityResult:
+    return eh.parity(table, resamples=1_000)
+
+
+def test_wide_intervals_cover_the_known_truth(table: eh.Table) -> None:
+    """At 99.99 % a single miss would be a fault; the coverage itself is measured in benchmarks/coverage.py."""
+    truth = eh.datasets.households_truth()
+    result = eh.parity(table, metrics=["selection_rate", "mean_score", "tpr", "fpr"], confidence=0.9999, resamples=100)
+    assert len(result.groups) == 3 * 4 * 8
+    for record in result.groups:
+        expected = truth[record.model][record.grouping][record.group][record.metric]
+        assert _between(record.low, expected, record.high), record
+    worst = [gap for gap in result.gaps if gap.against == "worst_pair"]
+    assert len(worst) == 3 * 4 * 2 * 2
+    for gap in worst:
+        values = [group[gap.metric] for group in truth[gap.model][gap.grouping].values()]
+        expected = max(values) - min(values) if gap.kind == "difference" else min(values) / max(values)
+        assert _between(gap.low, expected, gap.high), gap
+
+
+def _between(low: float | None, value: float | None, high: float | None) -> bool:
+    return low is not None and value is not None and high is not None and low <= value <= high
+
+
+def test_the_calibrated_model_is_calibrated(result: eh.ParityResult) -> None:
+    bins = [r for r in result.calibration if r.model == "logistic" and r.grouping == "sex" and r.n >= 200]
+    assert np.mean([_between(r.low, r.mean_score, r.high) for r in bins]) > 0.85
+
+
+@pytest.mark.replication
+def test_traditional_parity_is_smallest_over_largest_group_mean_of_at_least_ten(households: pd.DataFrame) -> None:
+    few = pd.concat([households.head(2_000), households.head(9).assign(race="Nine", risk_xgboost=0.999)])
+    table = eh.Table(few, groups="race", predictions={"xgboost": "risk_xgboost"})
+    means = few.groupby("race").risk_xgboost.agg(["mean", "size"]).query("size >= 10")["mean"]
+    gap = eh.parity(table, resamples=100).gap("traditional_parity")
+    assert gap.value == pytest.approx(means.min() / means.max(), abs=1e-12)
+    assert gap.name == "traditional_parity"
+
+
+def test_verdicts_have_three_outcomes(table: eh.Table, result: eh.ParityResult) -> None:
+    undecided = result.gap("fpr", grouping="sex", model="xgboost").value
+    thresholds: list[dict[str, Any]] = [
+        {"metric": "traditional_parity", "min": 0.8, "grouping": "race", "model": "xgboost"},
+        {"metric": "tpr", "max": 0.5, "grouping": "sex", "model": "xgboost"},
+        {"metric": "fpr", "max": undecided, "grouping": "sex", "model": "xgboost"},
+    ]
+    findings = eh.parity(table, thresholds=thresholds, resamples=100).findings
+    assert [f.verdict for f in findings[:3]] == ["does_not_meet", "meets", "insufficient_evidence"]
+    assert all(f.verdict == "no_threshold" for f in findings[3:])
+    assert findings[1].threshold == "at most 50 points"
+
+
+def test_a_threshold_that_limits_nothing_is_an_error(table: eh.Table) -> None:
+    with pytest.raises(ConfigError, match="`grouping` 'rcae' of a threshold is not known; did you mean 'race'"):
+        eh.parity(table, thresholds=[{"metric": "tpr", "max": 0.1, "grouping": "rcae"}], resamples=100)
+    with pytest.raises(ConfigError, match="limits nothing"):
+        eh.parity(table, metrics="tpr", thresholds=[{"metric": "fpr", "max": 0.1}], resamples=100)
+
+
+def test_the_reference_is_the_largest_group_or_the_one_named(table: eh.Table, result: eh.ParityResult) -> None:
+    gap = result.gap("tpr", model="logistic", grouping="race", against="reference", group="Asian")
+    assert {gap.group_high, gap.group_low} == {"Asian", "White"}
+    named = eh.parity(table, metrics="tpr", reference={"race": "Black"}, resamples=100)
+    gap = named.gap("tpr", model="logistic", grouping="race", against="reference", group="Asian")
+    assert {gap.group_high, gap.group_low} == {"Asian", "Black"}
+    with pytest.raises(ConfigError, match="did you mean 'Black'"):
+        eh.parity(table, reference={"race": "Blakc"}, resamples=100)
+
+
+def test_within_strata_takes_away_a_gap_that_the_factor_explains() -> None:
+    """Two groups with equal rates in each stratum but different mixes of strata."""
+    rng = np.random.default_rng(2)
+    n = 40_000
+    group = rng.integers(0, 2, n)
+    job = (rng.random(n) < np.where(group == 1, 0.7, 0.3)).astype(int)
+    hired = (rng.random(n) < np.where(job == 1, 0.6, 0.2)).astype(int)
+    data = {"group": np.where(group == 1, "b", "a"), "job": np.where(job == 1, "x", "y"), "hired": hired}
+    result = eh.parity(eh.Table(data, groups="group", predictions="hired"), within="job", resamples=2_000)
+    crude, adjusted = result.gap("selection_rate"), result.gap("selection_rate", stratum="(standardised)")
+    assert crude.low is not None
+    assert crude.low > 0.1
+    assert adjusted.low == pytest.approx(0.0, abs=1e-3)
+    assert adjusted.high is not None
+    assert adjusted.high < 0.03
+    frame = pd.DataFrame(data)
+    by_cell = frame.groupby(["job", "group"]).hired.mean().unstack()
+    share = frame.job.value_counts(normalize=True)
+    expected = by_cell.mul(share, axis=0).sum()
+    for record in result.groups:
+        if record.stratum == "(standardised)":
+            assert record.value == pytest.approx(expected[record.group], abs=1e-12)
+        elif record.stratum is not None:
+            assert record.value == pytest.approx(by_cell.loc[record.stratum, record.group], abs=1e-12)
+
+
+def test_a_metric_of_ones_own_is_a_function_of_the_cells(households: pd.DataFrame) -> None:
+    from sklearn.metrics import f1_score
+
+    def f1(cells: Totals) -> FloatArray:
+        return 2 * cells.tp / (2 * cells.tp + cells.fp + cells.fn)
+
+    table = eh.Table(households, outcome="missed_payment", groups="sex", predictions={"m": "risk_xgboost"})
+    result = eh.parity(table, metrics="tpr", custom={"f1": f1}, resamples=2_000)
+    for record in result.groups:
+        if record.metric == "f1":
+            part = households[households.sex == record.group]
+            expected = f1_score(part.missed_payment, part.risk_xgboost > 0.5)
+            assert record.value == pytest.approx(expected, abs=1e-12)
+            assert record.low is not None
+            assert record.high is not None
+            assert record.low < expected < record.high
+    assert result.gap("f1").status == "ok"
+
+
+def test_a_failing_metric_of_ones_own_is_told(table: eh.Table) -> None:
+    def wrong(cells: Totals) -> float:
+        return float(cells.tp.sum())
+
+    with pytest.raises(ConfigError, match=r"the metric 'wrong' (failed|must return one value a group)"):
+        eh.parity(table, custom={"wrong": wrong}, resamples=100)
+
+
+def test_decisions_have_no_score_metrics_and_say_so(households: pd.DataFrame) -> None:
+    data = households.assign(flag=np.where(households.risk_xgboost > 0.5, "Yes", "No"))
+    result = eh.parity(eh.Table(data, outcome="missed_payment", groups="sex", predictions={"m": "flag"}), resamples=100)
+    assert {r.metric for r in result.groups} >= {"selection_rate", "tpr", "accuracy"}
+    assert "m: not computed without scores: mean_score, brier, auc." in result.notes
+    with pytest.raises(ConfigError, match="'auc' needs scores, which model 'm' does not have"):
+        eh.parity(eh.Table(data, outcome="missed_payment", groups="sex", predictions={"m": "flag"}), metrics="auc")
+
+
+def test_unknown_metrics_are_named(table: eh.Table) -> None:
+    with pytest.raises(ConfigError, match="there is no metric 'trp'; did you mean 'tpr'"):
+        eh.parity(table, metrics="trp")
+
+
+def test_many_rows_use_binned_ranks_within_the_stated_error(
+    households: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import evenhand.table.table as module
+
+    def run() -> eh.ParityResult:
+        table = eh.Table(households, outcome="missed_payment", groups="sex", predictions={"m": "risk_xgboost"})
+        return eh.parity(table, metrics="auc", resamples=100)
+
+    exact = run()
+    monkeypatch.setattr(module, "EXACT_ROWS", 1_000)
+    binned = run()
+    assert "16,384 score bins" in binned.notes[0]
+    for a, b in zip(exact.groups, binned.groups, strict=True):
+        assert a.value == pytest.approx(b.value, abs=1e-4)
+        assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=1e-4)
+    for g, h in zip(exact.gaps, binned.gaps, strict=True):
+        assert (g.low, g.high) == pytest.approx((h.low, h.high), abs=1e-3)
+
+
+def test_results_are_frozen_and_come_in_the_callers_library(result: eh.ParityResult) -> None:
+    with pytest.raises(AttributeError):
+        result.groups = ()  # type: ignore[misc]
+    frame = result.to_frame("groups")
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns)[:5] == ["model", "grouping", "stratum", "group", "metric"]
+    assert len(frame) == len(result.groups)
+    with pytest.raises(ConfigError, match="did you mean 'gaps'"):
+        result.to_frame("gap")
+
+
+def test_the_summary_and_html_tell_the_findings(result: eh.ParityResult) -> None:
+    assert "by race: true positive rate is" in result.summary()
+    assert "percentage points (95% interval" in str(result)
+    assert result._repr_html_().startswith("<h3>Parity</h3>")

@@ -1,0 +1,49 @@
+"""Charts as SVG: named, described, quiet, the same on every render."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import altair as alt
+
+from evenhand.charts import PALETTE, to_svg
+
+
+def clipped_chart() -> Any:
+    values = [{"x": 1, "y": 2, "g": "<b>"}, {"x": 3, "y": 4, "g": "b"}]
+    return alt.Chart(alt.InlineData(values=values)).mark_line(clip=True).encode(x="x:Q", y="y:Q", color="g:N")
+
+
+def test_it_has_a_title_and_a_description_and_is_well_formed() -> None:
+    svg = to_svg(clipped_chart(), "Title & more", "What <it> shows", name="figure")
+    root = ElementTree.fromstring(svg)  # noqa: S314
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.attrib["role"] == "img"
+    assert root.findtext(f"{space}title") == "Title & more"
+    assert root.findtext(f"{space}desc") == "What <it> shows"
+
+
+def test_rendering_twice_gives_the_same_text() -> None:
+    assert to_svg(clipped_chart(), "t", "d", name="a") == to_svg(clipped_chart(), "t", "d", name="a")
+
+
+def test_identifiers_carry_the_name() -> None:
+    svg = to_svg(clipped_chart(), "t", "d", name="figure-7")
+    assert 'id="figure-7-0"' in svg
+    assert "url(#figure-7-0)" in svg
+
+
+def test_text_takes_the_colour_of_the_page() -> None:
+    assert 'fill="currentColor"' in to_svg(clipped_chart(), "t", "d", name="a")
+
+
+def test_colours_hold_three_to_one_on_white_and_on_black() -> None:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for colour in PALETTE:
+        assert 1.05 / (luminance(colour) + 0.05) >= 2.7, colour
+        assert (luminance(colour) + 0.05) / (luminance("#14171b") + 0.05) >= 3, colour

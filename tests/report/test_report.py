@@ -1,0 +1,150 @@
+"""The files of an audit: a safe page, stable JSON, provenance."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ConfigError
+
+HOSTILE = ["<script>alert(1)</script>", "=cmd()", 'Zoë 🙂 & "co"', "'; drop table x; --", "{{ 7 * 7 }}", "</svg><b>"]
+
+
+def hostile_table() -> eh.Table:
+    rng = np.random.default_rng(1)
+    n = 1_200
+    data = {
+        "<img src=x>": rng.choice(HOSTILE, n).tolist(),
+        "score": rng.random(n),
+        "outcome": rng.integers(0, 2, n),
+    }
+    return eh.Table(data, outcome="outcome", groups="<img src=x>", predictions={"<b>m</b>": "score"})
+
+
+@pytest.fixture(scope="module")
+def hostile_page() -> str:
+    audit = eh.audit(hostile_table(), parity={"resamples": 200}, thresholds=[{"metric": "tpr", "max": 0.1}])
+    return audit.to_html()
+
+
+def test_text_from_data_is_escaped_everywhere(hostile_page: str) -> None:
+    assert "<script" not in hostile_page
+    assert "<img" not in hostile_page
+    assert "<b>" not in hostile_page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in hostile_page
+    assert "{{ 7 * 7 }}" in hostile_page
+
+
+def test_the_page_is_self_contained_and_its_policy_forbids_the_rest(hostile_page: str) -> None:
+    assert not re.search(r'(?:src|href)="(?!#)', hostile_page)
+    assert not re.search(r"url\((?!#)", hostile_page)
+    assert not re.search(r'\son\w+="|\sstyle="|@import', hostile_page)
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', hostile_page)
+    assert policy is not None
+    directives = policy[1].replace("&#39;", "'")
+    style = re.search(r"<style>(.*?)</style>", hostile_page, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert directives.startswith(f"default-src 'none'; style-src 'sha256-{digest}'; script-src 'none'")
+
+
+def test_every_chart_has_words_and_unique_identifiers(hostile_page: str) -> None:
+    charts = re.findall(r'<svg role="img" aria-labelledby="(\S+) (\S+)"', hostile_page)
+    assert len(charts) >= 4
+    for title, text in charts:
+        assert re.search(rf'<title id="{title}">[^<]+</title><desc id="{text}">[^<]+</desc>', hostile_page)
+    identifiers = re.findall(r'\bid="([^"]+)"', hostile_page)
+    assert len(identifiers) == len(set(identifiers))
+
+
+def households_audit(**parity: Any) -> eh.Audit:
+    table = eh.Table(
+        eh.datasets.make_households(3_000, seed=2),
+        outcome="missed_payment",
+        groups=["race", "sex"],
+        predictions={"xgboost": "risk_xgboost"},
+    )
+    return eh.audit(table, parity={"resamples": 300, **parity}, report={"title": "Test", "system": "v1"})
+
+
+def test_the_same_audit_gives_the_same_bytes(tmp_path: Path) -> None:
+    files = [households_audit().save(tmp_path / name) for name in ("a", "b")]
+    assert files[0]["results.json"].read_bytes() == files[1]["results.json"].read_bytes()
+    pages = [re.sub(r"\d{4}-\d\d-\d\dT[\d:+]+", "", f["report.html"].read_text()) for f in files]
+    assert pages[0] == pages[1]
+
+
+def test_results_json_is_plain_json_with_provenance(tmp_path: Path) -> None:
+    files = households_audit().save(tmp_path)
+    results = json.loads(files["results.json"].read_text(), parse_constant=pytest.fail)
+    assert list(results) == ["audits", "config", "data", "evenhand", "findings", "schema"]
+    assert results["config"]["parity"]["seed"] == 0
+    assert results["config"]["parity"]["confidence"] == 0.95
+    assert results["data"]["rows"] == 3_000
+    assert len(results["data"]["hash"]) == 64
+    run = json.loads(files["run.json"].read_text())
+    assert run["packages"]["numpy"] == np.__version__
+    assert "started" not in results
+
+
+def test_a_file_is_identified_by_its_own_hash(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    eh.datasets.make_households(500, seed=2, backend="pandas").to_csv(path, index=False)
+    audit = eh.audit(eh.Table(path, groups="sex", predictions={"m": "risk_xgboost"}), parity={"resamples": 100})
+    expected = {
+        "name": "people.csv",
+        "bytes": path.stat().st_size,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+    assert audit.data["files"] == [expected]
+
+
+def test_the_hash_follows_the_data_not_the_engine() -> None:
+    import polars as pl
+
+    frame = eh.datasets.make_households(500, seed=2, backend="pandas")
+
+    def digest(data: Any) -> str:
+        table = eh.Table(data, groups="sex", predictions={"m": "risk_xgboost"})
+        return str(eh.audit(table, parity={"resamples": 100}).data["hash"])
+
+    assert digest(frame) == digest(pl.from_pandas(frame))
+    changed = frame.copy()
+    changed.loc[0, "risk_xgboost"] += 1e-9
+    assert digest(frame) != digest(changed)
+
+
+def test_a_seed_given_to_the_run_overrides_the_config() -> None:
+    table = eh.Table(eh.datasets.make_households(500), groups="sex", predictions={"m": "risk_xgboost"})
+    assert eh.audit(table, seed=9, parity={"resamples": 100}).config.audits["parity"].seed == 9
+
+
+def test_mistakes_in_sections_are_told(tmp_path: Path) -> None:
+    table = eh.Table(eh.datasets.make_households(500), groups="sex", predictions={"m": "risk_xgboost"})
+    with pytest.raises(ConfigError, match=r"no section \[partiy\].*did you mean 'parity'"):
+        eh.audit(table, partiy={})
+    with pytest.raises(ConfigError, match="did you mean 'resamples'"):
+        eh.audit(table, parity={"resample": 100})
+    with pytest.raises(ConfigError, match="asks for no audit"):
+        eh.audit(table)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot be written to"):
+        eh.audit(table, parity={"resamples": 100}).save(tmp_path / "file")
+
+
+def test_findings_come_worst_first() -> None:
+    table = eh.Table(
+        eh.datasets.make_households(3_000), outcome="missed_payment", groups="race", predictions={"m": "risk_xgboost"}
+    )
+    limits = [{"metric": "tpr", "max": 0.9}, {"metric": "traditional_parity", "min": 0.9}]
+    verdicts = [f.verdict for f in eh.audit(table, parity={"resamples": 100}, thresholds=limits).findings]
+    assert verdicts[:2] == ["does_not_meet", "meets"]
+    assert set(verdicts[2:]) == {"no_threshold"}

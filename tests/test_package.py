@@ -1,0 +1,37 @@
+"""The package as a whole: light to import, honest about its names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import EvenhandError, MissingExtraError, require_extra
+
+
+def test_import_is_light() -> None:
+    heavy = "'scipy', 'altair', 'vl_convert', 'duckdb', 'pandas', 'polars', 'pydantic', 'typer', 'rich', 'sklearn'"
+    code = f"import sys, evenhand; print([m for m in ({heavy}) if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+def test_every_public_name_can_be_had() -> None:
+    for name in eh.__all__:
+        assert getattr(eh, name) is not None
+        assert name in dir(eh)
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'partiy'"):
+        eh.partiy  # noqa: B018
+
+
+def test_a_missing_extra_says_how_to_install_it() -> None:
+    with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[spark\]'") as caught:
+        require_extra("no_such_module", "spark", "Reading from Spark")
+    assert isinstance(caught.value, EvenhandError)
+    assert isinstance(caught.value, ImportError)
