@@ -206,3 +206,24 @@ def test_the_summary_and_html_tell_the_findings(result: eh.ParityResult) -> None
     assert "by race: true positive rate is" in result.summary()
     assert "percentage points (95% interval" in str(result)
     assert result._repr_html_().startswith("<h3>Parity</h3>")
+
+
+def test_who_is_worse_off_depends_on_what_selection_means(households: pd.DataFrame) -> None:
+    def gaps(favourable: Any) -> eh.ParityResult:
+        table = eh.Table(
+            households,
+            outcome="missed_payment",
+            groups="race",
+            predictions={"m": "risk_xgboost"},
+            favourable=favourable,
+        )
+        return eh.parity(table, metrics=["selection_rate", "fpr", "ppv", "accuracy"], resamples=100)
+
+    flagged, chosen = gaps("not_selected"), gaps("selected")
+    assert flagged.gap("selection_rate").worse_off == flagged.gap("selection_rate").group_high == "Black"
+    assert chosen.gap("selection_rate").worse_off == chosen.gap("selection_rate").group_low == "Asian"
+    assert flagged.gap("fpr").worse_off == "Black"
+    assert chosen.gap("fpr").worse_off is None
+    assert flagged.gap("ppv").worse_off is None
+    assert chosen.gap("accuracy").worse_off == flagged.gap("accuracy").worse_off == flagged.gap("accuracy").group_low
+    assert "(Black worse off)" in flagged.findings[0].sentence

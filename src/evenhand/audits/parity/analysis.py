@@ -43,6 +43,7 @@ class Analysis:
     reference : position of the reference group.
     rng : source of randomness for the bootstrap.
     score_range : lowest and highest possible score.
+    favourable : the side of the decision that is good for the person.
     ranks : the scores by group code, for AUC.
     support : for each metric the strata used, when values are standardised over strata.
     """
@@ -56,6 +57,7 @@ class Analysis:
     reference: int
     rng: np.random.Generator
     score_range: tuple[float, float]
+    favourable: str
     ranks: tuple[ScoreRows, IntArray] | None = None
     support: dict[str, BoolArray] | None = None
     groups: list[GroupRecord] = field(default_factory=list)
@@ -191,8 +193,15 @@ class Analysis:
         return GapRecord(
             self.model, self.grouping, self.stratum, values.metric.name, gap.kind, gap.against,
             None if gap.group is None else self.cells.labels[gap.group], self._label(gap.high), self._label(gap.low),
-            n, finite(gap.value), low, high, _gap_status(gap), name,
+            n, finite(gap.value), low, high, _gap_status(gap), self._worse_off(values.metric, gap), name,
         )  # fmt: skip
+
+    def _worse_off(self, metric: Metric, gap: Gap) -> str | None:
+        worse = metric.worse(self.favourable)
+        equal = gap.value == (0.0 if gap.kind == "difference" else 1.0)
+        if worse is None or equal or np.isnan(gap.value):
+            return None
+        return self._label(gap.high if worse == "higher" else gap.low)
 
     def _label(self, position: int) -> str:
         return OVERALL if position < 0 else self.cells.labels[position]
@@ -202,7 +211,7 @@ class Analysis:
         name = GAP_NAMES.get((metric.name, kind, against))
         return GapRecord(
             self.model, self.grouping, self.stratum, metric.name, kind, against, None, None, None, 0, None, None, None,
-            reason, name,
+            reason, None, name,
         )  # fmt: skip
 
 

@@ -66,8 +66,8 @@ def parity(
     bins
         Number of equal score bins for calibration.
     interval
-        'auto' uses Wilson limits for rates, Student's t for means, DeLong's for AUC and what follows from them for
-        gaps; or one kind of bootstrap interval for all.
+        'auto' uses Wilson limits for rates, Student's t on the logit scale for means and (with DeLong's error) for
+        AUC, and what follows from them for gaps; or one kind of bootstrap interval for all.
     confidence, resamples, seed
         Confidence of the intervals; number of bootstrap resamples; seed.
     thresholds
@@ -161,7 +161,7 @@ class _Context:
         seed = np.random.SeedSequence(self.spec.seed, spawn_key=(*self.place, position))
         return Analysis(
             self.model, self.grouping, stratum, cells, metrics, self.spec, self.reference, np.random.default_rng(seed),
-            self.table.prediction(self.model).range, ranks, support,
+            self.table.prediction(self.model).range, self.table.prediction(self.model).favourable, ranks, support,
         )  # fmt: skip
 
     def _support(self, metric: Metric, custom: Custom | None) -> BoolArray:

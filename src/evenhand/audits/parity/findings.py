@@ -109,4 +109,5 @@ def _claim(
     records = (values.get((gap.model, gap.grouping, gap.stratum, gap.metric, name)) for name in (gap.group_high, gap.group_low))
     percent = metric is not None and metric.percent
     ends = " and ".join(f"{shown(r.value, percent=percent)} for {r.group}" for r in records if r is not None)
-    return f"{where}: {title} is {ends}."
+    worse = "" if gap.worse_off is None else f" ({gap.worse_off} worse off)"
+    return f"{where}: {title} is {ends}{worse}."

@@ -19,6 +19,19 @@ ALL = ("tp", "fp", "fn", "tn")
 CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 WEIGHT, SCORE, LOSS = range(3)
 
+_WORSE: dict[str, tuple[Literal["lower", "higher"] | None, Literal["lower", "higher"] | None]] = {
+    "selection_rate": ("lower", "higher"),
+    "mean_score": ("lower", "higher"),
+    "tpr": ("lower", None),
+    "fnr": ("higher", None),
+    "fpr": (None, "higher"),
+    "tnr": (None, "lower"),
+    "accuracy": ("lower", "lower"),
+    "auc": ("lower", "lower"),
+    "brier": ("higher", "higher"),
+}
+"""Which value is worse for the people of a group: where being selected is good for them, and where it is bad."""
+
 _HARDT = "Hardt, Price and Srebro 2016, Equality of opportunity in supervised learning, NeurIPS 29"
 _CHOULDECHOVA = "Chouldechova 2017, Fair prediction with disparate impact, Big Data 5(2)"
 _DWORK = "Dwork et al. 2012, Fairness through awareness, ITCS"
@@ -36,7 +49,7 @@ class Metric:
     title : the name in words.
     meaning : what it is the share or mean of, to complete "the ...".
     numerator, denominator : the cells (or sums) above and below the line.
-    kind : 'rate' (Wilson intervals), 'mean' (Student t), 'rank' (DeLong) or 'custom' (bootstrap).
+    kind : 'rate' (Wilson intervals), 'mean' (Student's t on the logit scale), 'rank' (DeLong) or 'custom' (bootstrap).
     direction : which way is better for the system's users: 'higher', 'lower' or 'neither'.
     needs : what the table must have: 'outcome', 'scores'.
     empty : why it is undefined when the denominator is empty.
@@ -64,6 +77,16 @@ class Metric:
     def formula(self) -> str:
         """The definition in cells, as in 'tp / (tp + fn)'."""
         return f"{_sum_of(self.numerator)} / {_sum_of(self.denominator)}" if self.numerator else self.meaning
+
+    def worse(self, favourable: str) -> Literal["lower", "higher"] | None:
+        """Return which value is worse for the people of a group, or None where neither is.
+
+        Parameters
+        ----------
+        favourable : 'selected' or 'not_selected', the side of the decision that is good for the person.
+        """
+        good, bad = _WORSE.get(self.name, (None, None))
+        return good if favourable == "selected" else bad
 
     @property
     def title_in_sentence(self) -> str:

@@ -31,8 +31,9 @@ class GroupRecord:
 class GapRecord:
     """A gap between two groups, or between a group and everybody ("(overall)").
 
-    `group` is the group compared with the reference or with everybody (null for the worst pair), `name` the
-    gap's own name in the literature, where it has one.
+    `group` is the group compared with the reference or with everybody (null for the worst pair), `worse_off` the
+    side on which the value is worse for the people (null where neither is), `name` the gap's own name in the
+    literature, where it has one.
     """
 
     model: str
@@ -49,6 +50,7 @@ class GapRecord:
     low: float | None
     high: float | None
     status: str
+    worse_off: str | None
     name: str | None
 
 

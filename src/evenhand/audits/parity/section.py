@@ -114,9 +114,9 @@ def _value_table(result: ParityResult, grouping: str) -> DisplayTable:
 def _gap_table(result: ParityResult, grouping: str) -> DisplayTable:
     rows = [_gap_row(gap) for gap in result.gaps if gap.grouping == grouping and gap.stratum is None]
     interval = f"{100 * result.spec.confidence:g}% interval"
-    columns = ("Model", "Metric", "Kind", "Against", "Higher", "Lower", "Gap", interval, "Remark")
+    columns = ("Model", "Metric", "Kind", "Against", "Higher", "Lower", "Worse off", "Gap", interval, "Remark")
     return DisplayTable(
-        f"Every gap by {grouping}", columns, tuple(rows), (False,) * 6 + (True, True, False), folded=True
+        f"Every gap by {grouping}", columns, tuple(rows), (False,) * 7 + (True, True, False), folded=True
     )
 
 
@@ -126,7 +126,7 @@ def _gap_row(gap: GapRecord) -> tuple[str, ...]:
     signed = gap.kind == "difference" and gap.against != "worst_pair"
     return (
         gap.model, _metric_title(gap.metric), gap.kind, against, gap.group_high or DASH, gap.group_low or DASH,
-        shown(gap.value, percent=percent, signed=signed),
+        gap.worse_off or DASH, shown(gap.value, percent=percent, signed=signed),
         shown_interval(gap.low, gap.high, percent=percent, signed=signed),
         "" if gap.status == "ok" else gap.status,
     )  # fmt: skip
@@ -138,9 +138,9 @@ def _strata_table(result: ParityResult) -> DisplayTable:
         for gap in result.gaps
         if gap.stratum is not None and gap.against == "worst_pair"
     ]
-    columns = ("Grouping", "Stratum", "Model", "Metric", "Kind", "Against", "Higher", "Lower", "Gap", "Interval", "Remark")
+    columns = ("Grouping", "Stratum", "Model", "Metric", "Kind", "Against", "Higher", "Lower", "Worse off", "Gap", "Interval", "Remark")
     caption = f"Gaps within {' × '.join(result.spec.within)}. {_STRATA_NOTE}"
-    return DisplayTable(caption, columns, tuple(rows), (False,) * 8 + (True, True, False), folded=True)
+    return DisplayTable(caption, columns, tuple(rows), (False,) * 9 + (True, True, False), folded=True)
 
 
 def _calibration_figure(result: ParityResult, grouping: str) -> Figure:

@@ -1,0 +1,287 @@
+"""Write the parts of the reference that the code itself knows: `python docs/generate.py`.
+
+Metrics, settings and the command line are read from the package, so that these pages cannot differ from it.
+The parts go to docs/_generated/, and the pages of docs/reference/ include them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import typer.main
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from typer.testing import CliRunner
+
+from evenhand import Prediction, Table
+from evenhand.audits.parity import ParitySpec
+from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, Metric
+from evenhand.cli.main import app
+from evenhand.core.spec import Threshold
+from evenhand.report.config import ReportSettings
+from evenhand.table import Roles
+from evenhand.table.roles import Scalar
+from evenhand.table.sources import FileOptions
+
+HELP_COLUMNS = 100
+"""The width of the terminal that the help texts are printed for."""
+
+_INTERVALS = {
+    "rate": "Wilson",
+    "mean": "Student's t on the logit scale",
+    "rank": "Student's t on the logit scale with DeLong's standard error",
+}
+_SOURCE_ROW = (
+    "source",
+    "text",
+    "required",
+    "Path of a CSV, Parquet or JSON file, or a glob; seen from the folder of the file.",
+)
+
+
+def main(folder: Path | None = None) -> None:
+    """Write every part."""
+    target = folder or Path(__file__).parent / "_generated"
+    target.mkdir(parents=True, exist_ok=True)
+    for name, page in PARTS.items():
+        (target / f"{name}.md").write_text(page(), encoding="utf-8")
+
+
+# Metrics --------------------------------------------------------------------------------------------------
+
+
+def metrics_part() -> str:
+    """Return an overview of the metrics, and a section for each."""
+    rows = [
+        (f"[`{m.name}`](#{m.name})", m.title, _formula(m), _needs(m), _yes(m.default), _yes(m.headline))
+        for m in METRICS.values()
+    ]
+    overview = table(("Name", "Title", "Formula", "Needs", "By default", "Finding"), rows)
+    return "\n".join([overview, "", *(line for metric in METRICS.values() for line in _metric(metric))])
+
+
+def _metric(metric: Metric) -> Iterator[str]:
+    yield f"### `{metric.name}`"
+    yield ""
+    same = metric.meaning == metric.title_in_sentence
+    yield f"{metric.title}." if same else f"{metric.title}: the {metric.meaning}."
+    yield ""
+    facts = {
+        "Formula": _formula(metric),
+        "Direction": f"{metric.direction} is better" if metric.direction != "neither" else "neither way is better",
+        "Needs": _needs(metric),
+        "Interval": _INTERVALS[metric.kind],
+        "Undefined when": metric.empty,
+        "Caveat": metric.caveat,
+        "Citation": metric.citation,
+    }
+    yield from (f"- **{name}**: {text.removesuffix('.')}." for name, text in facts.items())
+    yield ""
+
+
+def _formula(metric: Metric) -> str:
+    return f"`{metric.formula}`" if metric.numerator else metric.formula
+
+
+def _needs(metric: Metric) -> str:
+    return " and ".join(metric.needs) or "nothing more"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def named_gaps_part() -> str:
+    """Return the gaps that have a name of their own."""
+    words = {"worst_pair": "worst pair", "reference": "reference group", "overall": "everybody"}
+    rows = [
+        (f"`{name}`", f"[`{metric}`](#{metric})", kind, words[against])
+        for name, (metric, kind, against) in NAMED_GAPS.items()
+    ]
+    return table(("Name", "Metric", "Kind", "Against"), rows)
+
+
+# Settings -------------------------------------------------------------------------------------------------
+
+
+def settings_part() -> str:
+    """Return a table of settings for every section of `audit.toml`."""
+    files = _rows(FileOptions, Table, only=inspect.signature(Table).parameters)
+    shortcuts = [(name, *_like(Prediction, name)) for name in ("threshold", "favourable")]
+    sections: dict[str, list[tuple[str, str, str, str]]] = {
+        "`[data]`": [_SOURCE_ROW, *_rows(Roles, Table), *shortcuts, *files],
+        "`[data.predictions.NAME]`": _rows(Prediction),
+        "`[parity]`": _rows(ParitySpec),
+        "`[[thresholds]]`": _rows(Threshold),
+        "`[report]`": _rows(ReportSettings),
+    }
+    lines = []
+    for title, rows in sections.items():
+        shown = [(f"`{name}`", *rest) for name, *rest in rows]
+        lines += [f"## {title}", "", table(("Setting", "Type", "Default", "Meaning"), shown), ""]
+    return "\n".join(lines)
+
+
+def _like(model: type[BaseModel], name: str) -> tuple[str, str, str]:
+    kind, default, meaning = next(row[1:] for row in _rows(model) if row[0] == name)
+    return kind, default, f"For every prediction that does not set it: {meaning[:1].lower()}{meaning[1:]}"
+
+
+def _rows(
+    model: type[BaseModel], elsewhere: type | None = None, only: Collection[str] | None = None
+) -> list[tuple[str, str, str, str]]:
+    """Return the settings of a model; where one has no description, the docstring of its class or of another has."""
+    described = (parameters(elsewhere) if elsewhere else {}) | parameters(model)
+    rows = []
+    for name, field in model.model_fields.items():
+        if only is not None and name not in only:
+            continue
+        meaning = field.description or described.get(name)
+        if not meaning:
+            raise SystemExit(f"{model.__name__}.{name} has no description; give it one in the code.")
+        rows.append((name, _type(field), _default(field), _sentence(meaning)))
+    return rows
+
+
+def parameters(documented: type) -> dict[str, str]:
+    """Return the descriptions in the Parameters section of a class; an entry may describe several names."""
+    doc = inspect.cleandoc(documented.__doc__ or "")
+    match = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", doc, re.MULTILINE | re.DOTALL)
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in (match[1] if match else "").splitlines():
+        entry = re.match(r"^(\w+(?:, \w+)*)(?: : (.*))?$", line)
+        if entry:
+            names = entry[1].split(", ")
+            together = ", ".join(f"`{name}`" for name in names) + ":" if len(names) > 1 else ""
+            found |= dict.fromkeys(names, f"{together} {entry[2] or ''}".strip())
+        elif line.strip():
+            found |= {name: f"{found[name]} {line.strip()}".strip() for name in names}
+    return found
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split()).replace("``", "`")
+    text = text if text.partition(" ")[0].endswith(":") else f"{text[:1].upper()}{text[1:]}"
+    return f"{text.removesuffix('.')}."
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.default
+    if value is None:
+        return "none"
+    if isinstance(value, tuple | dict) and not value:
+        return "empty"
+    if isinstance(value, tuple):
+        return f"`{list(value)!r}`"
+    return f"`{value!r}`" if isinstance(value, str) else f"`{value}`"
+
+
+def _type(field: FieldInfo) -> str:
+    words = _type_words(field.annotation)
+    bounds = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+    limits = [
+        f"{word} {getattr(rule, name):,}"
+        for rule in field.metadata
+        for name, word in bounds.items()
+        if hasattr(rule, name)
+    ]
+    return f"{words}, {' and '.join(limits)}" if limits else words
+
+
+def _type_words(annotation: Any) -> str:
+    """Return a type in words, as a user writes the value."""
+    simple = {str: "text", bool: "true or false", int: "whole number", float: "number"}
+    if annotation in (Scalar, Scalar | None):
+        return "a single value"
+    if annotation in simple:
+        return simple[annotation]
+    origin, inside = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _type_words(inside[0])
+    if origin is Literal:
+        return " or ".join(f"`{value!r}`" for value in inside)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(dict.fromkeys(_type_words(part) for part in inside if part is not type(None)))
+    if origin is tuple:
+        return (
+            f"list of {_plural(_type_words(inside[0]))}"
+            if inside[-1] is Ellipsis
+            else f"list of {len(inside)} {_plural(_type_words(inside[0]))}"
+        )
+    if origin is dict:
+        return f"table of {_plural(_type_words(inside[1]))}"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"{annotation.__name__.lower()} table"
+    return "function" if origin is Callable or "Callable" in str(annotation) else str(annotation)
+
+
+def _plural(words: str) -> str:
+    return {"text": "texts", "function": "functions"}.get(
+        words, f"{words}s" if not words.startswith("list") else words.replace("list", "lists", 1)
+    )
+
+
+# Command line ---------------------------------------------------------------------------------------------
+
+
+def cli_part() -> str:
+    """Return the help of every command, as the command prints it."""
+    lines = []
+    for path in command_paths():
+        lines += [f"## `{' '.join(['evenhand', *path])}`", "", "```text", help_text(path), "```", ""]
+    return "\n".join(lines)
+
+
+def command_paths() -> list[tuple[str, ...]]:
+    """Return every command as its words after `evenhand`, the bare command first."""
+
+    def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield path
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from walk(inner, (*path, name))
+
+    return list(walk(typer.main.get_command(app), ()))
+
+
+def help_text(path: Iterable[str]) -> str:
+    """Return what a command prints with --help, on a terminal of a fixed width and without colour."""
+    result = CliRunner().invoke(app, [*path, "--help"], prog_name="evenhand", env={"COLUMNS": str(HELP_COLUMNS)})
+    if result.exit_code:
+        raise SystemExit(f"evenhand {' '.join(path)} --help failed: {result.output}")
+    return tidy(result.output)
+
+
+def tidy(text: str) -> str:
+    """Return a help text without colours and the blanks at the ends of lines."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return "\n".join(line.rstrip() for line in plain.splitlines()).strip("\n")
+
+
+# Tables ---------------------------------------------------------------------------------------------------
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table."""
+    titles = list(head)
+    lines = [titles, ["---"] * len(titles), *(list(row) for row in rows)]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "metrics": metrics_part,
+    "named_gaps": named_gaps_part,
+    "settings": settings_part,
+    "cli": cli_part,
+}
+
+if __name__ == "__main__":
+    main()
