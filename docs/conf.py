@@ -14,6 +14,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "_generated"]
 default_role = "code"
 nitpicky = False
+smartquotes = False
 
 myst_enable_extensions = ["deflist", "fieldlist"]
 myst_heading_anchors = 4
@@ -35,12 +36,14 @@ html_theme_options = {"navigation_with_keys": False}
 
 _ENTRY = re.compile(r"^(?P<names>\w+(?:, \w+)*) : (?P<text>\S.*)$")
 _SECTION = re.compile(r"^-{3,}$")
+_TRAILING = re.compile(r"(?<![`\w])(\w+)_(?=[\"' ,.;)])")
 
 
 def _describe_entries(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Read `name : sentence` in a list of parameters as a description; numpydoc would take it for a type.
 
-    An entry that has an indented description of its own keeps what stands after its colon as the type.
+    An entry that has an indented description of its own keeps what stands after its colon as the type. A word that
+    ends in an underscore is a word, not a link.
     """
     del app, what, name, obj, options
     section = ""
@@ -54,7 +57,7 @@ def _describe_entries(app: Any, what: str, name: str, obj: Any, options: Any, li
             changed += [match["names"], f"    {match['text']}"]
         else:
             changed.append(line)
-    lines[:] = changed
+    lines[:] = [_TRAILING.sub(r"\1\\_", line) for line in changed]
 
 
 def _has_description(lines: list[str], at: int) -> bool:

@@ -7,6 +7,7 @@ The parts go to docs/_generated/, and the pages of docs/reference/ include them.
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
 import types
 import typing
@@ -19,6 +20,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.testing import CliRunner
 
+import evenhand.stats
 from evenhand import Prediction, Table
 from evenhand.audits.parity import ParitySpec
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, Metric
@@ -75,6 +77,7 @@ def _metric(metric: Metric) -> Iterator[str]:
     facts = {
         "Formula": _formula(metric),
         "Direction": f"{metric.direction} is better" if metric.direction != "neither" else "neither way is better",
+        "Worse off": _worse_off(metric),
         "Needs": _needs(metric),
         "Interval": _INTERVALS[metric.kind],
         "Undefined when": metric.empty,
@@ -83,6 +86,16 @@ def _metric(metric: Metric) -> Iterator[str]:
     }
     yield from (f"- **{name}**: {text.removesuffix('.')}." for name, text in facts.items())
     yield ""
+
+
+def _worse_off(metric: Metric) -> str:
+    """Say in which group people are worse off, by whether being selected is good or bad for them."""
+    sides = {"good": metric.worse("selected"), "bad": metric.worse("not_selected")}
+    if len(set(sides.values())) == 1:
+        side = sides["good"]
+        return f"the {side} group" if side else "the metric does not say"
+    said = [f"the {side} group where being selected is {kind}" for kind, side in sides.items() if side]
+    return ", ".join(said)
 
 
 def _formula(metric: Metric) -> str:
@@ -266,6 +279,23 @@ def tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in plain.splitlines()).strip("\n")
 
 
+# Statistics -----------------------------------------------------------------------------------------------
+
+
+def stats_part() -> str:
+    """Return a section for every module of kernels."""
+    lines = []
+    for name in stats_modules():
+        lines += [f"### `{name}`", "", "```{eval-rst}", f".. automodule:: {name}", "   :members:", "```", ""]
+    return "\n".join(lines)
+
+
+def stats_modules() -> list[str]:
+    """Return the modules of `evenhand.stats`, the common types last."""
+    names = [f"evenhand.stats.{module.name}" for module in pkgutil.iter_modules(evenhand.stats.__path__)]
+    return sorted(names, key=lambda name: (name.endswith(".types"), name))
+
+
 # Tables ---------------------------------------------------------------------------------------------------
 
 
@@ -281,6 +311,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "named_gaps": named_gaps_part,
     "settings": settings_part,
     "cli": cli_part,
+    "stats": stats_part,
 }
 
 if __name__ == "__main__":

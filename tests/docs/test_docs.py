@@ -1,0 +1,159 @@
+"""The reference is complete: nothing public is without its entry, and the help is what the commands print."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+import runpy
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenhand as eh
+import evenhand.stats
+from evenhand import errors
+from evenhand.audits.parity import ParitySpec
+from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS
+from evenhand.audits.parity.records import CalibrationRecord, GapRecord, GroupRecord
+from evenhand.cli import console
+from evenhand.cli.main import main
+from evenhand.core.findings import Finding
+from evenhand.core.provenance import data_record
+from evenhand.core.spec import Threshold
+from evenhand.report.config import ReportSettings
+from evenhand.table import Prediction, Roles
+
+DOCS = Path(__file__).parents[2] / "docs"
+GENERATOR = runpy.run_path(str(DOCS / "generate.py"))
+PARTS: dict[str, str] = {name: part() for name, part in GENERATOR["PARTS"].items()}
+
+
+def reference(page: str) -> str:
+    """Return a page of the reference with the generated parts that it includes."""
+    text = (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8")
+    return re.sub(r"```\{include\} \.\./_generated/(\w+)\.md\n```", lambda match: PARTS[match[1]], text)
+
+
+def section(text: str, heading: str) -> str:
+    """Return what stands below a heading, up to the next one of its level."""
+    level = heading.partition(" ")[0]
+    assert f"\n{heading}\n" in f"\n{text}", f"there is no heading {heading!r}"
+    return re.split(rf"^{level} ", f"\n{text}".split(f"\n{heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def test_every_generated_part_is_included() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md"))
+    for name in PARTS:
+        assert f"../_generated/{name}.md" in pages
+
+
+@pytest.mark.parametrize("name", sorted(set(eh.__all__) - {"datasets", "__version__"}))
+def test_public_names_are_in_the_reference(name: str) -> None:
+    assert re.search(rf"^\.\. auto(class|function|exception):: evenhand\.{name}$", reference("api"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", eh.datasets.__all__)
+def test_data_sets_are_in_the_reference(name: str) -> None:
+    assert re.search(rf"^\.\. auto(class|function):: evenhand\.datasets\.{name}$", reference("api"), re.MULTILINE)
+
+
+def test_errors_are_in_the_reference() -> None:
+    text = section(reference("api"), "## Errors")
+    own = [
+        name for name, value in vars(errors).items() if inspect.isclass(value) and value.__module__ == errors.__name__
+    ]
+    assert own
+    for name in own:
+        assert re.search(rf"\b{name}\b", text), name
+
+
+def test_kernels_are_in_the_reference() -> None:
+    for module in pkgutil.iter_modules(evenhand.stats.__path__):
+        assert f".. automodule:: evenhand.stats.{module.name}\n   :members:" in reference("api")
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics_are_in_the_reference(name: str) -> None:
+    metric = METRICS[name]
+    text = section(reference("metrics"), f"### `{name}`")
+    for fact in (metric.title, metric.formula, metric.direction, metric.empty, metric.caveat, metric.citation):
+        assert fact in text
+    for need in metric.needs:
+        assert need in text
+
+
+@pytest.mark.parametrize("name", NAMED_GAPS)
+def test_named_gaps_are_in_the_reference(name: str) -> None:
+    metric, kind, _ = NAMED_GAPS[name]
+    assert f"| `{name}` | [`{metric}`](#{metric}) | {kind} |" in reference("metrics")
+
+
+@pytest.mark.parametrize(
+    ("heading", "names"),
+    [
+        ("## `[data]`", [*Roles.model_fields, *inspect.signature(eh.Table).parameters]),
+        ("## `[data.predictions.NAME]`", list(Prediction.model_fields)),
+        ("## `[parity]`", [*ParitySpec.model_fields, *inspect.signature(eh.parity).parameters]),
+        ("## `[[thresholds]]`", list(Threshold.model_fields)),
+        ("## `[report]`", list(ReportSettings.model_fields)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_settings_are_in_the_reference(heading: str, names: list[str]) -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| [^|]+ \| [^|]+ \| \S[^|]*\|$", section(reference("settings"), heading), re.MULTILINE
+    )
+    assert set(names) - {"data", "table"} == set(rows) - {"source"}
+
+
+COMMANDS: list[tuple[str, ...]] = GENERATOR["command_paths"]()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_help_in_the_reference_is_what_the_command_prints(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(GENERATOR["HELP_COLUMNS"]))
+    monkeypatch.setattr("sys.argv", ["evenhand", *command, "--help"])
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None, raising=False)  # or it is "python -m pytest"
+    with pytest.raises(SystemExit):
+        main()
+    printed = GENERATOR["tidy"](capsys.readouterr().out)
+    assert f"```text\n{printed}\n```" in section(reference("cli"), f"## `{' '.join(['evenhand', *command])}`")
+
+
+def test_commands_were_found() -> None:
+    assert {(), ("demo",), ("init",), ("audit",), ("data", "list"), ("data", "fetch")} <= set(COMMANDS)
+
+
+def test_exit_codes_are_in_the_reference() -> None:
+    codes = [value for name, value in vars(console).items() if name.isupper() and isinstance(value, int)]
+    assert len(codes) >= 6
+    for code in codes:
+        assert f"| {code} | " in reference("cli")
+
+
+@pytest.mark.parametrize(
+    ("heading", "record"),
+    [
+        ("## findings", Finding),
+        ("### groups", GroupRecord),
+        ("### gaps", GapRecord),
+        ("### calibration", CalibrationRecord),
+    ],
+)
+def test_fields_of_the_results_are_in_the_reference(heading: str, record: Any) -> None:
+    text = section(reference("results-json"), heading)
+    for field in fields(record):
+        assert f"`{field.name}`" in text, field.name
+
+
+def test_fields_of_the_data_are_in_the_reference() -> None:
+    text = section(reference("results-json"), "## data")
+    table = eh.Table({"g": ["a", "b"], "d": [0, 1]}, groups="g", predictions="d")
+    for name in data_record(table):
+        assert f"| `{name}` |" in text
