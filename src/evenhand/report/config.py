@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tomllib
 from collections.abc import Mapping
 from importlib import import_module
@@ -131,7 +132,11 @@ def _imported(name: str, value: Any, where: str, allow_code: bool) -> Any:
             f"{where} names code ({value!r} for {name!r}); run it only if you trust it, with --allow-code."
         )
     module, _, attribute = value.partition(":")
+    beside = str(Path(where).resolve().parent)
+    sys.path.insert(0, beside)  # a module that lies beside the audit.toml
     try:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise EvenhandError(f"{name!r} names {value!r}, which cannot be imported: {error}") from error
+    finally:
+        sys.path.remove(beside)

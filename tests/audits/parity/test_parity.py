@@ -227,3 +227,29 @@ def test_who_is_worse_off_depends_on_what_selection_means(households: pd.DataFra
     assert flagged.gap("ppv").worse_off is None
     assert chosen.gap("accuracy").worse_off == flagged.gap("accuracy").worse_off == flagged.gap("accuracy").group_low
     assert "(Black worse off)" in flagged.findings[0].sentence
+
+
+def test_a_mistyped_reference_is_an_error(table: eh.Table) -> None:
+    with pytest.raises(ConfigError, match="`reference` 'Whte' is not a group; did you mean 'White'"):
+        eh.parity(table, reference="Whte", resamples=100)
+    with pytest.raises(ConfigError, match="names the grouping 'rcae'; did you mean 'race'"):
+        eh.parity(table, reference={"rcae": "White"}, resamples=100)
+
+
+def test_strata_without_support_are_told() -> None:
+    data = {"group": ["a", "b"] * 30, "job": ["x", "y"] * 30, "hired": [1, 0, 0, 1, 1, 1] * 10}
+    result = eh.parity(eh.Table(data, groups="group", predictions="hired"), within="job", resamples=100)
+    assert any("selection_rate cannot be standardised, since no stratum of job" in note for note in result.notes)
+
+
+def test_polarity_is_never_guessed(households: pd.DataFrame) -> None:
+    table = eh.Table(households, outcome="missed_payment", groups="race", predictions={"m": "risk_xgboost"})
+    result = eh.parity(table, metrics=["selection_rate", "accuracy"], resamples=100)
+    assert result.gap("selection_rate").worse_off is None
+    assert result.gap("accuracy").worse_off == result.gap("accuracy").group_low
+
+
+def test_a_gap_without_an_interval_says_why() -> None:
+    data = {"group": ["a"] * 20 + ["b"] * 20, "score": [0.2] * 20 + [0.7] * 20}
+    result = eh.parity(eh.Table(data, groups="group", predictions="score"), metrics="mean_score", resamples=100)
+    assert "(no interval: that of one of the groups is undefined)" in result.findings[0].sentence

@@ -13,12 +13,14 @@ from evenhand.audits.parity.groups import GroupCells
 from evenhand.audits.parity.metrics import GAP_NAMES, Metric
 from evenhand.audits.parity.records import OVERALL, GapRecord, GroupRecord
 from evenhand.audits.parity.resampled import (
+    BLOCKS,
+    TO_OVERALL,
     Custom,
     Method,
     Resampled,
+    Sums,
     metric_values,
     resample_groups,
-    standardised,
 )
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.numbers import finite
@@ -57,7 +59,7 @@ class Analysis:
     reference: int
     rng: np.random.Generator
     score_range: tuple[float, float]
-    favourable: str
+    favourable: str | None
     ranks: tuple[ScoreRows, IntArray] | None = None
     support: dict[str, BoolArray] | None = None
     groups: list[GroupRecord] = field(default_factory=list)
@@ -65,10 +67,13 @@ class Analysis:
 
     def run(self) -> Analysis:
         """Fill the records."""
-        draws = self._draws()
+        batches = self._draws()
+        drawn: Resampled | None = None
         for metric, custom in self.metrics:
+            if metric.kind != "rank" and (drawn is None or metric.name not in drawn.blocks):
+                drawn = None  # frees the last batch before the next is drawn
+                drawn = next(batches, None)
             values = self._values(metric, custom)
-            drawn = draws.get(metric.name)
             self._add_groups(values, drawn)
             self._add_gaps(values, drawn)
         return self
@@ -83,14 +88,14 @@ class Analysis:
             return False
         return metric.kind == "custom" or self.support is not None or self.spec.interval != "auto"
 
-    def _draws(self) -> dict[str, Resampled]:
+    def _draws(self) -> Iterator[Resampled]:
         cell_metrics = [pair for pair in self.metrics if pair[0].kind != "rank"]
         if not cell_metrics or self.cells.n.sum() == 0:
-            return {}
-        batches = resample_groups(
-            self.cells, cell_metrics, self.reference, self.spec.resamples, self.rng, self.support
+            return iter(())
+        blocks = {metric.name: BLOCKS if self._by_bootstrap(metric) else TO_OVERALL for metric, _ in cell_metrics}
+        return resample_groups(
+            self.cells, cell_metrics, blocks, self.reference, self.spec.resamples, self.rng, self.support
         )
-        return {name: batch for batch in batches for name in batch.metrics}
 
     def _values(self, metric: Metric, custom: Custom | None) -> GroupValues:
         if metric.kind == "rank" and self.ranks is not None:
@@ -105,12 +110,10 @@ class Analysis:
         below = metric.coefficients()[1] if custom is None else np.ones((2, 2))
         rows = (self.cells.n[used] * below.astype(np.int64)).sum(axis=(0, 2, 3))
         unknown = np.full(len(rows), np.nan)
-        by_stratum = metric_values(self.cells.first, metric, custom)
-        everybody = metric_values(self.cells.first.sum(axis=1, keepdims=True), metric, custom)
-        share = self.cells.first[..., 0].sum(axis=(1, 2, 3)) * used
-        with np.errstate(all="ignore"):
-            value, overall = standardised(by_stratum, share), float(standardised(everybody, share)[0])
-        return GroupValues(metric, value, overall, rows, int(rows.sum()), unknown, unknown, (0.0, np.inf))
+        moments = self.cells.moments()
+        sums = Sums.build(self.cells.n.shape, moments.n.astype(np.float64), moments.first)
+        value = metric_values(sums, metric, custom, used)
+        return GroupValues(metric, value[:-1], float(value[-1]), rows, int(rows.sum()), unknown, unknown, (0.0, np.inf))
 
     # Records ----------------------------------------------------------------------------------------------
 
@@ -189,7 +192,7 @@ class Analysis:
     def _gap_record(self, values: GroupValues, gap: Gap) -> GapRecord:
         name = GAP_NAMES.get((values.metric.name, gap.kind, gap.against))
         low, high = (finite(end) for end in gap.limits)
-        n = int(values.n[[p for p in (gap.high, gap.low) if p >= 0]].sum()) if -1 not in (gap.high, gap.low) else values.n_overall
+        n = values.n_overall if -1 in (gap.high, gap.low) else int(values.n[gap.high]) + int(values.n[gap.low])
         return GapRecord(
             self.model, self.grouping, self.stratum, values.metric.name, gap.kind, gap.against,
             None if gap.group is None else self.cells.labels[gap.group], self._label(gap.high), self._label(gap.low),

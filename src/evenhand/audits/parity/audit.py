@@ -21,7 +21,7 @@ from evenhand.core.spec import Threshold
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.stats.auc import binned_auc_error
 from evenhand.stats.types import BoolArray, IntArray
-from evenhand.table.roles import MISSING
+from evenhand.table.roles import MISSING, TIMES
 from evenhand.table.table import FINE_BINS, ScoreRows, Table
 
 _OWN_METRIC = Metric(
@@ -100,6 +100,7 @@ def parity(
 def run(table: Table, spec: ParitySpec) -> ParityResult:
     """Audit a table as a spec says."""
     _require_roles(table)
+    _require_reference(table, spec)
     records: dict[str, list[Any]] = {"groups": [], "gaps": [], "calibration": []}
     left_out: list[dict[str, Any]] = []
     notes = list(table.source.notes)
@@ -117,6 +118,7 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
                 analysis.run()
                 records["groups"] += analysis.groups
                 records["gaps"] += analysis.gaps
+            notes += context.notes
             left_out += _left_out(whole.pooled(), model, grouping, spec)
             if table.has_scores(model):
                 records["calibration"] += calibration_records(cells, table, model, grouping, spec)
@@ -140,6 +142,7 @@ class _Context:
         self.table, self.spec, self.model, self.grouping = table, spec, model, grouping
         self.whole, self.metrics, self.place, self.ranks, self.codes = whole, metrics, place, ranks, codes
         self.reference = _reference(whole, grouping, spec)
+        self.notes: list[str] = []
 
     def analyses(self) -> Iterator[Analysis]:
         pooled = (self.ranks, self.codes) if self.ranks is not None and self.codes is not None else None
@@ -151,6 +154,12 @@ class _Context:
             yield self._analysis(stratum, self.whole.stratum(position), on_cells, position + 1)
         support = {metric.name: self._support(metric, custom) for metric, custom in on_cells}
         supported = [pair for pair in on_cells if support[pair[0].name].any()]
+        lost = [metric.name for metric, _ in on_cells if not support[metric.name].any()]
+        if lost:
+            self.notes.append(
+                f"{self.model}, by {self.grouping}: {', '.join(lost)} cannot be standardised, since no stratum of "
+                f"{TIMES.join(self.spec.within)} has min_count {self.spec.min_count} people of every group."
+            )
         yield self._analysis(STANDARDISED, self.whole, supported, len(self.whole.strata) + 1, support=support)
 
     def _analysis(
@@ -177,6 +186,20 @@ def _require_roles(table: Table) -> None:
         raise ConfigError("the table names no predictions; give predictions={'model': 'column'} (scores or decisions).")
     if not table.groupings:
         raise ConfigError("the table names no groups; give groups=['column', ...].")
+
+
+def _require_reference(table: Table, spec: ParitySpec) -> None:
+    """Refuse a reference group, or a grouping, that the data does not have."""
+    labels = {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}
+    if isinstance(spec.reference, str) and not any(spec.reference in groups for groups in labels.values()):
+        known = sorted({label for groups in labels.values() for label in groups})
+        raise ConfigError(f"`reference` {spec.reference!r} is not a group; {did_you_mean(spec.reference, known)}")
+    for grouping, wanted in spec.reference.items() if isinstance(spec.reference, dict) else ():
+        if grouping not in labels:
+            raise ConfigError(f"`reference` names the grouping {grouping!r}; {did_you_mean(grouping, labels)}")
+        if wanted not in labels[grouping]:
+            hint = did_you_mean(wanted, labels[grouping])
+            raise ConfigError(f"`reference` {wanted!r} is not a group of {grouping!r}; {hint}")
 
 
 def _metrics_for(
@@ -232,8 +255,6 @@ def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
     wanted = spec.reference.get(grouping) if isinstance(spec.reference, dict) else spec.reference
     if wanted in cells.labels:
         return cells.labels.index(str(wanted))
-    if wanted is not None and isinstance(spec.reference, dict):
-        raise ConfigError(f"`reference` {wanted!r} is not a group of {grouping!r}; {did_you_mean(wanted, cells.labels)}")
     return int(cells.known[np.argmax(size[cells.known])])
 
 

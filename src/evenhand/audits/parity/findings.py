@@ -85,10 +85,16 @@ def _finding(
     )  # fmt: skip
     if gap.value is None:
         return finding
-    value, interval = shown_amount(finding)
-    what = f"a ratio of {value}" if gap.kind == "ratio" else f"a gap of {value.replace(' points', ' percentage points')}"
+    if gap.low is None and gap.high is None:
+        return replace(finding, sentence=f"{claim.removesuffix('.')}, {_amount(gap, finding)} ({gap.status}); n = {gap.n:,}.")
+    interval = shown_amount(finding)[1]
     certainty = f"{100 * spec.confidence:g}% interval {interval}"
-    return replace(finding, sentence=f"{claim.removesuffix('.')}, {what} ({certainty}); n = {gap.n:,}.")
+    return replace(finding, sentence=f"{claim.removesuffix('.')}, {_amount(gap, finding)} ({certainty}); n = {gap.n:,}.")
+
+
+def _amount(gap: GapRecord, finding: Finding) -> str:
+    value = shown_amount(finding)[0]
+    return f"a ratio of {value}" if gap.kind == "ratio" else f"a gap of {value.replace(' points', ' percentage points')}"
 
 
 def _in_points(gap: GapRecord, metric: Metric | None) -> bool:

@@ -51,16 +51,24 @@ def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, on
     on_logs : for the ratio of means, Welch's t on the log scale instead of Fieller's limits.
     """
     if a.metric.kind == "mean":
-        sides = (a.value, a.stderr, a.trials - 1, b.value, b.stderr, b.trials - 1)
-        if kind == "difference":
-            return welch_difference(*sides, confidence)
-        if on_logs:
-            return welch_log_ratio(*sides, confidence)
-        # With symmetric limits MOVER's ratio is Fieller's; the limits on the logit scale are not symmetric.
-        first, second = (student_t(side.value, side.stderr, side.trials - 1, confidence) for side in (a, b))
-        return mover_ratio(a.value, first, b.value, second)
+        return _compare_means(a, b, kind, confidence, on_logs=on_logs)
     move = mover_difference if kind == "difference" else mover_ratio
     return move(a.value, a.limits(confidence), b.value, b.limits(confidence))
+
+
+def _compare_means(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, on_logs: bool) -> Interval:
+    sides = (a.value, a.stderr, a.trials - 1, b.value, b.stderr, b.trials - 1)
+    if kind == "difference":
+        limits = welch_difference(*sides, confidence)
+    elif on_logs:
+        limits = welch_log_ratio(*sides, confidence)
+    else:
+        # With symmetric limits MOVER's ratio is Fieller's; the limits on the logit scale are not symmetric.
+        first, second = (student_t(side.value, side.stderr, side.trials - 1, confidence) for side in (a, b))
+        limits = mover_ratio(a.value, first, b.value, second)
+    # Where nobody differs within either group, the data says nothing of how far the means may be off.
+    known = (a.stderr > 0) | (b.stderr > 0)
+    return Interval(np.where(known, limits.low, np.nan), np.where(known, limits.high, np.nan))
 
 
 def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> Gap:

@@ -126,8 +126,10 @@ class GroupCells:
         return GroupCells(self.labels, (self.strata[position],), self.n[part], self.first[part], self.second[part])
 
     def moments(self) -> CellMoments:
-        """Return the cells in a row, as the bootstrap wants them."""
+        """Return the cells in a row, as the bootstrap wants them; without weights and scores counts say it all."""
         cells = self.n.size
+        if np.array_equal(self.first[..., 0], self.n) and not self.first[..., 1:].any():
+            return CellMoments.from_counts(self.n.reshape(-1))
         return CellMoments(self.n.reshape(-1), self.first.reshape(cells, 3), self.second.reshape(cells, 3, 3))
 
 

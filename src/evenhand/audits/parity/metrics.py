@@ -78,14 +78,16 @@ class Metric:
         """The definition in cells, as in 'tp / (tp + fn)'."""
         return f"{_sum_of(self.numerator)} / {_sum_of(self.denominator)}" if self.numerator else self.meaning
 
-    def worse(self, favourable: str) -> Literal["lower", "higher"] | None:
-        """Return which value is worse for the people of a group, or None where neither is.
+    def worse(self, favourable: str | None) -> Literal["lower", "higher"] | None:
+        """Return which value is worse for the people of a group, or None where neither is or nobody said.
 
         Parameters
         ----------
-        favourable : 'selected' or 'not_selected', the side of the decision that is good for the person.
+        favourable : 'selected' or 'not_selected', the side of the decision that is good for the person, or None.
         """
         good, bad = _WORSE.get(self.name, (None, None))
+        if favourable is None:
+            return good if good == bad else None
         return good if favourable == "selected" else bad
 
     @property

@@ -21,7 +21,7 @@ class ParityResult(Result):
     Parameters
     ----------
     groups, gaps, calibration : the tables, as records.
-    favourable : for each model whether being selected is good for the person.
+    favourable : for each model the side of the decision that is good for the person, where the user said it.
     """
 
     audit: ClassVar[str] = "parity"
@@ -33,7 +33,7 @@ class ParityResult(Result):
     groups: tuple[GroupRecord, ...]
     gaps: tuple[GapRecord, ...]
     calibration: tuple[CalibrationRecord, ...]
-    favourable: dict[str, str]
+    favourable: dict[str, str | None]
 
     @property
     def tables(self) -> Mapping[str, Sequence[Any]]:
