@@ -17,6 +17,8 @@ from evenhand.stats.intervals import effective_trials, logit_t, wilson
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.table import ScoreRows
 
+_ROUNDING = 1e-13
+
 
 @dataclass(frozen=True)
 class GroupValues:
@@ -98,7 +100,9 @@ def _ratio(
         influence[..., WEIGHT] -= value[:, None, None] * below
         squares = np.einsum("gydi,gydij,gydj->g", influence, second, influence)
         kish = weight**2 / (second[..., WEIGHT, WEIGHT] * below).sum(axis=(-2, -1))
-        variance = np.maximum(squares, 0.0) / weight**2
+        # Sums of squares are differences of large numbers: what is left below their rounding is no spread.
+        rounding = _ROUNDING * np.einsum("gydi,gydii->g", influence**2, second)
+        variance = np.where(squares > rounding, squares, 0.0) / weight**2
     return value, variance, (n * below.astype(np.int64)).sum(axis=(-2, -1)), kish
 
 
