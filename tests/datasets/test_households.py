@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from scipy.stats import multivariate_normal
 
 from evenhand.datasets import households_truth, make_households
-from evenhand.datasets.households import _MODELS, _RISK_SD, _cell_masses, _cells
-from evenhand.errors import ConfigError
+from evenhand.datasets.households import _MODELS, _RISK_SD, _cells
 
 LARGE = 1_000_000
 MODELS = ("xgboost", "logistic", "random_forest")
@@ -30,7 +26,7 @@ GROUPS = {
 
 @pytest.fixture(scope="module")
 def large() -> Any:
-    """A million households, enough to see the truth to three digits."""
+    """A million households, enough to see small differences."""
     return make_households(LARGE, seed=20, backend="pandas")
 
 
@@ -69,86 +65,21 @@ def test_age_group_holds_the_age(large: Any) -> None:
     }
 
 
-def test_same_seed_same_table_on_every_backend() -> None:
-    in_pandas = make_households(500, seed=7, backend="pandas")
-    in_polars = make_households(500, seed=7, backend="polars")
-    in_arrow = make_households(500, seed=7, backend="pyarrow")
-    assert isinstance(in_polars, pl.DataFrame)
-    assert isinstance(in_arrow, pa.Table)
-    assert in_polars.to_dict(as_series=False) == in_arrow.to_pydict() == in_pandas.to_dict("list")
-    assert not in_polars.equals(make_households(500, seed=8, backend="polars"))
-
-
 def test_the_smallest_groups_are_small_in_a_small_table() -> None:
     table = make_households(1_000, backend="pandas")
     assert 0 < (table["race"] == "Pacific Islander").sum() < 10
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n": 0}, "`n` must be an integer of at least 1; got 0"),
-        ({"n": 2.5}, "`n` must be an integer of at least 1; got 2.5"),
-        ({"n": True}, "`n` must be an integer of at least 1; got True"),
-        ({"seed": -1}, "`seed` must be an integer of at least 0; got -1"),
-        ({"seed": None}, "`seed` must be an integer of at least 0; got None"),
-        ({"n": 5, "backend": "pola"}, "did you mean 'polars'"),
-    ],
-)
-def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        make_households(**arguments)
-
-
-def test_one_household_and_numpy_integers() -> None:
-    assert len(make_households(np.int64(1), np.int32(3), backend="pandas")) == 1  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("grouping", ["overall", "race", "sex", "age_group"])
-def test_a_large_table_agrees_with_the_truth(large: Any, model: str, grouping: str) -> None:
-    key = np.full(LARGE, "all") if grouping == "overall" else large[grouping].to_numpy()
-    truth = households_truth()[model][grouping]
-    assert set(truth) == set(key)
-    for group, expected in truth.items():
-        rows = large[key == group]
-        score, missed = rows[f"risk_{model}"].to_numpy(), rows["missed_payment"].to_numpy() == 1
-        selected = score > 0.5
-        assert_rate(len(rows), LARGE, expected["share"])
-        assert_rate(missed.sum(), missed.size, expected["outcome_rate"])
-        assert_rate(selected.sum(), selected.size, expected["selection_rate"])
-        assert_rate(selected[missed].sum(), missed.sum(), expected["tpr"])
-        assert_rate(selected[~missed].sum(), (~missed).sum(), expected["fpr"])
-        assert abs(score.mean() - expected["mean_score"]) < 4.5 * score.std() / math.sqrt(score.size)
-
-
-def assert_rate(hits: float, size: float, truth: float) -> None:
-    assert abs(hits / size - truth) <= 4.5 * math.sqrt(truth * (1.0 - truth) / size)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_quadrature_agrees_with_the_bivariate_normal_distribution(model: str) -> None:
     """In a cell, "selected and missed" is an orthant of two correlated normal variables."""
     cells, score_model = _cells(), _MODELS[model]
-    both = _cell_masses(score_model, cells)["both"] / cells.share
+    both = score_model.masses(cells)["both"] / cells.share
     for cell in (0, 50, 100, 191):
         mean = [score_model.intercept(cells)[cell] / score_model.slope, cells.risk[cell]]
         covariance = [[_RISK_SD**2 + score_model.noise**2, _RISK_SD**2], [_RISK_SD**2, _RISK_SD**2 + 1.0]]
         orthant = multivariate_normal(mean=np.negative(mean), cov=covariance).cdf([0.0, 0.0])
         assert both[cell] == pytest.approx(orthant, abs=1e-7)
-
-
-def test_the_truth_adds_up() -> None:
-    for by_grouping in households_truth().values():
-        overall = by_grouping["overall"]["all"]
-        for groups in by_grouping.values():
-            assert math.fsum(group["share"] for group in groups.values()) == pytest.approx(1.0)
-            for figure in ("outcome_rate", "selection_rate", "mean_score"):
-                mixed = math.fsum(group["share"] * group[figure] for group in groups.values())
-                assert mixed == pytest.approx(overall[figure])
-            for group in groups.values():
-                selected = group["outcome_rate"] * group["tpr"] + (1 - group["outcome_rate"]) * group["fpr"]
-                assert selected == pytest.approx(group["selection_rate"])
 
 
 def test_the_truth_tells_the_story_of_the_three_models() -> None:

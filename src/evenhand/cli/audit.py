@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.console import BROKEN, FINE, UNDECIDED, err, out, progress
+from evenhand.cli.console import BROKEN, FINE, UNDECIDED, err, out, print_line, progress
 from evenhand.errors import ConfigError
 
-Many = list[str]
+Text = str | None
+Many = list[str] | None
+
+
+def _of_data(*names: str, about: str) -> Any:
+    """Return an option that says what a data file holds; an audit.toml says it itself."""
+    return typer.Option(*names, help=about, rich_help_panel="For a data file")
 
 
 def audit(
     target: Annotated[str, typer.Argument(help="An audit.toml, or a CSV, Parquet or JSON file (a glob in quotes).")],
-    out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")] = Path("out"),
-    check: Annotated[bool, typer.Option("--check", help="Exit with 1 when a threshold is broken: its interval lies wholly beyond it.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="With --check: exit with 3 when the data does not decide.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Override the seed of the audit.")] = None,
+    out_folder: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")
+    ] = Path("out"),
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit with 1 when a threshold is broken: its interval lies wholly beyond it."),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="With --check: exit with 3 when the data does not decide.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Override the seed of the audit.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print results.json to standard output instead of the summary.")] = False,
-    allow_code: Annotated[bool, typer.Option("--allow-code", help="Let audit.toml import the Python functions it names.")] = False,
-    outcome: Annotated[str | None, typer.Option(help="Column of what really happened.", rich_help_panel="For a data file")] = None,
-    positive: Annotated[str | None, typer.Option(help="The outcome's positive value.", rich_help_panel="For a data file")] = None,
-    groups: Annotated[Many | None, typer.Option(help="Group column; repeat it; race+sex is an intersection.", rich_help_panel="For a data file")] = None,
-    scores: Annotated[Many | None, typer.Option(help="Score column, or name=column; repeat it.", rich_help_panel="For a data file")] = None,
-    decisions: Annotated[Many | None, typer.Option(help="Decision column, or name=column; repeat it.", rich_help_panel="For a data file")] = None,
-    threshold: Annotated[float, typer.Option(help="A person is selected when the score is above it.", rich_help_panel="For a data file")] = 0.5,
-    weight: Annotated[str | None, typer.Option(help="Column of survey weights.", rich_help_panel="For a data file")] = None,
-    within: Annotated[Many | None, typer.Option(help="Column of a legitimate factor to compare within.", rich_help_panel="For a data file")] = None,
-    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Drop rows with a missing outcome or score.", rich_help_panel="For a data file")] = False,
-) -> int:  # fmt: skip
+    json: Annotated[
+        bool, typer.Option("--json", help="Print results.json to standard output instead of the summary.")
+    ] = False,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Let audit.toml import the Python functions it names.")
+    ] = False,
+    outcome: Annotated[Text, _of_data(about="Column of what really happened.")] = None,
+    positive: Annotated[Text, _of_data(about="The outcome's positive value.")] = None,
+    groups: Annotated[Many, _of_data(about="Group column; repeat it; race+sex is an intersection.")] = None,
+    scores: Annotated[Many, _of_data(about="Score column, or name=column; repeat it.")] = None,
+    decisions: Annotated[Many, _of_data(about="Decision column, or name=column; repeat it.")] = None,
+    threshold: Annotated[
+        float | None, _of_data(about="A person is selected when the score is above it (default 0.5).")
+    ] = None,
+    weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
+    within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
+    drop_missing: Annotated[
+        bool, _of_data("--drop-missing", about="Drop rows with a missing outcome or score.")
+    ] = False,
+    decimal: Annotated[Text, _of_data(about="Decimal sign of a CSV file: '.' (default) or ','.")] = None,
+    encoding: Annotated[
+        Text, _of_data(about="Encoding of a CSV file: utf-8, latin-1 or utf-16 (default: guessed).")
+    ] = None,
+) -> int:
     """Audit a system: summary on the terminal, report.html and results.json in a folder.
 
     `evenhand audit audit.toml` runs a file written by `evenhand init`.
@@ -41,31 +67,33 @@ def audit(
     from evenhand import audit as run_audit
     from evenhand.report.text import print_summary
 
+    if strict and not check:
+        raise ConfigError("--strict needs --check; give both.")
+    for_data = {
+        "outcome": outcome, "positive": positive, "groups": groups, "scores": scores, "decisions": decisions,
+        "threshold": threshold, "weight": weight, "within": within, "drop-missing": drop_missing or None,
+        "decimal": decimal, "encoding": encoding,
+    }  # fmt: skip
     with progress(quiet or json):
         if target.lower().endswith(".toml"):
-            if groups or scores or decisions or outcome:
-                raise ConfigError("the options --outcome, --groups, --scores and --decisions are for a data file; edit the .toml instead.")
+            _refuse_data_options(for_data)
             result = run_audit(target, seed=seed, allow_code=allow_code)
         else:
-            table = _table(
-                target, outcome=outcome, positive=_value(positive), groups=groups, scores=scores, decisions=decisions,
-                threshold=threshold, weight=weight, missing="drop" if drop_missing else "error",
-            )  # fmt: skip
-            result = run_audit(table, seed=seed, parity={"within": within or []})
+            result = run_audit(_table(target, for_data), seed=seed, parity={"within": within or []})
         files = result.save(out_folder)
     if json:
-        typer.echo(result.to_json(), nl=False)
+        typer.echo(result.to_json().encode(), nl=False)
     elif not quiet:
         print_summary(result, out)
-        out.print(f"\nReport: [bold]{files['report.html']}[/bold]", soft_wrap=True)
-    if not check:
-        return FINE
-    return _checked(result.findings, strict, quiet)
+        print_line("\nReport: ", str(files["report.html"]))
+    return _checked(result.findings, strict, quiet) if check else FINE
 
 
 def _checked(findings: Any, strict: bool, quiet: bool) -> int:
     if not any(finding.threshold for finding in findings):
-        raise ConfigError("--check needs thresholds; add a [[thresholds]] table with metric and min or max to audit.toml.")
+        raise ConfigError(
+            "--check needs thresholds; add a [[thresholds]] table with metric and min or max to audit.toml."
+        )
     verdicts = [finding.verdict for finding in findings]
     if "does_not_meet" in verdicts:
         if not quiet:
@@ -78,32 +106,49 @@ def _checked(findings: Any, strict: bool, quiet: bool) -> int:
     return FINE
 
 
-def _table(
-    path: str, *, groups: Many | None, scores: Many | None, decisions: Many | None, threshold: float, **roles: Any
-) -> Any:
+def _refuse_data_options(options: Mapping[str, Any]) -> None:
+    given = [f"--{name}" for name, value in options.items() if value is not None]
+    if given:
+        are = "is" if len(given) == 1 else "are"
+        raise ConfigError(f"{', '.join(given)} {are} for a data file; write it into the [data] of the .toml instead.")
+
+
+def _table(path: str, options: Mapping[str, Any]) -> Any:
     from evenhand import Table
 
-    if not groups or not (scores or decisions):
+    if not options["groups"] or not (options["scores"] or options["decisions"]):
         raise ConfigError(
             "to audit a data file name its columns with --groups and --scores or --decisions "
             f"(and --outcome); or write an audit.toml with: evenhand init {path}"
         )
     predictions: dict[str, Any] = {}
-    for text in scores or ():
+    for name, settings in _predictions(options):
+        if name in predictions:
+            raise ConfigError(f"two predictions are called {name!r}; name one of them otherwise, as in other={name}.")
+        predictions[name] = settings
+    return Table(
+        path,
+        outcome=options["outcome"],
+        positive=options["positive"],
+        groups=[group.split("+") if "+" in group else group for group in options["groups"]],
+        predictions=predictions,
+        weight=options["weight"],
+        missing="drop" if options["drop-missing"] else "error",
+        decimal=options["decimal"] or ".",
+        encoding=options["encoding"],
+    )
+
+
+def _predictions(options: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    threshold = {} if options["threshold"] is None else {"threshold": options["threshold"]}
+    for text in options["scores"] or ():
         name, column = _named(text)
-        predictions[name] = {"column": column, "kind": "score", "threshold": threshold}
-    for text in decisions or ():
+        yield name, {"column": column, "kind": "score", **threshold}
+    for text in options["decisions"] or ():
         name, column = _named(text)
-        predictions[name] = {"column": column, "kind": "decision"}
-    parsed = [group.split("+") if "+" in group else group for group in groups]
-    return Table(path, groups=parsed, predictions=predictions, **roles)
+        yield name, {"column": column, "kind": "decision"}
 
 
 def _named(text: str) -> tuple[str, str]:
     name, sign, column = text.partition("=")
     return (name, column) if sign else (text, text)
-
-
-def _value(text: str | None) -> str | int | None:
-    """Take a whole number for a number, since the shell knows only text."""
-    return int(text) if text is not None and text.lstrip("-").isdigit() else text

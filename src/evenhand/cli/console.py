@@ -8,13 +8,25 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from evenhand.core.progress import listening
 
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+# Names and values come from data: nothing in them is markup, an emoji code or a number to colour.
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
+
+
+def print_line(start: str, value: str = "") -> None:
+    """Print a line as it is, with the value in bold; long lines are not broken."""
+    out.print(Text.assemble(start, (value, "bold")), soft_wrap=True)
+
+
+def print_error(message: str) -> None:
+    """Print a line about what went wrong to standard error."""
+    err.print(Text(message), soft_wrap=True)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.console import FINE, out, progress
+from evenhand.cli.console import FINE, out, print_line, progress
 
 _THRESHOLDS = [
     {"metric": "traditional_parity", "min": 0.8, "grouping": "race"},
@@ -39,12 +39,13 @@ def demo(
         about = {
             "title": "Demonstration audit of three credit models",
             "system": "three made-up models of the risk of a missed payment",
-            "scope": "The households are synthetic: this page shows what a report looks like, not a fact about real people.",
+            "scope": "The households are synthetic: "
+            "this page shows what a report looks like, not a fact about real people.",
         }
         audit = eh.audit(table, seed=seed, parity={}, thresholds=_THRESHOLDS, report=about)
         files = audit.save(out_folder)
     if not quiet:
         print_summary(audit, out)
-        out.print(f"\nReport: [bold]{files['report.html']}[/bold]", soft_wrap=True)
-        out.print("Next: evenhand init YOUR_DATA.csv")
+        print_line("\nReport: ", str(files["report.html"]))
+        print_line("Next: evenhand init YOUR_DATA.csv")
     return FINE

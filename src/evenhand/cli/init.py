@@ -10,9 +10,10 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.console import FINE, out
+from evenhand.cli.console import FINE, print_line
 from evenhand.cli.propose import Proposal, cut_points, is_risk, propose
 from evenhand.errors import ConfigError
+from evenhand.table.files import FileOptions
 from evenhand.table.profile import ColumnProfile, profile
 
 
@@ -20,6 +21,10 @@ def init(
     data: Annotated[str, typer.Argument(help="A CSV, Parquet or JSON file (a glob in quotes).")],
     path: Annotated[Path, typer.Option("--out", "-o", help="Where to write the audit.toml.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    decimal: Annotated[str, typer.Option(help="Decimal sign of a CSV file: '.' or ','.")] = ".",
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of a CSV file: utf-8, latin-1 or utf-16 (default: guessed).")
+    ] = None,
 ) -> int:
     """Look at a table, guess what its columns mean, and write a commented audit.toml that runs as it is.
 
@@ -27,30 +32,32 @@ def init(
     """
     if path.exists() and not force:
         raise ConfigError(f"'{path}' exists already; give --force to overwrite it, or another name with --out.")
-    columns = profile(data)
+    options = FileOptions.parse({"decimal": decimal, "encoding": encoding}, "the options of the command")
+    columns = profile(data, options)
     found = propose(columns)
-    names = ", ".join(column.name for column in columns[:30])
-    if not found.scores and not found.decisions:
-        raise ConfigError(
-            f"no column of '{data}' looks like a score or a decision; name it yourself, for example: "
-            f"evenhand audit {data} --groups COLUMN --scores COLUMN (columns: {names})"
-        )
-    if not found.groups:
-        raise ConfigError(
-            f"no column of '{data}' looks like a group; name it yourself, for example: "
-            f"evenhand audit {data} --groups COLUMN --scores COLUMN (columns: {names})"
-        )
-    text = "\n".join(_toml(_relative(data, path), found, columns)) + "\n"
+    _require_roles(data, found, columns)
+    text = "\n".join(_toml(_relative(data, path), options, found, columns)) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"'{path}' cannot be written: {error.strerror or error}.") from error
-    out.print(f"Wrote {path}", markup=False, soft_wrap=True)
+    print_line(f"Wrote {path}")
     for role, value in _told(found):
-        out.print(f"  {role:<12}{value}", markup=False, soft_wrap=True)
-    out.print(f"Check these roles, then: evenhand audit {path}", markup=False, soft_wrap=True)
+        print_line(f"  {role:<12}{value}")
+    print_line(f"Check these roles, then: evenhand audit {path}")
     return FINE
+
+
+def _require_roles(data: str, found: Proposal, columns: list[ColumnProfile]) -> None:
+    lacking = [] if found.scores or found.decisions else ["a score or a decision"]
+    lacking += [] if found.groups else ["a group"]
+    if lacking:
+        names = ", ".join(column.name for column in columns[:30])
+        raise ConfigError(
+            f"no column of '{data}' looks like {', or like '.join(lacking)}; name the columns yourself, for example: "
+            f"evenhand audit {data} --groups COLUMN --scores COLUMN (columns: {names})"
+        )
 
 
 def _relative(data: str, path: Path) -> str:
@@ -73,19 +80,23 @@ def _text(value: object) -> str:
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _toml(source: str, found: Proposal, columns: list[ColumnProfile]) -> Iterator[str]:
+def _toml(source: str, options: FileOptions, found: Proposal, columns: list[ColumnProfile]) -> Iterator[str]:
     yield "# What evenhand guessed from the data. Check every role: only you know what the columns mean."
     yield "# Run it with: evenhand audit audit.toml"
     yield ""
     yield "[data]"
     yield f"source = {_text(source)}    # a CSV, Parquet or JSON file, or a glob; seen from this file's folder"
+    if options.decimal != ".":
+        yield f"decimal = {_text(options.decimal)}"
+    if options.encoding:
+        yield f"encoding = {_text(options.encoding)}"
     if found.id:
         yield f"id = {_text(found.id)}    # identifies a person; must not repeat"
     if found.outcome:
         yield f"outcome = {_text(found.outcome.name)}    # what really happened"
         yield "# positive = 1    # the outcome's value that counts as positive (default: 1, true, yes)"
     else:
-        yield "# outcome = \"...\"    # what really happened: error rates and calibration need it"
+        yield '# outcome = "..."    # what really happened: error rates and calibration need it'
     groups = [_text(column.name) for column in found.groups]
     if len(groups) > 1:
         groups.append(f"[{groups[0]}, {groups[1]}]")
@@ -94,27 +105,32 @@ def _toml(source: str, found: Proposal, columns: list[ColumnProfile]) -> Iterato
     inner = ", ".join(f"{_text(name)} = {points}" for name, points in cuts.items() if points)
     if inner:
         yield f"cuts = {{ {inner} }}    # numeric groups: under the first cut, between cuts, the last and over"
-    yield f"weight = {_text(found.weight)}    # survey weight" if found.weight else "# weight = \"...\"    # survey weight, if any"
+    yield (
+        f"weight = {_text(found.weight)}    # survey weight"
+        if found.weight
+        else '# weight = "..."    # survey weight, if any'
+    )
     side = "not_selected" if is_risk(c.name for c in (*found.scores, *found.decisions)) else "selected"
     yield f"favourable = {_text(side)}    # is being selected good for the person ('selected') or bad ('not_selected')?"
-    yield f"missing = {_text('drop' if found.drops_rows else 'error')}    # rows without outcome or prediction: 'error' or 'drop' (counted)"
+    rows = _text("drop" if found.drops_rows else "error")
+    yield f"missing = {rows}    # rows without outcome or prediction: 'error' or 'drop' (counted)"
     yield ""
     yield from _predictions(found)
     yield "[parity]"
-    yield "# metrics = [\"selection_rate\", \"tpr\", \"fpr\"]    # default: all that the data allows"
-    yield "# within = [\"...\"]    # a legitimate factor: compare like with like"
-    yield "# reference = \"...\"    # default: the largest group"
+    yield '# metrics = ["selection_rate", "tpr", "fpr"]    # default: all that the data allows'
+    yield '# within = ["..."]    # a legitimate factor: compare like with like'
+    yield '# reference = "..."    # default: the largest group'
     yield "# min_count = 10    # smaller groups are listed but left out of gaps"
     yield ""
     yield "# Thresholds are yours. With --check, a broken one makes the command fail."
     yield "# [[thresholds]]"
-    yield "# metric = \"selection_rate\""
+    yield '# metric = "selection_rate"'
     yield "# min = 0.8    # smallest ratio between two groups; or max = 0.1 for the largest difference"
     yield ""
     yield "# [report]"
-    yield "# title = \"Fairness audit\""
-    yield "# system = \"...\""
-    yield "# auditor = \"...\""
+    yield '# title = "Fairness audit"'
+    yield '# system = "..."'
+    yield '# auditor = "..."'
     unused = [column.name for column in columns if column.name not in _used(found)]
     if unused:
         yield ""
@@ -123,13 +139,14 @@ def _toml(source: str, found: Proposal, columns: list[ColumnProfile]) -> Iterato
 
 def _predictions(found: Proposal) -> Iterator[str]:
     for column in found.scores:
-        low, high = column.low or 0.0, column.high or 1.0
+        low, high = column.low or 0.0, column.high or 0.0
         yield f"[data.predictions.{_text(column.name)}]"
         yield f"column = {_text(column.name)}"
         yield 'kind = "score"'
         if low < 0 or high > 1:
-            yield f"range = [{low:g}, {high:g}]    # lowest and highest possible score: seen in the data, check it"
-            yield f"threshold = {(low + high) / 2:g}    # selected when the score is above it: check it"
+            ends = f"{_number(low)}, {_number(high)}"
+            yield f"range = [{ends}]    # lowest and highest possible score: seen in the data, check it"
+            yield f"threshold = {_number((low + high) / 2)}    # selected when the score is above it: check it"
         else:
             yield "threshold = 0.5    # selected when the score is above it"
         yield ""
@@ -138,6 +155,11 @@ def _predictions(found: Proposal) -> Iterator[str]:
         yield f"column = {_text(column.name)}"
         yield 'kind = "decision"'
         yield ""
+
+
+def _number(value: float) -> str:
+    """Return a number without losing a digit: a range must hold every score seen."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _used(found: Proposal) -> set[str | None]:

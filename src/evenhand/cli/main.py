@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 
 from evenhand._version import __version__
 from evenhand.cli import audit, data, demo, init
-from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, err
+from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import EvenhandError
 
 app = typer.Typer(
@@ -21,7 +22,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Audit decision systems for fairness, with statistics you can defend.\n\n"
     "Start with `evenhand demo`, then `evenhand init DATA` and `evenhand audit audit.toml` on your own data.",
-    epilog="Exit codes: 0 fine · 1 a --check threshold is broken · 2 bad input · 3 undecided with --strict · 130 stopped.",
+    epilog="Exit codes: 0 fine · 1 a --check threshold is broken · 2 bad input · "
+    "3 undecided with --strict · 130 stopped.",
 )
 app.command()(demo.demo)
 app.command()(init.init)
@@ -46,13 +48,14 @@ def _options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and leave with its exit code; errors are told in a sentence, not in a traceback."""
+    _print_any_text()
     try:
         code = app(args=arguments, standalone_mode=False)
     except EvenhandError as error:
-        err.print(f"Error: {error}", markup=False, soft_wrap=True)
+        print_error(f"Error: {error}")
         sys.exit(BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
-        err.print("Stopped.")
+        print_error("Stopped.")
         sys.exit(INTERRUPTED)
     except typer.TyperException as error:
         _show_usage(error)
@@ -63,10 +66,17 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("EVENHAND_DEBUG"):
             raise
-        err.print(f"evenhand stopped on an error of its own: {type(error).__name__}: {error}", markup=False, soft_wrap=True)
-        err.print("Please report it; EVENHAND_DEBUG=1 shows where it happened.")
+        print_error(f"evenhand stopped on an error of its own: {type(error).__name__}: {error}")
+        print_error("Please report it; EVENHAND_DEBUG=1 shows where it happened.")
         sys.exit(BUG)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _print_any_text() -> None:
+    """Let a terminal that lacks a character show a question mark instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _show_usage(error: typer.TyperException) -> None:
@@ -75,7 +85,7 @@ def _show_usage(error: typer.TyperException) -> None:
     if show is not None:
         show()
     else:
-        err.print(f"Error: {error}", markup=False, soft_wrap=True)
+        print_error(f"Error: {error}")
 
 
 if __name__ == "__main__":

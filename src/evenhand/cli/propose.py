@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from evenhand.table.profile import ColumnProfile
@@ -13,11 +14,11 @@ _WORDS = {
     "id": "id uuid key household person applicant customer patient defendant case",
     "group": "race ethnicity ethnic sex gender age religion disability disabled nationality country marital language "
     "veteran orientation region citizenship agegroup agecat",
-    "outcome": "outcome label target truth actual y recid reoffended default defaulted missed repaid churned readmitted "
-    "hired employed died event result observed",
+    "outcome": "outcome label target truth actual y recid reoffended default defaulted missed repaid churned "
+    "readmitted hired employed died event result observed",
     "score": "score risk prob probability proba pred prediction predicted model logit rating decile yhat",
-    "decision": "decision approved approve selected select flag flagged accepted accept denied offer granted shortlisted "
-    "admitted invited yhat pred predicted prediction hired",
+    "decision": "decision approved approve selected select flag flagged accepted accept denied offer granted "
+    "shortlisted admitted invited yhat pred predicted prediction hired",
     "weight": "weight weights wt pweight sampleweight",
 }
 _RISK_WORDS = {"risk", "recid", "default", "fraud", "flag", "flagged", "denied", "decile"}
@@ -114,15 +115,19 @@ def _is_number(column: ColumnProfile) -> bool:
 
 
 def _can_group(column: ColumnProfile) -> bool:
-    if column.distinct < 2 or column.kind == "other":
+    if column.distinct < 2 or column.kind in ("other", "date", "datetime"):
         return False
-    return column.distinct <= _MOST_GROUPS * 5 if not _is_number(column) else (
-        column.distinct <= _MOST_GROUPS or cut_points(column) is not None
+    return (
+        column.distinct <= _MOST_GROUPS * 5
+        if not _is_number(column)
+        else (column.distinct <= _MOST_GROUPS or cut_points(column) is not None)
     )
 
 
 def _is_score(column: ColumnProfile) -> bool:
     if not _is_number(column) or column.distinct <= 2 or column.low is None or column.high is None:
+        return False
+    if not (isfinite(column.low) and isfinite(column.high)):
         return False
     unit = column.kind == "real" and column.low >= 0 and column.high <= 1
     return _sounds(column, "score") and (unit or column.kind == "real" or column.distinct <= 100)

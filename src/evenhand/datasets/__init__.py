@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from evenhand.datasets.compas import load_compas
+from evenhand.datasets.defendants import defendants_truth, make_defendants
 from evenhand.datasets.households import households_truth, make_households
 from evenhand.datasets.registry import PublishedData, available, fetch
+from evenhand.datasets.shed import load_shed
 
-__all__ = ["PublishedData", "available", "fetch", "households_truth", "load_compas", "make_households"]
+__all__ = [
+    "PublishedData",
+    "available",
+    "defendants_truth",
+    "fetch",
+    "households_truth",
+    "load_compas",
+    "load_shed",
+    "make_defendants",
+    "make_households",
+]

@@ -20,21 +20,27 @@ Within a cell everything before Phi is Gaussian, so each rate is a normal integr
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from evenhand.errors import ConfigError
+from evenhand.datasets._synthetic import (
+    Cells,
+    Columns,
+    ProbitModel,
+    Truth,
+    column_of,
+    exact_truth,
+    labels,
+    outcome,
+    score_columns,
+    whole_number,
+    yearly_shocks,
+)
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame
-
-Truth = dict[str, dict[str, dict[str, dict[str, float]]]]
-"""What `households_truth` returns: model, grouping, group, figure."""
 
 
 class _Race(NamedTuple):
@@ -103,61 +109,21 @@ _RISK_SD = math.sqrt(
 """The spread of latent risk within a cell, the same in every cell."""
 
 
-@dataclass(frozen=True)
-class _ScoreModel:
-    """How a model turns latent risk into the score Phi(q).
-
-    It sees risk + noise, and q = intercept + slope * (what it sees, from the mean risk of the cell). With
-    `spread` 1 and no `bias`, Phi(q) is the probability of a missed payment given that sight: calibrated in
-    every cell, hence in every group. A `spread` below 1 pulls q towards `centre`; a `bias` raises it.
-    """
-
-    noise: float
-    spread: float
-    bias: dict[str, float]
-    centre: float = -0.80
-
-    @property
-    def _trust(self) -> float:
-        """How much of what the model sees is signal: the reliability of its sight."""
-        return _RISK_SD**2 / (_RISK_SD**2 + self.noise**2)
-
-    @property
-    def _unseen(self) -> float:
-        """The spread of the outcome's latent variable that remains given what the model sees."""
-        return math.sqrt(1.0 + _RISK_SD**2 * (1.0 - self._trust))
-
-    @property
-    def slope(self) -> float:
-        """How q moves with what the model sees, measured from the cell's mean risk."""
-        return self.spread * self._trust / self._unseen
-
-    def intercept(self, cells: _Cells) -> FloatArray:
-        """Return q, cell by cell, for a household that looks average for its cell."""
-        bias: FloatArray = np.array([self.bias.get(race, 0.0) for race in _RACES])[cells.race]
-        return self.centre + self.spread * (cells.risk / self._unseen - self.centre) + bias
-
-
 _MODELS = {
-    "xgboost": _ScoreModel(noise=0.50, spread=1.0, bias={"Black": 0.40, "Hispanic": 0.25}),
-    "logistic": _ScoreModel(noise=0.70, spread=1.0, bias={}),
-    "random_forest": _ScoreModel(noise=0.60, spread=0.65, bias={}),
+    "xgboost": ProbitModel(risk_sd=_RISK_SD, noise=0.50, spread=1.0, bias={"Black": 0.40, "Hispanic": 0.25}),
+    "logistic": ProbitModel(risk_sd=_RISK_SD, noise=0.70, spread=1.0),
+    "random_forest": ProbitModel(risk_sd=_RISK_SD, noise=0.60, spread=0.65),
 }
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Race, sex, age group and employment (as codes) of every cell, its share, and its means."""
+@dataclass(frozen=True, kw_only=True)
+class _Cells(Cells):
+    """The cells with their employment (as a code) and what is usual in them for incomes."""
 
-    share: FloatArray
-    race: IntArray
-    sex: IntArray
-    age: IntArray
     employment: IntArray
     log_income: FloatArray
     growth: FloatArray
     dip_2020: FloatArray
-    risk: FloatArray
 
 
 def make_households(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> Any:
@@ -216,15 +182,16 @@ def make_households(n: int = 10_000, seed: int = 0, *, backend: str | None = Non
     >>> table.equals(make_households(1_000, seed=3, backend="polars"))
     True
     """
-    rng = np.random.default_rng(_whole_number("seed", seed, at_least=0))
-    rows = _whole_number("n", n, at_least=1)
+    rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
+    rows = whole_number("n", n, at_least=1)
     cells = _cells()
-    cell = rng.choice(cells.share.size, size=rows, p=cells.share)
-    columns: dict[str, npt.NDArray[Any]] = {"household": np.arange(1, rows + 1), **_people(cells, cell, rng)}
-    incomes, risk_from_mean = _incomes_and_risk(cells, cell, rng)
+    cell = cells.draw(rows, rng)
+    columns: Columns = {"household": np.arange(1, rows + 1), **cells.people(cell, rng)}
+    columns["employment"] = labels(_EMPLOYMENTS, cells.employment[cell])
+    incomes, own_risk = _incomes_and_risk(cells, cell, rng)
     columns |= incomes
-    columns["missed_payment"] = _missed(cells.risk[cell] + risk_from_mean, rng)
-    columns |= _scores(cells, cell, risk_from_mean, rng)
+    columns["missed_payment"] = outcome(cells.risk[cell] + own_risk, rng)
+    columns |= score_columns(_MODELS, cells, cell, own_risk, rng)
     return build_frame(columns, backend)
 
 
@@ -257,30 +224,7 @@ def households_truth() -> Truth:
     logistic  missed 0.244  mean score 0.244
     xgboost   missed 0.244  mean score 0.336
     """
-    cells = _cells()
-    groupings: dict[str, tuple[tuple[str, ...], IntArray]] = {
-        "overall": (("all",), np.zeros_like(cells.race)),
-        "race": (tuple(_RACES), cells.race),
-        "sex": (tuple(_SEXES), cells.sex),
-        "age_group": (tuple(_AGES), cells.age),
-    }
-    return {
-        name: {
-            grouping: _group_figures(_cell_masses(model, cells), labels, code)
-            for grouping, (labels, code) in groupings.items()
-        }
-        for name, model in _MODELS.items()
-    }
-
-
-def _whole_number(name: str, value: object, *, at_least: int) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = at_least - 1
-    if number < at_least or isinstance(value, bool):
-        raise ConfigError(f"`{name}` must be an integer of at least {at_least}; got {value!r}.")
-    return number
+    return exact_truth(_MODELS, _cells())
 
 
 @cache
@@ -288,51 +232,37 @@ def _cells() -> _Cells:
     """Cross race, sex, age group and employment, and add up the tables above for each cell."""
     sizes = (len(_RACES), len(_SEXES), len(_AGES), len(_EMPLOYMENTS))
     race, sex, age, job = np.indices(sizes).reshape(4, -1)
-    share = _field(_RACES, "share")[race] * _field(_SEXES, "share")[sex]
-    share *= _field(_RACES, "ages")[race, age] * _field(_AGES, "employment")[age, job]
-    income = _field(_RACES, "income")[race] + _field(_SEXES, "income")[sex]
-    income += _field(_AGES, "income")[age] + _field(_EMPLOYMENTS, "income")[job]
-    growth = _field(_RACES, "growth")[race] + _field(_AGES, "growth")[age]
-    risk = _RISK_AT_BASE_INCOME + _field(_RACES, "risk")[race] + _field(_AGES, "risk")[age]
+    share = column_of(_RACES, "share")[race] * column_of(_SEXES, "share")[sex]
+    share *= column_of(_RACES, "ages")[race, age] * column_of(_AGES, "employment")[age, job]
+    income = column_of(_RACES, "income")[race] + column_of(_SEXES, "income")[sex]
+    income += column_of(_AGES, "income")[age] + column_of(_EMPLOYMENTS, "income")[job]
+    growth = column_of(_RACES, "growth")[race] + column_of(_AGES, "growth")[age]
+    risk = _RISK_AT_BASE_INCOME + column_of(_RACES, "risk")[race] + column_of(_AGES, "risk")[age]
     risk += _RISK_OF_INCOME * (income + _YEARS_OF_GROWTH * growth)
-    dip_2020 = _field(_EMPLOYMENTS, "dip_2020")[job]
-    return _Cells(share / share.sum(), race, sex, age, job, _LOG_INCOME + income, growth, dip_2020, risk)
+    return _Cells(
+        races=_RACES,
+        sexes=_SEXES,
+        ages=_AGES,
+        race=race,
+        sex=sex,
+        age=age,
+        share=share / share.sum(),
+        risk=risk,
+        employment=job,
+        log_income=_LOG_INCOME + income,
+        growth=growth,
+        dip_2020=column_of(_EMPLOYMENTS, "dip_2020")[job],
+    )
 
 
-def _field(table: Mapping[str, NamedTuple], name: str) -> npt.NDArray[Any]:
-    return np.array([getattr(row, name) for row in table.values()])
-
-
-def _people(cells: _Cells, cell: IntArray, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
-    """Return who the households are: the group columns, and an age drawn evenly from the age group."""
-    age_code = cells.age[cell]
-    youngest, oldest = _field(_AGES, "youngest")[age_code], _field(_AGES, "oldest")[age_code]
-    return {
-        "race": _labels(_RACES, cells.race[cell]),
-        "sex": _labels(_SEXES, cells.sex[cell]),
-        "age": rng.integers(youngest, oldest, endpoint=True),
-        "age_group": _labels(_AGES, age_code),
-        "employment": _labels(_EMPLOYMENTS, cells.employment[cell]),
-    }
-
-
-def _labels(names: Mapping[str, NamedTuple], codes: IntArray) -> npt.NDArray[np.object_]:
-    return np.array(list(names), dtype=object)[codes]
-
-
-def _incomes_and_risk(
-    cells: _Cells, cell: IntArray, rng: np.random.Generator
-) -> tuple[dict[str, npt.NDArray[Any]], FloatArray]:
+def _incomes_and_risk(cells: _Cells, cell: IntArray, rng: np.random.Generator) -> tuple[Columns, FloatArray]:
     """Return the four incomes, and each household's latent risk measured from the mean of its cell."""
     standing = _STANDING_SD * rng.standard_normal(cell.size)
     own_growth = _GROWTH_SD * rng.standard_normal(cell.size)
     level, growth = cells.log_income[cell] + standing, cells.growth[cell] + own_growth
-    shock = _SHOCK_SD * rng.standard_normal(cell.size)
-    incomes: dict[str, npt.NDArray[Any]] = {}
-    for since_start, year in enumerate(_YEARS):
-        if since_start > 0:
-            fresh = math.sqrt(1.0 - _SHOCK_MEMORY**2) * _SHOCK_SD * rng.standard_normal(cell.size)
-            shock = _SHOCK_MEMORY * shock + fresh
+    shocks = yearly_shocks(_SHOCK_SD, _SHOCK_MEMORY, len(_YEARS), cell.size, rng)
+    incomes: Columns = {}
+    for since_start, (year, shock) in enumerate(zip(_YEARS, shocks, strict=True)):
         log_income = level + since_start * growth + shock
         if year == 2020:
             log_income -= cells.dip_2020[cell]
@@ -341,55 +271,3 @@ def _incomes_and_risk(
     own_log_income = standing + _YEARS_OF_GROWTH * own_growth + shock
     trouble = _TROUBLE_SD * rng.standard_normal(cell.size)
     return incomes, _RISK_OF_INCOME * own_log_income + _RISK_OF_GROWTH * own_growth + trouble
-
-
-def _missed(risk: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Draw the outcome, 1 with probability Phi(risk)."""
-    return (rng.standard_normal(risk.size) < risk).astype(np.int64)
-
-
-def _scores(
-    cells: _Cells, cell: IntArray, risk_from_mean: FloatArray, rng: np.random.Generator
-) -> dict[str, npt.NDArray[Any]]:
-    from scipy.special import ndtr
-
-    scores: dict[str, npt.NDArray[Any]] = {}
-    for name, model in _MODELS.items():
-        seen = risk_from_mean + model.noise * rng.standard_normal(cell.size)
-        scores[f"risk_{name}"] = ndtr(model.intercept(cells)[cell] + model.slope * seen)
-    return scores
-
-
-def _cell_masses(model: _ScoreModel, cells: _Cells) -> dict[str, FloatArray]:
-    """Return by cell the shares of the population that miss, are selected, and both; and the mean score."""
-    from scipy.special import ndtr
-
-    node, weight = np.polynomial.legendre.leggauss(400)
-    z = 9.0 * node
-    density = 9.0 * weight * np.exp(-(z**2) / 2.0) / math.sqrt(2.0 * math.pi)
-    intercept, seen_variance = model.intercept(cells), _RISK_SD**2 + model.noise**2
-    missed_given_risk = ndtr(cells.risk[:, None] + _RISK_SD * z)
-    selected_given_risk = ndtr((intercept[:, None] / model.slope + _RISK_SD * z) / model.noise)
-    return {
-        "all": cells.share,
-        "missed": cells.share * ndtr(cells.risk / math.sqrt(1.0 + _RISK_SD**2)),
-        "selected": cells.share * ndtr(intercept / (model.slope * math.sqrt(seen_variance))),
-        "both": cells.share * ((missed_given_risk * selected_given_risk) @ density),
-        "score": cells.share * ndtr(intercept / np.sqrt(1.0 + model.slope**2 * seen_variance)),
-    }
-
-
-def _group_figures(
-    masses: dict[str, FloatArray], labels: tuple[str, ...], code: IntArray
-) -> dict[str, dict[str, float]]:
-    """Add up the cells of each group and divide."""
-    total = {name: np.bincount(code, weights=mass) for name, mass in masses.items()}
-    figures = {
-        "share": np.minimum(total["all"], 1.0),
-        "outcome_rate": total["missed"] / total["all"],
-        "selection_rate": total["selected"] / total["all"],
-        "mean_score": total["score"] / total["all"],
-        "tpr": total["both"] / total["missed"],
-        "fpr": (total["selected"] - total["both"]) / (total["all"] - total["missed"]),
-    }
-    return {label: {name: float(v[i]) for name, v in figures.items()} for i, label in enumerate(labels)}

@@ -1,7 +1,8 @@
 """The published data sets: where each comes from, how to know it is the right file, and how to get it.
 
 No published data is part of the package. `fetch` takes a file from the folder named by the environment
-variable EVENHAND_DATA when it is there, or else downloads it once into a cache; it is checked either way.
+variable EVENHAND_DATA when it is there, or else downloads it once into a cache; it is checked either way. A survey
+whose files a user downloads from its publisher is not here: see `load_shed`.
 """
 
 from __future__ import annotations

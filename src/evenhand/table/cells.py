@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,12 +17,18 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from evenhand.errors import DataError
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.keys import NO_RANGE, Key
+from evenhand.table.keys import NO_RANGE, Key, column_key
+from evenhand.table.labels import label_of, sort_key
 from evenhand.table.roles import MISSING, TIMES
 from evenhand.table.sources import Frame, engine_errors, fetch
 
 _LIMB = 2.0**32
+
+
+class TooManyCellsError(DataError):
+    """The keys have more combinations than a reduction may return."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,12 @@ class Cells:
 
         A cell with a missing part belongs to the one group "(missing)", which comes last.
         """
-        parts = np.column_stack([self.codes[column] for column in columns])
-        absent = np.column_stack([_is_missing(self.codes[column], self.labels[column]) for column in columns]).any(1)
+        names = [column_key(column) for column in columns]
+        parts = np.column_stack([self.codes[name] for name in names])
+        absent = np.column_stack([_is_missing(self.codes[name], self.labels[name]) for name in names]).any(1)
         observed, codes = np.unique(parts[~absent], axis=0, return_inverse=True)
         labels = tuple(
-            TIMES.join(self.labels[column][code] for column, code in zip(columns, row, strict=True))
-            for row in observed
+            TIMES.join(self.labels[name][code] for name, code in zip(names, row, strict=True)) for row in observed
         )
         out = np.full(len(self.n), len(labels), dtype=np.int64)
         out[~absent] = codes.reshape(-1)
@@ -96,8 +101,10 @@ class Cells:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = ()) -> Cells:
+def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), most: int | None = None) -> Cells:
     """Count and sum the rows of every combination of keys, in the frame's own engine.
+
+    With `most` given, more combinations than that are a `TooManyCellsError`, and are not fetched.
 
     Examples
     --------
@@ -109,14 +116,19 @@ def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = ()) 
     """
     key_names = [f"key{position}" for position in range(len(keys))]
     columns = {name: key.expression for name, key in zip(key_names, keys, strict=True)}
+    parts: dict[str, nw.Expr] = {}
     for position, measure in enumerate(measures):
-        high, low = _limbs(measure)
-        columns |= {f"high{position}": high, f"low{position}": low}
-    sums = [name for name in columns if name not in key_names]
+        parts[f"high{position}"], parts[f"low{position}"] = _limbs(measure)
     with engine_errors():
-        selected = frame.select(**columns)
-        grouped = selected.group_by(*key_names).agg(nw.len().alias("n"), *(nw.col(name).sum() for name in sums))
-        raw = fetch(grouped.with_columns(nw.col(name).cast(nw.Int64) for name in ["n", *sums]))
+        if keys:
+            grouped = frame.select(**columns, **parts).group_by(*key_names)
+            counted: Any = grouped.agg(nw.len().alias("n"), *(nw.col(name).sum() for name in parts))
+        else:  # all rows are one cell
+            counted = frame.select(n=nw.len(), **{name: part.sum() for name, part in parts.items()})
+        counted = counted.with_columns(nw.col(name).cast(nw.Int64) for name in ["n", *parts])
+        raw = fetch(counted if most is None else counted.head(most + 1))
+    if most is not None and len(raw["n"]) > most:
+        raise TooManyCellsError(f"the groups, outcomes and predictions make more than {most:,} combinations.")
     return _canonical(keys, [raw[name] for name in key_names], raw, measures)
 
 
@@ -151,40 +163,15 @@ def _code_values(
     """Give every distinct value a code in sorted order, with missing last."""
     if fixed_labels is not None:
         values = [None if value == NO_RANGE else value for value in values]
-    known = [value for value in values if not _is_null(value)]
+    known = [value for value in values if value is not None]
     if fixed_labels is None:
-        distinct = sorted(set(known), key=_sort_key)
+        distinct = sorted(set(known), key=sort_key)
         labels = tuple(label_of(value) for value in distinct)
     else:
         distinct, labels = list(range(len(fixed_labels))), fixed_labels
     position = {value: code for code, value in enumerate(distinct)}
-    codes = np.array([len(labels) if _is_null(v) else position[v] for v in values], dtype=np.int64)
+    codes = np.array([len(labels) if v is None else position[v] for v in values], dtype=np.int64)
     return codes, labels + ((MISSING,) if len(known) < len(values) else ()), tuple(distinct)
-
-
-def label_of(value: Any) -> str:
-    """Return the text of a group value, the same from every engine (1 and 1.0 are both "1").
-
-    Examples
-    --------
-    >>> label_of(1.0), label_of(True), label_of("Black")
-    ('1', 'true', 'Black')
-    """
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def _sort_key(value: Any) -> tuple[int, Any]:
-    if isinstance(value, int | float | np.number):
-        return 0, float(value)
-    return 1, str(value)
-
-
-def _is_null(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:

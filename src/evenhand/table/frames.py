@@ -75,7 +75,7 @@ def build_frame(columns: Mapping[str, Column], backend: str | None = None) -> An
     if backend is not None:
         require_choice("backend", backend, BACKENDS)
         _require_installed(backend)
-    _check_shapes(columns)
+    check_shapes(columns)
     chosen = backend or installed_backend()
     if chosen is None:
         return {name: _as_array(column) for name, column in columns.items()}
@@ -99,7 +99,7 @@ def _require_installed(backend: str) -> None:
         )
 
 
-def _check_shapes(columns: Mapping[str, Column]) -> None:
+def check_shapes(columns: Mapping[str, Column]) -> None:
     """Refuse text as a column, tables as columns, and columns of different lengths."""
     problems = [
         f"column {name!r} must be a one-dimensional sequence; got {_shape_in_words(column)}."

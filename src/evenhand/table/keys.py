@@ -6,11 +6,13 @@ A state is a small whole number, so that one group-by both counts the cells and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import narwhals as nw
 
-from evenhand.table.roles import Prediction, Scalar
+from evenhand.table.labels import label_of
+from evenhand.table.roles import MISSING, Prediction, Scalar
 
 NO, YES, ABSENT, INVALID = 0, 1, 2, 3
 NO_RANGE = -1  # the code of a missing value among the ranges between cut points
@@ -18,7 +20,10 @@ NO_RANGE = -1  # the code of a missing value among the ranges between cut points
 TRUE_WORDS = ("1", "yes", "y", "true", "t")
 FALSE_WORDS = ("0", "no", "n", "false", "f")
 
-Kind = Literal["text", "boolean", "whole", "real", "other"]
+Kind = Literal["text", "boolean", "whole", "real", "date", "datetime", "other"]
+NUMBERS: tuple[Kind, ...] = ("whole", "real")
+
+_BLANKS = " \t\n\r\x0b\x0c\xa0"  # named, because engines differ in what they take for white space
 
 
 @dataclass(frozen=True)
@@ -38,31 +43,61 @@ def kind_of(dtype: Any) -> Kind:
         return "real"
     if dtype == nw.Boolean:
         return "boolean"
-    if dtype in (nw.String, nw.Categorical, nw.Object) or dtype == nw.Enum:
+    if dtype in (nw.String, nw.Categorical) or dtype == nw.Enum:
         return "text"
-    return "other"
+    if dtype == nw.Date:
+        return "date"
+    return "datetime" if dtype == nw.Datetime else "other"
 
 
 def is_absent(column: str, kind: Kind) -> nw.Expr:
-    """Return the test for a missing value; not-a-number counts as missing, as it does in pandas."""
+    """Return the test for a missing value; blank text and not-a-number count as missing."""
     value = nw.col(column)
-    return value.is_null() | value.is_nan() if kind == "real" else value.is_null()
+    if kind == "real":
+        return value.is_null() | value.is_nan()
+    if kind == "text":
+        return value.is_null() | (_text(column).str.strip_chars(_BLANKS) == "")
+    return value.is_null()
+
+
+def plain_value(column: str, kind: Kind) -> nw.Expr:
+    """Return a column's values as text, numbers or booleans, equal on every engine."""
+    value = nw.col(column)
+    if kind == "text":
+        return _text(column)
+    if kind == "real":
+        return value.cast(nw.Float64)
+    if kind == "date":
+        return value.dt.to_string("%Y-%m-%d")
+    if kind == "datetime":
+        moment = value.dt.to_string("%Y-%m-%d %H:%M:%S").str.slice(0, 19)  # Arrow adds a fraction to the seconds
+        return nw.when(moment.str.ends_with(" 00:00:00")).then(moment.str.slice(0, 10)).otherwise(moment)
+    return value
 
 
 def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None) -> Key:
-    """Return the key of one group column; blank text and not-a-number are missing."""
-    value = _text(column) if kind == "text" else nw.col(column)
+    """Return the key of one group column; blank text, "(missing)" and not-a-number are missing."""
+    absent, value = is_absent(column, kind), plain_value(column, kind)
     if cuts is not None:
-        code: Any = nw.when(is_absent(column, kind)).then(nw.lit(NO_RANGE))
+        code: Any = nw.when(absent).then(nw.lit(NO_RANGE))
         for position, cut in enumerate(cuts):
-            code = code.when(nw.col(column) < cut).then(nw.lit(position))
-        return Key(column, code.otherwise(nw.lit(len(cuts))).cast(nw.Int64), cut_labels(cuts))
+            code = code.when(value < cut).then(nw.lit(position))
+        return Key(column_key(column), code.otherwise(nw.lit(len(cuts))).cast(nw.Int64), cut_labels(cuts))
     if kind == "text":
-        blank = value.is_null() | (value.str.strip_chars() == "")
-        return Key(column, nw.when(~blank).then(value))
-    if kind == "real":
-        return Key(column, nw.when(~is_absent(column, kind)).then(value))
-    return Key(column, value)
+        absent = absent | (value == MISSING)
+    return Key(column_key(column), nw.when(~absent).then(value))
+
+
+def column_key(column: str) -> str:
+    """Return the name of a column's key: its own, unless that is the name of one of our keys.
+
+    Examples
+    --------
+    >>> column_key("race"), column_key("outcome")
+    ('race', 'column:outcome')
+    """
+    is_ours = column in ("outcome", "bin") or column.startswith(("selected:", "column:"))
+    return f"column:{column}" if is_ours else column
 
 
 def cut_labels(cuts: tuple[float, ...]) -> tuple[str, ...]:
@@ -73,8 +108,27 @@ def cut_labels(cuts: tuple[float, ...]) -> tuple[str, ...]:
     >>> cut_labels((25, 45))
     ('under 25', '25 to under 45', '45 and over')
     """
-    inner = tuple(f"{low:g} to under {high:g}" for low, high in zip(cuts, cuts[1:], strict=False))
+    inner = tuple(f"{low:g} to under {high:g}" for low, high in pairwise(cuts))
     return (f"under {cuts[0]:g}", *inner, f"{cuts[-1]:g} and over")
+
+
+def as_kind(value: Scalar, kind: Kind) -> Scalar | None:
+    """Return a value as a column of some kind would hold it, or None when it cannot.
+
+    Examples
+    --------
+    >>> as_kind("1", "whole"), as_kind(1, "text"), as_kind("yes", "boolean"), as_kind("yes", "whole")
+    (1.0, '1', True, None)
+    """
+    word = label_of(value)
+    if kind in NUMBERS:
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    if kind == "boolean":
+        return {**dict.fromkeys(TRUE_WORDS, True), **dict.fromkeys(FALSE_WORDS, False)}.get(word.lower())
+    return word
 
 
 def binary_state(column: str, kind: Kind, yes: Scalar | None) -> nw.Expr:
@@ -82,27 +136,33 @@ def binary_state(column: str, kind: Kind, yes: Scalar | None) -> nw.Expr:
 
     With `yes` given every other value is NO; without it only 0/1, booleans and yes/no words are understood.
     """
-    value = _text(column) if kind == "text" else nw.col(column)
+    value = plain_value(column, kind)
     state: Any = nw.when(is_absent(column, kind)).then(nw.lit(ABSENT))
     if yes is not None:
-        return _code(state.when(value == yes).then(nw.lit(YES)).otherwise(nw.lit(NO)))
-    if kind == "text":
-        word = value.str.strip_chars().str.to_lowercase()
-        is_yes, is_no = word.is_in(TRUE_WORDS), word.is_in(FALSE_WORDS)
-    elif kind == "boolean":
+        return _code(state.when(value == as_kind(yes, kind)).then(nw.lit(YES)).otherwise(nw.lit(NO)))
+    if kind == "boolean":
         is_yes, is_no = value, ~value
-    else:
+    elif kind in NUMBERS:
         is_yes, is_no = value == 1, value == 0
+    else:
+        word = value.str.strip_chars(_BLANKS).str.to_lowercase()
+        is_yes, is_no = word.is_in(TRUE_WORDS), word.is_in(FALSE_WORDS)
     return _code(state.when(is_yes).then(nw.lit(YES)).when(is_no).then(nw.lit(NO)).otherwise(nw.lit(INVALID)))
 
 
 def score_state(prediction: Prediction, kind: Kind) -> nw.Expr:
     """Return YES when the score is above the threshold, NO when not, ABSENT or INVALID (outside the range)."""
-    score = nw.col(prediction.column)
-    low, high = prediction.range
+    score = nw.col(prediction.column).cast(nw.Float64)
     state: Any = nw.when(is_absent(prediction.column, kind)).then(nw.lit(ABSENT))
-    state = state.when((score < low) | (score > high)).then(nw.lit(INVALID))
+    state = state.when(out_of_range(prediction)).then(nw.lit(INVALID))
     return _code(state.when(score > prediction.threshold).then(nw.lit(YES)).otherwise(nw.lit(NO)))
+
+
+def out_of_range(prediction: Prediction) -> nw.Expr:
+    """Return the test for a score outside its range."""
+    score = nw.col(prediction.column).cast(nw.Float64)
+    low, high = prediction.range
+    return (score < low) | (score > high)
 
 
 def score_bin(prediction: Prediction, bins: int) -> nw.Expr:
@@ -119,7 +179,7 @@ def prediction_kind(prediction: Prediction, kind: Kind) -> Literal["score", "dec
     """
     if prediction.kind is not None:
         return prediction.kind
-    if kind in ("text", "boolean") or prediction.selected is not None:
+    if kind not in NUMBERS or prediction.selected is not None:
         return "decision"
     default = Prediction(column=prediction.column)
     plain = prediction.threshold == default.threshold and prediction.range == default.range

@@ -8,9 +8,9 @@ from typing import Any
 import narwhals as nw
 
 from evenhand.errors import DataError
-from evenhand.table.cells import label_of
-from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, Kind, is_absent, kind_of
-from evenhand.table.sources import FileOptions, engine_errors, fetch, open_source
+from evenhand.table.keys import FALSE_WORDS, NUMBERS, TRUE_WORDS, Kind, is_absent, kind_of, plain_value
+from evenhand.table.labels import label_of
+from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch, open_source
 
 SAMPLE = 100_000
 _MOST_VALUES = 50
@@ -58,8 +58,17 @@ def profile(data: Any, options: FileOptions | None = None) -> list[ColumnProfile
     >>> [(c.name, c.kind, c.two_valued) for c in profile({"race": ["A", "B", "A"], "hired": [1, 0, 1]})]
     [('race', 'text', False), ('hired', 'whole', True)]
     """
-    frame: Any = open_source(data, options).frame.head(SAMPLE)
+    asked = options or FileOptions()
+    try:
+        return _profile(data, asked)
+    except MisreadTypeError:
+        return _profile(data, asked.model_copy(update={"types_from_all_rows": True}))
+
+
+def _profile(data: Any, options: FileOptions) -> list[ColumnProfile]:
+    source = open_source(data, options)
     with engine_errors():
+        frame: Any = source.head(SAMPLE)
         kinds = {name: kind_of(dtype) for name, dtype in frame.collect_schema().items()}
         rows = int(fetch(frame.select(n=nw.len()))["n"][0])
         if rows == 0:
@@ -68,12 +77,16 @@ def profile(data: Any, options: FileOptions | None = None) -> list[ColumnProfile
 
 
 def _column(frame: Any, name: str, kind: Kind, rows: int) -> ColumnProfile:
-    counted = frame.filter(~is_absent(name, kind)).group_by(name).agg(nw.len().alias("evenhand_n"))
-    total = fetch(counted.select(distinct=nw.len(), n=nw.col("evenhand_n").sum()))
-    distinct, present = int(total["distinct"][0]), int(total["n"][0] or 0)
+    if kind == "other":
+        return ColumnProfile(name, kind, rows, 0, 0, None, None, ())
+    present = frame.filter(~is_absent(name, kind)).select(value=plain_value(name, kind))
+    counted = present.group_by("value").agg(nw.len().alias("n"))
+    total = fetch(counted.select(distinct=nw.len(), n=nw.col("n").sum()))
+    distinct, known = int(total["distinct"][0]), int(total["n"][0] or 0)
     low = high = None
-    if kind in ("whole", "real") and present:
-        ends = fetch(counted.select(low=nw.col(name).min(), high=nw.col(name).max()))
+    if kind in NUMBERS and known:
+        ends = fetch(counted.select(low=nw.col("value").min(), high=nw.col("value").max()))
         low, high = float(ends["low"][0]), float(ends["high"][0])
-    top = fetch(counted.sort("evenhand_n", descending=True).head(_MOST_VALUES))[name] if distinct <= _MOST_VALUES else []
-    return ColumnProfile(name, kind, rows, rows - present, distinct, low, high, tuple(top))
+    few = distinct <= _MOST_VALUES
+    top = fetch(counted.sort("n", "value", descending=[True, False]).head(_MOST_VALUES))["value"] if few else []
+    return ColumnProfile(name, kind, rows, rows - known, distinct, low, high, tuple(top))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -11,6 +12,7 @@ from evenhand.settings import Settings
 
 MISSING = "(missing)"
 TIMES = " × "
+LARGEST_SCORE = 1e15
 
 Scalar: TypeAlias = str | bool | int | float
 
@@ -39,7 +41,7 @@ class Prediction(Settings):
     kind: Literal["score", "decision"] | None = None
     threshold: float = 0.5
     selected: Scalar | None = None
-    favourable: Literal["selected", "not_selected"] = "selected"
+    favourable: Literal["selected", "not_selected"] | None = None
     range: tuple[float, float] = (0.0, 1.0)
 
     @model_validator(mode="after")
@@ -47,6 +49,8 @@ class Prediction(Settings):
         low, high = self.range
         if not low < high:
             raise ValueError(f"`range` must be (lowest, highest); got ({low:g}, {high:g})")
+        if not 1 / LARGEST_SCORE <= max(-low, high) <= LARGEST_SCORE:
+            raise ValueError(f"`range` must be finite and of a usual size; got ({low:g}, {high:g}): rescale the score")
         if self.kind != "decision" and not low <= self.threshold <= high:
             raise ValueError(f"`threshold` {self.threshold:g} lies outside the score range {low:g} to {high:g}")
         return self
@@ -59,8 +63,8 @@ class Roles(Settings):
     outcome: str | None = None
     positive: Scalar | None = None
     groups: tuple[Columns, ...] = ()
-    cuts: dict[str, tuple[float, ...]] = {}
-    predictions: dict[str, Prediction] = {}
+    cuts: dict[str, tuple[float, ...]] = Field({})
+    predictions: dict[str, Prediction] = Field({})
     weight: str | None = None
     missing: Literal["error", "drop"] = "error"
 
@@ -72,17 +76,18 @@ class Roles(Settings):
     @field_validator("groups")
     @classmethod
     def _no_repeats(cls, value: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-        for grouping in value:
-            if len(set(grouping)) < len(grouping) or value.count(grouping) > 1:
-                raise ValueError(f"`groups` names {TIMES.join(grouping)!r} twice")
+        names = [TIMES.join(grouping) for grouping in value]
+        for name, grouping in zip(names, value, strict=True):
+            if len(set(grouping)) < len(grouping) or names.count(name) > 1:
+                raise ValueError(f"`groups` names {name!r} twice")
         return value
 
     @field_validator("cuts")
     @classmethod
     def _rising(cls, value: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
         for column, cuts in value.items():
-            if not cuts or list(cuts) != sorted(set(cuts)):
-                raise ValueError(f"the cut points of '{column}' must rise; got {list(cuts)}")
+            if not cuts or list(cuts) != sorted(set(cuts)) or not all(isfinite(cut) for cut in cuts):
+                raise ValueError(f"the cut points of '{column}' must be finite and rise; got {list(cuts)}")
         return value
 
     @property

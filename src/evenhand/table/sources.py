@@ -2,58 +2,50 @@
 
 from __future__ import annotations
 
-import csv
-import glob
-import gzip
 import hashlib
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from datetime import date
+from decimal import Decimal
+from typing import Any, TypeAlias
 
 import narwhals as nw
+import numpy as np
 
-from evenhand.errors import ConfigError, DataError, did_you_mean
-from evenhand.settings import Settings
+from evenhand.errors import DataError
+from evenhand.table.engines import MisreadTypeError, engine_errors
+from evenhand.table.files import FileOptions, connect, open_files, refuse_repeated_names
+from evenhand.table.frames import check_shapes
+from evenhand.table.labels import label_of
 
-if TYPE_CHECKING:
-    import duckdb
+__all__ = [
+    "FileOptions",
+    "Frame",
+    "MisreadTypeError",
+    "Source",
+    "engine_errors",
+    "fetch",
+    "fetch_arrays",
+    "open_source",
+]
 
 Frame: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
-
-_SNIFFED_BYTES = 4 * 1024 * 1024
-_FORMATS = {
-    ".csv": "csv", ".tsv": "csv", ".txt": "csv",
-    ".parquet": "parquet", ".pq": "parquet",
-    ".json": "json", ".jsonl": "json", ".ndjson": "json",
-}  # fmt: skip
-
-
-class MisreadTypeError(DataError):
-    """A later row does not have the type that the first rows suggested."""
-
-
-class FileOptions(Settings):
-    """How to read a file, where guessing is not enough."""
-
-    encoding: Literal["utf-8", "latin-1", "utf-16"] | None = None
-    delimiter: str | None = None
-    decimal: Literal[".", ","] = "."
-    missing_values: tuple[str, ...] = ("",)
-    types_from_all_rows: bool = False
 
 
 @dataclass(frozen=True)
 class Source:
-    """Opened data: a narwhals frame, the library it came from, and for files what identifies their bytes."""
+    """Opened data: a narwhals frame, the library it came from, and for files what identifies their bytes.
+
+    `connection` is the DuckDB connection that reads it, where that is our own.
+    """
 
     frame: Frame
     backend: str | None
     paths: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    connection: Any = None
 
     def fingerprints(self) -> list[dict[str, str | int]]:
         """Return name, size and SHA-256 of each file; empty for data that never was a file."""
@@ -61,6 +53,40 @@ class Source:
             {"name": os.path.basename(path), "bytes": os.path.getsize(path), "sha256": _sha256(path)}
             for path in self.paths
         ]
+
+    def first_rows(self, bad: nw.Expr, most: int) -> list[int]:
+        """Return the numbers of the first rows that are bad, counted from 1; none where rows have no order."""
+        marked: Any = self.frame.select(evenhand_bad=bad)
+        if isinstance(marked, nw.LazyFrame) and not marked.implementation.is_duckdb():
+            marked = marked.collect()
+        if isinstance(marked, nw.DataFrame):
+            numbered = marked.with_row_index("evenhand_row").filter(nw.col("evenhand_bad")).head(most)
+            return [int(number) + 1 for number in numbered["evenhand_row"].to_list()]
+        if self.connection is None or len(self.paths) > 1:
+            return []
+        with self._in_order():
+            numbered = marked.to_native().project("row_number() over () as evenhand_row, evenhand_bad")
+            found = numbered.filter("evenhand_bad").order("evenhand_row").limit(most).fetchall()
+        return [int(row[0]) for row in found]
+
+    def head(self, rows: int) -> Frame:
+        """Return the first rows; those of a file are kept, since every look at them would read the file again."""
+        if self.connection is None:
+            return self.frame.head(rows)
+        native: Any = self.frame.to_native()
+        with self._in_order():
+            native.limit(rows).create("evenhand_head")
+        frame: Frame = nw.from_native(self.connection.table("evenhand_head"))
+        return frame
+
+    @contextmanager
+    def _in_order(self) -> Iterator[None]:
+        """Let DuckDB keep the order of rows, which costs memory and is mostly not needed."""
+        self.connection.execute("set preserve_insertion_order = true")
+        try:
+            yield
+        finally:
+            self.connection.execute("set preserve_insertion_order = false")
 
 
 def open_source(data: Any, options: FileOptions | None = None) -> Source:
@@ -72,30 +98,37 @@ def open_source(data: Any, options: FileOptions | None = None) -> Source:
     ['race', 'risk']
     """
     if isinstance(data, str | os.PathLike):
-        return _open_files(os.fspath(data), options or FileOptions())
+        files = open_files(os.fspath(data), options or FileOptions())
+        frame = _in_plain_types(nw.from_native(files.relation))
+        return Source(frame, None, files.paths, files.notes, files.connection)
     if isinstance(data, Mapping):
-        return Source(_frame_of_mapping(data), backend=None)
-    _refuse_repeated_names(_eager_names(data), "the data frame")
+        connection = connect()
+        connection.register("columns_of_mapping", _arrays_of(data))
+        return Source(
+            _in_plain_types(nw.from_native(connection.table("columns_of_mapping"))), None, connection=connection
+        )
+    refuse_repeated_names(_eager_names(data), "the data frame")
     try:
-        frame = nw.from_native(data)
+        frame = nw.from_native(_with_text_names(data))
     except TypeError as error:
         raise DataError(
             f"`data` must be a data frame (pandas, Polars, PyArrow, DuckDB), a mapping of columns or a file path; "
             f"got {type(data).__name__}."
         ) from error
     backend = frame.implementation.name.lower()
-    return Source(frame, backend=backend if backend in {"pandas", "polars", "pyarrow"} else None)
+    with engine_errors():
+        plain = _in_plain_types(frame)
+    return Source(plain, backend=backend if backend in {"pandas", "polars", "pyarrow"} else None)
 
 
 def fetch(frame: Frame) -> dict[str, list[Any]]:
-    """Return a small frame as Python lists; a lazy frame is run by its own engine."""
+    """Return a small frame as Python lists, with None for what is missing; a lazy frame is run by its own engine."""
     if isinstance(frame, nw.DataFrame):
-        return {name: frame.get_column(name).to_list() for name in frame.columns}
-    native = frame.to_native()
+        return {name: _listed(frame.get_column(name)) for name in frame.columns}
     if frame.implementation.is_duckdb():
+        native = frame.to_native()
         rows = native.fetchall()
-        names = native.columns
-        return {name: [row[position] for row in rows] for position, name in enumerate(names)}
+        return {name: [row[position] for row in rows] for position, name in enumerate(native.columns)}
     return fetch(frame.collect())
 
 
@@ -108,189 +141,116 @@ def fetch_arrays(frame: Frame) -> dict[str, Any]:
     return fetch_arrays(frame.collect())
 
 
-@contextmanager
-def engine_errors(where: str = "the data") -> Iterator[None]:
-    """Turn an engine's failure while it reads data into a `DataError` in our words."""
-    import duckdb
+def _listed(column: nw.Series[Any]) -> list[Any]:
+    absent = column.is_null().to_list()
+    return [None if gone else value for value, gone in zip(column.to_list(), absent, strict=True)]
 
-    try:
-        yield
-    except duckdb.ConversionException as error:
-        raise MisreadTypeError(f"{where} could not be read: {_first_line(error)}") from error
-    except duckdb.Error as error:
-        raise DataError(f"{where} could not be read: {_first_line(error)}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{where} could not be read as text: {error}; give encoding='latin-1'.") from error
+
+# Columns in types that every engine has -------------------------------------------------------------------
 
 
 def _eager_names(data: Any) -> list[str]:
     """Return the column names of a pandas-like frame or an Arrow table, the only ones that can repeat."""
-    names = getattr(data, "column_names", None) or (data.columns if hasattr(data, "iloc") else ())
+    names: Any = getattr(data, "columns", ()) if hasattr(data, "iloc") else getattr(data, "column_names", ())
     return [str(name) for name in names]
 
 
-def _frame_of_mapping(columns: Mapping[str, Any]) -> Frame:
-    import numpy as np
-
-    arrays = {str(name): np.asarray(values) for name, values in columns.items()}
-    lengths = {name: len(values) for name, values in arrays.items() if values.ndim == 1}
-    if len(lengths) < len(arrays) or len(set(lengths.values())) != 1:
-        raise DataError(f"the columns of a mapping must be one-dimensional and of one length; got {lengths}.")
-    # DuckDB reads fixed-width text as an enum; object arrays become plain text.
-    plain = {name: a.astype(object) if a.dtype.kind in "US" else a for name, a in arrays.items()}
-    connection = _connect()
-    connection.register("columns_of_mapping", plain)
-    return nw.from_native(connection.table("columns_of_mapping"))
+def _with_text_names(data: Any) -> Any:
+    """Name the columns of a pandas-like frame by text, as roles name them."""
+    if hasattr(data, "iloc") and any(not isinstance(name, str) for name in getattr(data, "columns", ())):
+        return data.set_axis([str(name) for name in data.columns], axis=1)
+    return data
 
 
-def _open_files(pattern: str, options: FileOptions) -> Source:
-    paths = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]
-    if glob.has_magic(pattern) and os.path.exists(pattern):
-        paths = [pattern]
-    _require_files(pattern, paths)
-    kind = _format_of(paths)
-    with engine_errors(f"'{pattern}'"):
-        relation, notes = _READERS[kind](_connect(), paths, options)
-    return Source(nw.from_native(relation), backend=None, paths=tuple(paths), notes=notes)
+def _in_plain_types(frame: Frame) -> Any:
+    """Turn decimals into floats, Python objects and numeric categories into what they hold, unknown types into text."""
+    changes: list[Any] = []
+    for name, dtype in frame.collect_schema().items():
+        if dtype.is_decimal():
+            # By way of text, because engines round decimals to floats differently.
+            changes.append(nw.col(name).cast(nw.String).cast(nw.Float64))
+        elif dtype == nw.Unknown:
+            changes.append(nw.col(name).cast(nw.String))
+        elif isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like():
+            native = frame.get_column(name).to_native()
+            if dtype == nw.Object or (dtype == nw.Categorical and native.cat.categories.dtype.kind in "biufM"):
+                changes.append(nw.from_native(_typed_objects(native), series_only=True).alias(name))
+        elif dtype == nw.Categorical and isinstance(frame, nw.DataFrame):
+            changes += _typed_dictionary(frame.get_column(name))
+    return frame.with_columns(*changes) if changes else frame
 
 
-def _require_files(pattern: str, paths: list[str]) -> None:
-    if not paths:
-        raise DataError(f"no file matches '{pattern}'; check the folder and the pattern.")
-    for path in paths:
-        if not os.path.exists(path):
-            siblings = [entry.name for entry in Path(path).parent.glob("*")] if Path(path).parent.is_dir() else []
-            raise DataError(f"there is no file '{path}'; {did_you_mean(os.path.basename(path), siblings)}")
-        if os.path.isdir(path):
-            raise DataError(f"'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.")
-        if os.path.getsize(path) == 0:
-            raise DataError(f"the file '{path}' is empty (0 bytes).")
+def _typed_objects(native: Any) -> Any:
+    """Return a pandas column of Python objects in one type; values of several types become text."""
+    column = native.astype(object).infer_objects()
+    if column.dtype == object:
+        column = column.convert_dtypes()
+    if column.dtype != object:
+        return column
+    kinds = {type(value) for value in column.dropna()}
+    if kinds <= {Decimal, int, float}:
+        return column.astype("float64")
+    if kinds == {date}:
+        return column.astype("datetime64[us]")
+    return column if kinds & {list, tuple, dict, set, np.ndarray} else column.map(label_of, na_action="ignore")
 
 
-def _format_of(paths: list[str]) -> str:
-    kinds = set()
-    for path in paths:
-        suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix.lower() not in {".gz", ".zst"}]
-        kinds.add(_FORMATS.get(suffixes[-1] if suffixes else "", ""))
-    if len(kinds) != 1 or "" in kinds:
-        raise DataError(
-            f"the format of {paths[0]!r} is not known from its name; evenhand reads .csv, .tsv, .parquet and .json "
-            "files (one format at a time)."
-        )
-    return kinds.pop()
-
-
-def _connect() -> duckdb.DuckDBPyConnection:
-    import duckdb
-
-    # No extension is ever fetched over the network, and no progress bar is drawn over ours.
-    return duckdb.connect(
-        config={"autoinstall_known_extensions": "false", "preserve_insertion_order": "false"},
-    )
-
-
-_Reader: TypeAlias = (
-    "Callable[[duckdb.DuckDBPyConnection, list[str], FileOptions], tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]]"
-)
-
-
-def _read_parquet(
-    connection: duckdb.DuckDBPyConnection, paths: list[str], _: FileOptions
-) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]:
-    return connection.read_parquet(paths), ()
-
-
-def _read_json(
-    connection: duckdb.DuckDBPyConnection, paths: list[str], _: FileOptions
-) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]:
-    return connection.sql(f"from read_json({_literal(paths)}, maximum_depth = 1)"), ()  # noqa: S608
-
-
-def _read_csv(
-    connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions
-) -> tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]:
-    encoding = options.encoding or _guess_encoding(paths[0])
-    delimiter = options.delimiter or _guess_delimiter(paths[0], encoding)
-    _refuse_repeated_names(_header(paths[0], encoding, delimiter), f"the header of '{os.path.basename(paths[0])}'")
-    settings = {
-        "encoding": encoding,
-        "delim": delimiter,
-        "decimal_separator": options.decimal,
-        "nullstr": list(options.missing_values),
-        # Without BOOLEAN, "Yes" and "No" stay the words that the reader knows.
-        "auto_type_candidates": ["BIGINT", "DOUBLE", "VARCHAR"],
-    }
-    arguments = ", ".join(f"{name} = {_literal(value)}" for name, value in settings.items())
-    notes = () if encoding == "utf-8" or options.encoding else (f"The file is not UTF-8; it was read as {encoding}.",)
-    sample = -1 if options.types_from_all_rows else 20_480
-    query = f"from read_csv({_literal(paths)}, header = true, sample_size = {sample}, {arguments})"  # noqa: S608
-    return connection.sql(query), notes
-
-
-_READERS: dict[str, _Reader] = {"csv": _read_csv, "parquet": _read_parquet, "json": _read_json}
-
-
-def _literal(value: str | list[str]) -> str:
-    """Quote a setting or a path for SQL; names and values from data never pass here."""
-    if isinstance(value, list):
-        return "[" + ", ".join(_literal(item) for item in value) + "]"
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _open_bytes(path: str) -> Any:
-    return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")
-
-
-def _guess_encoding(path: str) -> str:
-    if path.lower().endswith(".zst"):
-        return "utf-8"
-    with _open_bytes(path) as file:
-        start = file.read(_SNIFFED_BYTES)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    try:
-        start.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # A character cut in two by the end of the sample is not a wrong encoding.
-        return "utf-8" if error.start >= len(start) - 4 and len(start) == _SNIFFED_BYTES else "latin-1"
-    return "utf-8"
-
-
-def _first_text(path: str, encoding: str) -> str:
-    with _open_bytes(path) as file:
-        start: bytes = file.read(64 * 1024)
-    return start.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
-
-
-def _guess_delimiter(path: str, encoding: str) -> str:
-    """Return the candidate that splits the first line most often, outside quotation marks."""
-    if path.lower().endswith(".zst"):
-        return ","
-    first = next(iter(_first_text(path, encoding).splitlines()), "")
-    fields = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in (",", ";", "\t", "|")}
-    return max(fields, key=lambda mark: fields[mark])
-
-
-def _header(path: str, encoding: str, delimiter: str) -> list[str]:
-    if path.lower().endswith(".zst"):
+def _typed_dictionary(column: nw.Series[Any]) -> list[Any]:
+    """Return a dictionary-encoded Arrow column of numbers as the numbers."""
+    kind = getattr(column.to_native(), "type", None)
+    values = getattr(kind, "value_type", None)
+    if values is None or "string" in str(values):
         return []
-    if len(delimiter) != 1:
-        raise ConfigError(f"`delimiter` must be one character; got {delimiter!r}.")
-    return next(csv.reader(_first_text(path, encoding).splitlines(), delimiter=delimiter), [])
+    return [nw.from_native(column.to_native().cast(values), series_only=True, allow_series=True).alias(column.name)]
 
 
-def _refuse_repeated_names(names: list[str], where: str) -> None:
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        shown = ", ".join(repr(name) for name in repeated[:5])
-        raise DataError(f"{where} has the column {shown} more than once; rename the columns so that each is unique.")
+def _arrays_of(columns: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the columns of a mapping as arrays that DuckDB reads."""
+    if not columns:
+        raise DataError("the mapping has no columns.")
+    named = {str(name): _array(values) for name, values in columns.items()}
+    refuse_repeated_names(map(str, columns), "the mapping", any_case=True)
+    check_shapes(named)
+    return {name: _readable(values) for name, values in named.items()}
+
+
+def _array(values: Any) -> Any:
+    if isinstance(values, str | np.ma.MaskedArray):
+        return values
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.asarray(values, dtype=object)
+    if array.dtype.kind not in "US" or isinstance(values, np.ndarray):
+        return array
+    # NumPy makes text of numbers that stand beside text; the objects themselves are wanted.
+    return np.asarray(values, dtype=object)
+
+
+def _readable(array: Any) -> Any:
+    if array.dtype.kind == "S":
+        return array.astype(str).astype(object)
+    if array.dtype.kind == "U":
+        # DuckDB reads fixed-width text as an enum; objects become plain text.
+        return array.astype(object)
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[us]")
+    if array.dtype.kind != "O" or isinstance(array, np.ma.MaskedArray):
+        return array
+    kinds = {bool if isinstance(v, np.bool_) else type(v) for v in array if v is not None and v == v}
+    return np.array([_text_or_none(v) for v in array], dtype=object) if _is_mixed(kinds) else array
+
+
+def _is_mixed(kinds: set[type]) -> bool:
+    """Tell whether Python values are of several types that no column can hold together."""
+    numbers = {kind for kind in kinds if kind is not bool and issubclass(kind, int | float | Decimal | np.number)}
+    return len(kinds - numbers) + bool(numbers) > 1
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None or value != value else label_of(value)
 
 
 def _sha256(path: str) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.stats.types import BoolArray, FloatArray
-from evenhand.table.cells import Cells, Measure, reduce
+from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce
 from evenhand.table.keys import (
     ABSENT,
     NO,
@@ -21,6 +21,7 @@ from evenhand.table.keys import (
     Key,
     Kind,
     binary_state,
+    column_key,
     group_key,
     kind_of,
     prediction_kind,
@@ -29,8 +30,19 @@ from evenhand.table.keys import (
 )
 from evenhand.table.measures import exponent_for, score_measures, weight_measures
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
-from evenhand.table.sources import FileOptions, MisreadTypeError, Source, engine_errors, fetch_arrays, open_source
-from evenhand.table.validation import id_problems, row_problems, schema_problems, state_key, weight_problems
+from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch_arrays, open_source
+from evenhand.table.validation import (
+    MAX_CELLS,
+    crowded_columns,
+    id_problems,
+    row_problems,
+    schema_problems,
+    sound_roles,
+    state_key,
+    weight_problems,
+)
+
+T = TypeVar("T")
 
 EXACT_ROWS = 5_000_000
 FINE_BINS = 2**14
@@ -123,31 +135,53 @@ class Table:
             {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing_values": missing_values},
             "the options of the file",
         )
-        try:
-            self._read(open_source(data, options))
-        except MisreadTypeError:
-            self._read(open_source(data, options.model_copy(update={"types_from_all_rows": True})))
+        self._data, self._options = data, options
+        self._open()
+        self._with_right_types(self._check)
 
-    def _read(self, source: Source) -> None:
-        self.source = source
+    def _open(self) -> None:
+        self.source = open_source(self._data, self._options)
         with engine_errors():
-            schema = source.frame.collect_schema()
+            schema = self.source.frame.collect_schema()
         self._kinds: dict[str, Kind] = {name: kind_of(dtype) for name, dtype in schema.items()}
-        problems = list(schema_problems(self.roles, self._kinds))
-        if problems:
-            raise DataError(problems)
-        self._weight_exponent = 0
-        if self.roles.weight is not None:
-            problems, largest = weight_problems(source.frame, self.roles.weight, self._kinds[self.roles.weight])
-            if not problems:
-                self._weight_exponent = exponent_for(largest)
-        counted = reduce(source.frame, [*self._group_keys(), *self._state_keys()], [] if problems else self._weights())
-        problems += row_problems(self.roles, self._kinds, counted, source.frame)
-        if self.roles.id is not None and counted.rows:
-            problems += id_problems(source.frame, self.roles.id, counted.rows)
+
+    def _with_right_types(self, read: Callable[[], T]) -> T:
+        """Read; where a later row of a file has another type than the first rows, look at all rows and read again."""
+        try:
+            return read()
+        except MisreadTypeError:
+            if not self.source.paths or self._options.types_from_all_rows:
+                raise
+            self._options = self._options.model_copy(update={"types_from_all_rows": True})
+            self._open()
+            return read()
+
+    def _check(self) -> None:
+        """Count the cells and find every problem, of the roles whose columns exist and of their rows."""
+        asked = self.roles
+        found = list(schema_problems(asked, self._kinds, self.source))
+        problems = [text for _, text in found if text]
+        self.roles = sound_roles(asked, {column for column, _ in found})
+        self._weight_exponent, unweighable = self._weigh()
+        try:
+            keys = [*self._group_keys(), *self._state_keys()]
+            counted = reduce(self.source.frame, keys, [] if unweighable else self._weights(), most=MAX_CELLS)
+            problems += [*unweighable, *row_problems(self.roles, self._kinds, counted, self.source)]
+            if self.roles.id is not None and counted.rows:
+                problems += id_problems(self.source, self.roles.id, self._kinds[self.roles.id], counted.rows)
+        except TooManyCellsError:
+            problems += [*unweighable, *crowded_columns(self.roles, self._kinds, self.source)]
+        self.roles = asked
         if problems:
             raise DataError(problems)
         self._keep(counted)
+
+    def _weigh(self) -> tuple[int, list[str]]:
+        """Return an exponent that bounds the survey weights, and what is wrong with them."""
+        if self.roles.weight is None:
+            return 0, []
+        problems, largest = weight_problems(self.source, self.roles.weight, self._kinds[self.roles.weight])
+        return (0 if problems else exponent_for(largest)), problems
 
     def _keep(self, counted: Cells) -> None:
         """Drop rows with a missing outcome or prediction, where that was asked for, and count them."""
@@ -209,7 +243,11 @@ class Table:
     def score_rows(self, model: str) -> ScoreRows:
         """Return one model's scores row by row; above 5,000,000 rows, in 16,384 bins of the score's range."""
         if self.rows > EXACT_ROWS:
-            return self._binned_scores(self.score_cells(model, bins=FINE_BINS))
+            bin_key = Key("bin", score_bin(self.prediction(model), FINE_BINS))
+            return _binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
+        return self._with_right_types(lambda: self._exact_scores(model))
+
+    def _exact_scores(self, model: str) -> ScoreRows:
         columns = {f"group{i}": self._group_codes(c) for i, c in enumerate(self.roles.group_columns)}
         columns["score"] = nw.col(self.prediction(model).column).cast(nw.Float64)
         columns["positive"] = self._is_positive()
@@ -222,40 +260,38 @@ class Table:
         # Engines return rows in any order; sorted, sums over them are equal to the bit.
         order = np.lexsort((weight, positive, score) if self.roles.weight is not None else (positive, score))
         codes = {
-            column: np.asarray(arrays[f"group{i}"], np.int64)[order] for i, column in enumerate(self.roles.group_columns)
+            column_key(column): np.asarray(arrays[f"group{i}"], np.int64)[order]
+            for i, column in enumerate(self.roles.group_columns)
         }
-        ones = np.ones(self.rows, dtype=np.int64)
-        return ScoreRows(
-            score[order], positive[order], weight[order], weight[order] ** 2, Cells(codes, self.cells.labels, ones), False
-        )
-
-    def _binned_scores(self, cells: Cells) -> ScoreRows:
-        bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.float64)[cells.codes["bin"]]
-        is_yes = np.array([label == str(YES) for label in cells.labels["outcome"]], dtype=np.bool_)
-        rows = cells.n.astype(np.float64)
-        return ScoreRows(
-            bins, is_yes[cells.codes["outcome"]], cells.sums.get("w", rows), cells.sums.get("ww", rows), cells, True
-        )
+        groups = Cells(codes, self.cells.labels, np.ones(self.rows, dtype=np.int64))
+        return ScoreRows(score[order], positive[order], weight[order], weight[order] ** 2, groups, binned=False)
 
     def digest(self) -> str:
-        """Return one SHA-256 over every reduction that was read so far: what the results rest on."""
-        parts = "".join(f"{name}:{cells.digest()}\n" for name, cells in sorted(self._reductions.items()))
+        """Return one SHA-256 over the counts of all cells and the sums of every model's scores in ten bins.
+
+        It depends on the data and its roles only, not on the engine nor on what was computed before.
+        """
+        read = {model: self.score_cells(model) for model in self.models if self.has_scores(model)}
+        parts = "".join(f"{name}:{cells.digest()}\n" for name, cells in sorted({"": self.cells, **read}.items()))
         return hashlib.sha256(parts.encode()).hexdigest()
 
     # How it reduces ---------------------------------------------------------------------------------------
 
-    def _reduce(
-        self, name: str, within: Sequence[str], model: str, measures: Sequence[Measure], *more: Key
-    ) -> Cells:
+    def _reduce(self, name: str, within: Sequence[str], model: str, measures: Sequence[Measure], *more: Key) -> Cells:
         if name not in self._reductions:
             for column in within:
                 if column not in self._kinds:
-                    raise ConfigError(f"`within` column {column!r} is not in the data; {did_you_mean(column, self._kinds)}")
-            strata = [self._group_key(column) for column in within if column not in self.roles.group_columns]
-            states = [key for key in self._state_keys() if key.name in ("outcome", state_key(model))]
-            keys = [*self._group_keys(), *strata, *states, *more]
-            self._reductions[name] = reduce(self._complete_rows(), keys, measures)
+                    hint = did_you_mean(column, self._kinds)
+                    raise ConfigError(f"`within` column {column!r} is not in the data; {hint}")
+            self._reductions[name] = self._with_right_types(
+                lambda: reduce(self._complete_rows(), [*self._keys(within, model), *more], measures)
+            )
         return self._reductions[name]
+
+    def _keys(self, within: Sequence[str], model: str) -> list[Key]:
+        strata = [self._group_key(column) for column in within if column not in self.roles.group_columns]
+        states = [key for key in self._state_keys() if key.name in ("outcome", state_key(model))]
+        return [*self._group_keys(), *strata, *states]
 
     def _complete_rows(self) -> Any:
         frame = self.source.frame
@@ -294,11 +330,17 @@ class Table:
     def _group_codes(self, column: str) -> nw.Expr:
         """Return the code of each row's group, the codes of the counted cells."""
         key = self._group_key(column)
-        labels = self.cells.labels[column]
         if key.labels is not None:
             missing = key.expression == NO_RANGE
             return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
-        chain: Any = nw.when(key.expression.is_null()).then(nw.lit(len(labels) - 1))
-        for code, value in enumerate(self.cells.values[column]):
-            chain = chain.when(key.expression == value).then(nw.lit(code))
-        return chain.otherwise(nw.lit(-1)).cast(nw.Int64)
+        values = self.cells.values[key.name]
+        codes = list(range(len(values)))
+        return key.expression.replace_strict(values, codes, default=nw.lit(len(values)), return_dtype=nw.Int64)
+
+
+def _binned_scores(cells: Cells) -> ScoreRows:
+    bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.float64)[cells.codes["bin"]]
+    is_yes = np.array([label == str(YES) for label in cells.labels["outcome"]], dtype=np.bool_)
+    rows = cells.n.astype(np.float64)
+    weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
+    return ScoreRows(bins, is_yes[cells.codes["outcome"]], weight, squares, cells, binned=True)

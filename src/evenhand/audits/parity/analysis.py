@@ -70,7 +70,7 @@ class Analysis:
         batches = self._draws()
         drawn: Resampled | None = None
         for metric, custom in self.metrics:
-            if metric.kind != "rank" and (drawn is None or metric.name not in drawn.blocks):
+            if metric.kind != "rank" and (drawn is None or metric.name not in drawn.metrics):
                 drawn = None  # frees the last batch before the next is drawn
                 drawn = next(batches, None)
             values = self._values(metric, custom)
@@ -92,9 +92,9 @@ class Analysis:
         cell_metrics = [pair for pair in self.metrics if pair[0].kind != "rank"]
         if not cell_metrics or self.cells.n.sum() == 0:
             return iter(())
-        blocks = {metric.name: BLOCKS if self._by_bootstrap(metric) else TO_OVERALL for metric, _ in cell_metrics}
+        blocks = BLOCKS if any(self._by_bootstrap(metric) for metric, _ in cell_metrics) else TO_OVERALL
         return resample_groups(
-            self.cells, cell_metrics, blocks, self.reference, self.spec.resamples, self.rng, self.support
+            self.cells, cell_metrics, self.reference, self.spec.resamples, self.rng, self.support, blocks
         )
 
     def _values(self, metric: Metric, custom: Custom | None) -> GroupValues:
@@ -158,9 +158,7 @@ class Analysis:
             for gap in self._gaps_of(values, drawn, kept, kind):
                 self.gaps.append(self._gap_record(values, gap))
 
-    def _gaps_of(
-        self, values: GroupValues, drawn: Resampled | None, kept: IntArray, kind: Kind
-    ) -> Iterator[Gap]:
+    def _gaps_of(self, values: GroupValues, drawn: Resampled | None, kept: IntArray, kind: Kind) -> Iterator[Gap]:
         confidence = self.spec.confidence
         by_bootstrap = self._by_bootstrap(values.metric)
         worst = worst_pair(values, kept, kind, confidence)
@@ -181,9 +179,7 @@ class Analysis:
             limits = self._drawn_interval(drawn, values, f"overall_{kind}", kept)
         yield from to_overall(values, kept, kind, limits)
 
-    def _drawn_interval(
-        self, drawn: Resampled | None, values: GroupValues, block: str, groups: IntArray
-    ) -> Interval:
+    def _drawn_interval(self, drawn: Resampled | None, values: GroupValues, block: str, groups: IntArray) -> Interval:
         if drawn is None:
             return Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
         low, high = drawn.interval(values.metric.name, block, self._method, self.spec.confidence)
@@ -210,7 +206,8 @@ class Analysis:
         return OVERALL if position < 0 else self.cells.labels[position]
 
     def _no_gap(self, metric: Metric, kind: Kind, against: Against, comparable: int) -> GapRecord:
-        reason = f"undefined: {'only one group' if comparable else 'no group'} can be compared (min_count {self.spec.min_count})"
+        who = "only one group" if comparable else "no group"
+        reason = f"undefined: {who} can be compared (min_count {self.spec.min_count})"
         name = GAP_NAMES.get((metric.name, kind, against))
         return GapRecord(
             self.model, self.grouping, self.stratum, metric.name, kind, against, None, None, None, 0, None, None, None,

@@ -18,7 +18,7 @@ from evenhand.audits.parity.metrics import CELLS, Metric
 from evenhand.core.spec import Kind
 from evenhand.errors import ConfigError
 from evenhand.stats.bootstrap import CellMoments, Draws, Statistic, resample
-from evenhand.stats.intervals import narrowest_ratio, widest_difference
+from evenhand.stats.intervals import narrowest_ratio, tail_share, widest_difference
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 Method = Literal["percentile", "basic", "bca"]
@@ -27,8 +27,9 @@ Custom = Callable[[Totals], Any]
 TO_OVERALL = ("overall_difference", "overall_ratio")
 BLOCKS = ("value", *TO_OVERALL, "reference_difference", "reference_ratio")
 
-_MOST_DRAWS = 30_000_000  # numbers kept at a time, 240 MB
-_SLICE = 500_000  # numbers an interval is computed from at a time: they stay in the processor's cache
+_MOST_DRAWS = 60_000_000  # numbers kept at a time: 480 MB
+_MOST_PAIRS = 60_000_000  # differences of pairs, which are not kept but take their time
+_SLICE = 100_000  # numbers that an interval is computed from at a time: they stay in the processor's cache
 _ORDER = {"tn": 0, "fp": 1, "fn": 2, "tp": 3}
 
 
@@ -134,77 +135,76 @@ class Resampled:
 
     Parameters
     ----------
-    blocks : for each metric what intervals will be asked of, values or contrasts.
+    metrics : their names.
     groups, reference : the number of groups, and the position of the one that others are compared with.
     draws : for each metric one column a group, and one for everybody.
-    accelerate : computes BCa's accelerations: all blocks of the first metric, each for every group; and so on.
+    blocks : the values and contrasts that BCa intervals may be asked of.
+    accelerate : computes BCa's accelerations, for each block those of all metrics and groups.
     """
 
-    blocks: dict[str, tuple[str, ...]]
+    metrics: tuple[str, ...]
     groups: int
     reference: int
     draws: Draws
+    blocks: tuple[str, ...]
     accelerate: Callable[[], FloatArray]
-    _limits: dict[tuple[str, str, float], dict[str, Interval]] = field(default_factory=dict)
 
     def interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
         """Return the interval of one metric's block for every group."""
-        key = block, method, confidence
-        if key not in self._limits:
-            self._limits[key] = self._intervals(*key)
-        return self._limits[key][metric]
-
-    def _intervals(self, block: str, method: Method, confidence: float) -> dict[str, Interval]:
-        """Return the intervals of all metrics that have the block, as many at a time as the cache can hold."""
         most = max(1, _SLICE // len(self.draws.values))
-        metrics = [metric for metric, blocks in self.blocks.items() if block in blocks]
-        pieces = [(m, slice(at, min(at + most, self.groups))) for m in metrics for at in range(0, self.groups, most)]
-        together = max(1, most // self.groups)
-        ends = []
-        for start in range(0, len(pieces), together):
-            ends.append(np.stack(getattr(self._part(block, pieces[start : start + together]), method)(confidence)))
-        low, high = np.concatenate(ends, axis=1).reshape(2, len(metrics), self.groups)
-        return {metric: Interval(*pair) for metric, *pair in zip(metrics, low, high, strict=True)}
+        parts = [self._part(metric, block, slice(at, at + most)) for at in range(0, self.groups, most)]
+        limits: list[Interval] = [getattr(part, method)(confidence) for part in parts]
+        return Interval(*(np.concatenate(ends) for ends in zip(*limits, strict=True)))
 
-    def _part(self, block: str, pieces: Sequence[tuple[str, slice]]) -> Draws:
-        """Return the draws of a block for some metrics and groups, each in a row of its own in memory."""
-        estimates, rows, accelerations = [], [], []
+    def _part(self, metric: str, block: str, groups: slice) -> Draws:
+        """Return the draws of a block for some groups, each group's in a row of its own in memory."""
+        place, at = self.metrics.index(metric), self._columns(metric)
+        groups = slice(groups.start, min(groups.stop, self.groups))
+        parts = []
         with np.errstate(all="ignore"):
-            for metric, groups in pieces:
-                columns = self._columns(metric)
-                for out, numbers in (estimates, self.draws.estimate), (rows, self.draws.values.T):
-                    own = numbers[columns]
-                    out.append(_contrast(block, own[groups], own[-1], own[self.reference]))
-                accelerations.append(partial(self._acceleration, metric, block, groups))
-        return Draws(
-            np.concatenate(estimates), np.concatenate(rows).T, lambda: np.concatenate([part() for part in accelerations])
-        )
+            for numbers in (self.draws.estimate[at], self.draws.values[:, at].T):
+                contrast = _contrast(block, numbers[groups], numbers[-1], numbers[self.reference])
+                parts.append(np.ascontiguousarray(contrast))
+        return Draws(parts[0], parts[1].T, lambda: self._acceleration[self.blocks.index(block), place, groups])
 
     def _columns(self, metric: str) -> slice:
-        start = list(self.blocks).index(metric) * (self.groups + 1)
+        start = self.metrics.index(metric) * (self.groups + 1)
         return slice(start, start + self.groups + 1)
 
-    def _acceleration(self, metric: str, block: str, groups: slice) -> FloatArray:
-        every = [(name, part) for name, blocks in self.blocks.items() for part in blocks]
-        return self._accelerations[every.index((metric, block)), groups]
-
     @cached_property
-    def _accelerations(self) -> FloatArray:
-        return self.accelerate().reshape(-1, self.groups)
+    def _acceleration(self) -> FloatArray:
+        return self.accelerate().reshape(len(self.blocks), len(self.metrics), self.groups)
 
     def widest_gap(self, metric: str, kept: IntArray, kind: Kind, confidence: float) -> tuple[float, float]:
         """Return limits of the worst pair's gap from one max-t band over all pairs of groups."""
         at = self._columns(metric).start + kept
-        i, j = np.triu_indices(len(kept), 1)
-        if len(i) * len(self.draws.values) > 2 * _MOST_DRAWS:
+        if len(kept) * (len(kept) - 1) // 2 * len(self.draws.values) > _MOST_PAIRS:
             return float("nan"), float("nan")
         estimate, values = self.draws.estimate[at], self.draws.values[:, at]
         with np.errstate(all="ignore"):  # the log of 0, and the difference of two of them
             if kind == "ratio":
                 estimate, values = np.log(estimate), np.log(values)
-            pairs = Draws(estimate[i] - estimate[j], values[:, i] - values[:, j])
-            low, high = pairs.max_t(confidence)
+            low, high = _pairwise_band(estimate, values, confidence)
             return widest_difference(low, high) if kind == "difference" else narrowest_ratio(np.exp(low), np.exp(high))
+
+
+def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) -> Interval:
+    """Return `Draws.max_t` of the differences of all pairs of columns, without holding them all at once."""
+    i, j = np.triu_indices(len(estimate), 1)
+    centre = estimate[i] - estimate[j]
+    spread, largest = np.full(len(i), np.nan), np.full(len(values), np.nan)
+    most = max(1, _SLICE // len(values))
+    for part in (slice(start, start + most) for start in range(0, len(i), most)):
+        pairs = values[:, i[part]] - values[:, j[part]]
+        stderr = Draws(centre[part], pairs).stderr()
+        size = np.abs(np.vstack([centre[part], pairs]))
+        rounding = 1e-13 * np.where(np.isfinite(size), size, 0.0).max(axis=0)
+        spread[part] = np.where((stderr > rounding) & np.isfinite(centre[part]), stderr, np.nan)
+        largest = np.fmax(largest, np.fmax.reduce(np.abs(pairs - centre[part]) / spread[part], axis=1))
+    largest = np.sort(largest[~np.isnan(largest)])
+    beyond = np.ceil(np.round(2.0 * tail_share(confidence) * largest.size, 9))
+    half = spread * largest[largest.size - max(1, int(beyond))] if largest.size else spread
+    return Interval(centre - half, centre + half)
 
 
 def _contrast(block: str, value: FloatArray, everybody: FloatArray, base: FloatArray) -> FloatArray:
@@ -218,11 +218,11 @@ def _contrast(block: str, value: FloatArray, everybody: FloatArray, base: FloatA
 def resample_groups(
     cells: GroupCells,
     metrics: Sequence[tuple[Metric, Custom | None]],
-    blocks: dict[str, tuple[str, ...]],
     reference: int,
     resamples: int,
     rng: np.random.Generator,
     support: dict[str, BoolArray] | None = None,
+    blocks: tuple[str, ...] = BLOCKS,
 ) -> Iterator[Resampled]:
     """Resample the cells and yield draws of the metrics, in order, in batches that fit into memory.
 
@@ -230,10 +230,10 @@ def resample_groups(
     ----------
     cells : with one stratum; or with several and `support`, for values standardised over strata.
     metrics : each with the user's function or None.
-    blocks : for each metric what intervals will be asked of.
     reference : position of the reference group.
     resamples, rng : how many, and the source of randomness.
     support : for each metric the strata in which every compared group can be compared.
+    blocks : what BCa intervals may be asked of; the fewer, the faster are their accelerations.
     """
     groups = len(cells.labels)
     batch = max(1, _MOST_DRAWS // (resamples * (groups + 1)))
@@ -241,12 +241,11 @@ def resample_groups(
     moments = cells.moments()
     for start in range(0, len(metrics), batch):
         part = metrics[start : start + batch]
-        asked = {metric.name: blocks[metric.name] for metric, _ in part}
         statistic = _statistic(cells.n.shape, part, support)
         yield Resampled(
-            asked, groups, reference,
+            tuple(metric.name for metric, _ in part), groups, reference,
             resample(moments, statistic, resamples=resamples, rng=np.random.default_rng(seeds)),
-            partial(_accelerations, moments, _contrasts(statistic, groups, reference, list(asked.values()))),
+            blocks, partial(_accelerations, moments, _contrasts(statistic, groups, reference, blocks)),
         )  # fmt: skip
 
 
@@ -264,17 +263,13 @@ def _statistic(
     return statistic
 
 
-def _contrasts(statistic: Statistic, groups: int, reference: int, blocks: list[tuple[str, ...]]) -> Statistic:
-    """Return the function from cells to each metric's blocks of groups."""
+def _contrasts(statistic: Statistic, groups: int, reference: int, blocks: tuple[str, ...]) -> Statistic:
+    """Return the function from cells to blocks, each of all metrics and groups."""
 
     def contrasts(counts: FloatArray, sums: FloatArray) -> FloatArray:
-        values = np.moveaxis(statistic(counts, sums), -1, 0).reshape(len(blocks), groups + 1, *counts.shape[:-1])
-        made = [
-            _contrast(block, own[:-1], own[-1], own[reference])
-            for own, asked in zip(values, blocks, strict=True)
-            for block in asked
-        ]
-        return np.moveaxis(np.concatenate(made), 0, -1)
+        values = statistic(counts, sums).reshape(*counts.shape[:-1], -1, groups + 1)
+        sides = values[..., :groups], values[..., groups:], values[..., reference, None]
+        return np.concatenate([_contrast(b, *sides).reshape(*counts.shape[:-1], -1) for b in blocks], axis=-1)
 
     return contrasts
 

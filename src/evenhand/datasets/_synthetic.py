@@ -1,0 +1,265 @@
+"""What the synthetic tables share: cells of people, latent risk, the models' scores, and the exact truth.
+
+A person is in a *cell* (race, sex, age group and one more thing). Within a cell latent risk is normal, with a
+mean of the cell's own and a spread that is the same everywhere; the outcome is 1 with probability Phi(risk).
+A model sees the risk through noise of its own. So each rate in a cell is a normal integral, and the rates of
+groups are sums over cells: that is the truth which a table of any size estimates.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import ConfigError
+from evenhand.stats.types import FloatArray, IntArray
+
+Columns = dict[str, npt.NDArray[Any]]
+Truth = dict[str, dict[str, dict[str, dict[str, float]]]]
+"""What is exactly true: model, grouping, group, figure."""
+
+_CUTOFF = 0.5
+"""Scores above it select."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Every cell: its race, sex and age group (as codes into the tables), its share, and its mean latent risk."""
+
+    races: Mapping[str, NamedTuple]
+    sexes: Mapping[str, NamedTuple]
+    ages: Mapping[str, NamedTuple]
+    race: IntArray
+    sex: IntArray
+    age: IntArray
+    share: FloatArray
+    risk: FloatArray
+
+    def draw(self, rows: int, rng: np.random.Generator) -> IntArray:
+        """Return the cell of each person."""
+        return rng.choice(self.share.size, size=rows, p=self.share)
+
+    def people(self, cell: IntArray, rng: np.random.Generator) -> Columns:
+        """Return the group columns, and an age drawn evenly from the age group."""
+        age = self.age[cell]
+        youngest, oldest = column_of(self.ages, "youngest")[age], column_of(self.ages, "oldest")[age]
+        return {
+            "race": labels(self.races, self.race[cell]),
+            "sex": labels(self.sexes, self.sex[cell]),
+            "age": rng.integers(youngest, oldest, endpoint=True),
+            "age_group": labels(self.ages, age),
+        }
+
+
+class Model(Protocol):
+    """A model that scores people, and knows what its scores will come to in each cell."""
+
+    def scores(self, cells: Cells, cell: IntArray, own_risk: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return a score for each person; `own_risk` is the latent risk measured from the mean of the cell."""
+
+    def masses(self, cells: Cells) -> dict[str, FloatArray]:
+        """Return by cell the shares of the population with the outcome, selected, and both; and the mean score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbitModel:
+    """A model that turns latent risk into the score Phi(q).
+
+    It sees risk + noise, and q = intercept + slope * (what it sees, from the mean risk of the cell). With
+    `spread` 1 and no `bias`, Phi(q) is the probability of the outcome given that sight: calibrated in every
+    cell, hence in every group. A `spread` below 1 pulls q towards `centre`, one above 1 drives it away; a
+    `bias` raises it for a race.
+    """
+
+    risk_sd: float
+    noise: float
+    spread: float
+    bias: Mapping[str, float] = field(default_factory=dict)
+    centre: float = -0.80
+
+    @property
+    def _trust(self) -> float:
+        """How much of what the model sees is signal: the reliability of its sight."""
+        return self.risk_sd**2 / (self.risk_sd**2 + self.noise**2)
+
+    @property
+    def _unseen(self) -> float:
+        """The spread of the outcome's latent variable that remains given what the model sees."""
+        return math.sqrt(1.0 + self.risk_sd**2 * (1.0 - self._trust))
+
+    @property
+    def slope(self) -> float:
+        """How q moves with what the model sees, measured from the cell's mean risk."""
+        return self.spread * self._trust / self._unseen
+
+    def intercept(self, cells: Cells) -> FloatArray:
+        """Return q, cell by cell, for a person who looks average for their cell."""
+        bias: FloatArray = np.array([self.bias.get(race, 0.0) for race in cells.races])[cells.race]
+        return self.centre + self.spread * (cells.risk / self._unseen - self.centre) + bias
+
+    def scores(self, cells: Cells, cell: IntArray, own_risk: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return Phi(q) for each person."""
+        from scipy.special import ndtr
+
+        seen = own_risk + self.noise * rng.standard_normal(cell.size)
+        return np.asarray(ndtr(self.intercept(cells)[cell] + self.slope * seen), dtype=np.float64)
+
+    def masses(self, cells: Cells) -> dict[str, FloatArray]:
+        """Return the masses by cell; all but "both" are in closed form."""
+        from scipy.special import ndtr
+
+        z, density = _normal_nodes()
+        intercept, seen_variance = self.intercept(cells), self.risk_sd**2 + self.noise**2
+        outcome_given_risk = ndtr(cells.risk[:, None] + self.risk_sd * z)
+        selected_given_risk = ndtr((intercept[:, None] / self.slope + self.risk_sd * z) / self.noise)
+        return {
+            "all": cells.share,
+            "outcome": _outcome_mass(cells, self.risk_sd),
+            "selected": cells.share * ndtr(intercept / (self.slope * math.sqrt(seen_variance))),
+            "both": cells.share * ((outcome_given_risk * selected_given_risk) @ density),
+            "score": cells.share * ndtr(intercept / np.sqrt(1.0 + self.slope**2 * seen_variance)),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeModel:
+    """A model with few leaves: it sees risk + noise, asks between which `cuts` it lies, and knows no groups.
+
+    `leaves` are the scores, one more than the cuts. Where they are `leaf_rates`, the scores are calibrated as a
+    whole, but too low for a group of high risk and too high for one of low risk.
+    """
+
+    risk_sd: float
+    noise: float
+    cuts: tuple[float, ...]
+    leaves: tuple[float, ...]
+
+    def leaf_rates(self, cells: Cells) -> FloatArray:
+        """Return the rate of the outcome among all who fall into each leaf."""
+        reached, with_outcome = self._leaf_masses(cells)
+        return np.asarray(with_outcome.sum(axis=0) / reached.sum(axis=0), dtype=np.float64)
+
+    def scores(self, cells: Cells, cell: IntArray, own_risk: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return the score of each person's leaf."""
+        seen = cells.risk[cell] + own_risk + self.noise * rng.standard_normal(cell.size)
+        return np.array(self.leaves)[np.searchsorted(self.cuts, seen)]
+
+    def masses(self, cells: Cells) -> dict[str, FloatArray]:
+        """Return the masses by cell, summed over the leaves."""
+        reached, with_outcome = self._leaf_masses(cells)
+        leaves = np.array(self.leaves)
+        return {
+            "all": cells.share,
+            "outcome": _outcome_mass(cells, self.risk_sd),
+            "selected": reached[:, leaves > _CUTOFF].sum(axis=1),
+            "both": with_outcome[:, leaves > _CUTOFF].sum(axis=1),
+            "score": reached @ leaves,
+        }
+
+    def _leaf_masses(self, cells: Cells) -> tuple[FloatArray, FloatArray]:
+        """Return by cell and leaf the share of the population that falls into it, and those with the outcome."""
+        from scipy.special import ndtr
+
+        z, density = _normal_nodes()
+        cuts = np.array([-math.inf, *self.cuts, math.inf])
+        risk = cells.risk[:, None] + self.risk_sd * z
+        seen_sd = math.hypot(self.risk_sd, self.noise)
+        reached = np.diff(ndtr((cuts - cells.risk[:, None]) / seen_sd), axis=1)
+        below_given_risk = ndtr((cuts - risk[:, :, None]) / self.noise)
+        with_outcome = np.einsum("cz,czl->cl", ndtr(risk) * density, np.diff(below_given_risk, axis=2))
+        return cells.share[:, None] * reached, cells.share[:, None] * with_outcome
+
+
+def score_columns(
+    models: Mapping[str, Model], cells: Cells, cell: IntArray, own_risk: FloatArray, rng: np.random.Generator
+) -> Columns:
+    """Return the column "risk_" + name of each model."""
+    return {f"risk_{name}": model.scores(cells, cell, own_risk, rng) for name, model in models.items()}
+
+
+def outcome(risk: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Draw the outcome, 1 with probability Phi(risk)."""
+    return (rng.standard_normal(risk.size) < risk).astype(np.int64)
+
+
+def yearly_shocks(sd: float, memory: float, years: int, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+    """Yield year by year a shock that carries over: normal with this `sd`, correlated by `memory` with the last."""
+    shock = sd * rng.standard_normal(size)
+    yield shock
+    for _ in range(years - 1):
+        fresh = math.sqrt(1.0 - memory**2) * sd * rng.standard_normal(size)
+        shock = memory * shock + fresh
+        yield shock
+
+
+def exact_truth(models: Mapping[str, Model], cells: Cells) -> Truth:
+    """Return the exact rates by model, grouping and group."""
+    groupings: dict[str, tuple[tuple[str, ...], IntArray]] = {
+        "overall": (("all",), np.zeros_like(cells.race)),
+        "race": (tuple(cells.races), cells.race),
+        "sex": (tuple(cells.sexes), cells.sex),
+        "age_group": (tuple(cells.ages), cells.age),
+    }
+    masses = {name: model.masses(cells) for name, model in models.items()}
+    return {
+        name: {grouping: _group_figures(masses[name], groups, code) for grouping, (groups, code) in groupings.items()}
+        for name in models
+    }
+
+
+def whole_number(name: str, value: object, *, at_least: int) -> int:
+    """Return an integer argument, or refuse it."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = at_least - 1
+    if number < at_least or isinstance(value, bool):
+        raise ConfigError(f"`{name}` must be an integer of at least {at_least}; got {value!r}.")
+    return number
+
+
+def column_of(table: Mapping[str, NamedTuple], name: str) -> npt.NDArray[Any]:
+    """Return one field of every row of a table of groups."""
+    return np.array([getattr(row, name) for row in table.values()])
+
+
+def labels(table: Mapping[str, NamedTuple], codes: IntArray) -> npt.NDArray[np.object_]:
+    """Return the names of the groups that the codes stand for."""
+    return np.array(list(table), dtype=object)[codes]
+
+
+@cache
+def _normal_nodes() -> tuple[FloatArray, FloatArray]:
+    """Return points and weights that integrate against the normal density, exact to about 1e-12."""
+    node, weight = np.polynomial.legendre.leggauss(400)
+    z = 9.0 * node
+    return z, 9.0 * weight * np.exp(-(z**2) / 2.0) / math.sqrt(2.0 * math.pi)
+
+
+def _outcome_mass(cells: Cells, risk_sd: float) -> FloatArray:
+    from scipy.special import ndtr
+
+    return np.asarray(cells.share * ndtr(cells.risk / math.sqrt(1.0 + risk_sd**2)), dtype=np.float64)
+
+
+def _group_figures(
+    masses: dict[str, FloatArray], groups: tuple[str, ...], code: IntArray
+) -> dict[str, dict[str, float]]:
+    """Add up the cells of each group and divide."""
+    total = {name: np.bincount(code, weights=mass) for name, mass in masses.items()}
+    figures = {
+        "share": np.minimum(total["all"], 1.0),
+        "outcome_rate": total["outcome"] / total["all"],
+        "selection_rate": total["selected"] / total["all"],
+        "mean_score": total["score"] / total["all"],
+        "tpr": total["both"] / total["outcome"],
+        "fpr": (total["selected"] - total["both"]) / (total["all"] - total["outcome"]),
+    }
+    return {group: {name: float(v[i]) for name, v in figures.items()} for i, group in enumerate(groups)}

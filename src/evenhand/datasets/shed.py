@@ -1,0 +1,286 @@
+"""The Federal Reserve's Survey of Household Economics and Decisionmaking (SHED): four years of the same households.
+
+The files are the Board's to give: they are not part of the package and not fetched, but read from a folder. The
+codings below are those of the survey's codebooks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from evenhand.datasets._yearly import Row, find_files, read_rows
+from evenhand.errors import DataError, did_you_mean
+from evenhand.table.frames import build_frame
+
+_YEARS = (2019, 2020, 2021, 2022)
+_LAST = _YEARS[-1]
+_WEBSITE = "https://www.federalreserve.gov/consumerscommunities/shed_data.htm"
+
+_NO_ANSWER = frozenset(
+    ("", ".", "na", "nan", "-1", "refused", "-2", "don't know", "not asked", "not in universe (not asked)")
+)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A column of the survey, and what its answers mean here: by code, by label, or by either."""
+
+    column: str
+    answers: tuple[tuple[int | None, str, Any], ...]
+
+    @cached_property
+    def _meanings(self) -> dict[str, Any]:
+        by_code = {str(code): value for code, _, value in self.answers if code is not None}
+        return by_code | {_folded(label): value for _, label, value in self.answers}
+
+    def of(self, row: Row, year: int = _LAST) -> Any:
+        """Return the meaning of a household's answer, None when there is no answer."""
+        answer = _folded(row[self.column])
+        if answer in _NO_ANSWER:
+            return None
+        if answer not in self._meanings:
+            known = [label for _, label, _ in self.answers]
+            raise DataError(
+                f"public{year}.csv holds {row[self.column]!r} in its column '{self.column}' (CaseID {row['CaseID']}), "
+                f"an answer that is not known; {did_you_mean(row[self.column], known)}"
+            )
+        return self._meanings[answer]
+
+
+_INCOME = _Question(
+    "I40",
+    (
+        (0, "$0", 0),
+        (1, "$1 to $4,999", 1),
+        (2, "$5,000 to $14,999", 5_000),
+        (3, "$15,000 to $24,999", 15_000),
+        (4, "$25,000 to $39,999", 25_000),
+        (5, "$40,000 to $49,999", 40_000),
+        (6, "$50,000 to $74,999", 50_000),
+        (7, "$75,000 to $99,999", 75_000),
+        (8, "$100,000 to $149,999", 100_000),
+        (9, "$150,000 to $199,999", 150_000),
+        (10, "$200,000 or higher", 200_000),
+        (None, "$0 to $4,999", 0),
+    ),
+)
+"""The income brackets, and the lower bound of each in dollars."""
+
+_UNPAID_BALANCE = _Question(
+    "C4A",
+    (
+        (0, "Never carried an unpaid balance (always pay in full)", 0),
+        (1, "Once", 1),
+        (2, "Some of the time", 1),
+        (3, "Most or all of the time", 1),
+    ),
+)
+_SELF_EMPLOYED = _Question(
+    "D3A",
+    (
+        (0, "Working for someone else", False),
+        (1, "Self-employed (working for myself)", True),
+        (2, "Other work arrangement", False),
+    ),
+)
+_EMPLOYMENT = _Question(
+    "ppemploy",
+    ((1, "Working full-time", "Full-time"), (2, "Working part-time", "Part-time"), (3, "Not working", "Not working")),
+)
+_PROFILE = {
+    "race": _Question(
+        "ppracem",
+        (
+            (1, "White", "White"),
+            (2, "Black or African American", "Black"),
+            (3, "American Indian or Alaska Native", "American Indian"),
+            (4, "Asian", "Asian"),
+            (5, "Native Hawaiian/Pacific Islander", "Pacific Islander"),
+            (6, "2+ races", "Two or more races"),
+        ),
+    ),
+    "sex": _Question("ppgender", ((1, "Male", "Male"), (2, "Female", "Female"))),
+    "education": _Question(
+        "ppeducat",
+        (
+            (1, "No high school diploma or GED", "No high school diploma"),
+            (2, "High school graduate (high school diploma or the equivalent GED)", "High school"),
+            (3, "Some college or Associate's degree", "Some college"),
+            (4, "Bachelor's degree or higher", "Bachelor's degree"),
+        ),
+    ),
+    "bank_account": _Question("BK1", ((0, "No", 0), (1, "Yes", 1))),
+}
+_AGE_GROUPS = {18: "18-29", 30: "30-44", 45: "45-59", 60: "60+"}
+"""The survey's own four age groups, by the youngest age in each."""
+
+_LINKS = {2022: "CaseID", 2021: "caseid2021", 2020: "caseid2020", 2019: "caseid2019"}
+"""The columns of the 2022 file that hold a household's case number in each year."""
+
+_COLUMNS: dict[int, tuple[str, ...]] = dict.fromkeys(_YEARS, ("CaseID", "I40")) | {
+    _LAST: (
+        *_LINKS.values(),
+        *("I40", "C4A", "D3A", "ppemploy", "ppage", "pphhsize"),
+        *(question.column for question in _PROFILE.values()),
+    )
+}
+
+
+def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend: str | None = None) -> Any:
+    """Load the households that answered the SHED in each of the years 2019 to 2022, prepared for an effort audit.
+
+    Download the public-use data of the four years as CSV from the Federal Reserve's website (see References), and
+    put them into one folder, unpacked or as they are.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Where the files public2019.csv, public2020.csv, public2021.csv and public2022.csv are (in any case): in the
+        folder, in a folder below it, or in a .zip file in either.
+    complete : bool, default True
+        Keep only households with an income in each year and an answer about unpaid balances, as the paper does.
+        False keeps every linked household, with what is not known missing: so one can count who is left out.
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        The library of the table; by default the first of these that is installed.
+
+    Returns
+    -------
+    pandas.DataFrame, polars.DataFrame, pyarrow.Table or dict
+        One row per household, in the order of the 2022 file, with the answers of 2022 unless the name says
+        otherwise (the survey's column in brackets):
+
+        - `household` (CaseID): the case number, the id;
+        - `race` (ppracem): White, Black, American Indian, Asian, Pacific Islander or Two or more races;
+        - `sex` (ppgender): Female or Male;
+        - `age` (ppage), and `age_group`: 18-29, 30-44, 45-59 or 60+;
+        - `education` (ppeducat): No high school diploma, High school, Some college or Bachelor's degree (or more);
+        - `employment` (ppemploy, D3A): Self-employed when that describes the main job, otherwise Full-time,
+          Part-time or Not working;
+        - `household_size` (pphhsize): people in the household;
+        - `bank_account` (BK1): 1 with a checking, savings or money market account, else 0;
+        - `income_2019`, `income_2020`, `income_2021`, `income_2022` (I40 of each year): the lower bound, in dollars,
+          of the bracket of the income in the past 12 months: the trajectory of an effort audit;
+        - `unpaid_balance` (C4A): 0 when the household never carried an unpaid balance on a credit card in the past
+          12 months, 1 when it did so once or more: the outcome.
+
+        Who did not answer or was not asked has a missing value.
+
+    Raises
+    ------
+    ConfigError
+        There is no such folder, or `backend` is unknown.
+    DataError
+        A year's file is missing or cannot be read, a column is missing, an answer is not known, or no household
+        is left.
+
+    See Also
+    --------
+    make_households : invented households in the same form.
+
+    Notes
+    -----
+    *The link.* The 2022 file names each household's case number in the earlier years. Linked are the households
+    with a case number for 2021, 2020 and 2019 that is in the file of that year. The paper has 704 households; the
+    files were not at hand to check that this link gives 704.
+
+    *Incomes* are brackets: $1 for "$1 to $4,999", $200,000 for everyone above. So a rise within a bracket is not
+    seen, and a step between brackets is $5,000 at the bottom and $50,000 at the top. The amounts that part of the
+    respondents of 2022 gave (I39) are not used.
+
+    *The outcome* is known only for those who have a credit card: the others are not asked. Carrying a balance is
+    no missed payment, although the paper calls it so.
+
+    *Race* is the Census race, which the paper's rates of childhood poverty are for. It says nothing about Hispanic
+    origin, and the paper gives no rate for two or more races: leave these households out, or give a rate.
+
+    *Weights* are not part of the table: the survey has none for households of all four years.
+
+    *The form.* Answers may be codes or labels, and the files UTF-8 or Windows-1252.
+
+    References
+    ----------
+    Board of Governors of the Federal Reserve System. Survey of Household Economics and Decisionmaking.
+    https://www.federalreserve.gov/consumerscommunities/shed_data.htm
+
+    T. T. Nguyen, J. Xu, Z. Che et al. Effort-aware Fairness: Incorporating a Philosophy-informed, Human-centered
+    Notion of Effort into Algorithmic Fairness Metrics (its appendix D has the coding).
+
+    Examples
+    --------
+    >>> table = load_shed("downloads/shed", backend="polars")  # doctest: +SKIP
+    >>> load_shed("no/such/folder")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: `folder` got 'no/such/folder'; there is no such folder.
+    """
+    files = find_files(folder, {year: f"public{year}.csv" for year in _YEARS}, _WEBSITE)
+    years = {year: read_rows(file, _COLUMNS[year], id_column="CaseID") for year, file in files.items()}
+    households = [_household(linked) for linked in _linked(years)]
+    if complete:
+        needed = (*(f"income_{year}" for year in _YEARS), "unpaid_balance")
+        households = [row for row in households if all(row[name] is not None for name in needed)]
+    if not households:
+        raise DataError(
+            f"no household of public{_LAST}.csv is left: none has case numbers that are in the files of 2019, 2020 and "
+            f"2021{', an income in each year and an answer about unpaid balances (C4A)' if complete else ''}; check "
+            f"that the files in {os.fspath(folder)!r} are the published ones."
+        )
+    return build_frame({name: [row[name] for row in households] for name in households[0]}, backend)
+
+
+def _linked(years: Mapping[int, Mapping[int, Row]]) -> list[dict[int, Row]]:
+    """Return the answers by year of every household that is in the files of all years."""
+    linked = []
+    for latest in years[_LAST].values():
+        cases = ((year, _number(latest, column)) for year, column in _LINKS.items())
+        answers = {year: years[year][case] for year, case in cases if case is not None and case in years[year]}
+        if len(answers) == len(_YEARS):
+            linked.append(answers)
+    return linked
+
+
+def _household(answers: Mapping[int, Row]) -> dict[str, Any]:
+    """Return the row of a household from its answers by year."""
+    latest = answers[_LAST]
+    profile = {name: question.of(latest) for name, question in _PROFILE.items()}
+    age = _number(latest, "ppage")
+    return {
+        "household": _number(latest, "CaseID"),
+        "race": profile["race"],
+        "sex": profile["sex"],
+        "age": age,
+        "age_group": None if age is None else _age_group(age),
+        "education": profile["education"],
+        "employment": "Self-employed" if _SELF_EMPLOYED.of(latest) else _EMPLOYMENT.of(latest),
+        "household_size": _number(latest, "pphhsize"),
+        "bank_account": profile["bank_account"],
+        **{f"income_{year}": _INCOME.of(answers[year], year) for year in _YEARS},
+        "unpaid_balance": _UNPAID_BALANCE.of(latest),
+    }
+
+
+def _age_group(age: int) -> str | None:
+    return next((group for youngest, group in reversed(_AGE_GROUPS.items()) if age >= youngest), None)
+
+
+def _number(row: Row, column: str) -> int | None:
+    """Return a whole number of the 2022 file, None where there is none."""
+    text = _folded(row[column])
+    if text in _NO_ANSWER:
+        return None
+    if not text.isdecimal():
+        raise DataError(
+            f"public{_LAST}.csv holds {row[column]!r} in its column '{column}' (CaseID {row['CaseID']}), where a whole "
+            "number belongs."
+        )
+    return int(text)
+
+
+def _folded(text: str) -> str:
+    """Return an answer in the form in which answers are compared: one kind of quote, space, case and number."""
+    text = " ".join(text.replace("’", "'").replace("‘", "'").split()).casefold()
+    return re.sub(r"^(-?\d+)\.0*$", r"\1", text)

@@ -1,0 +1,135 @@
+"""The people whose scores are compared: checked arrays, survey weights of mean 1, and the weight of their pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.types import FloatArray
+
+# D and d are equal in many tables (scores that repeat the effort, values on a scale) but rarely to the last bit:
+# a pair counts only when D exceeds d by more than this, so that rounding decides nothing.
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Scores, effort and aggregate of n people, and what one of them counts for.
+
+    Attributes
+    ----------
+    score, effort, aggregate
+        (n,) finite numbers; scores in [0, 1].
+    survey
+        (n,) survey weights, scaled to a mean of 1 over those above 0; None when everybody counts the same.
+    """
+
+    score: FloatArray
+    effort: FloatArray
+    aggregate: FloatArray
+    survey: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return self.score.size
+
+    @cached_property
+    def counted(self) -> int:
+        """How many people have a weight above 0."""
+        return len(self) if self.survey is None else int(np.count_nonzero(self.survey))
+
+    @property
+    def weights(self) -> FloatArray:
+        """(n,) the survey weights; ones without."""
+        return np.ones(len(self)) if self.survey is None else self.survey
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return float(len(self)) if self.survey is None else float(self.survey.sum())
+
+    @property
+    def others(self) -> FloatArray | float:
+        """The weight of all people but one, for each (or for all alike)."""
+        return self.total - (1.0 if self.survey is None else self.survey)
+
+    def part(self, rows: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return score, effort, aggregate and survey weight of some people; no weights when all count the same."""
+        survey = np.empty(0) if self.survey is None else self.survey[rows]
+        return self.score[rows], self.effort[rows], self.aggregate[rows], survey
+
+    @cached_property
+    def pair_weight(self) -> float:
+        """The sum of v_i v_j over all i < j."""
+        if self.survey is None:
+            return len(self) * (len(self) - 1) / 2.0
+        return float(np.sum(self.survey * self.others)) / 2.0
+
+
+def check_people(
+    score: npt.ArrayLike, effort: npt.ArrayLike, aggregate: npt.ArrayLike, survey_weight: npt.ArrayLike | None = None
+) -> People:
+    """Return the people, or raise one sentence that says what is wrong.
+
+    Examples
+    --------
+    >>> check_people([0.2, 1.2], [0.0, 0.0], [0.0, 0.0])
+    Traceback (most recent call last):
+    evenhand.errors.EvenhandError: `score` must be between 0 and 1; person 1 has 1.2.
+    """
+    values = [_column(name, x) for name, x in (("score", score), ("effort", effort), ("aggregate", aggregate))]
+    sizes = [column.size for column in values]
+    if len(set(sizes)) != 1:
+        raise EvenhandError(
+            f"`score`, `effort` and `aggregate` must have one number a person; got {sizes[0]:,}, {sizes[1]:,} and "
+            f"{sizes[2]:,}."
+        )
+    if sizes[0] < 2:
+        raise EvenhandError(f"Individual fairness compares pairs and needs at least 2 people; got {sizes[0]}.")
+    outside = np.flatnonzero((values[0] < 0) | (values[0] > 1))
+    if outside.size:
+        raise EvenhandError(f"`score` must be between 0 and 1; person {outside[0]} has {values[0][outside[0]]:g}.")
+    survey = None if survey_weight is None else _survey(survey_weight, sizes[0])
+    return People(values[0], values[1], values[2], survey)
+
+
+def check_weight(weight: float) -> float:
+    """Return the weight of effort in the distance, or raise.
+
+    Examples
+    --------
+    >>> check_weight(1.5)
+    Traceback (most recent call last):
+    evenhand.errors.EvenhandError: `weight` must be between 0 and 1; got 1.5.
+    """
+    if not 0.0 <= weight <= 1.0:
+        raise EvenhandError(f"`weight` must be between 0 and 1; got {weight!r}.")
+    return float(weight)
+
+
+def _column(name: str, values: npt.ArrayLike) -> FloatArray:
+    column = np.ascontiguousarray(values, dtype=np.float64)
+    if column.ndim != 1:
+        raise EvenhandError(f"`{name}` must have one number a person; got an array of shape {column.shape}.")
+    if not np.isfinite(column.sum()) and not np.isfinite(column).all():
+        bad = int(np.flatnonzero(~np.isfinite(column))[0])
+        raise EvenhandError(f"`{name}` must be finite; person {bad} has {column[bad]}.")
+    return column
+
+
+def _survey(values: npt.ArrayLike, people: int) -> FloatArray | None:
+    weights = _column("survey_weight", values)
+    if weights.size != people:
+        raise EvenhandError(f"`survey_weight` must have one number a person; got {weights.size:,} for {people:,}.")
+    if weights.min() < 0:
+        bad = int(np.flatnonzero(weights < 0)[0])
+        raise EvenhandError(f"`survey_weight` must be 0 or more; person {bad} has {weights[bad]:g}.")
+    positive = np.count_nonzero(weights)
+    if positive < 2:
+        raise EvenhandError(f"`survey_weight` must be above 0 for at least 2 people; got {positive}.")
+    if weights.min() == weights.max():
+        return None  # everybody counts the same
+    return np.asarray(weights / (weights.sum() / positive))

@@ -1,0 +1,213 @@
+"""What a comparison of all pairs says: the value, its interval by the jackknife, and the difference of two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.intervals import t_quantile
+from evenhand.stats.pairs.people import People
+from evenhand.stats.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class PairFairness:
+    """Effort-aware individual fairness of one set of scores.
+
+    Attributes
+    ----------
+    value
+        The mean of F_ij = 1 - max(0, D_ij - d_ij) over all pairs; 1 is fair.
+    low, high
+        Interval for the people as a sample; nan when no pair is treated unfairly or there are fewer than 3 people.
+        It includes the numerical error.
+    stderr
+        Standard error of the value; nan where there is no interval.
+    n
+        Number of people (with a survey weight above 0).
+    pairs
+        Number of pairs the value rests on: all n (n - 1) / 2, or those drawn when the method is 'sampled'.
+    violated
+        (Weighted) share of pairs with D > d.
+    method
+        'strips', 'blocks', 'grid' or 'sampled'.
+    error
+        How far the value may be from the exact one over all pairs: 0 for the exact methods, else four standard errors.
+    row_means
+        (people,) the mean of F_ij over all j != i: how fairly each person is treated. Exact for the exact methods,
+        to about three decimals for 'grid', None for 'sampled'.
+    survey_weight
+        (people,) the survey weights, of mean 1; None when everybody counts the same.
+    """
+
+    value: float
+    low: float
+    high: float
+    stderr: float
+    n: int
+    pairs: int
+    violated: float
+    method: str
+    error: float = 0.0
+    row_means: FloatArray | None = field(default=None, repr=False)
+    survey_weight: FloatArray | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class PairDifference:
+    """The difference in individual fairness of two sets of scores for the same people, with its interval.
+
+    Attributes
+    ----------
+    value
+        The first value minus the second.
+    low, high
+        Interval; nan with fewer than 3 people.
+    stderr
+        Standard error.
+    n
+        Number of people.
+    """
+
+    value: float
+    low: float
+    high: float
+    stderr: float
+    n: int
+
+
+def jackknife(row_means: FloatArray, value: float, people: People) -> tuple[float, float]:
+    r"""Return the standard error of a mean over all pairs, and its degrees of freedom.
+
+    Leaving out person i changes U by 2 g_i (U - h_i) / (G - 2 g_i), with h_i the mean of the person's pairs, g_i =
+    v_i (V - v_i) their weight, V = sum v and G = sum g; se² = (n-1)/n times the sum of the squares. With equal
+    weights that is se = 2 sd(h) (n-1) / ((n-2) sqrt(n)). Degrees of freedom: V² / sum v² - 1 (Kish), n - 1 with
+    equal weights.
+
+    References
+    ----------
+    J. N. Arvesen (1969), Jackknifing U-statistics, Annals of Mathematical Statistics 40. L. Kish (1965), Survey
+    Sampling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> everybody = People(np.zeros(4), np.zeros(4), np.zeros(4))
+    >>> stderr, freedom = jackknife(np.array([0.7, 0.8, 0.9, 0.8]), 0.8, everybody)
+    >>> by_hand = 2 * np.std([0.7, 0.8, 0.9, 0.8], ddof=1) * 3 / (2 * np.sqrt(4))
+    >>> round(stderr, 6), round(float(by_hand), 6)
+    (0.122474, 0.122474)
+    """
+    n = people.counted
+    if n < 3:
+        return float("nan"), float("nan")
+    if people.survey is None:
+        squares, freedom = float(np.sum((2.0 * (row_means - value) / (n - 2)) ** 2)), n - 1.0
+    else:
+        weight = people.survey * people.others
+        change = 2.0 * weight * (row_means - value) / (weight.sum() - 2.0 * weight)
+        squares = float(np.sum(change**2))
+        freedom = people.total**2 / float(np.sum(people.survey**2)) - 1.0
+    return float(np.sqrt((n - 1) / n * squares)), freedom
+
+
+def limits(value: float, stderr: float, freedom: float, confidence: float, error: float) -> tuple[float, float]:
+    """Return 1 - (1 - U) exp(± t se / (1 - U)), within [0, 1], wider by the numerical error; nan when U = 1.
+
+    Examples
+    --------
+    >>> [round(limit, 4) for limit in limits(0.9, 0.02, 30.0, 0.95, 0.0)]
+    [0.8496, 0.9335]
+    """
+    excess = 1.0 - value
+    if not (excess > 0.0 and stderr > 0.0):
+        return float("nan"), float("nan")
+    spread = float(np.exp(float(t_quantile(freedom, confidence)) * stderr / excess))
+    return max(0.0, 1.0 - excess * spread - error), min(1.0, 1.0 - excess / spread + error)
+
+
+def summarise(
+    people: People, row_excess: FloatArray, violated: float, method: str, confidence: float,
+    exact: tuple[float, float] | None = None,
+) -> PairFairness:  # fmt: skip
+    """Return the result from each person's sum of v_j max(0, D_ij - d_ij), and the summed weight of violations.
+
+    Parameters
+    ----------
+    people
+        The people.
+    row_excess
+        (n,) the sums.
+    violated
+        The sum of v_i v_j over the pairs with D > d.
+    method
+        The method that was used.
+    confidence
+        Two-sided confidence.
+    exact
+        The value and its numerical error when they are better known than from the sums; the row means are then
+        moved to have that mean.
+    """
+    row_means = 1.0 - row_excess / people.others
+    mean = 1.0 - float(np.sum(people.weights * row_excess)) / (2.0 * people.pair_weight)
+    value, error = exact if exact is not None else (mean, 0.0)
+    if exact is not None:
+        row_means += value - mean
+    stderr, freedom = jackknife(row_means, value, people)
+    low, high = limits(value, stderr, freedom, confidence, error)
+    return PairFairness(
+        value=value,
+        low=low,
+        high=high,
+        stderr=stderr if value < 1.0 else float("nan"),
+        n=people.counted,
+        pairs=people.counted * (people.counted - 1) // 2,
+        violated=min(1.0, violated / people.pair_weight),
+        method=method,
+        error=error,
+        row_means=row_means,
+        survey_weight=people.survey,
+    )
+
+
+def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairDifference:
+    """Return how much fairer one set of scores is than another for the same people.
+
+    The difference of two means over the same pairs is itself one, of F - F': its jackknife needs only the
+    differences of the row means. The interval is value ± t se, wider by the numerical errors of both.
+
+    Parameters
+    ----------
+    a, b
+        Results for the same people in the same order, with the same survey weights.
+    confidence
+        Two-sided confidence.
+
+    Examples
+    --------
+    >>> from evenhand.stats.pairs import individual_fairness
+    >>> effort, aggregate = [0.1, 0.2, 0.3, 0.4], [0.0, 0.1, 0.0, 0.1]
+    >>> a = individual_fairness([0.1, 0.5, 0.4, 0.9], effort, aggregate)
+    >>> b = individual_fairness([0.9, 0.1, 0.2, 0.4], effort, aggregate)
+    >>> round(compare(a, b).value, 4), round(compare(a, b).stderr, 4)
+    (0.0167, 0.263)
+    """
+    if a.row_means is None or b.row_means is None:
+        method = a.method if a.row_means is None else b.method
+        raise EvenhandError(f"`compare` needs the row means of both results; the method {method!r} has none.")
+    if a.row_means.size != b.row_means.size or not _same(a.survey_weight, b.survey_weight):
+        raise EvenhandError(
+            "`compare` needs two results for the same people with the same survey weights; "
+            f"got {a.row_means.size:,} and {b.row_means.size:,} people."
+        )
+    nobody = np.empty(a.row_means.size)
+    value = a.value - b.value
+    stderr, freedom = jackknife(a.row_means - b.row_means, value, People(nobody, nobody, nobody, a.survey_weight))
+    half = float(t_quantile(freedom, confidence)) * stderr + a.error + b.error
+    return PairDifference(value, value - half, value + half, stderr, a.n)
+
+
+def _same(a: FloatArray | None, b: FloatArray | None) -> bool:
+    return b is None if a is None else b is not None and np.array_equal(a, b)

@@ -1,0 +1,307 @@
+"""Files of data: CSV, Parquet and JSON, read by DuckDB without loading them."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import io
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.settings import Settings
+from evenhand.table.engines import engine_errors, ragged, reason
+
+if TYPE_CHECKING:
+    import duckdb
+
+_SNIFFED_BYTES = 4 * 1024 * 1024
+_SAMPLED_ROWS = 20_480
+_FORMATS = {
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv",
+    ".parquet": "parquet", ".pq": "parquet",
+    ".json": "json", ".jsonl": "json", ".ndjson": "json",
+}  # fmt: skip
+
+
+class FileOptions(Settings):
+    """How to read a file, where guessing is not enough."""
+
+    encoding: Literal["utf-8", "latin-1", "utf-16"] | None = None
+    delimiter: str | None = None
+    decimal: Literal[".", ","] = "."
+    missing_values: tuple[str, ...] = ("",)
+    types_from_all_rows: bool = False
+
+
+@dataclass(frozen=True)
+class OpenFiles:
+    """Files of one format as a DuckDB relation that has not been run yet."""
+
+    relation: duckdb.DuckDBPyRelation
+    connection: duckdb.DuckDBPyConnection
+    paths: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def open_files(pattern: str, options: FileOptions) -> OpenFiles:
+    """Open the files that a path or a pattern names."""
+    import duckdb
+
+    paths = _matches(pattern)
+    _require_files(pattern, paths)
+    reader = _READERS[_format_of(paths)]
+    connection = connect()
+    where = f"'{pattern}'"
+    try:
+        with engine_errors(where):
+            relation, notes = reader(connection, paths, options)
+    except duckdb.Error as error:
+        raise DataError(f"{where} could not be read: {reason(str(error))}") from error
+    return OpenFiles(relation, connection, tuple(paths), notes)
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """Return a connection of our own, which never fetches anything over the network."""
+    import duckdb
+
+    return duckdb.connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "preserve_insertion_order": "false",
+            # What does not fit into memory goes where temporary files go, not into the working folder.
+            "temp_directory": os.path.join(tempfile.gettempdir(), f"evenhand-{os.getpid()}"),
+            # The type of a column of Python objects depends on all of them, not on the first thousand.
+            "pandas_analyze_sample": str(2**31),
+        },
+    )
+
+
+def refuse_repeated_names(names: Iterable[str], where: str, *, any_case: bool = False) -> None:
+    """Refuse columns that cannot be told apart; DuckDB does not tell capitals from small letters."""
+    spellings: dict[str, list[str]] = {}
+    for name in names:
+        spellings.setdefault(name.lower() if any_case else name, []).append(name)
+    repeated = [found for found in spellings.values() if len(found) > 1]
+    if not repeated:
+        return
+    shown = ", ".join(repr(name) for name in list(dict.fromkeys(name for found in repeated for name in found))[:6])
+    if all(len(set(found)) == 1 for found in repeated):
+        raise DataError(f"{where} has the column {shown} more than once; rename the columns so that each is unique.")
+    raise DataError(f"{where} has columns that differ only in capital letters ({shown}); rename them.")
+
+
+# Which files ----------------------------------------------------------------------------------------------
+
+
+def _matches(pattern: str) -> list[str]:
+    """Return the file of that very name, or else the files that match it as a pattern."""
+    if os.path.exists(pattern) or not glob.has_magic(pattern):
+        return [pattern]
+    # A folder that exists is meant as it is written, even with brackets in its name.
+    folder = next((parent for parent in Path(pattern).parents if parent.is_dir()), Path())
+    rest = os.path.relpath(pattern, folder)
+    return sorted(str(folder / found) for found in glob.glob(rest, root_dir=folder, recursive=True))
+
+
+def _require_files(pattern: str, paths: list[str]) -> None:
+    if not paths:
+        raise DataError(f"no file matches '{pattern}'; check the folder and the pattern.")
+    for path in paths:
+        if not os.path.exists(path):
+            raise DataError(f"there is no file '{path}'; {_nearest(Path(path))}")
+        if os.path.isdir(path):
+            raise DataError(f"'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.")
+        if not os.path.isfile(path):
+            raise DataError(f"'{path}' is a pipe or a device; save the data as a file first.")
+        if os.path.getsize(path) == 0:
+            raise DataError(f"the file '{path}' is empty (0 bytes).")
+
+
+def _nearest(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"there is no folder '{path.parent}'."
+    return did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
+
+
+def _suffix(path: Path) -> str:
+    """Return the ending that tells the format: '.csv' of 'people.CSV.gz'."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in {".gz", ".zst"}]
+    return suffixes[-1] if suffixes else ""
+
+
+def _format_of(paths: list[str]) -> str:
+    for path in paths:
+        if _suffix(Path(path)) not in _FORMATS:
+            raise DataError(
+                f"the format of '{path}' is not known from its name; evenhand reads .csv, .tsv, .txt, .parquet, .json "
+                "and .ndjson files."
+            )
+    kinds = {_FORMATS[_suffix(Path(path))] for path in paths}
+    if len(kinds) > 1:
+        raise DataError(f"the files are of several formats ({', '.join(sorted(kinds))}); give one format at a time.")
+    return kinds.pop()
+
+
+# How each format is read ----------------------------------------------------------------------------------
+
+_Read: TypeAlias = "tuple[duckdb.DuckDBPyRelation, tuple[str, ...]]"
+
+
+def _literal(value: str | list[str]) -> str:
+    """Quote a setting or a path for SQL; names and values from data never pass here."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _as_written(paths: list[str]) -> list[str]:
+    """Return paths for DuckDB, which takes every path for a pattern."""
+    return [glob.escape(path) for path in paths]
+
+
+def _read_parquet(connection: duckdb.DuckDBPyConnection, paths: list[str], _: FileOptions) -> _Read:
+    relation = connection.read_parquet(_as_written(paths))
+    names = {name.lower() for name in relation.columns}
+    if any(re.sub(r"_\d+$", "", name.lower()) in names - {name.lower()} for name in relation.columns):
+        # DuckDB may have renamed columns to make them unique: compare with the names in the file.
+        query = "select name from parquet_schema(?) where name is not null"
+        stored = [row[0] for row in connection.execute(query, [_as_written(paths)[0]]).fetchall()]
+        if any(name not in stored for name in relation.columns):
+            refuse_repeated_names(stored[1:], f"the file '{os.path.basename(paths[0])}'", any_case=True)
+    return relation, ()
+
+
+def _read_json(connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions) -> _Read:
+    import duckdb
+
+    sample = -1 if options.types_from_all_rows else _SAMPLED_ROWS
+    query = f"from read_json({_literal(_as_written(paths))}, maximum_depth = 2, sample_size = {sample})"
+    relation = connection.sql(query)
+    if "JSON" not in map(str, relation.types):
+        return relation, ()
+    # Values of several types stay JSON, where text has quotation marks around it.
+    columns = [
+        duckdb.FunctionExpression("json_extract_string", column, duckdb.ConstantExpression("$")).alias(name)
+        if str(kind) == "JSON"
+        else column
+        for name, kind in zip(relation.columns, relation.types, strict=True)
+        for column in [duckdb.ColumnExpression(name)]
+    ]
+    return relation.select(*columns), ()
+
+
+def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions) -> _Read:
+    import duckdb
+
+    encoding = options.encoding or _guess_encoding(paths[0])
+    delimiter = options.delimiter or _guess_delimiter(paths[0], encoding)
+    refuse_repeated_names(
+        _header(paths[0], encoding, delimiter), f"the header of '{os.path.basename(paths[0])}'", any_case=True
+    )
+    # Nothing about the dialect is left to guessing: a guess may skip rows, or take '#' for a comment.
+    settings: dict[str, str | list[str]] = {
+        "encoding": encoding,
+        "delim": delimiter,
+        "quote": '"',
+        "escape": '"',
+        "comment": "",
+        "decimal_separator": options.decimal,
+        "nullstr": list(dict.fromkeys(("", *options.missing_values))),
+        # Without BOOLEAN, "Yes" and "No" stay the words that the reader knows.
+        "auto_type_candidates": ["BIGINT", "DOUBLE", "VARCHAR"],
+    }
+    arguments = ", ".join(f"{name} = {_literal(value)}" for name, value in settings.items())
+    sample = -1 if options.types_from_all_rows else _SAMPLED_ROWS
+    source = f"read_csv({_literal(_as_written(paths))}, header = true, skip = 0, sample_size = {sample}, {arguments})"
+    try:
+        relation = connection.sql(f"from {source}")
+    except duckdb.Error as error:
+        if "sniffing" in str(error):
+            raise DataError(_csv_fault(paths, encoding, delimiter)) from error
+        raise
+    guessed = encoding != "utf-8" and options.encoding is None
+    return relation, (f"The file is not UTF-8; it was read as {encoding}.",) if guessed else ()
+
+
+_READERS: dict[str, Callable[[Any, list[str], FileOptions], _Read]] = {
+    "csv": _read_csv,
+    "parquet": _read_parquet,
+    "json": _read_json,
+}
+
+
+# Looking into text files ----------------------------------------------------------------------------------
+
+
+def _open_bytes(path: str) -> Any:
+    return gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb")
+
+
+def _is_opaque(path: str) -> bool:
+    """Tell whether only DuckDB can look into a file."""
+    return path.lower().endswith(".zst")
+
+
+def _guess_encoding(path: str) -> str:
+    if _is_opaque(path):
+        return "utf-8"
+    with _open_bytes(path) as file:
+        start = file.read(_SNIFFED_BYTES)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    try:
+        start.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A character cut in two by the end of the sample is not a wrong encoding.
+        return "utf-8" if error.start >= len(start) - 4 and len(start) == _SNIFFED_BYTES else "latin-1"
+    return "utf-8"
+
+
+def _open_text(path: str, encoding: str) -> Any:
+    opened = gzip.open if path.lower().endswith(".gz") else open
+    codec = "utf-8-sig" if encoding == "utf-8" else encoding
+    return opened(path, "rt", encoding=codec, errors="replace", newline="")
+
+
+def _guess_delimiter(path: str, encoding: str) -> str:
+    """Return the candidate that splits the first line most often, outside quotation marks."""
+    if _is_opaque(path):
+        return ","
+    fields = {mark: len(_header(path, encoding, mark)) for mark in (",", ";", "\t", "|")}
+    return max(fields, key=lambda mark: fields[mark])
+
+
+def _header(path: str, encoding: str, delimiter: str) -> list[str]:
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ConfigError(f"`delimiter` must be one character, and no quotation mark; got {delimiter!r}.")
+    if _is_opaque(path):
+        return []
+    with _open_text(path, encoding) as file:
+        first = io.StringIO(file.read(64 * 1024), newline="")
+    return next(csv.reader(first, delimiter=delimiter), [])
+
+
+def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> str:
+    """Say which of the first lines is not a row of the table; DuckDB only says that there is one."""
+    for path in paths:
+        with _open_text(path, encoding) as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            try:
+                width = len(next(reader, []))
+                for row in reader:
+                    if row and len(row) != width:
+                        return f"'{path}' could not be read: " + ragged(
+                            reader.line_num, len(row), width, delimiter.join(row)
+                        )
+                    if reader.line_num > 2 * _SAMPLED_ROWS:
+                        break
+            except csv.Error as error:
+                return f"'{path}' could not be read: line {reader.line_num:,} is not valid CSV ({error})."
+    return f"'{paths[0]}' could not be read as CSV; look for stray quotation marks or mixed line ends."
