@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, Protocol
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from evenhand.errors import ConfigError
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.frames import build_frame
 
 Columns = dict[str, npt.NDArray[Any]]
 Truth = dict[str, dict[str, dict[str, dict[str, float]]]]
@@ -31,16 +32,25 @@ _CUTOFF = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Every cell: its race, sex and age group (as codes into the tables), its share, and its mean latent risk."""
+    """Every cell: its groups (as codes into the tables), its share, and what is usual in it.
+
+    That is the mean latent risk, and the level and the yearly growth of the logarithm of what the columns of the
+    trajectory count.
+    """
 
     races: Mapping[str, NamedTuple]
     sexes: Mapping[str, NamedTuple]
     ages: Mapping[str, NamedTuple]
+    others: Mapping[str, NamedTuple]
+    other_column: str
     race: IntArray
     sex: IntArray
     age: IntArray
+    other: IntArray
     share: FloatArray
     risk: FloatArray
+    level: FloatArray
+    growth: FloatArray
 
     def draw(self, rows: int, rng: np.random.Generator) -> IntArray:
         """Return the cell of each person."""
@@ -51,10 +61,11 @@ class Cells:
         age = self.age[cell]
         youngest, oldest = column_of(self.ages, "youngest")[age], column_of(self.ages, "oldest")[age]
         return {
-            "race": labels(self.races, self.race[cell]),
-            "sex": labels(self.sexes, self.sex[cell]),
+            "race": _labels(self.races, self.race[cell]),
+            "sex": _labels(self.sexes, self.sex[cell]),
             "age": rng.integers(youngest, oldest, endpoint=True),
-            "age_group": labels(self.ages, age),
+            "age_group": _labels(self.ages, age),
+            self.other_column: _labels(self.others, self.other[cell]),
         }
 
 
@@ -177,16 +188,47 @@ class TreeModel:
         return cells.share[:, None] * reached, cells.share[:, None] * with_outcome
 
 
-def score_columns(
-    models: Mapping[str, Model], cells: Cells, cell: IntArray, own_risk: FloatArray, rng: np.random.Generator
-) -> Columns:
-    """Return the column "risk_" + name of each model."""
-    return {f"risk_{name}": model.scores(cells, cell, own_risk, rng) for name, model in models.items()}
+@dataclass(frozen=True, kw_only=True)
+class Population:
+    """People in cells with a history, an outcome and models that score them: tables to sample, and the truth.
 
+    `history` returns the columns of the trajectory for people of these cells, and their own latent risk, measured
+    from the mean of the cell.
+    """
 
-def outcome(risk: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Draw the outcome, 1 with probability Phi(risk)."""
-    return (rng.standard_normal(risk.size) < risk).astype(np.int64)
+    person: str
+    outcome: str
+    cells: Cells
+    history: Callable[[IntArray, np.random.Generator], tuple[Columns, FloatArray]]
+    models: Mapping[str, Model]
+
+    def table(self, n: int, seed: int, backend: str | None) -> Any:
+        """Return a table of `n` people; a model's scores are in the column "risk_" + name."""
+        rng = np.random.default_rng(_whole_number("seed", seed, at_least=0))
+        rows = _whole_number("n", n, at_least=1)
+        cell = self.cells.draw(rows, rng)
+        columns: Columns = {self.person: np.arange(1, rows + 1), **self.cells.people(cell, rng)}
+        trajectory, own_risk = self.history(cell, rng)
+        columns |= trajectory
+        columns[self.outcome] = (rng.standard_normal(rows) < self.cells.risk[cell] + own_risk).astype(np.int64)
+        for name, model in self.models.items():
+            columns[f"risk_{name}"] = model.scores(self.cells, cell, own_risk, rng)
+        return build_frame(columns, backend)
+
+    def truth(self) -> Truth:
+        """Return the exact rates by model, grouping and group."""
+        cells = self.cells
+        groupings: dict[str, tuple[tuple[str, ...], IntArray]] = {
+            "overall": (("all",), np.zeros_like(cells.race)),
+            "race": (tuple(cells.races), cells.race),
+            "sex": (tuple(cells.sexes), cells.sex),
+            "age_group": (tuple(cells.ages), cells.age),
+        }
+        truth: Truth = {}
+        for name, model in self.models.items():
+            masses = model.masses(cells)
+            truth[name] = {key: _group_figures(masses, *groups) for key, groups in groupings.items()}
+        return truth
 
 
 def yearly_shocks(sd: float, memory: float, years: int, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
@@ -199,23 +241,7 @@ def yearly_shocks(sd: float, memory: float, years: int, size: int, rng: np.rando
         yield shock
 
 
-def exact_truth(models: Mapping[str, Model], cells: Cells) -> Truth:
-    """Return the exact rates by model, grouping and group."""
-    groupings: dict[str, tuple[tuple[str, ...], IntArray]] = {
-        "overall": (("all",), np.zeros_like(cells.race)),
-        "race": (tuple(cells.races), cells.race),
-        "sex": (tuple(cells.sexes), cells.sex),
-        "age_group": (tuple(cells.ages), cells.age),
-    }
-    masses = {name: model.masses(cells) for name, model in models.items()}
-    return {
-        name: {grouping: _group_figures(masses[name], groups, code) for grouping, (groups, code) in groupings.items()}
-        for name in models
-    }
-
-
-def whole_number(name: str, value: object, *, at_least: int) -> int:
-    """Return an integer argument, or refuse it."""
+def _whole_number(name: str, value: object, *, at_least: int) -> int:
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -230,8 +256,7 @@ def column_of(table: Mapping[str, NamedTuple], name: str) -> npt.NDArray[Any]:
     return np.array([getattr(row, name) for row in table.values()])
 
 
-def labels(table: Mapping[str, NamedTuple], codes: IntArray) -> npt.NDArray[np.object_]:
-    """Return the names of the groups that the codes stand for."""
+def _labels(table: Mapping[str, NamedTuple], codes: IntArray) -> npt.NDArray[np.object_]:
     return np.array(list(table), dtype=object)[codes]
 
 

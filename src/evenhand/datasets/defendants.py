@@ -26,7 +26,6 @@ integral; see `defendants_truth`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -36,19 +35,14 @@ from evenhand.datasets._synthetic import (
     Cells,
     Columns,
     Model,
+    Population,
     ProbitModel,
     TreeModel,
     Truth,
     column_of,
-    exact_truth,
-    labels,
-    outcome,
-    score_columns,
-    whole_number,
     yearly_shocks,
 )
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.frames import build_frame
 
 
 class _Race(NamedTuple):
@@ -123,15 +117,6 @@ _MODELS: dict[str, Model] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Cells(Cells):
-    """The cells with the degree of their charge (as a code) and what is usual in them for arrests."""
-
-    charge: IntArray
-    log_rate: FloatArray
-    growth: FloatArray
-
-
 def make_defendants(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> Any:
     """Make a synthetic table of defendants, their arrests over four years and three models' risk scores.
 
@@ -199,17 +184,7 @@ def make_defendants(n: int = 10_000, seed: int = 0, *, backend: str | None = Non
     >>> table.equals(make_defendants(1_000, seed=3, backend="polars"))
     True
     """
-    rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
-    rows = whole_number("n", n, at_least=1)
-    cells = _cells()
-    cell = cells.draw(rows, rng)
-    columns: Columns = {"defendant": np.arange(1, rows + 1), **cells.people(cell, rng)}
-    columns["charge_degree"] = labels(_CHARGES, cells.charge[cell])
-    arrests, own_risk = _arrests_and_risk(cells, cell, rng)
-    columns |= arrests
-    columns["rearrested"] = outcome(cells.risk[cell] + own_risk, rng)
-    columns |= score_columns(_MODELS, cells, cell, own_risk, rng)
-    return build_frame(columns, backend)
+    return _population().table(n, seed, backend)
 
 
 def defendants_truth() -> Truth:
@@ -244,11 +219,18 @@ def defendants_truth() -> Truth:
     logistic       rearrested 0.331  mean score 0.408
     decision_tree  rearrested 0.331  mean score 0.324
     """
-    return exact_truth(_MODELS, _cells())
+    return _population().truth()
 
 
 @cache
-def _cells() -> _Cells:
+def _population() -> Population:
+    return Population(
+        person="defendant", outcome="rearrested", cells=_cells(), history=_arrests_and_risk, models=_MODELS
+    )
+
+
+@cache
+def _cells() -> Cells:
     """Cross race, sex, age group and charge, and add up the tables above for each cell."""
     sizes = (len(_RACES), len(_SEXES), len(_AGES), len(_CHARGES))
     race, sex, age, charge = np.indices(sizes).reshape(4, -1)
@@ -260,26 +242,29 @@ def _cells() -> _Cells:
     risk = _RISK_AT_BASE_RATE + column_of(_RACES, "risk")[race] + column_of(_SEXES, "risk")[sex]
     risk += column_of(_AGES, "risk")[age] + column_of(_CHARGES, "risk")[charge]
     risk += _RISK_OF_RATE * (rate + _YEARS_OF_GROWTH * growth)
-    return _Cells(
+    return Cells(
         races=_RACES,
         sexes=_SEXES,
         ages=_AGES,
+        others=_CHARGES,
+        other_column="charge_degree",
         race=race,
         sex=sex,
         age=age,
+        other=charge,
         share=share / share.sum(),
         risk=risk,
-        charge=charge,
-        log_rate=_LOG_RATE + rate,
+        level=_LOG_RATE + rate,
         growth=growth,
     )
 
 
-def _arrests_and_risk(cells: _Cells, cell: IntArray, rng: np.random.Generator) -> tuple[Columns, FloatArray]:
+def _arrests_and_risk(cell: IntArray, rng: np.random.Generator) -> tuple[Columns, FloatArray]:
     """Return the arrests of four years, and each defendant's latent risk measured from the mean of the cell."""
+    cells = _cells()
     lasting = _LASTING_SD * rng.standard_normal(cell.size)
     own_growth = _GROWTH_SD * rng.standard_normal(cell.size)
-    level, growth = cells.log_rate[cell] + lasting, cells.growth[cell] + own_growth
+    level, growth = cells.level[cell] + lasting, cells.growth[cell] + own_growth
     arrests: Columns = {}
     for year, shock in enumerate(yearly_shocks(_SHOCK_SD, _SHOCK_MEMORY, _YEARS, cell.size, rng)):
         rate = np.exp(level + year * growth + shock)

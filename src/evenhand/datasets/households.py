@@ -26,21 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.datasets._synthetic import (
-    Cells,
-    Columns,
-    ProbitModel,
-    Truth,
-    column_of,
-    exact_truth,
-    labels,
-    outcome,
-    score_columns,
-    whole_number,
-    yearly_shocks,
-)
+from evenhand.datasets._synthetic import Cells, Columns, Population, ProbitModel, Truth, column_of, yearly_shocks
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.frames import build_frame
 
 
 class _Race(NamedTuple):
@@ -118,11 +105,8 @@ _MODELS = {
 
 @dataclass(frozen=True, kw_only=True)
 class _Cells(Cells):
-    """The cells with their employment (as a code) and what is usual in them for incomes."""
+    """The cells, and by how much their incomes fell in 2020."""
 
-    employment: IntArray
-    log_income: FloatArray
-    growth: FloatArray
     dip_2020: FloatArray
 
 
@@ -182,17 +166,7 @@ def make_households(n: int = 10_000, seed: int = 0, *, backend: str | None = Non
     >>> table.equals(make_households(1_000, seed=3, backend="polars"))
     True
     """
-    rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
-    rows = whole_number("n", n, at_least=1)
-    cells = _cells()
-    cell = cells.draw(rows, rng)
-    columns: Columns = {"household": np.arange(1, rows + 1), **cells.people(cell, rng)}
-    columns["employment"] = labels(_EMPLOYMENTS, cells.employment[cell])
-    incomes, own_risk = _incomes_and_risk(cells, cell, rng)
-    columns |= incomes
-    columns["missed_payment"] = outcome(cells.risk[cell] + own_risk, rng)
-    columns |= score_columns(_MODELS, cells, cell, own_risk, rng)
-    return build_frame(columns, backend)
+    return _population().table(n, seed, backend)
 
 
 def households_truth() -> Truth:
@@ -224,7 +198,14 @@ def households_truth() -> Truth:
     logistic  missed 0.244  mean score 0.244
     xgboost   missed 0.244  mean score 0.336
     """
-    return exact_truth(_MODELS, _cells())
+    return _population().truth()
+
+
+@cache
+def _population() -> Population:
+    return Population(
+        person="household", outcome="missed_payment", cells=_cells(), history=_incomes_and_risk, models=_MODELS
+    )
 
 
 @cache
@@ -243,23 +224,26 @@ def _cells() -> _Cells:
         races=_RACES,
         sexes=_SEXES,
         ages=_AGES,
+        others=_EMPLOYMENTS,
+        other_column="employment",
         race=race,
         sex=sex,
         age=age,
+        other=job,
         share=share / share.sum(),
         risk=risk,
-        employment=job,
-        log_income=_LOG_INCOME + income,
+        level=_LOG_INCOME + income,
         growth=growth,
         dip_2020=column_of(_EMPLOYMENTS, "dip_2020")[job],
     )
 
 
-def _incomes_and_risk(cells: _Cells, cell: IntArray, rng: np.random.Generator) -> tuple[Columns, FloatArray]:
+def _incomes_and_risk(cell: IntArray, rng: np.random.Generator) -> tuple[Columns, FloatArray]:
     """Return the four incomes, and each household's latent risk measured from the mean of its cell."""
+    cells = _cells()
     standing = _STANDING_SD * rng.standard_normal(cell.size)
     own_growth = _GROWTH_SD * rng.standard_normal(cell.size)
-    level, growth = cells.log_income[cell] + standing, cells.growth[cell] + own_growth
+    level, growth = cells.level[cell] + standing, cells.growth[cell] + own_growth
     shocks = yearly_shocks(_SHOCK_SD, _SHOCK_MEMORY, len(_YEARS), cell.size, rng)
     incomes: Columns = {}
     for since_start, (year, shock) in enumerate(zip(_YEARS, shocks, strict=True)):

@@ -143,8 +143,9 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
         Where the files public2019.csv, public2020.csv, public2021.csv and public2022.csv are (in any case): in the
         folder, in a folder below it, or in a .zip file in either.
     complete : bool, default True
-        Keep only households with an income in each year and an answer about unpaid balances, as the paper does.
-        False keeps every linked household, with what is not known missing: so one can count who is left out.
+        Keep only households with an income in each year and an answer about unpaid balances, which is how the
+        paper's "data available across all four years" is read here. False keeps every linked household, with what
+        is not known missing: so one can count who is left out.
     backend : {"pandas", "polars", "pyarrow"}, optional
         The library of the table; by default the first of these that is installed.
 
@@ -195,8 +196,9 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
     *The outcome* is known only for those who have a credit card: the others are not asked. Carrying a balance is
     no missed payment, although the paper calls it so.
 
-    *Race* is the Census race, which the paper's rates of childhood poverty are for. It says nothing about Hispanic
-    origin, and the paper gives no rate for two or more races: leave these households out, or give a rate.
+    *Race* is the Census race, the one column of the survey with the five races that the paper names. It says
+    nothing about Hispanic origin, and for two or more races the paper gives no rate of childhood poverty: leave
+    these households out, or give a rate.
 
     *Weights* are not part of the table: the survey has none for households of all four years.
 
