@@ -94,7 +94,7 @@ def test_names_and_types(roles: dict[str, Any], sentence: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_types_in_words_on_every_engine(engine: str) -> None:
-    flags = {"risk": [True, False, True, False], "weight": [dt.date(2020, 1, 1 + day) for day in range(4)]}
+    flags: Columns = {"risk": [True, False, True, False], "weight": [dt.date(2020, 1, 1 + day) for day in range(4)]}
     assert problems(flags, ENGINES[engine], predictions={"m": {"column": "risk", "kind": "score"}}) == [
         "score column 'risk' (model 'm') holds true/false values (such as 'false', 'true'), not numbers.",
         "weight column 'weight' holds dates (such as '2020-01-01', '2020-01-02', '2020-01-03', '2020-01-04'), "
@@ -111,10 +111,11 @@ def test_nested_values(engine: str, role: str, column: str) -> None:
 
 
 def test_values_that_positive_can_name() -> None:
-    for outcome, positive in [
+    cases: list[tuple[list[Any], Any]] = [
         ([1, 0, 1, 0], "1"), ([1.0, 0.0, 1.0, 0.0], True), ([True, False, True, False], "yes"),
         ([True, False, True, False], 1), (["1", "0", "1", "0"], 1), (["a", "b", "a", "b"], "a"), ([2, 3, 2, 3], 2),
-    ]:  # fmt: skip
+    ]  # fmt: skip
+    for outcome, positive in cases:
         for make in ENGINES.values():
             cells = Table(make(PEOPLE | {"hired": outcome}), **ROLES, positive=positive).cells
             assert cells.n[cells.codes["outcome"] == 1].sum() == 2
@@ -176,7 +177,7 @@ def test_missing_rows_can_be_dropped(engine: str) -> None:
 
 
 def test_no_row_left_after_dropping() -> None:
-    data = {"risk": [0.1, 0.2, None, None], "hired": [None, None, 1, 0]}
+    data: Columns = {"risk": [0.1, 0.2, None, None], "hired": [None, None, 1, 0]}
     assert problems(data, missing="drop") == [
         "no rows are left after dropping those with a missing outcome or prediction."
     ]

@@ -190,16 +190,15 @@ class Draws:
 
     def _between(self, below: FloatArray, above: FloatArray) -> Interval:
         """Return the draws that leave the given shares of the defined draws below and above."""
-        ordered = np.sort(self.values, axis=0)
-        defined = len(self.values) - self.undefined
+        defined = np.maximum(len(self.values) - self.undefined, 1)
         usable = self._usable() & ~np.isnan(below) & ~np.isnan(above)
-        limits = []
-        for share, from_below in ((below, True), (above, False)):
-            rank = _rank(np.where(usable, share, 0.5), np.maximum(defined, 1))
-            at = rank - 1 if from_below else np.maximum(defined, 1) - rank
-            limit = np.take_along_axis(ordered, at[np.newaxis, :], axis=0)[0]
-            limits.append(np.where(usable, limit, np.nan))
-        return Interval(*limits)
+        low_at = _rank(np.where(usable, below, 0.5), defined) - 1
+        high_at = defined - _rank(np.where(usable, above, 0.5), defined)
+        limits = np.full((2, self.values.shape[1]), np.nan)
+        for column in np.flatnonzero(usable):  # selecting two draws is several times quicker than sorting them all
+            ends = [low_at[column], high_at[column]]
+            limits[:, column] = np.partition(self.values[:, column], ends)[ends]
+        return Interval(limits[0], limits[1])
 
     def _usable(self) -> BoolArray:
         few = self.undefined <= _MOST_UNDEFINED * len(self.values)

@@ -1,0 +1,157 @@
+"""Strips and blocks against the definition, and the laws that both must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.stats.pairs import individual_fairness, strips
+from evenhand.stats.pairs.merge import merge_people
+from evenhand.stats.pairs.people import check_people
+
+EXACT = ("strips", "blocks", "auto")
+WEIGHTS = (0.0, 0.5, 0.6577, 1.0)
+Maker = Callable[..., Any]
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("method", EXACT)
+def test_equals_the_definition(
+    method: Any, weight: float, kind: str, surveyed: bool, people: Maker, by_definition: Maker
+) -> None:
+    score, effort, aggregate = people(kind, 300)
+    survey = np.random.default_rng(1).gamma(2.0, 1.0, 300) if surveyed else None
+    result = individual_fairness(score, effort, aggregate, weight, survey_weight=survey, method=method)
+    truth = by_definition(score, effort, aggregate, weight, survey)
+    assert result.value == pytest.approx(truth.value, abs=1e-13)
+    assert result.violated == pytest.approx(truth.violated, abs=1e-13)
+    np.testing.assert_allclose(result.row_means, truth.row_means, rtol=0, atol=1e-12)
+    assert (result.n, result.pairs, result.error) == (300, 44_850, 0.0)
+
+
+@pytest.mark.parametrize("method", ["strips", "blocks"])
+def test_two_people(method: Any) -> None:
+    result = individual_fairness([0.2, 0.9], [0.1, 0.4], [0.0, 0.0], 1.0, method=method)
+    assert result.value == pytest.approx(0.6, abs=1e-15)
+    assert (result.violated, result.pairs) == (1.0, 1)
+    assert np.isnan([result.low, result.high, result.stderr]).all()
+
+
+@pytest.mark.parametrize("method", ["strips", "blocks"])
+def test_scores_that_repeat_the_effort_are_fair_to_the_last_bit(method: Any, people: Maker) -> None:
+    result = individual_fairness(*people("repeats_effort", 2_000), 0.5, method=method)
+    assert (result.value, result.violated) == (1.0, 0.0)
+    assert np.isnan([result.low, result.high, result.stderr]).all()
+
+
+def test_blocks_equal_strips(people: Maker, surveyed: bool) -> None:
+    crowd = people("discrete", 4_000)
+    survey = np.random.default_rng(1).gamma(2.0, 1.0, 4_000) if surveyed else None
+    a, b = (individual_fairness(*crowd, 0.6577, survey_weight=survey, method=m) for m in ("strips", "blocks"))
+    assert a.value == pytest.approx(b.value, abs=1e-13)
+    assert a.violated == pytest.approx(b.violated, abs=1e-13)
+    assert a.stderr == pytest.approx(b.stderr, rel=1e-9)
+    np.testing.assert_allclose(a.row_means, b.row_means, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["continuous", "mixed", "deciles"])
+def test_float32_tiles_lose_nothing_visible(kind: str, people: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = people(kind, 6_000)
+    exact = individual_fairness(*crowd, method="strips")
+    monkeypatch.setattr(strips, "_FLOAT64_ROWS", 100)
+    quick = individual_fairness(*crowd, method="strips")
+    assert quick.value != exact.value
+    assert quick.value == pytest.approx(exact.value, abs=1e-9)
+    assert quick.violated == pytest.approx(exact.violated, abs=1e-6)
+    np.testing.assert_allclose(quick.row_means, exact.row_means, rtol=0, atol=1e-7)
+
+
+def test_float32_is_not_used_where_distances_and_differences_are_equal(
+    people: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strips, "_FLOAT64_ROWS", 100)
+    score, effort, aggregate = people("repeats_effort", 6_000)
+    merged = merge_people(check_people(score, effort, aggregate))
+    assert strips._precision(strips.block_rows(merged, 0.5), len(merged)) is np.float64
+    assert individual_fairness(score, effort, aggregate, method="strips").violated == 0.0
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_merging_identical_people_changes_nothing(method: Any, people: Maker, by_definition: Maker) -> None:
+    twice = tuple(np.concatenate([column, column[:100]]) for column in people("continuous", 200))
+    merged = merge_people(check_people(*twice))
+    assert len(merged) == 200
+    for column, name in zip(twice, ("score", "effort", "aggregate"), strict=True):
+        np.testing.assert_array_equal(getattr(merged, name)[merged.row], column)
+    result, truth = individual_fairness(*twice, method=method), by_definition(*twice, 0.5)
+    assert result.value == pytest.approx(truth.value, abs=1e-13)
+    np.testing.assert_allclose(result.row_means, truth.row_means, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_weights_are_repetition(method: Any, people: Maker) -> None:
+    """Weights v and v copies have the same summed excess; the pairs of copies are fair and only in the second."""
+    crowd, times = people("continuous", 150), np.random.default_rng(2).integers(1, 4, 150)
+    weighted = individual_fairness(*crowd, survey_weight=times, method=method)
+    repeated = individual_fairness(*(np.repeat(column, times) for column in crowd), method=method)
+    total, between = times.sum(), (times.sum() ** 2 - (times**2).sum()) / 2
+    share = between / (total * (total - 1) / 2)
+    assert 1 - repeated.value == pytest.approx((1 - weighted.value) * share, rel=1e-11)
+    assert repeated.violated == pytest.approx(weighted.violated * share, rel=1e-11)
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_equal_weights_change_nothing(method: Any, people: Maker) -> None:
+    crowd = people("continuous", 120)
+    plain, ones = (
+        individual_fairness(*crowd, method=method),
+        individual_fairness(*crowd, survey_weight=np.full(120, 7.0)),
+    )
+    assert (plain.value, plain.low, plain.high) == pytest.approx((ones.value, ones.low, ones.high), abs=1e-13)
+
+
+def test_people_with_weight_0_do_not_count(people: Maker, by_definition: Maker) -> None:
+    crowd = people("continuous", 200)
+    survey = np.where(np.arange(200) < 150, np.random.default_rng(3).gamma(2.0, 1.0, 200), 0.0)
+    result, without = (
+        individual_fairness(*(column[:size] for column in crowd), survey_weight=survey[:size]) for size in (200, 150)
+    )
+    assert result.n == without.n == 150
+    for name in ("value", "low", "high", "violated", "stderr"):
+        assert getattr(result, name) == pytest.approx(getattr(without, name), rel=1e-11)
+    assert result.row_means is not None
+    assert result.row_means.size == 200
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_the_order_of_people_changes_not_a_bit(method: Any, kind: str, people: Maker) -> None:
+    crowd, order = people(kind, 700), np.random.default_rng(4).permutation(700)
+    a = individual_fairness(*crowd, method=method)
+    b = individual_fairness(*(column[order] for column in crowd), method=method)
+    assert a.violated == b.violated
+    assert a.value == pytest.approx(b.value, abs=1e-15)
+    assert a.row_means is not None
+    assert b.row_means is not None
+    np.testing.assert_array_equal(a.row_means[order], b.row_means)
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_names_and_directions_do_not_matter(method: Any, people: Maker) -> None:
+    score, effort, aggregate = people("mixed", 400)
+    plain = individual_fairness(score, effort, aggregate, 0.3, method=method).value
+    swapped = individual_fairness(score, aggregate, effort, 0.7, method=method).value
+    mirrored = individual_fairness(1 - score, 5 - effort, -aggregate, 0.3, method=method).value
+    assert [swapped, mirrored] == pytest.approx([plain, plain], abs=1e-13)
+
+
+def test_auto_takes_the_cheap_way(people: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert individual_fairness(*people("discrete", 9_000)).method == "blocks"
+    assert individual_fairness(*people("continuous", 500)).method == "strips"
+    monkeypatch.setattr("evenhand.stats.pairs.fairness._EXACT_ROWS", 400)
+    assert individual_fairness(*people("continuous", 500)).method == "grid"
+    for name, value in (("_GLANCE", 200), ("_MOST_ROW_SUMS", 1_000)):
+        monkeypatch.setattr(f"evenhand.stats.pairs.fairness.{name}", value)
+    assert individual_fairness(*people("continuous", 1_000)).method == "grid"

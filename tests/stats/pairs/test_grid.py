@@ -1,0 +1,133 @@
+"""The grid against the exact value: within its stated error on continuous, discrete and mixed data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.pairs import GridMoments, grid_correction, grid_excess, grid_moments, individual_fairness
+from evenhand.stats.pairs.grid import Bounds
+from evenhand.stats.types import FloatArray
+
+Maker = Callable[..., Any]
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.6577])
+def test_the_grid_is_within_its_error(kind: str, weight: float, surveyed: bool, people: Maker) -> None:
+    crowd = people(kind, 4_000)
+    survey = np.random.default_rng(1).gamma(2.0, 1.0, 4_000) if surveyed else None
+    exact, grid = (
+        individual_fairness(*crowd, weight, survey_weight=survey, method=method) for method in ("strips", "grid")
+    )  # type: ignore[arg-type]
+    assert abs(grid.value - exact.value) <= grid.error < 1e-5
+    assert grid.violated == pytest.approx(exact.violated, abs=4e-4)
+    np.testing.assert_allclose(grid.row_means, exact.row_means, rtol=0, atol=2e-3)
+    if exact.value < 1:
+        assert grid.stderr == pytest.approx(exact.stderr, rel=0.02)
+        assert (grid.low, grid.high) == pytest.approx((exact.low, exact.high), abs=0.02 * exact.stderr + 2 * grid.error)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+def test_at_300_people(weight: float, people: Maker, by_definition: Maker) -> None:
+    crowd = people("continuous", 300)
+    grid = individual_fairness(*crowd, weight, method="grid")
+    assert abs(grid.value - by_definition(*crowd, weight).value) <= grid.error < 2e-6
+
+
+def test_two_people() -> None:
+    grid = individual_fairness([0.2, 0.9], [0.1, 0.4], [0.0, 0.0], 1.0, method="grid")
+    assert grid.value == pytest.approx(0.6, abs=1e-12)
+    assert np.isnan(grid.low)
+
+
+def test_all_weights_from_one_autocorrelation(people: Maker) -> None:
+    crowd = people("continuous", 3_000)
+    fine = grid_moments(*crowd)
+    found = grid_excess(fine.coarser(), fine, [0.0, 0.5, 0.6577, 1.0])
+    exact = [1 - individual_fairness(*crowd, weight).value for weight in (0.0, 0.5, 0.6577, 1.0)]
+    assert (np.abs(found.value - exact) < found.error).all()
+    assert (found.error < 2e-4).all()
+    assert found.value == pytest.approx(np.array(exact), abs=3e-5)
+
+
+def engine(
+    crowd: tuple[FloatArray, ...], survey: FloatArray, bounds: Bounds, size: int
+) -> tuple[Any, FloatArray, float, FloatArray]:
+    """The sums as a data engine groups them."""
+    cells, fractions, own = [], [], []
+    for column, (low, high) in zip(crowd, bounds, strict=True):
+        place = (column - low) / (high - low) * (size - 1)
+        cells.append(np.minimum(place.astype(int), size - 2))
+        fractions.append(place - cells[-1])
+    for level in (1, 2):
+        q = []
+        for column, (low, high) in zip(crowd, bounds, strict=True):
+            place = (column - low) / (high - low) * (size - 1) / level
+            f = place - np.minimum(place.astype(int), (size - 1) // level - 1)
+            q.append(2 * f * (1 - f))
+        own.append([(survey**2 * p).sum() for p in (q[0], q[0] * q[1], q[0] * q[2], q[0] * q[1] * q[2])])
+    group, at = np.unique(np.stack(cells, axis=1), axis=0, return_inverse=True)
+    m, e, s = fractions
+    parts = [np.bincount(at.ravel(), survey * x) for x in (m**0, s, e, e * s, m, m * s, m * e, m * e * s)]
+    return group, np.stack(parts, axis=1), float((survey**2).sum()), np.array(own)
+
+
+def test_sums_of_a_data_engine_give_the_same_histogram(people: Maker, surveyed: bool) -> None:
+    crowd = people("mixed", 2_000)
+    survey = np.random.default_rng(1).gamma(2.0, 1.0, 2_000) if surveyed else np.ones(2_000)
+    survey /= survey.mean()
+    direct = grid_moments(*crowd, 17, survey_weight=survey)
+    grouped = GridMoments.from_cells(direct.bounds, 17, *engine(crowd, survey, direct.bounds, 17))
+    np.testing.assert_allclose(grouped.mass, direct.mass, atol=1e-9)
+    np.testing.assert_allclose(grouped.own, direct.own, rtol=1e-9)
+    assert grouped.squares == pytest.approx(direct.squares)
+    found = [grid_excess(moments.coarser(), moments, [0.5]).value[0] for moments in (direct, grouped)]
+    assert found[0] == pytest.approx(found[1], abs=1e-12)
+
+
+def test_the_coarse_grid_follows_from_the_fine_one(kind: str, people: Maker) -> None:
+    crowd = people(kind, 500)
+    fine, coarse = grid_moments(*crowd, 33), grid_moments(*crowd, 17)
+    np.testing.assert_allclose(fine.coarser().mass, coarse.mass, atol=1e-10)
+    np.testing.assert_allclose(fine.coarser().own, coarse.own[:1], atol=1e-9)
+
+
+def test_the_correction_from_a_sample_of_rows_says_how_good_it_is(people: Maker) -> None:
+    """Discrete effort: the raw grid is off by many of its errors, the corrected one is not."""
+    crowd = people("discrete", 20_000)
+    fine = grid_moments(*crowd)
+    raw = grid_excess(fine.coarser(), fine, [0.0])
+    exact = 1 - individual_fairness(*crowd, 0.0).value
+    rows = np.random.default_rng(5).choice(20_000, 4_000, replace=False)
+    part = tuple(column[rows] for column in crowd)
+    whole, sample = (grid_correction(fine, *part, 0.0, sample=told) for told in (False, True))
+    assert sample.excess_stderr > whole.excess_stderr
+    assert abs(raw.value[0] - exact) > 10 * sample.excess_stderr
+    assert abs(raw.value[0] - sample.excess - exact) < 4 * sample.excess_stderr
+
+
+def test_the_generator_decides_the_correction(people: Maker) -> None:
+    crowd = people("continuous", 1_000)
+    a, b, c = (individual_fairness(*crowd, method="grid", rng=np.random.default_rng(seed)).value for seed in (1, 1, 2))
+    assert a == b
+    assert a != c
+
+
+def test_wrong_grids_get_one_sentence(people: Maker) -> None:
+    crowd = people("continuous", 50)
+    box = ((0.0, 1.0), (0.0, 1.0), (0.0, 0.1))
+    with pytest.raises(EvenhandError, match=r"`bounds` must hold all values; those of aggregate are 0 and 0\.1"):
+        grid_moments(*crowd, bounds=box)
+    with pytest.raises(EvenhandError, match="`size` must be odd and at least 3; got 64"):
+        grid_moments(*crowd, 64)
+    fine = grid_moments(*crowd, 9)
+    with pytest.raises(EvenhandError, match="double the step; got 9 and 9 points"):
+        grid_excess(fine, fine, [0.5])
+    with pytest.raises(EvenhandError, match="has no coarser one"):
+        fine.coarser().coarser()
+    with pytest.raises(EvenhandError, match="`weight` must be between 0 and 1"):
+        grid_excess(fine.coarser(), fine, [1.5])

@@ -1,0 +1,49 @@
+"""Random pairs: within four standard errors of the exact value, with the same interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.stats.pairs import individual_fairness
+from evenhand.stats.pairs.people import People
+from evenhand.stats.pairs.sampled import PairDraw
+
+Maker = Callable[..., Any]
+
+
+@pytest.mark.parametrize("kind", ["continuous", "ties", "mixed"])
+def test_within_four_standard_errors(kind: str, surveyed: bool, people: Maker) -> None:
+    crowd = people(kind, 300)
+    survey = np.random.default_rng(1).gamma(2.0, 1.0, 300) if surveyed else None
+    exact, sampled = (
+        individual_fairness(*crowd, 0.6577, survey_weight=survey, method=method) for method in ("strips", "sampled")
+    )  # type: ignore[arg-type]
+    assert abs(sampled.value - exact.value) <= sampled.error < 1e-3
+    assert sampled.violated == pytest.approx(exact.violated, abs=2e-3)
+    assert sampled.stderr == pytest.approx(exact.stderr, rel=0.03)
+    assert sampled.row_means is None
+    assert sampled.pairs == 2**22
+
+
+def test_pairs_are_drawn_in_proportion_to_both_weights() -> None:
+    survey = np.array([0.0, 1.0, 2.0, 5.0])
+    nobody = np.zeros(4)
+    draw, rng = PairDraw(People(nobody, nobody, nobody, survey)), np.random.default_rng(0)
+    i, j = draw.pairs(400_000, rng)
+    found = np.bincount(4 * i + j, minlength=16).reshape(4, 4) / 400_000
+    expected = np.outer(survey, survey) * ~np.eye(4, dtype=bool)
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=0.004)
+    k = draw.partners(i, rng)
+    assert (k != i).all()
+    after = np.bincount(k[i == 3], minlength=4) / (i == 3).sum()
+    np.testing.assert_allclose(after, [0, 1 / 3, 2 / 3, 0], atol=0.005)
+
+
+def test_fair_scores_have_no_interval(people: Maker) -> None:
+    result = individual_fairness(*people("repeats_effort", 100), method="sampled")
+    assert (result.value, result.error) == (1.0, 0.0)
+    assert np.isnan([result.low, result.high, result.stderr]).all()
