@@ -60,11 +60,10 @@ def threshold(text: str) -> str:
         (GOOD.replace('"d.csv"', '"e.csv"'), "there is no file 'e.csv'; did you mean 'd.csv'?"),
         ("data = 3\n" + PARITY, "[data] in audit.toml must be a table of settings; got 3."),
         ("[data\n", "'audit.toml' is not valid TOML: "),
-        (GOOD + "thresholds = 3\n", "thresholds"),
         (GOOD.replace("[data]", "thresholds = 3\n[data]"),
          "thresholds in audit.toml must be written as [[thresholds]] tables."),
         (threshold("metric = 'selection_rate'"), "a threshold needs exactly one of `min` and `max`"),
-        (threshold("metric = 'selection_rate'\nmin = 0.8\nmax = 0.1"), "a threshold needs exactly one of `min` and `max`"),
+        (threshold("metric = 'selection_rate'\nmin = 0.8\nmax = 1"), "a threshold needs exactly one of `min` and `max`"),
         (threshold("min = 0.8"), "it is required and was not given"),
         (threshold("metric = 'selection_rate'\nmin = 0.8\ngrouping = 'race'"), "race"),
         (threshold("metric = 'tpr'\nmax = 0.1"), "tpr"),
@@ -118,13 +117,14 @@ SCORED = """
 [data]
 source = "people.csv"
 outcome = "missed_payment"
-groups = ["race", "sex", ["race", "sex"]]
+groups = ["sex", ["race", "sex"]]
+weight = "weight"
 predictions = { xgboost = "risk_xgboost" }
 favourable = "not_selected"
 
 [parity]
-resamples = 500
-within = ["age_group"]
+resamples = 200
+metrics = ["selection_rate", "mean_score", "auc"]
 
 [[thresholds]]
 metric = "selection_rate"
@@ -136,6 +136,7 @@ min = 0.8
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scored")
     people = eh.datasets.make_households(1_500, seed=4, backend="pandas")
+    people["weight"] = 1 + people["risk_logistic"] / 3
     people.to_csv(folder / "people.csv", index=False)
     people.to_parquet(folder / "people.parquet")
     (folder / "audit.toml").write_text(SCORED)

@@ -68,7 +68,8 @@ def groups_found(cli: Cli, *arguments: object) -> list[str]:
         ("g,y,s\n", "the data has no rows."),
         ("g,y,s", "the data has no rows."),
         ("g,y,s\na,1,0.5\n", "group column 'g' has only one group ('a'); there is nothing to compare: leave it out."),
-        (GOOD.replace("b,", "a,"), "group column 'g' has only one group ('a'); there is nothing to compare: leave it out."),
+        (GOOD.replace("b,", "a,"), "group column 'g' has only one group ('a'); "
+         "there is nothing to compare: leave it out."),
         (
             GOOD.replace("a,", ",").replace("b,", ","),
             "group column 'g' has no values: every row is missing.",
@@ -94,8 +95,8 @@ def test_tables(cli: Cli, place: Path, content: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        (["low", "high"] * 2, "score column 's' (model 's') holds text (such as 'high', 'low'), not numbers; convert it; "
-         "in a file, decimal commas need decimal=',' and words for missing values need missing_values."),
+        (["low", "high"] * 2, "score column 's' (model 's') holds text (such as 'high', 'low'), not numbers; "
+         "convert it; in a file, decimal commas need decimal=',' and words for missing values need missing_values."),
         (["0.5", "1.5", "inf", "0"], "score column 's' lies outside 0 to 1 in 2 rows (such as '1.5', 'inf'); "
          "rescale it, or give its range=(lowest, highest) and threshold."),
         (["0.5", "", "nan", "0"], "prediction column 's' is missing in 2 rows of 4 (rows 2, 3); "

@@ -43,7 +43,7 @@ WIDE: Columns = {
     "label": pick(True, False),
     "sample weight": [DRAW.uniform(0.5, 2) for _ in range(N)],
 }
-GAPS: Columns = {"ethnicity": pick("A", "B"), "hired": pick(1, 0, None), "model.pred": pick(0.1, 0.5, None)}
+GAPS: Columns = {"ethnicity": pick("A", "B"), "hired": pick(1, 0, None), "model.pred": pick(0.1, 0.5, 0.7, None)}
 
 
 def write_csv(path: Path, columns: Columns, mark: str = ",") -> None:
@@ -69,7 +69,10 @@ def init(cli: Cli, *arguments: object) -> dict[str, Any]:
 def runs(cli: Cli) -> dict[str, Any]:
     """Run what was written, with fewer resamples."""
     path = Path("audit.toml")
-    path.write_text(path.read_text(encoding="utf-8").replace("[parity]", "[parity]\nresamples = 100"), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("[parity]", "[parity]\nresamples = 100\nmetrics = ['selection_rate']"),
+        encoding="utf-8",
+    )
     done = cli("audit", "audit.toml", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     results: dict[str, Any] = json.loads(done.stdout)
@@ -91,7 +94,8 @@ def test_compas(cli: Cli, place: Path) -> None:
     write_csv(place / "compas.csv", COMPAS)
     data = init(cli, "compas.csv")["data"]
     assert data == {
-        "source": "compas.csv", "id": "id", "outcome": "two_year_recid", "groups": ["sex", "age", "race", ["sex", "age"]],
+        "source": "compas.csv", "id": "id", "outcome": "two_year_recid",
+        "groups": ["sex", "age", "race", ["sex", "age"]],
         "cuts": {"age": [25, 45, 65]}, "favourable": "not_selected", "missing": "error",
         "predictions": {
             "decile_score": {"column": "decile_score", "kind": "score", "range": [1, 10], "threshold": 5.5},

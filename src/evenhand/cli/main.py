@@ -50,7 +50,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command and leave with its exit code; errors are told in a sentence, not in a traceback."""
     _print_any_text()
     try:
-        code = app(args=arguments, standalone_mode=False)
+        code = app(args=arguments, prog_name="evenhand", standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
     except EvenhandError as error:
         print_error(f"Error: {error}")
         sys.exit(BAD_INPUT)

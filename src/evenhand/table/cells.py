@@ -115,21 +115,41 @@ def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), 
     (('a', 'b'), [1, 2], [0.25, 0.625])
     """
     key_names = [f"key{position}" for position in range(len(keys))]
-    columns = {name: key.expression for name, key in zip(key_names, keys, strict=True)}
     parts: dict[str, nw.Expr] = {}
     for position, measure in enumerate(measures):
         parts[f"high{position}"], parts[f"low{position}"] = _limbs(measure)
     with engine_errors():
-        if keys:
-            grouped = frame.select(**columns, **parts).group_by(*key_names)
-            counted: Any = grouped.agg(nw.len().alias("n"), *(nw.col(name).sum() for name in parts))
-        else:  # all rows are one cell
-            counted = frame.select(n=nw.len(), **{name: part.sum() for name, part in parts.items()})
+        counted = _grouped(frame, keys, key_names, parts) if keys else _one_cell(frame, parts)
         counted = counted.with_columns(nw.col(name).cast(nw.Int64) for name in ["n", *parts])
         raw = fetch(counted if most is None else counted.head(most + 1))
     if most is not None and len(raw["n"]) > most:
         raise TooManyCellsError(f"the groups, outcomes and predictions make more than {most:,} combinations.")
     return _canonical(keys, [raw[name] for name in key_names], raw, measures)
+
+
+def _one_cell(frame: Frame, parts: Mapping[str, nw.Expr]) -> Any:
+    return frame.select(n=nw.len(), **{name: part.sum() for name, part in parts.items()})
+
+
+def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts: Mapping[str, nw.Expr]) -> Any:
+    """Count by the columns themselves where they have few values, then by what the keys make of those values.
+
+    Text is thus trimmed, folded and compared once for every distinct value instead of once for every row.
+    """
+    columns = list(dict.fromkeys(key.column for key in keys if key.column is not None))
+    mark = "evenhand:"  # our own columns stand beside those of the data for a moment
+    while any(column.startswith(mark) for column in columns):
+        mark += ":"
+    worked_out = {f"{mark}{name}": key.expression for name, key in zip(key_names, keys, strict=True) if key.column is None}
+    ours = {f"{mark}{name}": part for name, part in parts.items()}
+    counts = [nw.len().alias(f"{mark}n"), *(nw.col(name).sum() for name in ours)]
+    rough: Any = frame.select(*columns, **worked_out, **ours).group_by(*columns, *worked_out).agg(*counts)
+    fine = {
+        name: nw.col(f"{mark}{name}") if key.column is None else key.expression
+        for name, key in zip(key_names, keys, strict=True)
+    }
+    sums = {name: nw.col(f"{mark}{name}") for name in ["n", *parts]}
+    return rough.select(**fine, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
 
 
 def _limbs(measure: Measure) -> tuple[nw.Expr, nw.Expr]:

@@ -28,11 +28,21 @@ _BLANKS = " \t\n\r\x0b\x0c\xa0"  # named, because engines differ in what they ta
 
 @dataclass(frozen=True)
 class Key:
-    """One key of a reduction: its name, the expression, and for cut points the labels of its codes."""
+    """One key of a reduction.
+
+    Parameters
+    ----------
+    name : its name.
+    expression : what rows are grouped by.
+    labels : for cut points, the labels of the codes.
+    column : the one column it is a function of, where that has few distinct values; rows are then counted by the
+        column first, and the expression is worked out once for each of its values.
+    """
 
     name: str
     expression: nw.Expr
     labels: tuple[str, ...] | None = None
+    column: str | None = None
 
 
 def kind_of(dtype: Any) -> Kind:
@@ -85,7 +95,12 @@ def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None) -> Key:
         return Key(column_key(column), code.otherwise(nw.lit(len(cuts))).cast(nw.Int64), cut_labels(cuts))
     if kind == "text":
         absent = absent | (value == MISSING)
-    return Key(column_key(column), nw.when(~absent).then(value))
+    return Key(column_key(column), nw.when(~absent).then(value), column=discrete(column, kind))
+
+
+def discrete(column: str, kind: Kind) -> str | None:
+    """Return the column where its kind lets us expect few distinct values: anything but real numbers."""
+    return None if kind in ("real", "other") else column
 
 
 def column_key(column: str) -> str:

@@ -21,6 +21,7 @@ from evenhand.table.keys import (
     Key,
     Kind,
     binary_state,
+    discrete,
     column_key,
     group_key,
     kind_of,
@@ -307,9 +308,13 @@ class Table:
         return [self._group_key(column) for column in self.roles.group_columns]
 
     def _state_keys(self) -> list[Key]:
-        keys = [Key("outcome", self._outcome_state())] if self.roles.outcome is not None else []
+        keys = []
+        if self.roles.outcome is not None:
+            column = discrete(self.roles.outcome, self._kinds[self.roles.outcome])
+            keys.append(Key("outcome", self._outcome_state(), column=column))
         for name, prediction in self.roles.predictions.items():
-            keys.append(Key(state_key(name), prediction_state(prediction, self._kinds[prediction.column])))
+            kind = self._kinds[prediction.column]
+            keys.append(Key(state_key(name), prediction_state(prediction, kind), column=discrete(prediction.column, kind)))
         return keys
 
     def _outcome_state(self) -> nw.Expr:

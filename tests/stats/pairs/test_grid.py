@@ -9,11 +9,23 @@ import numpy as np
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.pairs import GridMoments, grid_correction, grid_excess, grid_moments, individual_fairness
+from evenhand.stats.pairs import (
+    GridMoments,
+    PairFairness,
+    grid_correction,
+    grid_excess,
+    grid_moments,
+    individual_fairness,
+)
 from evenhand.stats.pairs.grid import Bounds
 from evenhand.stats.types import FloatArray
 
 Maker = Callable[..., Any]
+
+
+def rows_of(result: PairFairness) -> FloatArray:
+    assert result.row_means is not None
+    return result.row_means
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.6577])
@@ -21,11 +33,11 @@ def test_the_grid_is_within_its_error(kind: str, weight: float, surveyed: bool, 
     crowd = people(kind, 4_000)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 4_000) if surveyed else None
     exact, grid = (
-        individual_fairness(*crowd, weight, survey_weight=survey, method=method) for method in ("strips", "grid")
-    )  # type: ignore[arg-type]
-    assert abs(grid.value - exact.value) <= grid.error < 1e-5
+        individual_fairness(*crowd, weight=weight, survey_weight=survey, method=method) for method in ("strips", "grid")
+    )
+    assert abs(grid.value - exact.value) <= grid.error < 2e-5
     assert grid.violated == pytest.approx(exact.violated, abs=4e-4)
-    np.testing.assert_allclose(grid.row_means, exact.row_means, rtol=0, atol=2e-3)
+    np.testing.assert_allclose(rows_of(grid), rows_of(exact), rtol=0, atol=2e-3)
     if exact.value < 1:
         assert grid.stderr == pytest.approx(exact.stderr, rel=0.02)
         assert (grid.low, grid.high) == pytest.approx((exact.low, exact.high), abs=0.02 * exact.stderr + 2 * grid.error)
@@ -34,8 +46,8 @@ def test_the_grid_is_within_its_error(kind: str, weight: float, surveyed: bool, 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
 def test_at_300_people(weight: float, people: Maker, by_definition: Maker) -> None:
     crowd = people("continuous", 300)
-    grid = individual_fairness(*crowd, weight, method="grid")
-    assert abs(grid.value - by_definition(*crowd, weight).value) <= grid.error < 2e-6
+    grid = individual_fairness(*crowd, weight=weight, method="grid")
+    assert abs(grid.value - by_definition(*crowd, weight).value) <= grid.error < 4e-6
 
 
 def test_two_people() -> None:
@@ -48,7 +60,7 @@ def test_all_weights_from_one_autocorrelation(people: Maker) -> None:
     crowd = people("continuous", 3_000)
     fine = grid_moments(*crowd)
     found = grid_excess(fine.coarser(), fine, [0.0, 0.5, 0.6577, 1.0])
-    exact = [1 - individual_fairness(*crowd, weight).value for weight in (0.0, 0.5, 0.6577, 1.0)]
+    exact = [1 - individual_fairness(*crowd, weight=weight).value for weight in (0.0, 0.5, 0.6577, 1.0)]
     assert (np.abs(found.value - exact) < found.error).all()
     assert (found.error < 2e-4).all()
     assert found.value == pytest.approx(np.array(exact), abs=3e-5)
@@ -80,7 +92,7 @@ def test_sums_of_a_data_engine_give_the_same_histogram(people: Maker, surveyed: 
     crowd = people("mixed", 2_000)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 2_000) if surveyed else np.ones(2_000)
     survey /= survey.mean()
-    direct = grid_moments(*crowd, 17, survey_weight=survey)
+    direct = grid_moments(*crowd, size=17, survey_weight=survey)
     grouped = GridMoments.from_cells(direct.bounds, 17, *engine(crowd, survey, direct.bounds, 17))
     np.testing.assert_allclose(grouped.mass, direct.mass, atol=1e-9)
     np.testing.assert_allclose(grouped.own, direct.own, rtol=1e-9)
@@ -91,7 +103,7 @@ def test_sums_of_a_data_engine_give_the_same_histogram(people: Maker, surveyed: 
 
 def test_the_coarse_grid_follows_from_the_fine_one(kind: str, people: Maker) -> None:
     crowd = people(kind, 500)
-    fine, coarse = grid_moments(*crowd, 33), grid_moments(*crowd, 17)
+    fine, coarse = grid_moments(*crowd, size=33), grid_moments(*crowd, size=17)
     np.testing.assert_allclose(fine.coarser().mass, coarse.mass, atol=1e-10)
     np.testing.assert_allclose(fine.coarser().own, coarse.own[:1], atol=1e-9)
 
@@ -101,10 +113,10 @@ def test_the_correction_from_a_sample_of_rows_says_how_good_it_is(people: Maker)
     crowd = people("discrete", 20_000)
     fine = grid_moments(*crowd)
     raw = grid_excess(fine.coarser(), fine, [0.0])
-    exact = 1 - individual_fairness(*crowd, 0.0).value
+    exact = 1 - individual_fairness(*crowd, weight=0.0).value
     rows = np.random.default_rng(5).choice(20_000, 4_000, replace=False)
-    part = tuple(column[rows] for column in crowd)
-    whole, sample = (grid_correction(fine, *part, 0.0, sample=told) for told in (False, True))
+    part: Any = tuple(column[rows] for column in crowd)
+    whole, sample = (grid_correction(fine, *part, weight=0.0, sample=told) for told in (False, True))
     assert sample.excess_stderr > whole.excess_stderr
     assert abs(raw.value[0] - exact) > 10 * sample.excess_stderr
     assert abs(raw.value[0] - sample.excess - exact) < 4 * sample.excess_stderr
@@ -123,8 +135,8 @@ def test_wrong_grids_get_one_sentence(people: Maker) -> None:
     with pytest.raises(EvenhandError, match=r"`bounds` must hold all values; those of aggregate are 0 and 0\.1"):
         grid_moments(*crowd, bounds=box)
     with pytest.raises(EvenhandError, match="`size` must be odd and at least 3; got 64"):
-        grid_moments(*crowd, 64)
-    fine = grid_moments(*crowd, 9)
+        grid_moments(*crowd, size=64)
+    fine = grid_moments(*crowd, size=9)
     with pytest.raises(EvenhandError, match="double the step; got 9 and 9 points"):
         grid_excess(fine, fine, [0.5])
     with pytest.raises(EvenhandError, match="has no coarser one"):

@@ -20,13 +20,14 @@ def test_within_four_standard_errors(kind: str, surveyed: bool, people: Maker) -
     crowd = people(kind, 300)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 300) if surveyed else None
     exact, sampled = (
-        individual_fairness(*crowd, 0.6577, survey_weight=survey, method=method) for method in ("strips", "sampled")
-    )  # type: ignore[arg-type]
-    assert abs(sampled.value - exact.value) <= sampled.error < 1e-3
-    assert sampled.violated == pytest.approx(exact.violated, abs=2e-3)
+        individual_fairness(*crowd, weight=0.6577, survey_weight=survey, method=method)
+        for method in ("strips", "sampled")
+    )
+    assert abs(sampled.value - exact.value) <= sampled.error < 2e-3
+    assert sampled.violated == pytest.approx(exact.violated, abs=4e-3)
     assert sampled.stderr == pytest.approx(exact.stderr, rel=0.03)
     assert sampled.row_means is None
-    assert sampled.pairs == 2**22
+    assert sampled.pairs == 2**20
 
 
 def test_pairs_are_drawn_in_proportion_to_both_weights() -> None:

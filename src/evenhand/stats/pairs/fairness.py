@@ -15,7 +15,7 @@ from evenhand.stats.pairs.merge import distinct, hashes, merge_people
 from evenhand.stats.pairs.people import People, check_people, check_weight
 from evenhand.stats.pairs.result import PairFairness, summarise
 from evenhand.stats.pairs.sampled import individual_fairness_sampled
-from evenhand.stats.pairs.workers import Progress
+from evenhand.stats.pairs.workers import Progress, thread_count
 
 Method = Literal["auto", "strips", "blocks", "grid", "sampled"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -81,6 +81,7 @@ def individual_fairness(
     """
     require_choice("method", method, METHODS)
     tail_share(confidence)
+    thread_count(threads)
     people = check_people(score, effort, aggregate, survey_weight)
     weight = check_weight(weight)
     source = np.random.default_rng(0) if rng is None else rng

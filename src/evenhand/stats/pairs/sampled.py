@@ -120,8 +120,10 @@ class PairDraw:
     def _one(self, size: int, rng: np.random.Generator) -> IntArray:
         if self._upto is None:
             return rng.integers(0, self._size, size)
-        at = np.searchsorted(self._upto, rng.random(size) * self._upto[-1], side="right")
-        return np.asarray(np.minimum(at, self._last), dtype=np.int64)  # rounding cannot lead beyond the end
+        sorted_places = np.sort(rng.random(size)) * self._upto[-1]  # sorted, the search stays in cache
+        at = np.minimum(np.searchsorted(self._upto, sorted_places, side="right"), self._last)  # rounding at the end
+        rng.shuffle(at)
+        return at.astype(np.int64)
 
 
 def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from evenhand.errors import EvenhandError
 from evenhand.stats.pairs.merge import merge_people
 from evenhand.stats.pairs.people import check_people, check_weight
+from evenhand.stats.pairs.sampled import excess_of
 from evenhand.stats.pairs.strips import block_rows
 from evenhand.stats.types import FloatArray, IntArray
 
@@ -49,7 +50,7 @@ def worst_pairs(
     >>> worst.excess.round(6)
     array([0.7, 0.7])
     """
-    from evenhand.stats.pairs.worst_kernels import UNIT, block_bounds, search
+    from evenhand.stats.pairs.worst_kernels import block_bounds, search
 
     if count < 1:
         raise EvenhandError(f"`count` must be at least 1; got {count!r}.")
@@ -75,7 +76,7 @@ def worst_pairs(
     ]
     found = sorted(found)[:count]
     pairs = np.array([row[1:] for row in found], dtype=np.int64).reshape(-1, 2)
-    return WorstPairs(pairs, np.array([-row[0] for row in found]) * UNIT)
+    return WorstPairs(pairs, excess_of(people, weight, pairs[:, 0], pairs[:, 1]))
 
 
 def _people_of(members: IntArray, start: IntArray, a: int, b: int, count: int) -> list[tuple[int, int]]:
