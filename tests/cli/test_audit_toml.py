@@ -63,10 +63,12 @@ def threshold(text: str) -> str:
         (GOOD.replace("[data]", "thresholds = 3\n[data]"),
          "thresholds in audit.toml must be written as [[thresholds]] tables."),
         (threshold("metric = 'selection_rate'"), "a threshold needs exactly one of `min` and `max`"),
-        (threshold("metric = 'selection_rate'\nmin = 0.8\nmax = 1"), "a threshold needs exactly one of `min` and `max`"),
+        (threshold("metric = 'auc'\nmin = 0.8\nmax = 1"), "a threshold needs exactly one of `min` and `max`"),
         (threshold("min = 0.8"), "it is required and was not given"),
-        (threshold("metric = 'selection_rate'\nmin = 0.8\ngrouping = 'race'"), "race"),
-        (threshold("metric = 'tpr'\nmax = 0.1"), "tpr"),
+        (threshold("metric = 'selection_rate'\nmin = 0.8\ngrouping = 'race'"),
+         "`grouping` 'race' of a threshold is not known; known names: 'g'"),
+        (threshold("metric = 'tpr'\nmax = 0.1"), "the threshold for 'tpr' (at most 0.1) limits nothing: "
+         "no such gap was computed; check its metric, kind, grouping, model and stratum."),
         (threshold("metric = 'selection_rate'\nmin = 0.8\naudit = 'effort'"),
          "a threshold in audit.toml is for the audit 'effort', which is not run"),
         (GOOD + "custom = { mine = 'os:getcwd' }\n", "audit.toml names code ('os:getcwd' for 'mine'); "

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-import evenhand.report
 from evenhand import __version__
 from evenhand.cli.main import main
 
@@ -121,7 +120,7 @@ def test_strict_needs_check(cli: Cli, place: Path) -> None:
 
 
 def test_an_error_of_our_own(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["evenhand.report.audit"], "make_table", lambda _: 1 / 0)
+    monkeypatch.setattr(import_module("evenhand.report.audit"), "make_table", lambda _: 1 / 0)
     done = cli("audit", "audit.toml")
     assert done.returncode == 70
     assert done.stderr == (
@@ -156,7 +155,7 @@ def test_ctrl_c_anywhere(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch)
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["evenhand.report.audit"], "make_table", interrupted)
+    monkeypatch.setattr(import_module("evenhand.report.audit"), "make_table", interrupted)
     done = cli("audit", "audit.toml")
     assert (done.returncode, done.stderr) == (130, "Stopped.\n")
 

@@ -20,7 +20,14 @@ from evenhand.stats.pairs import (
 from evenhand.stats.pairs.grid import Bounds
 from evenhand.stats.types import FloatArray
 
+Crowd = tuple[FloatArray, FloatArray, FloatArray]
+Crowds = Callable[[str, int], Crowd]
 Maker = Callable[..., Any]
+
+
+def pick(crowd: Crowd, at: Any) -> Crowd:
+    score, effort, aggregate = crowd
+    return score[at], effort[at], aggregate[at]
 
 
 def rows_of(result: PairFairness) -> FloatArray:
@@ -29,7 +36,7 @@ def rows_of(result: PairFairness) -> FloatArray:
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.6577])
-def test_the_grid_is_within_its_error(kind: str, weight: float, surveyed: bool, people: Maker) -> None:
+def test_the_grid_is_within_its_error(kind: str, weight: float, surveyed: bool, people: Crowds) -> None:
     crowd = people(kind, 4_000)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 4_000) if surveyed else None
     exact, grid = (
@@ -44,7 +51,7 @@ def test_the_grid_is_within_its_error(kind: str, weight: float, surveyed: bool, 
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
-def test_at_300_people(weight: float, people: Maker, by_definition: Maker) -> None:
+def test_at_300_people(weight: float, people: Crowds, by_definition: Maker) -> None:
     crowd = people("continuous", 300)
     grid = individual_fairness(*crowd, weight=weight, method="grid")
     assert abs(grid.value - by_definition(*crowd, weight).value) <= grid.error < 4e-6
@@ -56,7 +63,7 @@ def test_two_people() -> None:
     assert np.isnan(grid.low)
 
 
-def test_all_weights_from_one_autocorrelation(people: Maker) -> None:
+def test_all_weights_from_one_autocorrelation(people: Crowds) -> None:
     crowd = people("continuous", 3_000)
     fine = grid_moments(*crowd)
     found = grid_excess(fine.coarser(), fine, [0.0, 0.5, 0.6577, 1.0])
@@ -88,7 +95,7 @@ def engine(
     return group, np.stack(parts, axis=1), float((survey**2).sum()), np.array(own)
 
 
-def test_sums_of_a_data_engine_give_the_same_histogram(people: Maker, surveyed: bool) -> None:
+def test_sums_of_a_data_engine_give_the_same_histogram(people: Crowds, surveyed: bool) -> None:
     crowd = people("mixed", 2_000)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 2_000) if surveyed else np.ones(2_000)
     survey /= survey.mean()
@@ -101,35 +108,35 @@ def test_sums_of_a_data_engine_give_the_same_histogram(people: Maker, surveyed: 
     assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 
-def test_the_coarse_grid_follows_from_the_fine_one(kind: str, people: Maker) -> None:
+def test_the_coarse_grid_follows_from_the_fine_one(kind: str, people: Crowds) -> None:
     crowd = people(kind, 500)
     fine, coarse = grid_moments(*crowd, size=33), grid_moments(*crowd, size=17)
     np.testing.assert_allclose(fine.coarser().mass, coarse.mass, atol=1e-10)
     np.testing.assert_allclose(fine.coarser().own, coarse.own[:1], atol=1e-9)
 
 
-def test_the_correction_from_a_sample_of_rows_says_how_good_it_is(people: Maker) -> None:
+def test_the_correction_from_a_sample_of_rows_says_how_good_it_is(people: Crowds) -> None:
     """Discrete effort: the raw grid is off by many of its errors, the corrected one is not."""
     crowd = people("discrete", 20_000)
     fine = grid_moments(*crowd)
     raw = grid_excess(fine.coarser(), fine, [0.0])
     exact = 1 - individual_fairness(*crowd, weight=0.0).value
     rows = np.random.default_rng(5).choice(20_000, 4_000, replace=False)
-    part: Any = tuple(column[rows] for column in crowd)
+    part = pick(crowd, rows)
     whole, sample = (grid_correction(fine, *part, weight=0.0, sample=told) for told in (False, True))
     assert sample.excess_stderr > whole.excess_stderr
     assert abs(raw.value[0] - exact) > 10 * sample.excess_stderr
     assert abs(raw.value[0] - sample.excess - exact) < 4 * sample.excess_stderr
 
 
-def test_the_generator_decides_the_correction(people: Maker) -> None:
+def test_the_generator_decides_the_correction(people: Crowds) -> None:
     crowd = people("continuous", 1_000)
     a, b, c = (individual_fairness(*crowd, method="grid", rng=np.random.default_rng(seed)).value for seed in (1, 1, 2))
     assert a == b
     assert a != c
 
 
-def test_wrong_grids_get_one_sentence(people: Maker) -> None:
+def test_wrong_grids_get_one_sentence(people: Crowds) -> None:
     crowd = people("continuous", 50)
     box = ((0.0, 1.0), (0.0, 1.0), (0.0, 0.1))
     with pytest.raises(EvenhandError, match=r"`bounds` must hold all values; those of aggregate are 0 and 0\.1"):

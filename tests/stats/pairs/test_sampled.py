@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +10,14 @@ import pytest
 from evenhand.stats.pairs import individual_fairness
 from evenhand.stats.pairs.people import People
 from evenhand.stats.pairs.sampled import PairDraw
+from evenhand.stats.types import FloatArray
 
-Maker = Callable[..., Any]
+Crowd = tuple[FloatArray, FloatArray, FloatArray]
+Crowds = Callable[[str, int], Crowd]
 
 
 @pytest.mark.parametrize("kind", ["continuous", "ties", "mixed"])
-def test_within_four_standard_errors(kind: str, surveyed: bool, people: Maker) -> None:
+def test_within_four_standard_errors(kind: str, surveyed: bool, people: Crowds) -> None:
     crowd = people(kind, 300)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 300) if surveyed else None
     exact, sampled = (
@@ -44,7 +45,7 @@ def test_pairs_are_drawn_in_proportion_to_both_weights() -> None:
     np.testing.assert_allclose(after, [0, 1 / 3, 2 / 3, 0], atol=0.005)
 
 
-def test_fair_scores_have_no_interval(people: Maker) -> None:
+def test_fair_scores_have_no_interval(people: Crowds) -> None:
     result = individual_fairness(*people("repeats_effort", 100), method="sampled")
     assert (result.value, result.error) == (1.0, 0.0)
     assert np.isnan([result.low, result.high, result.stderr]).all()

@@ -12,12 +12,14 @@ import pytest
 
 from evenhand.stats.pairs import individual_fairness
 from evenhand.stats.pairs.workers import Step, run_chains
+from evenhand.stats.types import FloatArray
 
-Maker = Callable[..., Any]
+Crowd = tuple[FloatArray, FloatArray, FloatArray]
+Crowds = Callable[[str, int], Crowd]
 
 
 @pytest.mark.parametrize("method", ["strips", "blocks", "grid"])
-def test_the_number_of_threads_changes_not_a_bit(method: Any, people: Maker, surveyed: bool) -> None:
+def test_the_number_of_threads_changes_not_a_bit(method: Any, people: Crowds, surveyed: bool) -> None:
     crowd = people("discrete" if method == "blocks" else "mixed", 9_000)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 9_000) if surveyed else None
     one, two, four = (
@@ -29,7 +31,7 @@ def test_the_number_of_threads_changes_not_a_bit(method: Any, people: Maker, sur
 
 
 @pytest.mark.parametrize("method", ["strips", "blocks", "grid", "sampled"])
-def test_progress_is_called_and_ends_at_the_total(method: Any, people: Maker) -> None:
+def test_progress_is_called_and_ends_at_the_total(method: Any, people: Crowds) -> None:
     heard: list[tuple[int, int]] = []
     kind = "discrete" if method == "blocks" else "continuous"
     individual_fairness(*people(kind, 9_000), method=method, progress=lambda done, total: heard.append((done, total)))
@@ -41,7 +43,7 @@ def test_progress_is_called_and_ends_at_the_total(method: Any, people: Maker) ->
 
 @pytest.mark.parametrize("method", ["strips", "blocks", "grid", "sampled"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_progress_raises_ends_the_computation(method: Any, threads: int, people: Maker) -> None:
+def test_what_progress_raises_ends_the_computation(method: Any, threads: int, people: Crowds) -> None:
     class Enough(Exception):  # noqa: N818
         pass
 
@@ -59,7 +61,7 @@ def test_what_progress_raises_ends_the_computation(method: Any, threads: int, pe
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_is_heard_between_steps(threads: int, people: Maker) -> None:
+def test_ctrl_c_is_heard_between_steps(threads: int, people: Crowds) -> None:
     crowd = people("continuous", 20_000)
     heard = []
 

@@ -123,7 +123,7 @@ class PairDraw:
         sorted_places = np.sort(rng.random(size)) * self._upto[-1]  # sorted, the search stays in cache
         at = np.minimum(np.searchsorted(self._upto, sorted_places, side="right"), self._last)  # rounding at the end
         rng.shuffle(at)
-        return at.astype(np.int64)
+        return np.asarray(at, dtype=np.int64)
 
 
 def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatArray:
