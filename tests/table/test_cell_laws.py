@@ -20,7 +20,7 @@ Row = tuple[str | None, bool, float, int]
 
 TWO_GROUPS: list[Row] = [("A", True, 0.25, 1), ("B", False, 0.75, 1)]
 RANGES = [(0.0, 1.0), (1.0, 10.0), (-3.0, 3.0)]
-quick = settings(max_examples=25, deadline=None, database=None)
+quick = settings(max_examples=15, deadline=None, database=None)
 
 
 def rows(low: float = 0.0, high: float = 1.0) -> st.SearchStrategy[list[Row]]:

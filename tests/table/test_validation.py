@@ -116,8 +116,9 @@ def test_values_that_positive_can_name() -> None:
         ([True, False, True, False], 1), (["1", "0", "1", "0"], 1), (["a", "b", "a", "b"], "a"), ([2, 3, 2, 3], 2),
     ]  # fmt: skip
     for outcome, positive in cases:
-        for make in ENGINES.values():
-            cells = Table(make(PEOPLE | {"hired": outcome}), **ROLES, positive=positive).cells
+        for make in (ENGINES[name] for name in ("mapping", "pandas", "lazy", "arrow")):
+            data = make({"race": PEOPLE["race"], "hired": outcome, "risk": PEOPLE["risk"]})
+            cells = Table(data, outcome="hired", positive=positive, groups="race", predictions="risk").cells
             assert cells.n[cells.codes["outcome"] == 1].sum() == 2
 
 

@@ -140,14 +140,15 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
     mark = "evenhand:"  # our own columns stand beside those of the data for a moment
     while any(column.startswith(mark) for column in columns):
         mark += ":"
-    worked_out = {f"{mark}{name}": key.expression for name, key in zip(key_names, keys, strict=True) if key.column is None}
+    named = list(zip(key_names, keys, strict=True))
+    worked_out = {f"{mark}{name}": key.expression for name, key in named if key.column is None}
     ours = {f"{mark}{name}": part for name, part in parts.items()}
+    # DuckDB takes a dot in the name of a column to group by for a table's name; ours have none.
+    plain = {f"{mark}column{position}": column for position, column in enumerate(columns)}
+    selected = frame.select(**{name: nw.col(column) for name, column in plain.items()}, **worked_out, **ours)
     counts = [nw.len().alias(f"{mark}n"), *(nw.col(name).sum() for name in ours)]
-    rough: Any = frame.select(*columns, **worked_out, **ours).group_by(*columns, *worked_out).agg(*counts)
-    fine = {
-        name: nw.col(f"{mark}{name}") if key.column is None else key.expression
-        for name, key in zip(key_names, keys, strict=True)
-    }
+    rough: Any = selected.group_by(*plain, *worked_out).agg(*counts).rename(plain)
+    fine = {name: nw.col(f"{mark}{name}") if key.column is None else key.expression for name, key in named}
     sums = {name: nw.col(f"{mark}{name}") for name in ["n", *parts]}
     return rough.select(**fine, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
 

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import IntArray
 from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce
 from evenhand.table.keys import (
     ABSENT,
     NO,
     NO_RANGE,
+    NUMBERS,
     YES,
     Key,
     Kind,
     binary_state,
-    discrete,
     column_key,
+    discrete,
     group_key,
     kind_of,
+    plain_value,
     prediction_kind,
     prediction_state,
     score_bin,
 )
 from evenhand.table.measures import exponent_for, score_measures, weight_measures
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
+from evenhand.table.rows import PersonRows, ScoreRows
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch_arrays, open_source
 from evenhand.table.validation import (
     MAX_CELLS,
@@ -47,26 +49,6 @@ T = TypeVar("T")
 
 EXACT_ROWS = 5_000_000
 FINE_BINS = 2**14
-
-
-@dataclass(frozen=True)
-class ScoreRows:
-    """One model's scores for statistics of ranks: every row, or every fine bin of a table too long for that.
-
-    Parameters
-    ----------
-    score, positive : the score and whether the outcome is positive, in one canonical order.
-    weight, squares : sums of the survey weights (1 without them) and of their squares.
-    groups : the group codes of the rows, with the number of rows that each entry stands for.
-    binned : whether scores were put into bins, so that scores of one bin count as tied.
-    """
-
-    score: FloatArray
-    positive: BoolArray
-    weight: FloatArray
-    squares: FloatArray
-    groups: Cells
-    binned: bool
 
 
 class Table:
@@ -249,23 +231,58 @@ class Table:
         return self._with_right_types(lambda: self._exact_scores(model))
 
     def _exact_scores(self, model: str) -> ScoreRows:
-        columns = {f"group{i}": self._group_codes(c) for i, c in enumerate(self.roles.group_columns)}
-        columns["score"] = nw.col(self.prediction(model).column).cast(nw.Float64)
-        columns["positive"] = self._is_positive()
-        if self.roles.weight is not None:
-            columns["weight"] = nw.col(self.roles.weight).cast(nw.Float64)
-        with engine_errors():
-            arrays = fetch_arrays(self._complete_rows().select(**columns))
+        column = nw.col(self.prediction(model).column).cast(nw.Float64)
+        arrays = self._row_arrays({"score": column, "positive": self._is_positive()})
         score, positive = np.asarray(arrays["score"], np.float64), np.asarray(arrays["positive"], np.bool_)
-        weight = np.asarray(arrays["weight"], np.float64) if self.roles.weight is not None else np.ones(self.rows)
+        weight = arrays["weight"] if self.roles.weight is not None else np.ones(self.rows)
         # Engines return rows in any order; sorted, sums over them are equal to the bit.
         order = np.lexsort((weight, positive, score) if self.roles.weight is not None else (positive, score))
+        groups = self._group_cells(arrays, order)
+        return ScoreRows(score[order], positive[order], weight[order], weight[order] ** 2, groups, binned=False)
+
+    def person_rows(self, columns: Sequence[str]) -> PersonRows:
+        """Return numeric columns and all scores row by row; a value that is missing is nan."""
+        for column in columns:
+            if column not in self._kinds:
+                raise ConfigError(f"column {column!r} is not in the data; {did_you_mean(column, self._kinds)}")
+            if self._kinds[column] not in NUMBERS:
+                raise ConfigError(f"column {column!r} must hold numbers, one a person; it does not.")
+        return self._with_right_types(lambda: self._person_rows(columns))
+
+    def _person_rows(self, columns: Sequence[str]) -> PersonRows:
+        models = [model for model in self.models if self.has_scores(model)]
+        asked = {f"number{i}": nw.col(c).cast(nw.Float64).fill_null(float("nan")) for i, c in enumerate(columns)}
+        asked |= {f"score{i}": nw.col(self.prediction(m).column).cast(nw.Float64) for i, m in enumerate(models)}
+        if self.roles.id is not None:
+            asked["id"] = plain_value(self.roles.id, self._kinds[self.roles.id]).cast(nw.String)
+        arrays = self._row_arrays(asked)
+        numbers = {c: np.asarray(arrays[f"number{i}"], np.float64) for i, c in enumerate(columns)}
+        scores = {m: np.asarray(arrays[f"score{i}"], np.float64) for i, m in enumerate(models)}
+        weight = arrays.get("weight")
+        by = [*numbers.values(), *scores.values(), *([] if weight is None else [weight])]
+        order = np.lexsort(by) if by else np.arange(self.rows)
+        return PersonRows(
+            {name: values[order] for name, values in numbers.items()},
+            {name: values[order] for name, values in scores.items()},
+            None if weight is None else weight[order],
+            self._group_cells(arrays, order),
+            tuple(str(value) for value in arrays["id"][order]) if "id" in arrays else None,
+        )
+
+    def _row_arrays(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
+        """Fetch expressions row by row, with the group codes and the survey weight beside them."""
+        codes = {f"group{i}": self._group_codes(c) for i, c in enumerate(self.roles.group_columns)}
+        weight = {"weight": nw.col(self.roles.weight).cast(nw.Float64)} if self.roles.weight is not None else {}
+        with engine_errors():
+            arrays = fetch_arrays(self._complete_rows().select(**columns, **codes, **weight))
+        return {name: np.asarray(values) for name, values in arrays.items()}
+
+    def _group_cells(self, arrays: Mapping[str, Any], order: IntArray) -> Cells:
         codes = {
             column_key(column): np.asarray(arrays[f"group{i}"], np.int64)[order]
             for i, column in enumerate(self.roles.group_columns)
         }
-        groups = Cells(codes, self.cells.labels, np.ones(self.rows, dtype=np.int64))
-        return ScoreRows(score[order], positive[order], weight[order], weight[order] ** 2, groups, binned=False)
+        return Cells(codes, self.cells.labels, np.ones(len(order), dtype=np.int64))
 
     def digest(self) -> str:
         """Return one SHA-256 over the counts of all cells and the sums of every model's scores in ten bins.
@@ -314,7 +331,9 @@ class Table:
             keys.append(Key("outcome", self._outcome_state(), column=column))
         for name, prediction in self.roles.predictions.items():
             kind = self._kinds[prediction.column]
-            keys.append(Key(state_key(name), prediction_state(prediction, kind), column=discrete(prediction.column, kind)))
+            keys.append(
+                Key(state_key(name), prediction_state(prediction, kind), column=discrete(prediction.column, kind))
+            )
         return keys
 
     def _outcome_state(self) -> nw.Expr:

@@ -70,9 +70,8 @@ def test_blocks_equal_strips(people: Crowds, surveyed: bool) -> None:
     np.testing.assert_allclose(rows_of(a), rows_of(b), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["continuous", "mixed", "deciles"])
-def test_float32_tiles_lose_nothing_visible(kind: str, people: Crowds, monkeypatch: pytest.MonkeyPatch) -> None:
-    crowd = people(kind, 6_000)
+def test_float32_tiles_lose_nothing_visible(people: Crowds, monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = people("continuous", 6_000)
     exact = individual_fairness(*crowd, method="strips")
     monkeypatch.setattr(strips, "_FLOAT64_ROWS", 100)
     quick = individual_fairness(*crowd, method="strips")
@@ -82,14 +81,16 @@ def test_float32_tiles_lose_nothing_visible(kind: str, people: Crowds, monkeypat
     np.testing.assert_allclose(rows_of(quick), rows_of(exact), rtol=0, atol=1e-7)
 
 
-def test_float32_is_not_used_where_distances_and_differences_are_equal(
-    people: Crowds, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["repeats_effort", "deciles", "mixed", "binary"])
+def test_float32_is_not_used_where_rounding_would_not_average_out(
+    kind: str, people: Crowds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    crowd = people(kind, 6_000)
+    exact = individual_fairness(*crowd, method="strips")
     monkeypatch.setattr(strips, "_FLOAT64_ROWS", 100)
-    score, effort, aggregate = people("repeats_effort", 6_000)
-    merged = merge_people(check_people(score, effort, aggregate))
+    merged = merge_people(check_people(*crowd))
     assert strips._precision(strips.block_rows(merged, 0.5), len(merged)) is np.float64
-    assert individual_fairness(score, effort, aggregate, method="strips").violated == 0.0
+    assert individual_fairness(*crowd, method="strips").value == exact.value
 
 
 @pytest.mark.parametrize("method", EXACT)

@@ -27,7 +27,7 @@ from evenhand.core.numbers import finite
 from evenhand.core.spec import Against, Kind
 from evenhand.stats.types import BoolArray, IntArray, Interval
 from evenhand.table.roles import MISSING
-from evenhand.table.table import ScoreRows
+from evenhand.table.rows import ScoreRows
 
 KINDS: tuple[Kind, ...] = ("difference", "ratio")
 

@@ -22,7 +22,8 @@ from evenhand.errors import ConfigError, did_you_mean
 from evenhand.stats.auc import binned_auc_error
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING, TIMES
-from evenhand.table.table import FINE_BINS, ScoreRows, Table
+from evenhand.table.rows import ScoreRows
+from evenhand.table.table import FINE_BINS, Table
 
 _OWN_METRIC = Metric(
     "", "", "your own function of the cells", (), (), "custom", "neither", (), "your function returned no number",

@@ -15,7 +15,7 @@ from evenhand.audits.parity.metrics import WEIGHT, Metric
 from evenhand.stats.auc import auc_influence
 from evenhand.stats.intervals import effective_trials, logit_t, wilson
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
-from evenhand.table.table import ScoreRows
+from evenhand.table.rows import ScoreRows
 
 _ROUNDING = 1e-13
 

@@ -37,7 +37,7 @@ class PairFairness:
         How far the value may be from the exact one over all pairs: 0 for the exact methods, else four standard errors.
     row_means
         (people,) the mean of F_ij over all j != i: how fairly each person is treated. Exact for the exact methods,
-        to about three decimals for 'grid', None for 'sampled'.
+        to about three decimals for 'grid' (two where many share a value), None for 'sampled'.
     survey_weight
         (people,) the survey weights, of mean 1; None when everybody counts the same.
     """

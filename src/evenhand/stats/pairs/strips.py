@@ -5,10 +5,10 @@ their distance no pair can count, and the tile is left out: one to four fifths o
 The rest is computed once for both members of a pair. Blocks are dealt to 32 fixed slots, each with its own float64
 sums, which are added up in a fixed order.
 
-Precision: float64 up to 30,000 distinct rows. Above, tiles are float32 and the sums over tiles float64, which loses
-less than 1e-9 of the value (1e-7 of a person's own mean) because rounding averages out. It does not average out where
-D = d (scores that repeat the effort): so 64 rows are first compared with all, and float64 is kept when D = d to within
-3e-7 in more than one of 10,000 of their pairs.
+Precision: float64 up to 30,000 distinct rows. Above, tiles are float32 and the sums over tiles float64: less than 1e-9
+of the value is lost (1e-7 of a person's own mean), because rounding averages out. Where it would not, float64 is kept:
+when score, effort or aggregate have common values (two people agree with a chance above 1 in 1,000), all rounded alike,
+and when D = d to within 3e-7 in more than 1 of 10,000 pairs of 64 rows with all others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.stats.pairs.merge import Merged
+from evenhand.stats.pairs.merge import Merged, starts
 from evenhand.stats.pairs.people import TOLERANCE
 from evenhand.stats.pairs.workers import Progress, Step, run_chains
 from evenhand.stats.types import FloatArray, IntArray
@@ -32,6 +32,7 @@ _STEP_PAIRS = 2**26  # a few hundredths of a second: how soon Ctrl-C is heard
 _PROBE_ROWS = 64
 _NEAR_TIE = 3e-7
 _MOST_TIES = 1e-4
+_MOST_COMMON = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +158,8 @@ def _near_neighbours(points: FloatArray) -> IntArray:
 
 
 def _precision(blocks: Blocks, rows: int) -> type[np.float32] | type[np.float64]:
-    """Return float32 where there are many rows and D = d in few pairs, else float64."""
-    if rows <= _FLOAT64_ROWS:
+    """Return float32 where there are many rows, no common values and hardly a pair with D = d, else float64."""
+    if rows <= _FLOAT64_ROWS or any(_common(axis, blocks.weight) > _MOST_COMMON for axis in blocks.points):
         return np.float64
     from evenhand.stats.pairs.strip_kernels import near_ties
 
@@ -166,6 +167,13 @@ def _precision(blocks: Blocks, rows: int) -> type[np.float32] | type[np.float64]
     u, v, m = blocks.points
     ties = near_ties(u[at], v[at], m[at], u, v, m, _NEAR_TIE) - at.size  # each row with itself
     return np.float32 if ties < _MOST_TIES * at.size * rows else np.float64
+
+
+def _common(values: FloatArray, weight: FloatArray) -> float:
+    """Return the chance that two people have the same value."""
+    order = np.argsort(values, kind="stable")
+    shares = np.add.reduceat(weight[order], np.flatnonzero(starts(values[order]))) / weight.sum()
+    return float(np.sum(shares**2))
 
 
 def _cast(values: FloatArray, kind: type[np.float32] | type[np.float64]) -> npt.NDArray[np.floating[Any]]:
