@@ -137,7 +137,7 @@ min = 0.8
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scored")
-    people = eh.datasets.make_households(1_500, seed=4, backend="pandas")
+    people = eh.datasets.make_households(600, seed=4, backend="pandas")
     people["weight"] = 1 + people["risk_logistic"] / 3
     people.to_csv(folder / "people.csv", index=False)
     people.to_parquet(folder / "people.parquet")
@@ -158,7 +158,7 @@ def test_twice_and_on_any_number_of_threads(
     first = saved(cli, scored, tmp_path)
     assert saved(cli, scored, tmp_path) == first
     connect = files.connect
-    for threads in (1, 3):
+    for threads in (1, 2):
 
         def with_threads(threads: int = threads) -> duckdb.DuckDBPyConnection:
             connection = connect()

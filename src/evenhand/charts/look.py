@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,3 +46,10 @@ def data(records: list[dict[str, Any]]) -> alt.InlineData:
     import altair as alt
 
     return alt.InlineData(values=records)
+
+
+def series_scale(domain: Sequence[str], values: Sequence[str]) -> Any:
+    """Return the same colour or shape for the same series in every panel; so the two legends become one."""
+    import altair as alt
+
+    return alt.Scale(domain=list(domain), range=[values[i % len(values)] for i in range(len(domain))])

@@ -76,7 +76,7 @@ def plain_value(column: str, kind: Kind) -> nw.Expr:
     if kind == "text":
         return _text(column)
     if kind == "real":
-        return value.cast(nw.Float64)
+        return value.cast(nw.Float64) + 0.0  # -0.0 becomes 0.0, which Arrow would group apart
     if kind == "date":
         return value.dt.to_string("%Y-%m-%d")
     if kind == "datetime":

@@ -109,7 +109,11 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
         metrics = _metrics_for(table, model, spec, notes)
         ranks = _ranks(table, model, metrics, spec, notes)
         step(f"Counting the cells of {model}")
-        cells = table.score_cells(model, spec.within, spec.bins) if table.has_scores(model) else table.counts(model, spec.within)
+        cells = (
+            table.score_cells(model, spec.within, spec.bins)
+            if table.has_scores(model)
+            else table.counts(model, spec.within)
+        )
         for position, (grouping, columns) in enumerate(table.groupings.items()):
             step(f"Comparing {grouping} under {model}")
             whole = GroupCells.build(cells, model, columns, spec.within)
@@ -124,7 +128,9 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
             if table.has_scores(model):
                 records["calibration"] += calibration_records(cells, table, model, grouping, spec)
     if table.dropped:
-        left_out.append(_left_out_record(None, None, None, table.dropped, "missing outcome or prediction: rows dropped"))
+        left_out.append(
+            _left_out_record(None, None, None, table.dropped, "missing outcome or prediction: rows dropped")
+        )
     findings = make_findings(records["gaps"], records["groups"], spec, table)
     return ParityResult(
         spec=spec, findings=findings, left_out=tuple(left_out), notes=tuple(dict.fromkeys(notes)), backend=table.backend,
@@ -203,9 +209,7 @@ def _require_reference(table: Table, spec: ParitySpec) -> None:
             raise ConfigError(f"`reference` {wanted!r} is not a group of {grouping!r}; {hint}")
 
 
-def _metrics_for(
-    table: Table, model: str, spec: ParitySpec, notes: list[str]
-) -> list[tuple[Metric, Custom | None]]:
+def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -> list[tuple[Metric, Custom | None]]:
     """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
     has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
     chosen = [METRICS[name] for name in spec.metrics] if spec.metrics else [m for m in METRICS.values() if m.default]
@@ -239,7 +243,10 @@ def _ranks(
     rows = table.score_rows(model)
     if rows.binned:
         bins = rows.score.astype(np.int64)
-        counts = [np.bincount(bins, weights=rows.groups.n * which, minlength=FINE_BINS) for which in (rows.positive, ~rows.positive)]
+        counts = [
+            np.bincount(bins, weights=rows.groups.n * which, minlength=FINE_BINS)
+            for which in (rows.positive, ~rows.positive)
+        ]
         error = float(binned_auc_error(*counts))
         notes.append(
             f"{model}: the AUC of {table.rows:,} rows was computed from {FINE_BINS:,} score bins; "

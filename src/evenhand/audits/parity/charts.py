@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.parity.metrics import METRICS
-from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data
+from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
@@ -84,21 +84,15 @@ def _forest(records: list[dict[str, Any]], row: str, order: list[str], title: st
     base = alt.Chart(data(records)).encode(
         y=alt.Y(f"{row}:N", sort=order, title=None),
         yOffset=alt.YOffset("model:N", sort=models),
-        color=alt.Color("model:N", sort=models, scale=_scale(models, PALETTE), legend=legend),
+        color=alt.Color("model:N", sort=models, scale=series_scale(models, PALETTE), legend=legend),
     )
     rule = base.mark_rule(strokeWidth=2, opacity=0.75).encode(x=alt.X("low:Q", axis=axis), x2="high:Q")
     point = base.mark_point(filled=True, size=55, opacity=1).encode(
-        x=alt.X("value:Q", axis=axis), shape=alt.Shape("model:N", sort=models, scale=_scale(models, SHAPES), legend=legend)
+        x=alt.X("value:Q", axis=axis),
+        shape=alt.Shape("model:N", sort=models, scale=series_scale(models, SHAPES), legend=legend),
     )
     step = max(26, 11 * len(models) + 8)
     return (rule + point).properties(title=title, width=PANEL_WIDTH, height=alt.Step(step, **{"for": "position"}))
-
-
-def _scale(domain: Sequence[str], values: Sequence[str]) -> Any:
-    """Return the same colour or shape for the same series in every panel; so the two legends become one."""
-    import altair as alt
-
-    return alt.Scale(domain=list(domain), range=[values[i % len(values)] for i in range(len(domain))])
 
 
 def calibration_panels(result: ParityResult, grouping: str) -> list[Any]:
@@ -123,7 +117,7 @@ def calibration_panels(result: ParityResult, grouping: str) -> list[Any]:
             color="currentColor", opacity=0.45, strokeDash=[4, 4]
         )
         base = alt.Chart(data(records)).encode(
-            color=alt.Color("group:N", scale=_scale(largest, PALETTE), legend=alt.Legend(title=None)),
+            color=alt.Color("group:N", scale=series_scale(largest, PALETTE), legend=alt.Legend(title=None)),
             x=alt.X("score:Q", title="Mean score of the bin", axis=alt.Axis(tickCount=5)),
         )
         layers = (
@@ -131,7 +125,8 @@ def calibration_panels(result: ParityResult, grouping: str) -> list[Any]:
             + base.mark_rule(opacity=0.35).encode(y=alt.Y("low:Q", title="Share with the outcome"), y2="high:Q")
             + base.mark_line(strokeWidth=1.5).encode(y="value:Q")
             + base.mark_point(filled=True, size=40, opacity=1).encode(
-                y="value:Q", shape=alt.Shape("group:N", scale=_scale(largest, SHAPES), legend=alt.Legend(title=None))
+                y="value:Q",
+                shape=alt.Shape("group:N", scale=series_scale(largest, SHAPES), legend=alt.Legend(title=None)),
             )
         )
         panels.append(layers.properties(title=model, width=PANEL_WIDTH, height=200))

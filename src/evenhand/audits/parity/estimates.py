@@ -83,9 +83,7 @@ def ratio_values(cells: GroupCells, metric: Metric, score_range: tuple[float, fl
         trials = kish
         low, high = score_range
         bounds = (0.0, max(high, 1 - low) ** 2) if metric.name == "brier" else (low, high)
-    return GroupValues(
-        metric, value, float(overall[0][0]), rows, int(overall[2][0]), np.sqrt(variance), trials, bounds
-    )
+    return GroupValues(metric, value, float(overall[0][0]), rows, int(overall[2][0]), np.sqrt(variance), trials, bounds)
 
 
 def _ratio(

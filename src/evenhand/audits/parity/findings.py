@@ -42,9 +42,7 @@ def _is_headline(gap: GapRecord) -> bool:
     )  # fmt: skip
 
 
-def _matching(
-    threshold: Threshold, gaps: Sequence[GapRecord], spec: ParitySpec, table: Table
-) -> Iterator[GapRecord]:
+def _matching(threshold: Threshold, gaps: Sequence[GapRecord], spec: ParitySpec, table: Table) -> Iterator[GapRecord]:
     """Yield the gaps a threshold limits; one that limits nothing is an error, never a silent pass."""
     metric, kind, against = NAMED_GAPS.get(threshold.metric, (threshold.metric, threshold.kind, threshold.against))
     _require_known("metric", threshold.metric, [*METRICS, *NAMED_GAPS, *spec.custom])
@@ -86,15 +84,21 @@ def _finding(
     if gap.value is None:
         return finding
     if gap.low is None and gap.high is None:
-        return replace(finding, sentence=f"{claim.removesuffix('.')}, {_amount(gap, finding)} ({gap.status}); n = {gap.n:,}.")
+        return replace(
+            finding, sentence=f"{claim.removesuffix('.')}, {_amount(gap, finding)} ({gap.status}); n = {gap.n:,}."
+        )
     interval = shown_amount(finding)[1]
     certainty = f"{100 * spec.confidence:g}% interval {interval}"
-    return replace(finding, sentence=f"{claim.removesuffix('.')}, {_amount(gap, finding)} ({certainty}); n = {gap.n:,}.")
+    return replace(
+        finding, sentence=f"{claim.removesuffix('.')}, {_amount(gap, finding)} ({certainty}); n = {gap.n:,}."
+    )
 
 
 def _amount(gap: GapRecord, finding: Finding) -> str:
     value = shown_amount(finding)[0]
-    return f"a ratio of {value}" if gap.kind == "ratio" else f"a gap of {value.replace(' points', ' percentage points')}"
+    return (
+        f"a ratio of {value}" if gap.kind == "ratio" else f"a gap of {value.replace(' points', ' percentage points')}"
+    )
 
 
 def _in_points(gap: GapRecord, metric: Metric | None) -> bool:
@@ -102,7 +106,10 @@ def _in_points(gap: GapRecord, metric: Metric | None) -> bool:
 
 
 def _claim(
-    gap: GapRecord, metric: Metric | None, values: dict[tuple[str, str, str | None, str, str], GroupRecord], spec: ParitySpec
+    gap: GapRecord,
+    metric: Metric | None,
+    values: dict[tuple[str, str, str | None, str, str], GroupRecord],
+    spec: ParitySpec,
 ) -> str:
     title = metric.title_in_sentence if metric else gap.metric
     where = f"{gap.model}, by {gap.grouping}"
@@ -112,7 +119,9 @@ def _claim(
         where += f", within {gap.stratum}"
     if gap.value is None or gap.group_high is None or gap.group_low is None:
         return f"{where}: the {gap.kind} in {title} is {gap.status}."
-    records = (values.get((gap.model, gap.grouping, gap.stratum, gap.metric, name)) for name in (gap.group_high, gap.group_low))
+    records = (
+        values.get((gap.model, gap.grouping, gap.stratum, gap.metric, name)) for name in (gap.group_high, gap.group_low)
+    )
     percent = metric is not None and metric.percent
     ends = " and ".join(f"{shown(r.value, percent=percent)} for {r.group}" for r in records if r is not None)
     worse = "" if gap.worse_off is None else f" ({gap.worse_off} worse off)"

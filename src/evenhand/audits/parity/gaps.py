@@ -103,9 +103,7 @@ def to_reference(values: GroupValues, groups: IntArray, reference: int, kind: Ki
     ]
 
 
-def to_overall(
-    values: GroupValues, groups: IntArray, kind: Kind, limits: Interval
-) -> list[Gap]:
+def to_overall(values: GroupValues, groups: IntArray, kind: Kind, limits: Interval) -> list[Gap]:
     """Return each group's difference from, or ratio to, everybody's value, with limits computed elsewhere."""
     return [
         _gap(kind, "overall", int(group), -1, values.value[group], values.overall, (low, high))

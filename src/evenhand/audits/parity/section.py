@@ -138,7 +138,20 @@ def _strata_table(result: ParityResult) -> DisplayTable:
         for gap in result.gaps
         if gap.stratum is not None and gap.against == "worst_pair"
     ]
-    columns = ("Grouping", "Stratum", "Model", "Metric", "Kind", "Against", "Higher", "Lower", "Worse off", "Gap", "Interval", "Remark")
+    columns = (
+        "Grouping",
+        "Stratum",
+        "Model",
+        "Metric",
+        "Kind",
+        "Against",
+        "Higher",
+        "Lower",
+        "Worse off",
+        "Gap",
+        "Interval",
+        "Remark",
+    )
     caption = f"Gaps within {' × '.join(result.spec.within)}. {_STRATA_NOTE}"
     return DisplayTable(caption, columns, tuple(rows), (False,) * 9 + (True, True, False), folded=True)
 
@@ -171,7 +184,11 @@ def _methods(result: ParityResult) -> Iterator[Method]:
     for name in dict.fromkeys(record.metric for record in result.groups):
         if name in METRICS:
             metric = METRICS[name]
-            yield Method(f"{metric.title} ({name})", f"{metric.meaning[:1].upper()}{metric.meaning[1:]}: {metric.formula}.", metric.citation)
+            yield Method(
+                f"{metric.title} ({name})",
+                f"{metric.meaning[:1].upper()}{metric.meaning[1:]}: {metric.formula}.",
+                metric.citation,
+            )
     if result.spec.interval == "auto":
         yield Method(
             "Intervals of one group",
@@ -185,7 +202,10 @@ def _methods(result: ParityResult) -> Iterator[Method]:
             "Newcombe 1998, Statistics in Medicine 17; Donner and Zou 2012, Statistical Methods in Medical Research 21",
         )
     else:
-        yield Method("Intervals", f"{result.spec.interval} bootstrap intervals from {result.spec.resamples:,} resamples of the cells.")
+        yield Method(
+            "Intervals",
+            f"{result.spec.interval} bootstrap intervals from {result.spec.resamples:,} resamples of the cells.",
+        )
     yield Method(
         "Worst pair",
         "The highest group against the lowest. A maximum over groups is biased away from equality, so its interval comes from "

@@ -1,0 +1,121 @@
+"""Effort-aware group fairness: mean scores of groups among people of similar effort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.audits.effort.people import People
+from evenhand.audits.effort.records import BinGroupRecord, BinRecord
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.numbers import finite
+from evenhand.stats.effort import effort_bins
+from evenhand.stats.intervals import bonferroni, logit_t, narrowest_ratio, welch_log_ratio
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.table.roles import MISSING
+
+
+@dataclass(frozen=True)
+class GroupMeans:
+    """Mean scores of groups: arrays over groups, or over (bins, groups)."""
+
+    n: IntArray
+    mean: FloatArray
+    stderr: FloatArray
+    trials: FloatArray
+
+
+def bin_records(
+    people: People, model: str, grouping: str, columns: tuple[str, ...], spec: EffortSpec
+) -> tuple[list[BinRecord], list[BinGroupRecord]]:
+    """Return the parity of every effort bin with its group means, after the traditional parity of all bins together.
+
+    In each bin of effort, [k width, (k + 1) width), the mean score of every group with at least `min_count` people;
+    parity is the smallest mean over the largest (eq. 14 of the paper). Its interval comes from simultaneous
+    Welch-t intervals of all pairs of groups on the log scale (Bonferroni).
+    """
+    codes, labels = people.rows.groups.joint(columns)
+    known = np.array([label != MISSING for label in labels])
+    bins = effort_bins(people.effort, spec.width)
+    score, weight = people.rows.scores[model], people.rows.weight
+    whole = group_means(np.zeros_like(bins), codes, score, weight, 1, len(labels))
+    parts = group_means(bins, codes, score, weight, int(bins.max()) + 1, len(labels))
+    records: list[BinRecord] = []
+    groups: list[BinGroupRecord] = []
+    for low, means in (
+        (None, _row(whole, 0)),
+        *((k, _row(parts, k)) for k in np.flatnonzero(parts.n.sum(axis=1)).tolist()),
+    ):
+        edge = None if low is None else round(float(low) * spec.width, 9)
+        top = None if edge is None else round(edge + spec.width, 9)
+        records.append(_parity(means, known, labels, spec, (model, grouping, edge, top)))
+        groups += _group_records(means, labels, spec, (model, grouping, edge))
+    return records, groups
+
+
+def group_means(
+    bins: IntArray, codes: IntArray, score: FloatArray, weight: FloatArray | None, size: int, groups: int
+) -> GroupMeans:
+    """Return the (weighted) mean score, its standard error and Kish's size for every bin and group."""
+    at, w = bins * groups + codes, np.ones(len(score)) if weight is None else weight
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(at, weights=values, minlength=size * groups).astype(np.float64)[: size * groups]
+
+    n = np.bincount(at, minlength=size * groups)[: size * groups]
+    with np.errstate(all="ignore"):
+        heavy = total(w)
+        mean = total(w * score) / heavy
+        spread = total((w * (score - mean[at])) ** 2) / heavy**2 * n / (n - 1)
+        kish = heavy**2 / total(w**2)
+    shape = (size, groups)
+    return GroupMeans(n.reshape(shape), mean.reshape(shape), np.sqrt(spread).reshape(shape), kish.reshape(shape))
+
+
+def _row(means: GroupMeans, at: int) -> GroupMeans:
+    return GroupMeans(means.n[at], means.mean[at], means.stderr[at], means.trials[at])
+
+
+def parity_of(means: GroupMeans, kept: IntArray, confidence: float) -> tuple[float, float, float, int, int]:
+    """Return smallest over largest mean of some groups, its limits, and which groups they are."""
+    mean, stderr, df = means.mean[kept], means.stderr[kept], means.trials[kept] - 1
+    top, bottom = int(np.argmax(mean)), int(np.argmin(mean))
+    value = float(mean[bottom] / mean[top]) if mean[top] > 0 else float("nan")
+    i, j = np.triu_indices(len(kept), 1)
+    pairs = welch_log_ratio(mean[i], stderr[i], df[i], mean[j], stderr[j], df[j], bonferroni(confidence, len(i)))
+    low, high = narrowest_ratio(*pairs)
+    return value, low, high, int(kept[top]), int(kept[bottom])
+
+
+def _parity(
+    means: GroupMeans, known: BoolArray, labels: tuple[str, ...], spec: EffortSpec,
+    place: tuple[str, str, float | None, float | None],
+) -> BinRecord:  # fmt: skip
+    kept = np.flatnonzero(known & (means.n >= spec.min_count))
+    n = int(means.n[kept].sum())
+    if len(kept) < 2:
+        reason = f"undefined: fewer than two groups have {spec.min_count} people here"
+        return BinRecord(*place, n, len(kept), None, None, None, None, None, reason)
+    value, low, high, top, bottom = parity_of(means, kept, spec.confidence)
+    status = "ok" if np.isfinite([value, low, high]).all() else "undefined: a group's mean score is 0 or does not vary"
+    return BinRecord(
+        *place, n, len(kept), labels[top], labels[bottom], finite(value), finite(low), finite(high), status
+    )
+
+
+def _group_records(
+    means: GroupMeans, labels: tuple[str, ...], spec: EffortSpec, place: tuple[str, str, float | None]
+) -> Iterator[BinGroupRecord]:
+    limits = logit_t(means.mean, means.stderr, means.trials - 1, spec.confidence)
+    for at in np.flatnonzero(means.n):
+        n, status = int(means.n[at]), "ok"
+        if labels[at] == MISSING:
+            status = "missing group: left out of parity"
+        elif n < spec.min_count:
+            status = f"small: {n} is below min_count {spec.min_count}; left out of parity"
+        elif np.isnan(limits.low[at]):
+            status = "no interval: the people of this group do not differ"
+        low, high = finite(limits.low[at]), finite(limits.high[at])
+        yield BinGroupRecord(*place, labels[at], n, finite(means.mean[at]), low, high, status)

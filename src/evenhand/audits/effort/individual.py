@@ -1,0 +1,99 @@
+"""Effort-aware individual fairness of every model and weight: values, differences, the people and pairs treated worst."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+import numpy as np
+
+from evenhand.audits.effort.people import People
+from evenhand.audits.effort.records import DifferenceRecord, IndividualRecord, PairRecord, PersonRecord
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.numbers import finite
+from evenhand.core.progress import step
+from evenhand.stats.pairs import PairFairness, compare, individual_fairness, worst_pairs
+
+MOST_ENUMERATED = 200_000  # people up to whom the worst pairs are looked for
+
+
+def fairness_of(people: People, spec: EffortSpec) -> dict[tuple[str, float], PairFairness]:
+    """Return individual fairness for every model and weight."""
+    found = {}
+    for model, score in people.rows.scores.items():
+        for weight in spec.weights:
+            step(f"Comparing all pairs of people under {model}, weight {weight:g}")
+            found[model, weight] = individual_fairness(
+                score, people.effort, people.aggregate, weight, survey_weight=people.rows.weight, method=spec.method,
+                confidence=spec.confidence, rng=np.random.default_rng(spec.seed),
+                progress=_progress(f"Comparing all pairs of people under {model}, weight {weight:g}"),
+            )  # fmt: skip
+    return found
+
+
+def individual_records(found: dict[tuple[str, float], PairFairness]) -> Iterator[IndividualRecord]:
+    """Yield a record for every model and weight."""
+    for (model, weight), result in found.items():
+        low, high = finite(result.low), finite(result.high)
+        status = "ok"
+        if low is None:
+            status = "no interval: no pair is treated unfairly" if result.value == 1 else "no interval: too few people"
+        yield IndividualRecord(
+            model, weight, result.n, result.pairs, finite(result.violated), finite(result.stderr), result.method,
+            float(result.error), finite(result.value), low, high, status,
+        )  # fmt: skip
+
+
+def difference_records(found: dict[tuple[str, float], PairFairness], spec: EffortSpec) -> Iterator[DifferenceRecord]:
+    """Yield the paired difference of every two models at every weight."""
+    models = list(dict.fromkeys(model for model, _ in found))
+    for weight in spec.weights:
+        for a, b in combinations(models, 2):
+            one, two = found[a, weight], found[b, weight]
+            if one.row_means is None or two.row_means is None:
+                reason = "no interval: sampled pairs give no row means"
+                yield DifferenceRecord(a, b, weight, one.n, None, one.value - two.value, None, None, reason)
+                continue
+            gap = compare(one, two, spec.confidence)
+            low, high = finite(gap.low), finite(gap.high)
+            status = "ok" if low is not None else "no interval: too few people"
+            yield DifferenceRecord(a, b, weight, gap.n, finite(gap.stderr), finite(gap.value), low, high, status)
+
+
+def person_records(
+    people: People, found: dict[tuple[str, float], PairFairness], spec: EffortSpec
+) -> Iterator[PersonRecord]:
+    """Yield the people treated worst, where the table has an id to name them by."""
+    if people.rows.ids is None or spec.worst == 0:
+        return
+    for (model, weight), result in found.items():
+        if result.row_means is None or result.value == 1:
+            continue
+        names = np.array(people.rows.ids)
+        for at in np.lexsort((names, np.round(result.row_means, 12)))[: spec.worst]:
+            yield PersonRecord(
+                model, weight, people.rows.ids[at], float(people.rows.scores[model][at]), float(people.effort[at]),
+                float(people.aggregate[at]), float(result.row_means[at]),
+            )  # fmt: skip
+
+
+def pair_records(people: People, spec: EffortSpec) -> Iterator[PairRecord]:
+    """Yield the pairs treated worst, where the table has an id and pairs can be enumerated."""
+    ids = people.rows.ids
+    if ids is None or spec.worst == 0 or len(ids) > MOST_ENUMERATED:
+        return
+    for model, score in people.rows.scores.items():
+        for weight in spec.weights:
+            worst = worst_pairs(score, people.effort, people.aggregate, weight, spec.worst)
+            for (a, b), excess in zip(worst.people, worst.excess, strict=True):
+                gap = abs(float(score[a] - score[b]))
+                yield PairRecord(
+                    model, weight, ids[a], ids[b], float(score[a]), float(score[b]), gap - float(excess), float(excess)
+                )
+
+
+def _progress(description: str) -> Callable[[int, int], None]:
+    def tell(done: int, total: int) -> None:
+        step(f"{description}: {100 * done // max(total, 1)}%")
+
+    return tell

@@ -1,0 +1,76 @@
+"""What the effort audit can be told: arguments of `eh.effort` and the `[effort]` section of `audit.toml`."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from evenhand.core.spec import Spec
+from evenhand.stats.effort import TrajectoryMeasure
+
+
+class EffortSpec(Spec):
+    """The settings of the effort audit.
+
+    Examples
+    --------
+    >>> EffortSpec(trajectory=["y1", "y2", "y3"], scale=200_000).weights
+    (0.5,)
+    """
+
+    trajectory: tuple[str, ...] = Field(description="Columns of one feature over time, earliest first; at least 3.")
+    times: tuple[float, ...] | None = Field(
+        None, description="Rising time stamps of the columns; by default 0, 1, 2 ..."
+    )
+    measure: TrajectoryMeasure = Field(
+        "acceleration", description="How a trajectory is summed up; the paper's is acceleration."
+    )
+    desirable: bool = Field(True, description="Whether more of the feature is better (income) or worse (arrests).")
+    unit: float = Field(
+        1.0, gt=0, description="The feature is measured in this unit for effort ($10,000 in the paper)."
+    )
+    scale: float = Field(
+        1.0, gt=0, description="The total is divided by this for the aggregate ($200,000 in the paper)."
+    )
+    inertia: dict[str, float] | str | None = Field(
+        None,
+        description="A column, rates by group (scaled by the largest), a published table such as nces-2012, or none.",
+    )
+    inertia_by: str | None = Field(None, description="Group column that rates by group refer to; by default race.")
+    weights: tuple[float, ...] = Field((0.5,), description="Weights of effort against aggregate in the distance.")
+    width: float = Field(0.1, gt=0, le=1, description="Width of the effort bins of group fairness.")
+    method: Literal["auto", "strips", "blocks", "grid", "sampled"] = Field(
+        "auto", description="How pairs are compared."
+    )
+    worst: int = Field(10, ge=0, le=1_000, description="How many of the people and pairs treated worst are listed.")
+
+    @field_validator("trajectory")
+    @classmethod
+    def _long_enough(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(value) < 3:
+            raise ValueError(f"`trajectory` needs at least 3 time steps; got {len(value)}")
+        if len(set(value)) < len(value):
+            raise ValueError("`trajectory` names a column twice")
+        return value
+
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: object) -> object:
+        return (value,) if isinstance(value, int | float) else value
+
+    @field_validator("weights")
+    @classmethod
+    def _shares(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        for weight in value:
+            if not 0 <= weight <= 1:
+                raise ValueError(f"each of `weights` must be between 0 and 1; got {weight:g}")
+        return tuple(dict.fromkeys(value))
+
+    @model_validator(mode="after")
+    def _stamps(self) -> Self:
+        if self.times is not None and (
+            len(self.times) != len(self.trajectory) or list(self.times) != sorted(set(self.times))
+        ):
+            raise ValueError(f"`times` must be {len(self.trajectory)} rising time stamps; got {list(self.times)}")
+        return self
