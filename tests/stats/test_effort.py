@@ -47,9 +47,9 @@ def test_with_unit_steps_only_two_values_enter(x: np.ndarray) -> None:
 
 def test_the_first_time_step_never_enters_even_with_unequal_steps() -> None:
     x, times = np.array([[1.0, 2.0, 5.0, 3.0]]), [0.0, 1.0, 3.0, 8.0]
-    moved = x + [[100.0, 0, 0, 0]]
+    moved = x + np.array([[100.0, 0, 0, 0]])
     assert acceleration(x, times) == acceleration(moved, times)
-    assert acceleration(x, times) != acceleration(x + [[0, 0, 1.0, 0]], times)
+    assert acceleration(x, times) != acceleration(x + np.array([[0, 0, 1.0, 0]]), times)
 
 
 def test_the_example_of_the_paper() -> None:
@@ -66,7 +66,8 @@ def test_effort_is_inertia_times_a_sigmoid() -> None:
     from scipy.special import expit
 
     x, m = np.array([[0.0, 1.0, 2.0, 4.0], [5.0, 5.0, 1.0, 0.0]]), np.array([0.3, 1.0])
-    np.testing.assert_allclose(effort_scores(x * 10_000, m, unit=10_000), m * expit((x[:, 3] - x[:, 1]) / 2), rtol=1e-12)
+    expected = m * expit((x[:, 3] - x[:, 1]) / 2)
+    np.testing.assert_allclose(effort_scores(x * 10_000, m, unit=10_000), expected, rtol=1e-12)
     np.testing.assert_allclose(aggregate_scores(x, 2.0), 2 * expit(x.sum(axis=1) / 2) - 1, rtol=1e-12)
 
 

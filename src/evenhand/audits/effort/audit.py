@@ -79,7 +79,7 @@ def effort(
     confidence, seed
         Confidence of the intervals, and the seed of what is sampled.
     thresholds
-        Limits, each a mapping such as ``{"metric": "eaif", "min": 0.9}`` or ``{"metric": "effort_parity", "min": 0.8}``.
+        Limits, each a mapping such as ``{"metric": "eaif", "min": 0.9}``; the other metric is 'effort_parity'.
 
     Returns
     -------
@@ -97,8 +97,10 @@ def effort(
     """
     return run(table, EffortSpec.parse(
         {
-            "trajectory": trajectory, "inertia": inertia, "inertia_by": inertia_by, "desirable": desirable, "unit": unit,
-            "scale": scale, "weights": weights, "times": times, "measure": measure, "width": width, "min_count": min_count,
+            "trajectory": trajectory, "inertia": inertia, "inertia_by": inertia_by, "desirable": desirable,
+            "unit": unit,
+            "scale": scale, "weights": weights, "times": times, "measure": measure, "width": width,
+            "min_count": min_count,
             "method": method, "worst": worst, "confidence": confidence, "seed": seed, "thresholds": thresholds,
         },
         "the arguments of effort()",
@@ -136,7 +138,8 @@ def _require_scores(table: Table) -> None:
         if table.prediction(model).range != (0.0, 1.0):
             low, high = table.prediction(model).range
             raise ConfigError(
-                f"the effort audit needs scores between 0 and 1; model {model!r} runs from {low:g} to {high:g}: rescale it."
+                f"the effort audit needs scores between 0 and 1; model {model!r} runs from {low:g} to "
+                f"{high:g}: rescale it."
             )
     if not table.models:
         raise ConfigError("the table names no predictions; give predictions={'model': 'column'} with scores.")
@@ -154,12 +157,14 @@ def _notes(people: People, spec: EffortSpec) -> tuple[str, ...]:
     notes = []
     if len(people.effort) < 50:
         notes.append(
-            f"With {count(len(people.effort), 'person', 'people')} the intervals of individual fairness are too short: in "
+            f"With {count(len(people.effort), 'person', 'people')} the intervals of individual fairness are "
+            "too short: in "
             "simulations they cover 88% at 10 people, 90% at 20 and 94% from 50 on."
         )
     if spec.measure == "acceleration" and spec.times is None:
         notes.append(
-            f"With equal steps only two of the {len(spec.trajectory)} time steps enter effort: {spec.trajectory[1]} and "
+            f"With equal steps only two of the {len(spec.trajectory)} time steps enter effort: "
+            f"{spec.trajectory[1]} and "
             f"{spec.trajectory[-1]}. Whoever picks the window picks the effort: try other windows and measures."
         )
     if people.rows.ids is None and spec.worst:

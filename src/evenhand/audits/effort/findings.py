@@ -80,7 +80,8 @@ def _least_equal(bins: Sequence[BinRecord], spec: EffortSpec) -> Iterator[Findin
             continue
         least = min(own, key=lambda record: record.value or 0.0)
         claim = (
-            f"{model}, by {grouping}: parity is lowest at effort {least.bin_low:g} to {least.bin_high:g}, where the mean score "
+            f"{model}, by {grouping}: parity is lowest at effort {least.bin_low:g} to {least.bin_high:g}, "
+            "where the mean score "
             f"of {least.group_low} is {shown(least.value)} times that of {least.group_high}."
         )
         threshold = _threshold(spec, "effort_parity", model, grouping)

@@ -1,4 +1,4 @@
-"""Effort-aware individual fairness of every model and weight: values, differences, the people and pairs treated worst."""
+"""Effort-aware individual fairness: values and differences of models, the people and pairs treated worst."""
 
 from __future__ import annotations
 

@@ -91,7 +91,8 @@ def _refuse_gaps(table: Table, values: FloatArray, whole: BoolArray, spec: Effor
     ]
     where = ", ".join(gaps) or "the inertia"
     raise DataError(
-        f"trajectories are missing in {count(int((~whole).sum()), 'row')} of {len(whole):,} ({where}); fill them, or drop "
+        f"trajectories are missing in {count(int((~whole).sum()), 'row')} of {len(whole):,} ({where}); fill "
+        "them, or drop "
         "these people with missing='drop'."
     )
 

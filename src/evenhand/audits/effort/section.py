@@ -117,21 +117,25 @@ def _methods(result: EffortResult) -> Iterator[Method]:
     better = "m sigmoid(A)" if spec.desirable else "m (1 - sigmoid(A))"
     yield Method(
         "Effort",
-        f"E = {better}, with m the inertia and A the {spec.measure.replace('_', ' ')} of {', '.join(spec.trajectory)} in units "
+        f"E = {better}, with m the inertia and A the {spec.measure.replace('_', ' ')} of "
+        f"{', '.join(spec.trajectory)} in units "
         f"of {spec.unit:g}.",
         _PAPER,
     )
     yield Method("Aggregate", f"S = 2 sigmoid(sum of the values / {spec.scale:g}) - 1.", _PAPER)
     yield Method(
         "Individual fairness (eaif)",
-        "The mean over all pairs of 1 - max(0, D - d): D is the difference of the two scores, d = sqrt(w (E - E')^2 + (1 - w) "
+        "The mean over all pairs of 1 - max(0, D - d): D is the difference of the two scores, d = sqrt(w (E "
+        "- E')^2 + (1 - w) "
         "(S - S')^2). The interval treats it as a U-statistic: Student's t on the scale log(1 - value).",
         f"{_PAPER}, equations 12 and 13; Arvesen 1969, Annals of Mathematical Statistics 40",
     )
     yield Method(
         "Parity by effort (effort_parity)",
-        f"In bins of effort of width {spec.width:g}, the smallest group mean score over the largest, groups of at least "
-        f"{spec.min_count}. The interval comes from simultaneous Welch-t intervals of all pairs of groups on the log scale.",
+        f"In bins of effort of width {spec.width:g}, the smallest group mean score over the largest, groups "
+        "of at least "
+        f"{spec.min_count}. The interval comes from simultaneous Welch-t intervals of all pairs of groups on "
+        "the log scale.",
         f"{_PAPER}, equation 14",
     )
     yield Method(

@@ -90,7 +90,8 @@ def parity(
     """
     return run(table, ParitySpec.parse(
         {
-            "metrics": metrics, "custom": custom or {}, "reference": reference, "within": within, "min_count": min_count,
+            "metrics": metrics, "custom": custom or {}, "reference": reference, "within": within,
+            "min_count": min_count,
             "bins": bins, "interval": interval, "confidence": confidence, "resamples": resamples, "seed": seed,
             "thresholds": thresholds,
         },
@@ -133,7 +134,8 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
         )
     findings = make_findings(records["gaps"], records["groups"], spec, table)
     return ParityResult(
-        spec=spec, findings=findings, left_out=tuple(left_out), notes=tuple(dict.fromkeys(notes)), backend=table.backend,
+        spec=spec, findings=findings, left_out=tuple(left_out), notes=tuple(dict.fromkeys(notes)),
+        backend=table.backend,
         groups=tuple(records["groups"]), gaps=tuple(records["gaps"]), calibration=tuple(records["calibration"]),
         favourable={model: table.prediction(model).favourable for model in table.models},
     )  # fmt: skip
@@ -144,7 +146,8 @@ class _Context:
 
     def __init__(
         self, table: Table, spec: ParitySpec, model: str, grouping: str, whole: GroupCells,
-        metrics: list[tuple[Metric, Custom | None]], place: tuple[int, int], ranks: ScoreRows | None, codes: IntArray | None,
+        metrics: list[tuple[Metric, Custom | None]], place: tuple[int, int], ranks: ScoreRows | None,
+        codes: IntArray | None,
     ) -> None:  # fmt: skip
         self.table, self.spec, self.model, self.grouping = table, spec, model, grouping
         self.whole, self.metrics, self.place, self.ranks, self.codes = whole, metrics, place, ranks, codes

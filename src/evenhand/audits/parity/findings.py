@@ -59,7 +59,8 @@ def _matching(threshold: Threshold, gaps: Sequence[GapRecord], spec: ParitySpec,
             yield gap
     if not found:
         raise ConfigError(
-            f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: no such gap was computed; "
+            f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: no such gap was "
+            "computed; "
             "check its metric, kind, grouping, model and stratum."
         )
 
@@ -77,8 +78,10 @@ def _finding(
     claim = _claim(gap, metric, values, spec)
     finding = Finding(
         audit="parity", model=gap.model, grouping=gap.grouping, stratum=gap.stratum, metric=gap.metric, kind=gap.kind,
-        against=gap.against, claim=claim, sentence=claim, unit="points" if _in_points(gap, metric) else "", value=gap.value,
-        low=gap.low, high=gap.high, n=gap.n, threshold=threshold.in_words(points=_in_points(gap, metric)) if threshold else None,
+        against=gap.against, claim=claim, sentence=claim, unit="points" if _in_points(gap, metric) else "",
+        value=gap.value,
+        low=gap.low, high=gap.high, n=gap.n, threshold=threshold.in_words(points=_in_points(gap,
+        metric)) if threshold else None,
         verdict=judge(threshold, gap.value, gap.low, gap.high), caveat=metric.caveat if metric else _OWN_CAVEAT,
     )  # fmt: skip
     if gap.value is None:

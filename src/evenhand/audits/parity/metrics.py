@@ -19,6 +19,8 @@ ALL = ("tp", "fp", "fn", "tn")
 CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 WEIGHT, SCORE, LOSS = range(3)
 
+Direction = Literal["higher", "lower", "neither"]
+
 _WORSE: dict[str, tuple[Literal["lower", "higher"] | None, Literal["lower", "higher"] | None]] = {
     "selection_rate": ("lower", "higher"),
     "mean_score": ("lower", "higher"),
@@ -65,7 +67,7 @@ class Metric:
     numerator: tuple[str, ...]
     denominator: tuple[str, ...]
     kind: Literal["rate", "mean", "rank", "custom"]
-    direction: Literal["higher", "lower", "neither"]
+    direction: Direction
     needs: tuple[str, ...]
     empty: str
     caveat: str
@@ -119,52 +121,87 @@ def _sum_of(terms: tuple[str, ...]) -> str:
     return terms[0] if len(terms) == 1 else "(" + " + ".join(terms) + ")"
 
 
-def _rate(
-    name: str, title: str, meaning: str, cells: tuple[tuple[str, ...], tuple[str, ...]], direction: Literal["higher", "lower", "neither"],
-    empty: str, citation: str, *, caveat: str = _LABELS, needs: tuple[str, ...] = ("outcome",), default: bool = True, headline: bool = False,
-) -> Metric:  # fmt: skip
-    return Metric(name, title, meaning, *cells, "rate", direction, needs, empty, caveat, citation, default, headline)
-
-
 _NOBODY = "the group has no people"
 _NO_POSITIVES = "nobody in the group has the positive outcome"
 _NO_NEGATIVES = "nobody in the group has the negative outcome"
 _NO_SELECTED = "nobody in the group is selected"
 _ALL_SELECTED = "everybody in the group is selected"
 
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        _rate("selection_rate", "Selection rate", "share of people who are selected", (("tp", "fp"), ALL), "neither", _NOBODY, _DWORK,
-              caveat="It does not say whether the groups differ in what the decision should rest on; compare like with like by within=.",
-              needs=(), headline=True),
-        Metric("mean_score", "Mean score", "mean score", ("score",), ALL, "mean", "neither", ("scores",), _NOBODY,
-               "Equal means can hide unequal decisions at the threshold, and unequal means can be deserved.", _DWORK, headline=True),
-        _rate("tpr", "True positive rate", "share selected among people with the positive outcome", (("tp",), ("tp", "fn")), "higher",
-              _NO_POSITIVES, _HARDT, headline=True),
-        _rate("fpr", "False positive rate", "share selected among people with the negative outcome", (("fp",), ("fp", "tn")), "lower",
-              _NO_NEGATIVES, _HARDT, headline=True),
-        _rate("fnr", "False negative rate", "share not selected among people with the positive outcome", (("fn",), ("tp", "fn")), "lower",
-              _NO_POSITIVES, _CHOULDECHOVA),
-        _rate("tnr", "True negative rate", "share not selected among people with the negative outcome", (("tn",), ("fp", "tn")), "higher",
-              _NO_NEGATIVES, _CHOULDECHOVA, default=False),
-        _rate("ppv", "Positive predictive value", "share with the positive outcome among people selected", (("tp",), ("tp", "fp")), "higher",
-              _NO_SELECTED, _CHOULDECHOVA),
-        _rate("npv", "Negative predictive value", "share with the negative outcome among people not selected", (("tn",), ("fn", "tn")), "higher",
-              _ALL_SELECTED, _CHOULDECHOVA),
-        _rate("accuracy", "Accuracy", "share of people whose decision matches the outcome", (("tp", "tn"), ALL), "higher", _NOBODY, _CORBETT,
-              caveat="It weighs both kinds of mistakes alike, and it follows the group's base rate. " + _LABELS),
-        _rate("base_rate", "Base rate", "share of people with the positive outcome", (("tp", "fn"), ALL), "neither", _NOBODY, _CHOULDECHOVA,
-              caveat="It describes the data, not the system; but it moves most of the metrics above.", default=False),
-        Metric("brier", "Brier score", "mean squared distance of the score from the outcome", ("loss",), ALL, "mean", "lower",
-               ("outcome", "scores"), _NOBODY, "It mixes calibration with how predictable a group is. " + _LABELS,
-               "Brier 1950, Verification of forecasts expressed in terms of probability, Monthly Weather Review 78"),
-        Metric("auc", "AUC", "probability that a person with the positive outcome scores above one without, ties counting half", (), (), "rank",
-               "higher", ("outcome", "scores"), "the group has only one of the two outcomes",
-               "It compares people within a group only; equal AUCs can go with very unequal scores between groups. " + _LABELS,
-               "DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44"),
+
+def _rate(
+    name: str, title: str, meaning: str, above: tuple[str, ...], below: tuple[str, ...], direction: Direction,
+    empty: str, citation: str, *, caveat: str = _LABELS, needs: tuple[str, ...] = ("outcome",), default: bool = True,
+    headline: bool = False,
+) -> Metric:  # fmt: skip
+    return Metric(
+        name, title, meaning, above, below, "rate", direction, needs, empty, caveat, citation, default, headline
     )
-}  # fmt: skip
+
+
+_TABLE = (
+    _rate(
+        "selection_rate", "Selection rate", "share of people who are selected",
+        ("tp", "fp"), ALL, "neither", _NOBODY, _DWORK, needs=(), headline=True,
+        caveat="It does not say whether the groups differ in what the decision should rest on; compare like with like "
+        "by within=.",
+    ),
+    Metric(
+        "mean_score", "Mean score", "mean score",
+        ("score",), ALL, "mean", "neither", ("scores",), _NOBODY,
+        "Equal means can hide unequal decisions at the threshold, and unequal means can be deserved.",
+        _DWORK, headline=True,
+    ),
+    _rate(
+        "tpr", "True positive rate", "share selected among people with the positive outcome",
+        ("tp",), ("tp", "fn"), "higher", _NO_POSITIVES, _HARDT, headline=True,
+    ),
+    _rate(
+        "fpr", "False positive rate", "share selected among people with the negative outcome",
+        ("fp",), ("fp", "tn"), "lower", _NO_NEGATIVES, _HARDT, headline=True,
+    ),
+    _rate(
+        "fnr", "False negative rate", "share not selected among people with the positive outcome",
+        ("fn",), ("tp", "fn"), "lower", _NO_POSITIVES, _CHOULDECHOVA,
+    ),
+    _rate(
+        "tnr", "True negative rate", "share not selected among people with the negative outcome",
+        ("tn",), ("fp", "tn"), "higher", _NO_NEGATIVES, _CHOULDECHOVA, default=False,
+    ),
+    _rate(
+        "ppv", "Positive predictive value", "share with the positive outcome among people selected",
+        ("tp",), ("tp", "fp"), "higher", _NO_SELECTED, _CHOULDECHOVA,
+    ),
+    _rate(
+        "npv", "Negative predictive value", "share with the negative outcome among people not selected",
+        ("tn",), ("fn", "tn"), "higher", _ALL_SELECTED, _CHOULDECHOVA,
+    ),
+    _rate(
+        "accuracy", "Accuracy", "share of people whose decision matches the outcome",
+        ("tp", "tn"), ALL, "higher", _NOBODY, _CORBETT,
+        caveat="It weighs both kinds of mistakes alike, and it follows the group's base rate. " + _LABELS,
+    ),
+    _rate(
+        "base_rate", "Base rate", "share of people with the positive outcome",
+        ("tp", "fn"), ALL, "neither", _NOBODY, _CHOULDECHOVA, default=False,
+        caveat="It describes the data, not the system; but it moves most of the metrics above.",
+    ),
+    Metric(
+        "brier", "Brier score", "mean squared distance of the score from the outcome",
+        ("loss",), ALL, "mean", "lower", ("outcome", "scores"), _NOBODY,
+        "It mixes calibration with how predictable a group is. " + _LABELS,
+        "Brier 1950, Verification of forecasts expressed in terms of probability, Monthly Weather Review 78",
+    ),
+    Metric(
+        "auc", "AUC",
+        "probability that a person with the positive outcome scores above one without, ties counting half",
+        (), (), "rank", "higher", ("outcome", "scores"), "the group has only one of the two outcomes",
+        "It compares people within a group only; equal AUCs can go with very unequal scores between groups. " + _LABELS,
+        "DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44",
+    ),
+)  # fmt: skip
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in _TABLE}
+"""The metrics by name, in the order in which they are shown."""
 
 NAMED_GAPS: dict[str, tuple[str, Kind, Against]] = {
     "traditional_parity": ("mean_score", "ratio", "worst_pair"),

@@ -192,13 +192,16 @@ def _methods(result: ParityResult) -> Iterator[Method]:
     if result.spec.interval == "auto":
         yield Method(
             "Intervals of one group",
-            "Wilson's score interval for a rate; Student's t on the logit scale for a mean score and, with DeLong's standard "
-            "error, for an AUC. With survey weights a rate's sample size is Kish's or the linearised one, whichever is smaller.",
+            "Wilson's score interval for a rate; Student's t on the logit scale for a mean score and, with "
+            "DeLong's standard "
+            "error, for an AUC. With survey weights a rate's sample size is Kish's or the linearised one, "
+            "whichever is smaller.",
             "Wilson 1927, JASA 22; DeLong et al. 1988, Biometrics 44; Korn and Graubard 1998, Survey Methodology 24",
         )
         yield Method(
             "Difference and ratio to the reference group",
-            "From the two groups' own limits (MOVER); Welch's t and Fieller's limits for means. Each on its own, not simultaneous.",
+            "From the two groups' own limits (MOVER); Welch's t and Fieller's limits for means. Each on its "
+            "own, not simultaneous.",
             "Newcombe 1998, Statistics in Medicine 17; Donner and Zou 2012, Statistical Methods in Medical Research 21",
         )
     else:
@@ -208,19 +211,23 @@ def _methods(result: ParityResult) -> Iterator[Method]:
         )
     yield Method(
         "Worst pair",
-        "The highest group against the lowest. A maximum over groups is biased away from equality, so its interval comes from "
-        "simultaneous intervals of all pairs (Bonferroni; for means Welch's t, for ratios of means on the log scale): it covers "
+        "The highest group against the lowest. A maximum over groups is biased away from equality, so its "
+        "interval comes from "
+        "simultaneous intervals of all pairs (Bonferroni; for means Welch's t, for ratios of means on the "
+        "log scale): it covers "
         "the true worst gap whichever pair that is. An ordinary bootstrap of it can cover 0%.",
         "benchmarks/coverage.py shows the coverage",
     )
     yield Method(
         "Against everybody",
-        f"The group is part of everybody, so the two are resampled together: BCa intervals from {result.spec.resamples:,} "
+        "The group is part of everybody, so the two are resampled together: BCa intervals from "
+        f"{result.spec.resamples:,} "
         f"multinomial resamples of the cells, seed {result.spec.seed}.",
         "Efron 1987, JASA 82",
     )
     yield Method(
         "Small and missing groups",
-        f"A group with fewer than {result.spec.min_count} people in a metric's denominator is shown but left out of gaps; "
+        f"A group with fewer than {result.spec.min_count} people in a metric's denominator is shown but left "
+        "out of gaps; "
         "people whose group is missing are a row of their own.",
     )
