@@ -55,7 +55,7 @@ def test_the_kind_follows_from_the_limit() -> None:
 @pytest.mark.parametrize("limits", [{}, {"min": 0.1, "max": 0.2}])
 def test_a_threshold_has_exactly_one_limit(limits: dict[str, float]) -> None:
     with pytest.raises(ValidationError, match="exactly one of `min` and `max`"):
-        Threshold(metric="tpr", **limits)  # type: ignore[arg-type]
+        Threshold(metric="tpr", **limits)
 
 
 def test_an_intersection_may_be_named_by_its_columns() -> None:

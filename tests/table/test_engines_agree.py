@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenhand.table import Table, files
-from evenhand.table.table import ScoreRows
+from evenhand.table.rows import ScoreRows
 
 Columns = dict[str, list[Any]]
 

@@ -124,7 +124,7 @@ def limits(value: float, stderr: float, freedom: float, confidence: float, error
     excess = 1.0 - value
     if not (excess > 0.0 and stderr > 0.0):
         return float("nan"), float("nan")
-    spread = float(np.exp(float(t_quantile(freedom, confidence)) * stderr / excess))
+    spread = float(np.exp(min(float(t_quantile(freedom, confidence)) * stderr / excess, 700.0)))
     return max(0.0, 1.0 - excess * spread - error), min(1.0, 1.0 - excess / spread + error)
 
 
