@@ -90,6 +90,13 @@ def test_a_short_float_is_compared_as_it_is(engine: str, threshold: float) -> No
     assert cells.labels["selected:m"] == ("1",)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_minus_zero_is_zero(engine: str) -> None:
+    found = read(ENGINES[engine](BASE | {"g": [0.0, -0.0, 1.5, -0.0]}))
+    assert found["groups"] == ("0", "1.5")
+    assert found["rows"] == [(0.1, 0), (0.2, 0), (0.6, 0), (0.7, 1)]
+
+
 @pytest.mark.parametrize("engine", ["mapping", "pandas", "polars", "arrow"])
 def test_outcomes_of_any_number(engine: str) -> None:
     kinds = (np.int8, np.uint8, np.int64, np.uint64, np.float32, np.bool_)

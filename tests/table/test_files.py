@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import math
 import os
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -235,6 +237,33 @@ def test_repeated_names_in_parquet(tmp_path: Path) -> None:
     assert "differ only in capital letters ('d', 'D')" in refusal(path)
     pq.write_table(pa.table({"g": ["a", "b"], "d": [1, 0], "d_1": [0, 1]}), path)
     assert read(path).rows == 2
+
+
+@pytest.mark.parametrize("scores", [[0.1, math.nan, 0.5, 0.5], [0.5, math.nan, 0.5, 0.5], [math.nan, 0.0, -0.0, 0.5]])
+def test_not_a_number_in_parquet(tmp_path: Path, scores: list[float]) -> None:
+    """Statistics of a Parquet file leave not-a-number out, and DuckDB would conclude that there is none."""
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"g": ["a", "b"] * 2, "d": scores, "y": [1, 0, 1, 0]}), path)
+    row = 1 + [math.isnan(score) for score in scores].index(True)
+    for roles in ({"predictions": {"m": {"column": "d", "kind": "score"}}}, {"outcome": "d", "predictions": "y"}):
+        told = refusal(path, **roles)
+        assert f"column 'd' is missing in 1 row of 4 (row {row}); fill it" in told
+    assert f"id column 'd' is missing in 1 row of 4 (row {row})" in refusal(path, id="d", predictions="y")
+    assert f"weight column 'd' is missing in 1 row of 4 (row {row})" in refusal(path, weight="d", predictions="y")
+    table = read(path, outcome="y", predictions={"m": "d"}, missing="drop")
+    assert (table.rows, table.dropped) == (3, 1)
+    assert math.fsum(table.score_cells("m").sums["s"]) == math.fsum(s for s in scores if not math.isnan(s))
+    if len(set(scores)) > 2:
+        assert read(path, groups="d", predictions="y").cells.labels["d"][-1] == "(missing)"
+
+
+def test_not_a_number_in_a_relation_over_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"g": ["a", "b"] * 2, "d": [0.1, math.nan, 0.5, 0.5]}), path)
+    relation = duckdb.connect().read_parquet(os.fspath(path))
+    table = Table(relation, groups="g", predictions={"m": "d"})
+    with pytest.raises(DataError, match=r"give the file itself, or read it with read_parquet\(\.\.\., can_have_nan"):
+        table.score_cells("m")
 
 
 @pytest.mark.parametrize("delimiter", ["", ",,", '"', "\n"])

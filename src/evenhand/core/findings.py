@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any, Literal
 
 from evenhand.core.numbers import DASH
@@ -76,6 +77,28 @@ def shown_amount(finding: Finding) -> tuple[str, str]:
     return f"{value} points" if points and value else value or DASH, interval
 
 
+def size_of_gap(
+    kind: str, value: float | None, low: float | None, high: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """Return a signed gap as a distance from equality: |difference|, or a ratio turned so that it is at most 1.
+
+    Examples
+    --------
+    >>> size_of_gap("difference", -0.3, -0.34, -0.26)
+    (0.3, 0.26, 0.34)
+    >>> size_of_gap("ratio", 4.0, 2.0, None)
+    (0.25, 0.0, 0.5)
+    """
+    if value is None or (low is None and high is None):
+        return value, None, None
+    lowest, highest = (-inf if low is None else low), (inf if high is None else high)
+    if kind == "difference":
+        return abs(value), max(lowest, -highest, 0.0), max(abs(lowest), abs(highest))
+    below = [min(end, 1 / end) if end > 0 else 0.0 for end in (max(lowest, 0.0), highest)]
+    turned = min(value, 1 / value) if value > 0 else 0.0
+    return turned, min(below), 1.0 if lowest <= 1 <= highest else max(below)
+
+
 def judge(threshold: Threshold | None, value: float | None, low: float | None, high: float | None) -> Verdict:
     """Compare an interval with a limit: wholly within, wholly beyond, or not decided by this much data.
 
@@ -90,8 +113,7 @@ def judge(threshold: Threshold | None, value: float | None, low: float | None, h
         return "no_threshold"
     if value is None or (low is None and high is None):
         return "insufficient_evidence"
-    lowest = float("-inf") if low is None else low
-    highest = float("inf") if high is None else high
+    lowest, highest = (-inf if low is None else low), (inf if high is None else high)
     if threshold.min is not None:
         return (
             "meets"

@@ -64,8 +64,12 @@ class Audit:
         }
 
     def to_json(self) -> str:
-        """Return `results.json` as text: the same bytes for the same config, data and seed."""
-        return json.dumps(self.to_dict(), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+        """Return `results.json` as text: the same bytes for the same config, data and seed.
+
+        Numbers have 12 significant digits: processors may differ in the last bits of the sixteen or so.
+        """
+        rounded = _rounded(self.to_dict())
+        return json.dumps(rounded, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
     def summary(self) -> str:
         """Return the findings of all audits as plain text."""
@@ -150,6 +154,14 @@ def audit(
         with clock.timing(name):
             results[name] = REGISTRY[name].run(table, spec)
     return Audit(config, results, data_record(table), run_record(started, clock.seconds))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 class _Clock:

@@ -76,6 +76,11 @@ def reason(text: str) -> str:
         encoding = "UTF-8" if "utf-8" in text else "Latin-1"
         advice = NOT_UTF8 if encoding == "UTF-8" else "save it as UTF-8."
         return f"{f'line {line[1]} of it' if line else 'it'} is not {encoding}; {advice}"
+    if "value nan can't be cast" in text:
+        return (
+            "it holds not-a-number where DuckDB found none in the statistics of a Parquet file; "
+            "give the file itself, or read it with read_parquet(..., can_have_nan = true)."
+        )
     lines = []
     for part in text.splitlines():
         if _ADVICE.match(part):

@@ -167,7 +167,8 @@ def _as_written(paths: list[str]) -> list[str]:
 
 
 def _read_parquet(connection: duckdb.DuckDBPyConnection, paths: list[str], _: FileOptions) -> _Read:
-    relation = connection.read_parquet(_as_written(paths))
+    # Writers leave not-a-number out of a file's statistics; unless told, DuckDB concludes that there is none.
+    relation = connection.sql(f"from read_parquet({_literal(_as_written(paths))}, can_have_nan = true)")
     names = {name.lower() for name in relation.columns}
     if any(re.sub(r"_\d+$", "", name.lower()) in names - {name.lower()} for name in relation.columns):
         # DuckDB may have renamed columns to make them unique: compare with the names in the file.

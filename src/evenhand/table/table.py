@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import narwhals as nw
@@ -163,8 +164,15 @@ class Table:
         """Return an exponent that bounds the survey weights, and what is wrong with them."""
         if self.roles.weight is None:
             return 0, []
-        problems, largest = weight_problems(self.source, self.roles.weight, self._kinds[self.roles.weight])
-        return (0 if problems else exponent_for(largest)), problems
+        problems, largest, zeros = weight_problems(self.source, self.roles.weight, self._kinds[self.roles.weight])
+        if problems:
+            return 0, problems
+        if zeros:
+            verb = "row has" if zeros == 1 else "rows have"
+            note = f"{zeros:,} {verb} a weight of 0 and count{'s' if zeros == 1 else ''} as nobody."
+            frame = self.source.frame.filter(nw.col(self.roles.weight) > 0)
+            self.source = replace(self.source, frame=frame, notes=(*self.source.notes, note))
+        return exponent_for(largest), []
 
     def _keep(self, counted: Cells) -> None:
         """Drop rows with a missing outcome or prediction, where that was asked for, and count them."""

@@ -27,6 +27,7 @@ from evenhand.table.labels import shown
 from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
 
+WIDEST_WEIGHTS = 1e8
 MAX_GROUPS = 1_000
 MAX_NUMERIC_GROUPS = 20
 MAX_CELLS = 1_000_000
@@ -152,24 +153,29 @@ def row_problems(roles: Roles, kinds: Mapping[str, Kind], cells: Cells, source: 
             yield from _bad_intersection(cells, columns)
 
 
-def weight_problems(source: Source, column: str, kind: Kind) -> tuple[list[str], float]:
-    """Return what is wrong with the survey weights, and the largest of them."""
+def weight_problems(source: Source, column: str, kind: Kind) -> tuple[list[str], float, int]:
+    """Return what is wrong with the survey weights, the largest of them, and how many are 0."""
     absent, value = is_absent(column, kind), nw.col(column).cast(nw.Float64)
     known = nw.when(~absent).then(value)
     with engine_errors():
-        selected = source.frame.select(absent=absent.cast(nw.Int64), known=known, negative=(known < 0).cast(nw.Int64))
+        selected = source.frame.select(
+            absent=absent.cast(nw.Int64), known=known, negative=(known < 0).cast(nw.Int64),
+            zero=(known == 0).cast(nw.Int64), positive=nw.when(known > 0).then(known),
+        )  # fmt: skip
         facts = fetch(
             selected.select(
                 rows=nw.len(),
                 absent=nw.col("absent").sum(),
                 negative=nw.col("negative").sum(),
+                zero=nw.col("zero").sum(),
+                lightest=nw.col("positive").min(),
                 lowest=nw.col("known").min(),
                 largest=nw.col("known").max(),
             )
         )
     rows, missing, negative = (int(facts[name][0] or 0) for name in ("rows", "absent", "negative"))
     if missing == rows:
-        return [f"weight column {column!r} has no values: every row is missing."] if rows else [], 1.0
+        return [f"weight column {column!r} has no values: every row is missing."] if rows else [], 1.0, 0
     problems = []
     lowest, largest = float(facts["lowest"][0]), float(facts["largest"][0])
     if missing:
@@ -186,7 +192,13 @@ def weight_problems(source: Source, column: str, kind: Kind) -> tuple[list[str],
         problems.append(f"weight column {column!r} is 0 in every row; some weight must be above 0.")
     if largest != 0 and not 1 / LARGEST_WEIGHT <= abs(largest) <= LARGEST_WEIGHT:
         problems.append(f"weight column {column!r} has {largest:g} as its largest weight; rescale it to about 1.")
-    return problems, largest
+    elif largest > 0 and largest / float(facts["lightest"][0]) > WIDEST_WEIGHTS:
+        lightest = float(facts["lightest"][0])
+        problems.append(
+            f"the weights of column {column!r} run from {lightest:g} to {largest:g}, over {WIDEST_WEIGHTS:g} times "
+            "apart: next to the heaviest, the lightest people count for nothing; check them."
+        )
+    return problems, largest, int(facts["zero"][0] or 0)
 
 
 def id_problems(source: Source, column: str, kind: Kind, rows: int) -> Iterator[str]:

@@ -82,7 +82,7 @@ def test_sums_added_once_give_the_metric_of_its_coefficients(name: str) -> None:
     groups = np.concatenate([first, first.sum(axis=2, keepdims=True)], axis=2)
     by_stratum = (groups * above).sum(axis=(-3, -2, -1)) / (groups[..., 0] * below).sum(axis=(-2, -1))
     support = np.array([True, False, True])
-    share = first[..., 0].sum(axis=(2, 3, 4)) * support
+    share = (first[..., 0] * below).sum(axis=(2, 3, 4)) * support
     expected = (by_stratum * share[..., None]).sum(axis=1) / share.sum(axis=1)[:, None]
     np.testing.assert_allclose(resampled.metric_values(sums, METRICS[name], None, support), expected.T, rtol=1e-12)
 

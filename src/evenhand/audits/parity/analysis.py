@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from evenhand.audits.parity.estimates import GroupValues, auc_values, ratio_values
-from evenhand.audits.parity.gaps import Gap, overlapping_limits, to_overall, to_reference, worst_pair
+from evenhand.audits.parity.gaps import Gap, to_overall, to_reference, worst_pair
 from evenhand.audits.parity.groups import GroupCells
 from evenhand.audits.parity.metrics import GAP_NAMES, Metric
 from evenhand.audits.parity.records import OVERALL, GapRecord, GroupRecord
 from evenhand.audits.parity.resampled import (
-    BLOCKS,
-    TO_OVERALL,
     Custom,
     Method,
     Resampled,
@@ -70,7 +68,7 @@ class Analysis:
         batches = self._draws()
         drawn: Resampled | None = None
         for metric, custom in self.metrics:
-            if metric.kind != "rank" and (drawn is None or metric.name not in drawn.metrics):
+            if self._by_bootstrap(metric) and (drawn is None or metric.name not in drawn.metrics):
                 drawn = None  # frees the last batch before the next is drawn
                 drawn = next(batches, None)
             values = self._values(metric, custom)
@@ -89,13 +87,10 @@ class Analysis:
         return metric.kind == "custom" or self.support is not None or self.spec.interval != "auto"
 
     def _draws(self) -> Iterator[Resampled]:
-        cell_metrics = [pair for pair in self.metrics if pair[0].kind != "rank"]
-        if not cell_metrics or self.cells.n.sum() == 0:
+        asked = [pair for pair in self.metrics if self._by_bootstrap(pair[0])]
+        if not asked or self.cells.n.sum() == 0:
             return iter(())
-        blocks = BLOCKS if any(self._by_bootstrap(metric) for metric, _ in cell_metrics) else TO_OVERALL
-        return resample_groups(
-            self.cells, cell_metrics, self.reference, self.spec.resamples, self.rng, self.support, blocks
-        )
+        return resample_groups(self.cells, asked, self.reference, self.spec.resamples, self.rng, self.support)
 
     def _values(self, metric: Metric, custom: Custom | None) -> GroupValues:
         if metric.kind == "rank" and self.ranks is not None:
@@ -126,7 +121,7 @@ class Analysis:
             low, high = finite(limits.low[position]), finite(limits.high[position])
             status = self._status(values, position)
             if status == "ok" and low is None and high is None:
-                status = "no interval: the people of this group do not differ"
+                status = f"no interval: {_why_no_interval(values.metric)}"
             self.groups.append(
                 GroupRecord(
                     self.model, self.grouping, self.stratum, label, values.metric.name, int(values.n[position]),
@@ -136,24 +131,35 @@ class Analysis:
 
     def _status(self, values: GroupValues, position: int) -> str:
         if np.isnan(values.value[position]):
-            return f"undefined: {values.metric.empty}"
+            shared = self.support is not None and self.cells.n[:, position].sum() > 0
+            return (
+                f"undefined: {'too few people in the strata shared by all groups' if shared else values.metric.empty}"
+            )
         if self.cells.labels[position] == MISSING:
             return "missing group: left out of gaps"
-        if values.n[position] < self.spec.min_count:
-            return f"small: {values.n[position]} is below min_count {self.spec.min_count}; left out of gaps"
+        if values.counted[position] < self.spec.min_count:
+            who = " of the rarer outcome" if values.metric.kind == "rank" else ""
+            number = int(values.counted[position])
+            return f"small: {number}{who} is below min_count {self.spec.min_count}; left out of gaps"
         return "ok"
 
     def _comparable(self, values: GroupValues) -> IntArray:
         """Return the groups that enter gaps: known, large enough, defined."""
         known = self.cells.known
-        fits = (values.n[known] >= self.spec.min_count) & np.isfinite(values.value[known])
+        fits = (values.counted[known] >= self.spec.min_count) & np.isfinite(values.value[known])
         return known[fits]
 
     def _add_gaps(self, values: GroupValues, drawn: Resampled | None) -> None:
         kept = self._comparable(values)
         for kind in KINDS:
             if len(kept) < 2:
-                self.gaps.append(self._no_gap(values.metric, kind, "worst_pair", len(kept)))
+                who = "only one group" if len(kept) else "no group"
+                reason = f"{who} can be compared (min_count {self.spec.min_count})"
+                self.gaps.append(self._no_gap(values.metric, kind, "worst_pair", reason))
+                continue
+            if kind == "ratio" and (values.bounds[0] < 0 or values.value[kept].min() < 0):
+                reason = "a ratio needs values that cannot be negative"
+                self.gaps.append(self._no_gap(values.metric, kind, "worst_pair", reason))
                 continue
             for gap in self._gaps_of(values, drawn, kept, kind):
                 self.gaps.append(self._gap_record(values, gap))
@@ -163,7 +169,9 @@ class Analysis:
         by_bootstrap = self._by_bootstrap(values.metric)
         worst = worst_pair(values, kept, kind, confidence)
         if by_bootstrap and drawn is not None:
-            ends = drawn.widest_gap(values.metric.name, kept, kind, confidence)
+            own = self._drawn_interval(drawn, values, "value", kept)
+            known = not np.isnan(own.low).any()  # a group whose resamples do not vary hides how unsure it is
+            ends = drawn.widest_gap(values.metric.name, kept, kind, confidence) if known else (np.nan, np.nan)
             worst = replace(worst, limits=ends)
         yield worst
         if self.reference in kept:
@@ -173,17 +181,19 @@ class Analysis:
                 limits = self._drawn_interval(drawn, values, f"reference_{kind}", others)
                 gaps = [replace(gap, limits=(low, high)) for gap, low, high in zip(gaps, *limits, strict=True)]
             yield from gaps
-        if values.metric.kind == "rank":
-            limits = overlapping_limits(values, kept, kind, confidence)
-        else:
+        overall = to_overall(values, kept, kind, confidence)
+        if by_bootstrap:
             limits = self._drawn_interval(drawn, values, f"overall_{kind}", kept)
-        yield from to_overall(values, kept, kind, limits)
+            overall = [replace(gap, limits=(low, high)) for gap, low, high in zip(overall, *limits, strict=True)]
+        yield from overall
 
     def _drawn_interval(self, drawn: Resampled | None, values: GroupValues, block: str, groups: IntArray) -> Interval:
         if drawn is None:
             return Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
         low, high = drawn.interval(values.metric.name, block, self._method, self.spec.confidence)
-        return Interval(low[groups], high[groups])
+        with np.errstate(invalid="ignore"):
+            still = low == high  # nobody was drawn who would have made a difference: that is no certainty
+        return Interval(np.where(still, np.nan, low)[groups], np.where(still, np.nan, high)[groups])
 
     def _gap_record(self, values: GroupValues, gap: Gap) -> GapRecord:
         name = GAP_NAMES.get((values.metric.name, gap.kind, gap.against))
@@ -192,35 +202,44 @@ class Analysis:
         return GapRecord(
             self.model, self.grouping, self.stratum, values.metric.name, gap.kind, gap.against,
             None if gap.group is None else self.cells.labels[gap.group], self._label(gap.high), self._label(gap.low),
-            n, finite(gap.value), low, high, _gap_status(gap), self._worse_off(values.metric, gap), name,
+            n, finite(gap.value), low, high, _gap_status(gap, values.metric), self._worse_off(values.metric, gap), name,
         )  # fmt: skip
 
     def _worse_off(self, metric: Metric, gap: Gap) -> str | None:
+        """Return the group on the worse side, where the interval leaves no doubt that there is one."""
         worse = metric.worse(self.favourable)
-        equal = gap.value == (0.0 if gap.kind == "difference" else 1.0)
-        if worse is None or equal or np.isnan(gap.value):
-            return None
-        return self._label(gap.high if worse == "higher" else gap.low)
+        equal = 0.0 if gap.kind == "difference" else 1.0
+        low, high = gap.limits
+        side = gap.high if worse == "higher" else gap.low
+        return self._label(side) if worse is not None and (low > equal or high < equal) and side >= 0 else None
 
     def _label(self, position: int) -> str:
         return OVERALL if position < 0 else self.cells.labels[position]
 
-    def _no_gap(self, metric: Metric, kind: Kind, against: Against, comparable: int) -> GapRecord:
-        who = "only one group" if comparable else "no group"
-        reason = f"undefined: {who} can be compared (min_count {self.spec.min_count})"
+    def _no_gap(self, metric: Metric, kind: Kind, against: Against, reason: str) -> GapRecord:
         name = GAP_NAMES.get((metric.name, kind, against))
         return GapRecord(
             self.model, self.grouping, self.stratum, metric.name, kind, against, None, None, None, 0, None, None, None,
-            reason, None, name,
+            f"undefined: {reason}", None, name,
         )  # fmt: skip
 
 
-def _gap_status(gap: Gap) -> str:
+def _why_no_interval(metric: Metric) -> str:
+    if metric.kind == "mean":
+        return "nobody in this group differs from the others in it"
+    if metric.kind == "rank":
+        return "too few people of one outcome, or the scores tell the outcomes apart without fail"
+    return "the resamples do not vary, or too many of them are undefined"
+
+
+def _gap_status(gap: Gap, metric: Metric) -> str:
     low, high = gap.limits
     if np.isnan(gap.value):
         return "undefined: the value below the line is 0"
     if np.isnan(low) and np.isnan(high):
-        return "no interval: that of one of the groups is undefined"
+        if metric.kind in ("mean", "rank"):
+            return "no interval: one of the groups has none of its own"
+        return "no interval: some resamples do not vary or are undefined"
     if np.isinf(high):
         return "unbounded above: the value below the line may be 0"
     return "ok"

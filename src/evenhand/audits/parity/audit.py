@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -12,13 +13,13 @@ from evenhand.audits.parity.calibration import calibration_records
 from evenhand.audits.parity.findings import make_findings
 from evenhand.audits.parity.groups import GroupCells
 from evenhand.audits.parity.metrics import METRICS, Metric
-from evenhand.audits.parity.records import STANDARDISED
+from evenhand.audits.parity.records import OVERALL, STANDARDISED, GroupRecord
 from evenhand.audits.parity.resampled import Custom
 from evenhand.audits.parity.result import ParityResult
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.progress import step
 from evenhand.core.spec import Threshold
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.stats.auc import binned_auc_error
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING, TIMES
@@ -106,7 +107,7 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
     records: dict[str, list[Any]] = {"groups": [], "gaps": [], "calibration": []}
     left_out: list[dict[str, Any]] = []
     notes = list(table.source.notes)
-    for number, model in enumerate(table.models):
+    for model in table.models:
         metrics = _metrics_for(table, model, spec, notes)
         ranks = _ranks(table, model, metrics, spec, notes)
         step(f"Counting the cells of {model}")
@@ -115,17 +116,17 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
             if table.has_scores(model)
             else table.counts(model, spec.within)
         )
-        for position, (grouping, columns) in enumerate(table.groupings.items()):
+        for grouping, columns in table.groupings.items():
             step(f"Comparing {grouping} under {model}")
             whole = GroupCells.build(cells, model, columns, spec.within)
             codes = ranks.groups.joint(columns)[0] if ranks else None
-            context = _Context(table, spec, model, grouping, whole, metrics, (number, position), ranks, codes)
+            context = _Context(table, spec, model, grouping, whole, metrics, ranks, codes)
             for analysis in context.analyses():
                 analysis.run()
                 records["groups"] += analysis.groups
                 records["gaps"] += analysis.gaps
             notes += context.notes
-            left_out += _left_out(whole.pooled(), model, grouping, spec)
+            left_out += _left_out(whole.pooled(), model, grouping, records["groups"], spec)
             if table.has_scores(model):
                 records["calibration"] += calibration_records(cells, table, model, grouping, spec)
     if table.dropped:
@@ -146,38 +147,48 @@ class _Context:
 
     def __init__(
         self, table: Table, spec: ParitySpec, model: str, grouping: str, whole: GroupCells,
-        metrics: list[tuple[Metric, Custom | None]], place: tuple[int, int], ranks: ScoreRows | None,
-        codes: IntArray | None,
+        metrics: list[tuple[Metric, Custom | None]], ranks: ScoreRows | None, codes: IntArray | None,
     ) -> None:  # fmt: skip
         self.table, self.spec, self.model, self.grouping = table, spec, model, grouping
-        self.whole, self.metrics, self.place, self.ranks, self.codes = whole, metrics, place, ranks, codes
+        self.whole, self.metrics, self.ranks, self.codes = whole, metrics, ranks, codes
         self.reference = _reference(whole, grouping, spec)
         self.notes: list[str] = []
 
     def analyses(self) -> Iterator[Analysis]:
         pooled = (self.ranks, self.codes) if self.ranks is not None and self.codes is not None else None
-        yield self._analysis(None, self.whole.pooled(), self.metrics, 0, ranks=pooled)
+        yield self._analysis(None, self.whole.pooled(), self.metrics, ranks=pooled)
         if not self.spec.within:
             return
         on_cells = [pair for pair in self.metrics if pair[0].kind != "rank"]
         for position, stratum in enumerate(self.whole.strata):
-            yield self._analysis(stratum, self.whole.stratum(position), on_cells, position + 1)
+            yield self._analysis(stratum, self.whole.stratum(position), on_cells)
         support = {metric.name: self._support(metric, custom) for metric, custom in on_cells}
         supported = [pair for pair in on_cells if support[pair[0].name].any()]
-        lost = [metric.name for metric, _ in on_cells if not support[metric.name].any()]
-        if lost:
+        self._note_support(support)
+        yield self._analysis(STANDARDISED, self.whole, supported, support=support)
+
+    def _note_support(self, support: dict[str, BoolArray]) -> None:
+        """Say for which metrics strata were left out of the standardisation, and how many people they hold."""
+        people = self.whole.n.sum(axis=(1, 2, 3))
+        where, factor = f"{self.model}, by {self.grouping}", TIMES.join(self.spec.within)
+        for used in dict.fromkeys(tuple(strata.tolist()) for strata in support.values() if not strata.all()):
+            names = ", ".join(name for name, strata in support.items() if tuple(strata.tolist()) == used)
+            share = people[np.array(used)].sum() / people.sum()
             self.notes.append(
-                f"{self.model}, by {self.grouping}: {', '.join(lost)} cannot be standardised, since no stratum of "
-                f"{TIMES.join(self.spec.within)} has min_count {self.spec.min_count} people of every group."
+                f"{where}: {names} is standardised over {sum(used)} of {len(used)} strata of {factor}, those in which "
+                f"every group has {self.spec.min_count} people; they hold {share:.0%} of all people."
+                if any(used)
+                else f"{where}: {names} cannot be standardised, since no stratum of {factor} has min_count "
+                f"{self.spec.min_count} people of every group."
             )
-        yield self._analysis(STANDARDISED, self.whole, supported, len(self.whole.strata) + 1, support=support)
 
     def _analysis(
-        self, stratum: str | None, cells: GroupCells, metrics: list[tuple[Metric, Custom | None]], position: int,
+        self, stratum: str | None, cells: GroupCells, metrics: list[tuple[Metric, Custom | None]],
         ranks: tuple[ScoreRows, IntArray] | None = None, support: dict[str, BoolArray] | None = None,
     ) -> Analysis:  # fmt: skip
-        # A generator of its own for every analysis: no number depends on what else was computed.
-        seed = np.random.SeedSequence(self.spec.seed, spawn_key=(*self.place, position))
+        # A generator of its own for every analysis, by its name: no number depends on what else was computed.
+        name = hashlib.sha256("\x1f".join((self.model, self.grouping, stratum or "")).encode()).digest()
+        seed = np.random.SeedSequence([self.spec.seed, *np.frombuffer(name, dtype=np.uint32).tolist()])
         return Analysis(
             self.model, self.grouping, stratum, cells, metrics, self.spec, self.reference, np.random.default_rng(seed),
             self.table.prediction(self.model).range, self.table.prediction(self.model).favourable, ranks, support,
@@ -201,6 +212,11 @@ def _require_roles(table: Table) -> None:
 def _require_reference(table: Table, spec: ParitySpec) -> None:
     """Refuse a reference group, or a grouping, that the data does not have."""
     labels = {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}
+    for grouping, groups in labels.items():
+        if OVERALL in groups:
+            raise DataError(
+                f"group column {grouping!r} has a group called {OVERALL!r}, our name for everybody: rename it."
+            )
     if isinstance(spec.reference, str) and not any(spec.reference in groups for groups in labels.values()):
         known = sorted({label for groups in labels.values() for label in groups})
         raise ConfigError(f"`reference` {spec.reference!r} is not a group; {did_you_mean(spec.reference, known)}")
@@ -214,7 +230,9 @@ def _require_reference(table: Table, spec: ParitySpec) -> None:
 
 def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -> list[tuple[Metric, Custom | None]]:
     """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
+    low, high = table.prediction(model).range
     has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
+    has["scores between 0 and 1"] = has["scores"] and low >= 0 and high <= 1
     chosen = [METRICS[name] for name in spec.metrics] if spec.metrics else [m for m in METRICS.values() if m.default]
     usable: list[Metric] = []
     unmet: list[Metric] = []
@@ -228,6 +246,8 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -
         (unmet if lacking else usable).append(metric)
     if unmet:
         missing = sorted({need for metric in unmet for need in metric.needs if not has[need]})
+        if "scores" in missing:  # which says enough
+            missing.remove("scores between 0 and 1")
         names = ", ".join(metric.name for metric in unmet)
         notes.append(f"{model}: not computed without {' and '.join(missing)}: {names}.")
     own: list[tuple[Metric, Custom | None]] = [
@@ -269,12 +289,20 @@ def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
     return int(cells.known[np.argmax(size[cells.known])])
 
 
-def _left_out(cells: GroupCells, model: str, grouping: str, spec: ParitySpec) -> Iterator[dict[str, Any]]:
-    for label, size in zip(cells.labels, cells.n.sum(axis=(0, 2, 3)), strict=True):
+def _left_out(
+    cells: GroupCells, model: str, grouping: str, groups: Sequence[GroupRecord], spec: ParitySpec
+) -> Iterator[dict[str, Any]]:
+    """Yield the groups that no gap compares, then those that some metric's gaps do not."""
+    sizes = dict(zip(cells.labels, cells.n.sum(axis=(0, 2, 3)).tolist(), strict=True))
+    for label, size in sizes.items():
         if label == MISSING:
-            yield _left_out_record(model, grouping, label, int(size), "missing group: left out of gaps")
+            yield _left_out_record(model, grouping, label, size, "missing group: left out of gaps")
         elif size < spec.min_count:
-            yield _left_out_record(model, grouping, label, int(size), f"fewer than min_count {spec.min_count} people")
+            yield _left_out_record(model, grouping, label, size, f"fewer than min_count {spec.min_count} people")
+    for record in groups:
+        own = (record.model, record.grouping, record.stratum) == (model, grouping, None)
+        if own and record.status.startswith("small") and sizes[record.group] >= spec.min_count:
+            yield _left_out_record(model, grouping, record.group, record.n, f"{record.metric}: {record.status}")
 
 
 def _left_out_record(model: str | None, grouping: str | None, group: str | None, n: int, reason: str) -> dict[str, Any]:

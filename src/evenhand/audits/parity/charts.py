@@ -95,6 +95,11 @@ def _forest(records: list[dict[str, Any]], row: str, order: list[str], title: st
     return (rule + point).properties(title=title, width=PANEL_WIDTH, height=alt.Step(step, **{"for": "position"}))
 
 
+def are_probabilities(result: ParityResult) -> bool:
+    """Tell whether all scores lie between 0 and 1, so that they can be held against shares of people."""
+    return all(record.bin_low >= 0 and record.bin_high <= 1 for record in result.calibration)
+
+
 def calibration_panels(result: ParityResult, grouping: str) -> list[Any]:
     """Return one panel a model: outcome against score by bin, a line for each of the largest groups."""
     import altair as alt
@@ -112,8 +117,8 @@ def calibration_panels(result: ParityResult, grouping: str) -> list[Any]:
             if (r.model, r.grouping, r.status) == (model, grouping, "ok") and r.group in largest
         ]
         scores = [r["score"] for r in records if isinstance(r["score"], float)] or [0.0, 1.0]
-        low, high = min(scores), max(scores)
-        ideal = alt.Chart(data([{"score": low, "value": low}, {"score": high, "value": high}])).mark_line(
+        ends = (min(scores), max(scores)) if are_probabilities(result) else ()
+        ideal = alt.Chart(data([{"score": end, "value": end} for end in ends])).mark_line(
             color="currentColor", opacity=0.45, strokeDash=[4, 4]
         )
         base = alt.Chart(data(records)).encode(

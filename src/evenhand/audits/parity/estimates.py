@@ -7,13 +7,14 @@ linearised variance, which with equal weights is p (1 - p) / n for a rate.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from evenhand.audits.parity.groups import GroupCells
 from evenhand.audits.parity.metrics import WEIGHT, Metric
 from evenhand.stats.auc import auc_influence
-from evenhand.stats.intervals import effective_trials, logit_t, wilson
+from evenhand.stats.intervals import clopper_pearson, effective_trials, logit_t, wilson
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.rows import ScoreRows
 
@@ -31,7 +32,8 @@ class GroupValues:
     stderr : standard errors.
     trials : effective sample sizes (n without weights); for an AUC the rows of the rarer outcome.
     bounds : the lowest and highest possible value.
-    covariance : of each group's value with the overall value, where it is known.
+    rest, share : the same metric for everybody outside each group, and the group's share of everybody.
+    covariance : of each group's AUC with the overall AUC.
     """
 
     metric: Metric
@@ -42,13 +44,24 @@ class GroupValues:
     stderr: FloatArray
     trials: FloatArray
     bounds: tuple[float, float]
+    rest: GroupValues | None = None
+    share: FloatArray | None = None
     overall_stderr: float = float("nan")
     covariance: FloatArray | None = None
 
-    def limits(self, confidence: float) -> Interval:
-        """Return Wilson limits for a rate, Student's t on the logit scale of the bounds for a mean or an AUC."""
+    @property
+    def counted(self) -> FloatArray:
+        """What `min_count` applies to: people in the denominator; for an AUC those of the rarer outcome."""
+        return self.trials if self.metric.kind == "rank" else self.n.astype(np.float64)
+
+    def limits(self, confidence: float, *, exact: bool = False) -> Interval:
+        """Return limits for each group on its own.
+
+        Wilson's for a rate, or with `exact` Clopper and Pearson's; Student's t on the logit scale of the bounds for a
+        mean and, with DeLong's standard error, for an AUC.
+        """
         if self.metric.kind == "rate":
-            return wilson(self.value, self.trials, confidence)
+            return (clopper_pearson if exact else wilson)(self.value, self.trials, confidence)
         return logit_t(self.value, self.stderr, self.trials - 1, confidence, self.bounds)
 
     def only(self, groups: IntArray) -> GroupValues:
@@ -56,7 +69,8 @@ class GroupValues:
         covariance = None if self.covariance is None else self.covariance[groups]
         return replace(
             self, value=self.value[groups], n=self.n[groups], stderr=self.stderr[groups], trials=self.trials[groups],
-            covariance=covariance,
+            covariance=covariance, rest=None if self.rest is None else self.rest.only(groups),
+            share=None if self.share is None else self.share[groups],
         )  # fmt: skip
 
 
@@ -70,26 +84,46 @@ def ratio_values(cells: GroupCells, metric: Metric, score_range: tuple[float, fl
     score_range : the lowest and highest possible score.
     """
     n, first, second = cells.n[0], cells.first[0], cells.second[0]
-    value, variance, rows, kish = _ratio(n, first, second, metric)
-    overall = _ratio(n.sum(0)[None], first.sum(0)[None], second.sum(0)[None], metric)
-    weighted = not np.array_equal(first[..., WEIGHT], n)
+    overall, _, _, rows = _ratio(n.sum(0)[None], first.sum(0)[None], second.sum(0)[None], metric)
+    whole = replace(cells, n=n, first=first, second=second)
+    others = replace(cells, n=_all_but_one(n), first=_all_but_one(first), second=_all_but_one(second))
+    below = metric.coefficients()[1]
+    with np.errstate(all="ignore"):
+        heavy = (first[..., WEIGHT] * below).sum(axis=(-2, -1))
+        share = heavy / heavy.sum()
+    shared = {"metric": metric, "overall": float(overall[0]), "n_overall": int(rows[0])}
+    rest = _values(others, shared, score_range)
+    return replace(_values(whole, shared, score_range), rest=rest, share=share)
+
+
+def _all_but_one(parts: Any) -> Any:
+    """Return, for each entry of the first axis, the sum of all others; added up, since differences lose digits."""
+    before = np.concatenate([np.zeros_like(parts[:1]), np.cumsum(parts, axis=0)[:-1]])
+    after = np.concatenate([np.cumsum(parts[::-1], axis=0)[::-1][1:], np.zeros_like(parts[:1])])
+    return before + after
+
+
+def _values(cells: GroupCells, shared: dict[str, Any], score_range: tuple[float, float]) -> GroupValues:
+    """Return values and what their limits need, from cells by group, outcome and decision."""
+    metric: Metric = shared["metric"]
+    value, variance, kish, rows = _ratio(cells.n, cells.first, cells.second, metric)
+    bounds = (0.0, 1.0)
     if metric.kind == "rate":
         # Without n / (n - 1), as Wilson's p (1 - p) / n: equal weights give the limits of no weights.
-        trials = effective_trials(value, variance, kish) if weighted else rows.astype(np.float64)
-        bounds = (0.0, 1.0)
+        trials = effective_trials(value, variance, kish) if cells.weighted else rows.astype(np.float64)
     else:
         with np.errstate(all="ignore"):
             variance = variance * rows / (rows - 1.0)
         trials = kish
-        low, high = score_range
-        bounds = (0.0, max(high, 1 - low) ** 2) if metric.name == "brier" else (low, high)
-    return GroupValues(metric, value, float(overall[0][0]), rows, int(overall[2][0]), np.sqrt(variance), trials, bounds)
+        if metric.name == "mean_score":
+            bounds = score_range
+    return GroupValues(value=value, n=rows, stderr=np.sqrt(variance), trials=trials, bounds=bounds, **shared)
 
 
 def _ratio(
     n: IntArray, first: FloatArray, second: FloatArray, metric: Metric
-) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
-    """Return value, linearised variance, rows in the denominator and Kish's effective size, by group."""
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """Return value, linearised variance, Kish's effective size and rows in the denominator, by group."""
     above, below = metric.coefficients()
     with np.errstate(all="ignore"):
         weight = (first[..., WEIGHT] * below).sum(axis=(-2, -1))
@@ -101,7 +135,7 @@ def _ratio(
         # Sums of squares are differences of large numbers: what is left below their rounding is no spread.
         rounding = _ROUNDING * np.einsum("gydi,gydii->g", influence**2, second)
         variance = np.where(squares > rounding, squares, 0.0) / weight**2
-    return value, variance, (n * below.astype(np.int64)).sum(axis=(-2, -1)), kish
+    return value, variance, kish, (n * below.astype(np.int64)).sum(axis=(-2, -1))
 
 
 def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: Metric) -> GroupValues:
@@ -132,7 +166,7 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: Metric) ->
     overall_stderr = _delong_stderr(overall_influence, spread, rows.positive, rows.groups.n)
     return GroupValues(
         metric, value, overall, n, int(rows.groups.n.sum()), stderr, rarer, (0.0, 1.0),
-        overall_stderr, covariance,
+        overall_stderr=overall_stderr, covariance=covariance,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -76,6 +76,7 @@ class GroupCells:
     n : rows, shape (strata, groups, 2, 2).
     first : sums of weight, weighted score and weighted squared error, shape (strata, groups, 2, 2, 3).
     second : sums of their products, shape (strata, groups, 2, 2, 3, 3).
+    weighted : whether the table has survey weights.
     """
 
     labels: tuple[str, ...]
@@ -83,6 +84,7 @@ class GroupCells:
     n: IntArray
     first: FloatArray
     second: FloatArray
+    weighted: bool
 
     @classmethod
     def build(cls, cells: Cells, model: str, grouping: Sequence[str], within: Sequence[str]) -> Self:
@@ -106,7 +108,7 @@ class GroupCells:
             for j, b in enumerate(_FACTORS):
                 product = sums.get(a + b, sums.get(b + a))
                 second[..., i, j] = summed(product) if product is not None else 0.0
-        return cls(labels, stratum_labels, n.astype(np.int64), first, second)
+        return cls(labels, stratum_labels, n.astype(np.int64), first, second, "w" in cells.sums)
 
     @property
     def known(self) -> IntArray:
@@ -115,20 +117,19 @@ class GroupCells:
 
     def pooled(self) -> GroupCells:
         """Return the cells with all strata added up."""
-        return GroupCells(
-            self.labels, ("",), self.n.sum(0, keepdims=True), self.first.sum(0, keepdims=True),
-            self.second.sum(0, keepdims=True),
-        )  # fmt: skip
+        n, first, second = (part.sum(axis=0, keepdims=True) for part in (self.n, self.first, self.second))
+        return replace(self, strata=("",), n=n, first=first, second=second)
 
     def stratum(self, position: int) -> GroupCells:
         """Return the cells of one stratum."""
         part = slice(position, position + 1)
-        return GroupCells(self.labels, (self.strata[position],), self.n[part], self.first[part], self.second[part])
+        strata = (self.strata[position],)
+        return replace(self, strata=strata, n=self.n[part], first=self.first[part], second=self.second[part])
 
     def moments(self) -> CellMoments:
         """Return the cells in a row, as the bootstrap wants them; without weights and scores counts say it all."""
         cells = self.n.size
-        if np.array_equal(self.first[..., 0], self.n) and not self.first[..., 1:].any():
+        if not self.weighted and not self.first[..., 1:].any():
             return CellMoments.from_counts(self.n.reshape(-1))
         return CellMoments(self.n.reshape(-1), self.first.reshape(cells, 3), self.second.reshape(cells, 3, 3))
 

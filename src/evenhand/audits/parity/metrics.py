@@ -53,7 +53,7 @@ class Metric:
     numerator, denominator : the cells (or sums) above and below the line.
     kind : 'rate' (Wilson intervals), 'mean' (Student's t on the logit scale), 'rank' (DeLong) or 'custom' (bootstrap).
     direction : which way is better for the system's users: 'higher', 'lower' or 'neither'.
-    needs : what the table must have: 'outcome', 'scores'.
+    needs : what the table must have: 'outcome', 'scores', 'scores between 0 and 1'.
     empty : why it is undefined when the denominator is empty.
     caveat : what a gap in it does not show.
     citation : where it comes from.
@@ -187,7 +187,7 @@ _TABLE = (
     ),
     Metric(
         "brier", "Brier score", "mean squared distance of the score from the outcome",
-        ("loss",), ALL, "mean", "lower", ("outcome", "scores"), _NOBODY,
+        ("loss",), ALL, "mean", "lower", ("outcome", "scores between 0 and 1"), _NOBODY,
         "It mixes calibration with how predictable a group is. " + _LABELS,
         "Brier 1950, Verification of forecasts expressed in terms of probability, Monthly Weather Review 78",
     ),

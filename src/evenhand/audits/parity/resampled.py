@@ -98,7 +98,7 @@ def metric_values(sums: Sums, metric: Metric, custom: Custom | None, support: Bo
     ----------
     sums : with a single stratum, or with several and `support`.
     metric, custom : what to compute; the user's own function or None.
-    support : the strata over which values are standardised, each with its share of everybody.
+    support : the strata over which values are standardised.
     """
     with np.errstate(all="ignore"):
         if custom is None:
@@ -106,11 +106,18 @@ def metric_values(sums: Sums, metric: Metric, custom: Custom | None, support: Bo
         else:
             parts = [_own_metric(metric.name, custom, sums.totals(part)) for part in (slice(-1), slice(-1, None))]
             values = np.moveaxis(np.concatenate(parts, axis=-1), (-2, -1), (0, 1))
-        return np.asarray(values[0] if support is None else _standardised(values, sums.of(*CELLS)[:, -1], support))
+        if support is None:
+            return np.asarray(values[0])
+        about = sums.of(*(CELLS if custom is not None else metric.denominator))[:, -1]
+        return _standardised(values, about, support)
 
 
 def _standardised(values: FloatArray, people: FloatArray, support: BoolArray) -> FloatArray:
-    """Return the mean over strata (the first axis), weighted by each stratum's share of all people."""
+    """Return the mean over strata (the first axis), weighted by each stratum's share of the people it is about.
+
+    For a true positive rate these are the people with the positive outcome: so a group with everybody's mix of strata
+    keeps the rate it has.
+    """
     share = people * support.reshape(-1, *(1,) * (people.ndim - 1))
     weighted = np.where(share[:, None] > 0, values * share[:, None], 0.0)
     return np.asarray(weighted.sum(axis=0) / share.sum(axis=0))

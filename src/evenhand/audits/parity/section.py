@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.audits.parity.charts import (
     MOST_GROUPS,
+    are_probabilities,
     calibration_panels,
     charted_groups,
     gap_panels,
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from evenhand.audits.parity.records import GapRecord
     from evenhand.audits.parity.result import ParityResult
 
-_STRATA_NOTE = "Standardised values are what each group would have if all groups had everybody's mix of strata."
+_STRATA_NOTE = (
+    "Standardised values are what each group would have if it had everybody's mix of strata, over the strata that all "
+    "groups share."
+)
 
 
 def parity_section(result: ParityResult) -> Section:
@@ -158,9 +162,13 @@ def _strata_table(result: ParityResult) -> DisplayTable:
 
 def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
     caption = (
-        "The share with the positive outcome among people in the same score bin. On the dashed line score and outcome "
-        "agree; above it scores are too low, below it too high. "
-        f"Bins with at least {result.spec.min_count} people are drawn, with Wilson intervals."
+        "The share with the positive outcome among people in the same score bin. "
+        + (
+            "On the dashed line score and outcome agree; above it scores are too low, below it too high. "
+            if are_probabilities(result)
+            else "Where the lines differ, the same score means different things in different groups. "
+        )
+        + f"Bins with at least {result.spec.min_count} people are drawn, with Wilson intervals."
     )
     words = "The table below holds every point of the chart."
     return Figure(f"Calibration by {grouping}", caption, words, tuple(calibration_panels(result, grouping)))
@@ -189,45 +197,63 @@ def _methods(result: ParityResult) -> Iterator[Method]:
                 f"{metric.meaning[:1].upper()}{metric.meaning[1:]}: {metric.formula}.",
                 metric.citation,
             )
-    if result.spec.interval == "auto":
+    yield from _auto_methods() if result.spec.interval == "auto" else _bootstrap_methods(result)
+    if result.spec.custom or result.spec.within:
         yield Method(
-            "Intervals of one group",
-            "Wilson's score interval for a rate; Student's t on the logit scale for a mean score and, with "
-            "DeLong's standard "
-            "error, for an AUC. With survey weights a rate's sample size is Kish's or the linearised one, "
-            "whichever is smaller.",
-            "Wilson 1927, JASA 22; DeLong et al. 1988, Biometrics 44; Korn and Graubard 1998, Survey Methodology 24",
+            "Resampled intervals",
+            f"Metrics of your own and values standardised over strata have BCa intervals from {result.spec.resamples:,} "
+            f"multinomial resamples of the cells, seed {result.spec.seed}; their worst pair has one max-t band over all "
+            "pairs.",
+            "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
         )
+    if result.spec.within:
         yield Method(
-            "Difference and ratio to the reference group",
-            "From the two groups' own limits (MOVER); Welch's t and Fieller's limits for means. Each on its "
-            "own, not simultaneous.",
-            "Newcombe 1998, Statistics in Medicine 17; Donner and Zou 2012, Statistical Methods in Medical Research 21",
+            "Standardised over strata",
+            f"{_STRATA_NOTE} A stratum counts by the people a metric is about: for a true positive rate those with the "
+            "positive outcome. The choice of strata follows the data and is held fixed in the resamples.",
         )
-    else:
-        yield Method(
-            "Intervals",
-            f"{result.spec.interval} bootstrap intervals from {result.spec.resamples:,} resamples of the cells.",
-        )
-    yield Method(
-        "Worst pair",
-        "The highest group against the lowest. A maximum over groups is biased away from equality, so its "
-        "interval comes from "
-        "simultaneous intervals of all pairs (Bonferroni; for means Welch's t, for ratios of means on the "
-        "log scale): it covers "
-        "the true worst gap whichever pair that is. An ordinary bootstrap of it can cover 0%.",
-        "benchmarks/coverage.py shows the coverage",
-    )
-    yield Method(
-        "Against everybody",
-        "The group is part of everybody, so the two are resampled together: BCa intervals from "
-        f"{result.spec.resamples:,} "
-        f"multinomial resamples of the cells, seed {result.spec.seed}.",
-        "Efron 1987, JASA 82",
-    )
     yield Method(
         "Small and missing groups",
         f"A group with fewer than {result.spec.min_count} people in a metric's denominator is shown but left "
         "out of gaps; "
         "people whose group is missing are a row of their own.",
+    )
+
+
+def _auto_methods() -> Iterator[Method]:
+    yield Method(
+        "Intervals of one group",
+        "Wilson's score interval for a rate; Student's t on the logit scale for a mean score and, with DeLong's "
+        "standard error, for an AUC. With survey weights a rate's sample size is Kish's or the linearised one, "
+        "whichever is smaller.",
+        "Wilson 1927, JASA 22; DeLong et al. 1988, Biometrics 44; Korn and Graubard 1998, Survey Methodology 24",
+    )
+    yield Method(
+        "Difference and ratio to the reference group",
+        "From the two groups' own limits (MOVER); Welch's t and Fieller's limits for means. Each on its own, not "
+        "simultaneous.",
+        "Newcombe 1998, Statistics in Medicine 17; Donner and Zou 2012, Statistical Methods in Medical Research 21",
+    )
+    yield Method(
+        "Against everybody",
+        "Everybody is the group and the rest: the limits follow from those of the group against the rest, times the "
+        "rest's share. For an AUC the delta method with DeLong's covariance and Student's t.",
+    )
+    yield Method(
+        "Worst pair",
+        "The highest group against the lowest. A maximum over groups is biased away from equality, so its interval "
+        "comes from simultaneous intervals of all pairs of the groups compared (Bonferroni; exact limits for rates, "
+        "Welch's t for means, on the log scale for their ratio). It is simultaneous over the pairs of one metric, one "
+        "grouping and one model, not over several of these.",
+        "benchmarks/coverage.py shows the coverage",
+    )
+
+
+def _bootstrap_methods(result: ParityResult) -> Iterator[Method]:
+    yield Method(
+        "Intervals",
+        f"{result.spec.interval} bootstrap intervals from {result.spec.resamples:,} multinomial resamples of the cells, "
+        f"seed {result.spec.seed}; AUC has DeLong's limits. The worst pair has one max-t band over all pairs. Where "
+        "resamples do not vary, as with a rate of 0, there is no interval.",
+        "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
     )

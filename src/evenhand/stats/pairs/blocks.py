@@ -101,7 +101,7 @@ def pair_sums(
 
             yield (last - first) * rows, step
 
-    few = count * rows < _STEP_SUMS // 8
+    few = count * rows < _STEP_SUMS // 32
     run_chains([chain(i) for i in range(_CHAINS)], rows * rows, threads=1 if few else threads, progress=progress)
     return np.maximum(excess, 0.0), float(np.sum(merged.weight * violated)) / 2.0
 

@@ -29,6 +29,8 @@ BLOCK = 128
 _SLOTS = 32
 _FLOAT64_ROWS = 30_000
 _STEP_PAIRS = 2**26  # a few hundredths of a second: how soon Ctrl-C is heard
+_THREAD_PAIRS = 2**20  # fewer are done before a second thread has started
+_TREE_ROWS = 16 * BLOCK  # fewer are done before they are ordered
 _PROBE_ROWS = 64
 _NEAR_TIE = 3e-7
 _MOST_TIES = 1e-4
@@ -110,7 +112,7 @@ def pair_sums(
             at += slots * len(range(at, end, slots))
 
     total = count * BLOCK * (count * BLOCK + 1) // 2
-    few = total < _STEP_PAIRS // 8
+    few = total < _THREAD_PAIRS
     run_chains([chain(slot) for slot in range(slots)], total, threads=1 if few else threads, progress=progress)
     result = np.empty(len(merged))
     result[blocks.order] = _added_up(sums)[: len(merged)]
@@ -142,9 +144,9 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
 
 
 def _near_neighbours(points: FloatArray) -> IntArray:
-    """Return an order of a k-d tree: halves at the median of the widest axis, down to blocks."""
+    """Return an order of a k-d tree: halves at the median of the widest axis, down to blocks; few rows as they are."""
     order = np.arange(points.shape[1], dtype=np.int64)
-    ranges = [(0, order.size)]
+    ranges = [(0, order.size)] if order.size > _TREE_ROWS else []
     while ranges:
         start, end = ranges.pop()
         if end - start <= BLOCK:

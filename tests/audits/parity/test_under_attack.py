@@ -1,0 +1,186 @@
+"""Ways in which an opposing expert tried to make the audit say something wrong; each stays mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ConfigError, DataError
+from evenhand.stats.intervals import wilson
+
+
+def decisions(**groups: tuple[int, int]) -> dict[str, Any]:
+    """Return a table in which each group has so many selected out of so many people."""
+    rows = [(name, int(i < yes)) for name, (yes, n) in groups.items() for i in range(n)]
+    return {"group": [name for name, _ in rows], "hired": [hired for _, hired in rows]}
+
+
+def run(data: dict[str, Any], **options: Any) -> eh.ParityResult:
+    return eh.parity(eh.Table(data, groups="group", predictions="hired"), metrics="selection_rate", **options)
+
+
+@pytest.mark.parametrize("against", ["reference", "overall"])
+def test_a_disparity_of_either_sign_breaks_a_limit(against: str) -> None:
+    data = decisions(a=(600, 1000), b=(270, 900))
+    limit = {"metric": "selection_rate", "max": 0.05, "against": against}
+    verdicts = {f.verdict for f in run(data, thresholds=[limit]).findings if f.threshold}
+    assert verdicts == {"does_not_meet"}
+    ratio = {"metric": "selection_rate", "min": 0.8, "against": "reference"}
+    data = decisions(a=(270, 900), b=(600, 800), c=(700, 1000))
+    assert "meets" not in {f.verdict for f in run(data, thresholds=[ratio], reference="a").findings if f.threshold}
+
+
+def test_two_excluded_groups_do_not_hide_the_ratio() -> None:
+    data = decisions(a=(0, 1000), b=(0, 1000), c=(500, 1000))
+    finding = run(data, thresholds=[{"metric": "selection_rate", "min": 0.8}]).findings[0]
+    assert finding.verdict == "does_not_meet"
+
+
+def test_ten_people_without_a_selection_prove_nothing() -> None:
+    data = decisions(a=(200, 1000), b=(0, 10))
+    result = run(data)
+    for kind in ("difference", "ratio"):
+        gap = result.gap("selection_rate", kind=kind, against="overall", group="b")
+        assert gap.low is not None
+        assert gap.high is not None
+        assert gap.low <= (0 if kind == "difference" else 1) <= gap.high
+    for interval in ("percentile", "basic", "bca"):
+        resampled = run(data, interval=interval, resamples=500)
+        own = next(r for r in resampled.groups if r.group == "b")
+        assert (own.low, own.high) == (None, None)
+        assert own.status.startswith("no interval: the resamples do not vary")
+        assert resampled.gap("selection_rate").low is None
+
+
+def test_the_gap_to_everybody_is_that_to_the_rest_times_its_share() -> None:
+    result = run(decisions(a=(30, 100), b=(90, 300)), reference="b")
+    overall = result.gap("selection_rate", against="overall", group="a")
+    rest = result.gap("selection_rate", against="reference", group="a")
+    assert overall.low == pytest.approx(0.75 * (rest.low or 0))
+    assert overall.high == pytest.approx(0.75 * (rest.high or 0))
+
+
+def test_worst_pairs_use_exact_limits() -> None:
+    """With one large and many small groups, Wilson's limits would reject equality in one of five samples."""
+    rng = np.random.default_rng(4)
+    sizes = [5000, *[12] * 10]
+    misses = 0
+    for _ in range(60):
+        data = decisions(**{f"g{i}": (int(rng.binomial(n, 0.02)), n) for i, n in enumerate(sizes)})
+        gap = run(data, resamples=100).gap("selection_rate")
+        misses += gap.low is None or gap.low > 0
+    assert misses <= 4
+    assert wilson(1 / 12, 12, 0.999).low > 0
+
+
+def test_a_group_without_spread_decides_nothing_about_means() -> None:
+    data = {"group": ["a"] * 500 + ["b"] * 15, "hired": [0.1] * 450 + [0.8] * 50 + [0.1] * 15}
+    result = eh.parity(eh.Table(data, groups="group", predictions="hired"), metrics="mean_score", resamples=100)
+    assert all(gap.low is None for gap in result.gaps)
+
+
+def test_groups_that_are_not_compared_are_named() -> None:
+    data = {
+        "group": ["a"] * 100 + ["b"] * 100 + ["c"] * 500,
+        "hired": ([1] * 80 + [0] * 20) * 2 + [0] * 500,
+        "fit": [1] * 200 + [1] * 9 + [0] * 491,
+    }
+    table = eh.Table(data, outcome="fit", groups="group", predictions="hired")
+    result = eh.parity(table, metrics="tpr", thresholds=[{"metric": "tpr", "max": 0.2}], resamples=100)
+    assert result.findings[0].sentence.endswith("Not compared: c (n = 9).")
+    assert any(record["group"] == "c" and record["reason"].startswith("tpr: small: 9") for record in result.left_out)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"metric": "selection_rate", "max": 5},
+        {"metric": "selection_rate", "min": 80},
+        {"metric": "selection_rate", "max": -0.1},
+        {"metric": "demographic_parity_ratio", "max": 0.2},
+        {"metric": "demographic_parity_difference", "min": 0.8},
+    ],
+)
+def test_limits_without_sense_are_refused(limit: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"limits a (ratio|difference)"):
+        run(decisions(a=(5, 20), b=(9, 20)), thresholds=[limit])
+
+
+def test_a_group_with_everybodys_mix_keeps_its_rate_when_standardised() -> None:
+    rows = []
+    for group in "ab":
+        for job, positives, selected in (("x", 90, 81), ("y", 10, 1)):
+            rows += [(group, job, 1, int(i < selected)) for i in range(positives)]
+            rows += [(group, job, 0, 0) for _ in range(100 - positives)]
+    data = dict(zip(("group", "job", "fit", "hired"), map(list, zip(*rows, strict=True)), strict=True))
+    table = eh.Table(data, outcome="fit", groups="group", predictions="hired")
+    result = eh.parity(table, metrics="tpr", within="job", resamples=100)
+    values = {r.stratum: r.value for r in result.groups if r.group == "a"}
+    assert values[None] == pytest.approx(0.82)
+    assert values["(standardised)"] == pytest.approx(0.82)
+
+
+def test_equal_groups_are_two_groups() -> None:
+    gap = run(decisions(a=(50, 100), b=(50, 100))).gap("selection_rate")
+    assert {gap.group_high, gap.group_low} == {"a", "b"}
+    assert gap.n == 200
+
+
+def test_worse_off_is_said_only_where_it_is_sure() -> None:
+    table = eh.Table(decisions(a=(50, 100), b=(52, 100)), groups="group", predictions="hired", favourable="selected")
+    assert eh.parity(table, resamples=100).gap("selection_rate").worse_off is None
+    table = eh.Table(decisions(a=(20, 100), b=(80, 100)), groups="group", predictions="hired", favourable="selected")
+    result = eh.parity(table, resamples=100)
+    assert result.gap("selection_rate").worse_off == "a"
+    assert result.gap("selection_rate", against="overall", group="b").worse_off is None
+
+
+def test_a_ratio_of_what_can_be_negative_is_undefined() -> None:
+    data = {"group": ["a", "b"] * 50, "score": [-1.0, 2.0, 0.5, -0.5] * 25}
+    table = eh.Table(data, groups="group", predictions={"m": {"column": "score", "range": (-3, 3), "threshold": 0}})
+    gap = eh.parity(table, metrics="mean_score", resamples=100).gap("mean_score", kind="ratio")
+    assert (gap.value, gap.status) == (None, "undefined: a ratio needs values that cannot be negative")
+
+
+def test_people_of_weight_zero_are_nobody() -> None:
+    rng = np.random.default_rng(0)
+    data = {
+        "group": ["a", "b"] * 100,
+        "score": rng.random(200),
+        "outcome": rng.integers(0, 2, 200),
+        "weight": rng.uniform(1, 2, 200),
+    }
+    ghosts = {name: np.concatenate([values, np.asarray(values)[:7]]) for name, values in data.items()}
+    ghosts["weight"][200:] = 0.0
+
+    def values(rows: dict[str, Any]) -> Any:
+        table = eh.Table(rows, outcome="outcome", groups="group", predictions={"m": "score"}, weight="weight")
+        return eh.parity(table, resamples=100).groups, table.source.notes
+
+    plain, haunted = values(data), values(ghosts)
+    assert plain[0] == haunted[0]
+    assert haunted[1] == ("7 rows have a weight of 0 and count as nobody.",)
+
+
+def test_weights_too_far_apart_are_refused() -> None:
+    data = {**decisions(a=(5, 40), b=(9, 40)), "weight": [1e6] * 40 + [1e-6] * 40}
+    with pytest.raises(DataError, match=r"weights of column 'weight' run from 1e-06 to 1e\+06"):
+        eh.Table(data, groups="group", predictions="hired", weight="weight")
+
+
+def test_weights_that_average_one_are_still_weights() -> None:
+    data = {**decisions(a=(40, 80), b=(40, 80)), "weight": [0.05, 1.95] * 80}
+    near = {**data, "weight": [0.05, 1.950001] * 80}
+    one, two = (
+        eh.parity(eh.Table(d, groups="group", predictions="hired", weight="weight"), resamples=100).groups[0]
+        for d in (data, near)
+    )
+    assert (one.low, one.high) == pytest.approx((two.low, two.high), abs=1e-4)
+
+
+def test_a_group_may_not_be_called_everybody() -> None:
+    with pytest.raises(DataError, match="our name for everybody"):
+        run({"group": ["(overall)", "b"] * 20, "hired": [0, 1] * 20})
