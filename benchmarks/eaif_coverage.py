@@ -29,6 +29,8 @@ sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(_
 
 SIZES = (10, 20, 50, 200)
 POPULATION = 60_000
+# How steep scores are in effort and aggregate, and how noisy.
+KINDS = {"independent": (0.0, 1.0), "smooth": (2.0, 0.3), "polarised": (20.0, 6.0), "rare": (1.0, 0.05)}
 
 
 class Sample(NamedTuple):
@@ -45,9 +47,7 @@ def draw(kind: str, weights: str, n: int, rng: np.random.Generator) -> Sample:
     """Draw people from a population."""
     effort, aggregate = rng.beta(2, 3, n), np.tanh(rng.gamma(2, 0.4, n))
     noise, more = rng.standard_normal((2, n))
-    steep, spread = {"independent": (0.0, 1.0), "smooth": (2.0, 0.3), "polarised": (20.0, 6.0), "rare": (1.0, 0.05)}[
-        kind
-    ]
+    steep, spread = KINDS[kind]
     if kind == "rare":  # one in twenty is treated quite differently
         noise, more = (np.where(rng.random(n) < 0.05, 60.0 * shock, shock) for shock in (noise, more))
     score, other = (
@@ -114,9 +114,8 @@ def simulate(task: Task) -> str:
 
 def tasks(samples: int) -> list[Task]:
     """Return what is simulated."""
-    kinds = ("independent", "smooth", "polarised", "rare")
-    plan: list[Task] = [("value", kind, w, samples) for w in ("none", "gamma", "by effort", "heavy") for kind in kinds]
-    return plan + [("difference", kind, w, samples) for w in ("none", "gamma") for kind in kinds]
+    plan: list[Task] = [("value", kind, w, samples) for w in ("none", "gamma", "by effort", "heavy") for kind in KINDS]
+    return plan + [("difference", kind, w, samples) for w in ("none", "gamma") for kind in KINDS]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

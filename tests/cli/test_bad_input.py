@@ -121,7 +121,7 @@ def test_broken_files(cli: Cli, place: Path) -> None:
         "words.json": (b"hello", "Malformed JSON"),
         "cut.csv.gz": (gzip.compress(GOOD.encode())[:20], "ended before the end-of-stream marker"),
         "quotes.csv": (b'g,y\n"a,1\nb,0\n', "line 3 is not valid CSV"),
-        "windows.csv": ("g,y\n“a”,1\nb,0\n".encode("cp1252"), "it is not Latin-1; save it as UTF-8."),
+        "windows.csv": ("g,y\n“a”,1\nb,0\n".encode("cp1252"), "it is not all LATIN-1; save it as UTF-8."),
     }
     for name, (content, words) in broken.items():
         write(place / name, content)

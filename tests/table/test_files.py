@@ -156,14 +156,19 @@ def test_encodings(tmp_path: Path) -> None:
     assert guessed.source.notes == ("The file is not UTF-8; it was read as latin-1.",)
     assert told.source.notes == ()
     assert refusal(latin, encoding="utf-8") == (
-        f"'{latin}' could not be read: line 2 of it is not UTF-8; "
+        f"'{latin}' could not be read: line 2 of it is not all UTF-8; "
         "give its encoding (encoding='latin-1'), or save it as UTF-8."
     )
     windows = write(tmp_path / "windows.csv", "g,d\n“a”,1\nb,0\n".encode("cp1252"))
-    assert refusal(windows) == f"'{windows}' could not be read: it is not Latin-1; save it as UTF-8."
+    assert refusal(windows) == f"'{windows}' could not be read: it is not all LATIN-1; save it as UTF-8."
     assert "`encoding` in the options of the file: input should be 'utf-8', 'latin-1' or 'utf-16'" in refusal(
         latin, encoding="klingon"
     )
+
+
+def test_characters_that_duckdb_cannot_read_from_utf_16(tmp_path: Path) -> None:
+    path = write(tmp_path / "people.csv", "g,d\n🙂,1\nb,0\n".encode("utf-16"))
+    assert refusal(path) == f"'{path}' could not be read: it is not all UTF-16; save it as UTF-8."
 
 
 def test_a_character_cut_by_the_sample_is_no_other_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +180,7 @@ def test_a_character_cut_by_the_sample_is_no_other_encoding(tmp_path: Path, monk
 def test_latin_after_the_sample_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "people.csv", ("g,d\n" + "a,1\n" * 40_000 + "é,0\n").encode("latin-1"))
     monkeypatch.setattr(files, "_SNIFFED_BYTES", 1000)
-    assert "line 40002 of it is not UTF-8; give its encoding (encoding='latin-1')" in refusal(path)
+    assert "line 40002 of it is not all UTF-8; give its encoding (encoding='latin-1')" in refusal(path)
 
 
 def test_decimal_commas(tmp_path: Path) -> None:

@@ -72,10 +72,10 @@ def reason(text: str) -> str:
     widths = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
     if line and widths:
         return ragged(int(line[1]), int(widths[2]), int(widths[1]), quoted[1] if quoted else "")
-    if "not utf-8 encoded" in text or "not latin-1 encoded" in text:
-        encoding = "UTF-8" if "utf-8" in text else "Latin-1"
-        advice = NOT_UTF8 if encoding == "UTF-8" else "save it as UTF-8."
-        return f"{f'line {line[1]} of it' if line else 'it'} is not {encoding}; {advice}"
+    encoding = re.search(r"not (utf-8|utf-16|latin-1) encoded", text)
+    if encoding:
+        advice = NOT_UTF8 if encoding[1] == "utf-8" else "save it as UTF-8."
+        return f"{f'line {line[1]} of it' if line else 'it'} is not all {encoding[1].upper()}; {advice}"
     if "value nan can't be cast" in text:
         return (
             "it holds not-a-number where DuckDB found none in the statistics of a Parquet file; "

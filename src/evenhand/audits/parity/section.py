@@ -201,8 +201,10 @@ def _methods(result: ParityResult) -> Iterator[Method]:
     if result.spec.custom or result.spec.within:
         yield Method(
             "Resampled intervals",
-            f"Metrics of your own and values standardised over strata have BCa intervals from {result.spec.resamples:,} "
-            f"multinomial resamples of the cells, seed {result.spec.seed}; their worst pair has one max-t band over all "
+            "Metrics of your own and values standardised over strata have BCa intervals from "
+            f"{result.spec.resamples:,} "
+            f"multinomial resamples of the cells, seed {result.spec.seed}; their worst pair has one max-t "
+            "band over all "
             "pairs.",
             "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
         )
@@ -252,7 +254,8 @@ def _auto_methods() -> Iterator[Method]:
 def _bootstrap_methods(result: ParityResult) -> Iterator[Method]:
     yield Method(
         "Intervals",
-        f"{result.spec.interval} bootstrap intervals from {result.spec.resamples:,} multinomial resamples of the cells, "
+        f"{result.spec.interval} bootstrap intervals from {result.spec.resamples:,} multinomial resamples of "
+        "the cells, "
         f"seed {result.spec.seed}; AUC has DeLong's limits. The worst pair has one max-t band over all pairs. Where "
         "resamples do not vary, as with a rate of 0, there is no interval.",
         "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
