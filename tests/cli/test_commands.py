@@ -110,7 +110,8 @@ def test_check_needs_thresholds(cli: Cli, place: Path) -> None:
     done = cli("audit", "d.csv", "--groups", "g", "--decisions", "y", "--check", "-q")
     assert done.returncode == 2
     assert done.stderr == (
-        "Error: --check needs thresholds; add a [[thresholds]] table with metric and min or max to audit.toml.\n"
+        "Error: --check needs thresholds: --require 'selection_rate>=0.8' for a data file, or in audit.toml a "
+        "[[thresholds]] table with metric and min or max.\n"
     )
 
 
@@ -302,3 +303,14 @@ def test_shell_completion() -> None:
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "COMPREPLY" in done.stdout
+
+
+def test_thresholds_of_a_data_file(cli: Cli, place: Path) -> None:
+    (place / "d.csv").write_text("g,y\n" + "a,1\nb,0\na,1\nb,1\n" * 50, encoding="utf-8")
+    asked = ("audit", "d.csv", "--groups", "g", "--decisions", "y", "--favourable", "selected")
+    assert cli(*asked, "--require", "selection_rate>=0.9", "--check").returncode == 1
+    assert cli(*asked, "--require", "selection_rate<=0.9", "--check").returncode == 0
+    done = cli(*asked, "--require", "selection_rate=0.9")
+    assert done.returncode == 2
+    assert "such as 'selection_rate>=0.8'" in done.stderr
+    assert "--require 'selection_rate>=0.8' for a data file" in cli(*asked, "--check").stderr

@@ -48,8 +48,15 @@ def audit(
     threshold: Annotated[
         float | None, _of_data(about="A person is selected when the score is above it (default 0.5).")
     ] = None,
+    favourable: Annotated[
+        Text, _of_data(about="Which side is good for the person: selected (a loan) or not_selected (a risk flag).")
+    ] = None,
     weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
     within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
+    require: Annotated[
+        Many,
+        _of_data(about="A threshold: 'selection_rate>=0.8' (ratio) or 'tpr<=0.1' (difference); repeat it."),
+    ] = None,
     drop_missing: Annotated[
         bool, _of_data("--drop-missing", about="Drop rows with a missing outcome or score.")
     ] = False,
@@ -71,7 +78,8 @@ def audit(
         raise ConfigError("--strict needs --check; give both.")
     for_data = {
         "outcome": outcome, "positive": positive, "groups": groups, "scores": scores, "decisions": decisions,
-        "threshold": threshold, "weight": weight, "within": within, "drop-missing": drop_missing or None,
+        "threshold": threshold, "favourable": favourable, "weight": weight, "within": within, "require": require,
+        "drop-missing": drop_missing or None,
         "decimal": decimal, "encoding": encoding,
     }  # fmt: skip
     with progress(quiet or json):
@@ -79,7 +87,8 @@ def audit(
             _refuse_data_options(for_data)
             result = run_audit(target, seed=seed, allow_code=allow_code)
         else:
-            result = run_audit(_table(target, for_data), seed=seed, parity={"within": within or []})
+            limits = [_limit(text) for text in require or ()]
+            result = run_audit(_table(target, for_data), seed=seed, parity={"within": within or []}, thresholds=limits)
         files = result.save(out_folder)
     if json:
         typer.echo(result.to_json().encode(), nl=False)
@@ -89,10 +98,23 @@ def audit(
     return _checked(result.findings, strict, quiet) if check else FINE
 
 
+def _limit(text: str) -> dict[str, Any]:
+    """Read a threshold such as 'selection_rate>=0.8'."""
+    for sign, side in ((">=", "min"), ("<=", "max")):
+        metric, found, limit = text.partition(sign)
+        if found:
+            try:
+                return {"metric": metric.strip(), side: float(limit)}
+            except ValueError:
+                break
+    raise ConfigError(f"--require got {text!r}; write a metric, >= or <=, and a number, such as 'selection_rate>=0.8'.")
+
+
 def _checked(findings: Any, strict: bool, quiet: bool) -> int:
     if not any(finding.threshold for finding in findings):
         raise ConfigError(
-            "--check needs thresholds; add a [[thresholds]] table with metric and min or max to audit.toml."
+            "--check needs thresholds: --require 'selection_rate>=0.8' for a data file, or in audit.toml a "
+            "[[thresholds]] table with metric and min or max."
         )
     verdicts = [finding.verdict for finding in findings]
     if "does_not_meet" in verdicts:
@@ -133,6 +155,7 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
         groups=[group.split("+") if "+" in group else group for group in options["groups"]],
         predictions=predictions,
         weight=options["weight"],
+        favourable=options["favourable"],
         missing="drop" if options["drop-missing"] else "error",
         decimal=options["decimal"] or ".",
         encoding=options["encoding"],

@@ -11,22 +11,30 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from evenhand.core.progress import listening
+from evenhand.table.labels import showable
 
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main`: that nobody reads on is no failure."""
+        raise BrokenPipeError
+
+
 # Names and values come from data: nothing in them is markup, an emoji code or a number to colour.
-out = Console(highlight=False, emoji=False)
-err = Console(stderr=True, highlight=False, emoji=False)
+out = _Console(highlight=False, emoji=False)
+err = _Console(stderr=True, highlight=False, emoji=False)
 
 
 def print_line(start: str, value: str = "") -> None:
     """Print a line as it is, with the value in bold; long lines are not broken."""
-    out.print(Text.assemble(start, (value, "bold")), soft_wrap=True)
+    out.print(Text.assemble(showable(start), (showable(value), "bold")), soft_wrap=True)
 
 
 def print_error(message: str) -> None:
     """Print a line about what went wrong to standard error."""
-    err.print(Text(message), soft_wrap=True)
+    err.print(Text(showable(message)), soft_wrap=True)
 
 
 @contextmanager

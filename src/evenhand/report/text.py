@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from evenhand.core.findings import VERDICT_WORDS, Finding, Verdict
+from evenhand.core.findings import SHORT_VERDICTS, Finding, Verdict
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
@@ -45,9 +45,9 @@ def _table(findings: list[Finding]) -> RichTable:
     table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 1, 0))
     with_verdicts = any(finding.threshold for finding in findings)
     for finding in findings:
-        verdict = Text(VERDICT_WORDS[finding.verdict], style=_STYLES[finding.verdict])
-        limit = f" ({finding.threshold})" if finding.threshold else ""
-        # Text, not markup: names and values come from data.
-        sentence = Text(f"{finding.sentence[:-1]}{limit}." if limit else finding.sentence)
+        verdict = Text(SHORT_VERDICTS[finding.verdict], style=_STYLES[finding.verdict])
+        if finding.threshold:
+            verdict.append(f"\n{finding.threshold}", style="dim not bold")
+        sentence = Text(finding.sentence)  # text, not markup: names and values come from data
         table.add_row(*((verdict, sentence) if with_verdicts else (sentence,)))
     return table

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def showable(text: str) -> str:
+    r"""Return text with control characters written out: they steer terminals, and no page or chart can hold them.
+
+    Examples
+    --------
+    >>> showable("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return _UNSHOWABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def label_of(value: Any) -> str:
@@ -25,7 +39,7 @@ def label_of(value: Any) -> str:
         return str(int(value))
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
-    return str(value)
+    return showable(str(value))
 
 
 def sort_key(value: Any) -> tuple[int, Any]:

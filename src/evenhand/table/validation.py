@@ -23,7 +23,7 @@ from evenhand.table.keys import (
     plain_value,
     prediction_kind,
 )
-from evenhand.table.labels import shown
+from evenhand.table.labels import showable, shown
 from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
 
@@ -44,6 +44,8 @@ def schema_problems(roles: Roles, kinds: Mapping[str, Kind], source: Source) -> 
     for role, column in _role_columns(roles):
         if column not in kinds:
             yield column, f"{role} column {column!r} is not in the data; {did_you_mean(column, kinds)}"
+        elif showable(column) != column:
+            yield column, f"{role} column {column!r} has control characters in its name; rename it."
         elif kinds[column] == "other":
             yield column, f"{role} column {column!r} holds {_in_words('other')}; give a column of plain values."
     for column in roles.cuts:
