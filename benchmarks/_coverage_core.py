@@ -1,12 +1,22 @@
-"""What the simulations of coverage share: effort, rows of the table, and the count of hits."""
+"""What the simulations of coverage share: effort, rows of the table, the count of hits, and values as audits have them.
+
+Every interval under test comes from the functions that the audits call (`GroupValues.limits`, `compare`, `to_overall`,
+`Analysis`). These work along the axis of groups; here that axis holds samples, so one call does thousands of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
+from evenhand.audits.parity.estimates import GroupValues, ratio_values
+from evenhand.audits.parity.gaps import to_overall
+from evenhand.audits.parity.groups import GroupCells
+from evenhand.audits.parity.metrics import METRICS
+from evenhand.core.spec import Kind
 from evenhand.stats.types import FloatArray, Interval
 
 INSIDE = (0.93, 0.97)
@@ -59,12 +69,12 @@ class Row:
         beside = "   ".join(f"{name} {coverage:.3f}" for name, coverage in self.beside)
         basis = f"{self.samples}" if self.samples else "exact"
         return (
-            f"{self.what:33}{self.size:>7,}  {self.at:15}{self.interval:16}{self.coverage:>7.3f}{self.none:>7.3f}"
+            f"{self.what:36}{self.size:>7,}  {self.at:18}{self.interval:16}{self.coverage:>7.3f}{self.none:>7.3f}"
             f"  {basis:7} {beside}"
         )
 
 
-HEADER = f"{'quantity':33}{'n':>7}  {'at':15}{'interval':16}{'covers':>7}{'none':>7}  {'basis':7} beside"
+HEADER = f"{'quantity':36}{'n':>7}  {'at':18}{'interval':16}{'covers':>7}{'none':>7}  {'basis':7} beside"
 
 
 def outside(rows: Sequence[Row]) -> str:
@@ -93,3 +103,56 @@ def stack(limits: Sequence[Interval], column: int = 0) -> Interval:
         np.array([float(limit.low[column]) for limit in limits]),
         np.array([float(limit.high[column]) for limit in limits]),
     )
+
+
+# Values as the audits have them: the axis of groups holds samples ---------------------------------------------
+
+
+def rates(rate: npt.ArrayLike, trials: npt.ArrayLike) -> GroupValues:
+    """Return rates of many samples of so many trials."""
+    p, n = np.broadcast_arrays(np.asarray(rate, dtype=np.float64), np.asarray(trials, dtype=np.float64))
+    return _values("selection_rate", p, np.full(p.shape, np.nan), n)
+
+
+def means(summary: tuple[FloatArray, FloatArray, FloatArray]) -> GroupValues:
+    """Return means of many samples from means, standard errors and degrees of freedom."""
+    mean, stderr, df = summary
+    return _values("mean_score", mean, stderr, df + 1)
+
+
+def areas(value: FloatArray, stderr: FloatArray, rarer: npt.ArrayLike) -> GroupValues:
+    """Return AUCs of many samples, with the number of people of the rarer outcome."""
+    return _values("auc", value, stderr, np.broadcast_to(np.asarray(rarer, dtype=np.float64), value.shape))
+
+
+def _values(metric: str, value: FloatArray, stderr: FloatArray, trials: FloatArray) -> GroupValues:
+    n = np.zeros(value.shape, dtype=np.int64)
+    return GroupValues(METRICS[metric], value, float("nan"), n, 0, stderr, trials, (0.0, 1.0))
+
+
+def survey(
+    metric: str, weight: FloatArray, *, hit: FloatArray | None = None, score: FloatArray | None = None
+) -> GroupValues:
+    """Return the rate of `hit`, or the mean of `score`, of weighted people: one sample a row."""
+    yes = np.zeros_like(weight) if hit is None else hit
+    factors = (weight,) if score is None else (weight, weight * score)
+    shape = (1, len(weight), 2, 2)
+    n, first, second = np.zeros(shape), np.zeros((*shape, 3)), np.zeros((*shape, 3, 3))
+    for decision, member in enumerate((1 - yes, yes)):
+        n[0, :, 0, decision] = member.sum(axis=1)
+        for i, a in enumerate(factors):
+            first[0, :, 0, decision, i] = (a * member).sum(axis=1)
+            for j, b in enumerate(factors):
+                second[0, :, 0, decision, i, j] = (a * b * member).sum(axis=1)
+    labels = tuple(map(str, range(len(weight))))
+    cells = GroupCells(labels, ("",), n.astype(np.int64), first, second, weighted=True)
+    return replace(ratio_values(cells, METRICS[metric], (0.0, 1.0)), rest=None, share=None)
+
+
+def against_everybody(group: GroupValues, rest: GroupValues, share: npt.ArrayLike, kind: Kind) -> Interval:
+    """Return the audits' limits of groups against everybody, one group a sample."""
+    shares = np.broadcast_to(np.asarray(share, dtype=np.float64), group.value.shape)
+    everybody = replace(group, rest=rest, share=shares, overall=float("nan"))
+    limits = [gap.limits for gap in to_overall(everybody, np.arange(shares.size), kind, 0.95)]
+    low, high = np.array(limits).T
+    return Interval(low, high)

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from _coverage_core import UNEXPLAINED, Effort, Row, covered, stack
-from _coverage_rates import pair_name
+from _coverage_core import UNEXPLAINED, Effort, Row, areas, covered, means, stack, survey
+from _coverage_rates import KINDS, drawn_weights, pair_name, truth_of
 from scipy.special import ndtri
 
+from evenhand.audits.parity.estimates import GroupValues
+from evenhand.audits.parity.gaps import compare
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import CellMoments, resample
-from evenhand.stats.intervals import (
-    logit_t,
-    mover_difference,
-    mover_ratio,
-    student_t,
-    welch_difference,
-    welch_log_ratio,
-)
+from evenhand.stats.intervals import logit_t, mover_difference, mover_ratio, student_t, welch_log_ratio
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 AUC = 0.8
@@ -81,7 +76,7 @@ def mean_score(size: int, mean: float, effort: Effort, rng: np.random.Generator)
     samples = effort.samples_of(size)
     a = in_blocks(samples, size, lambda s: summarise(beta_scores(0.8 * mean, (s, size), rng)))
     b = in_blocks(samples, size, lambda s: summarise(beta_scores(mean, (s, size), rng)))
-    coverage, none = covered(logit_t(*b), mean)
+    coverage, none = covered(means(b).limits(0.95), mean)
     beside = (("plain t", covered(student_t(*b), mean)[0]), *bootstrapped_mean(size, mean, effort, rng))
     one = Row("mean score", size, f"{mean}", "logit t", coverage, none, samples, beside, skewed(mean, size))
     return [one, *two_means(a, b, size, mean)]
@@ -103,15 +98,14 @@ def bootstrapped_mean(
 def two_means(a: Summary, b: Summary, size: int, mean: float) -> list[Row]:
     """Return the rows of the difference (Welch) and of the ratio (Fieller: MOVER with symmetric t limits)."""
     on_logit = a[0], logit_t(*a), b[0], logit_t(*b)
-    shipped = welch_difference(*a, *b), mover_ratio(a[0], student_t(*a), b[0], student_t(*b))
     others = (
         (("MOVER logit t", mover_difference(*on_logit)),),
         (("MOVER logit t", mover_ratio(*on_logit)), ("Welch on logs", welch_log_ratio(*a, *b))),
     )
     rows = []
-    for k, (what, name) in enumerate((("difference of means", "Welch"), ("ratio of means", "Fieller"))):
-        truth = (-0.2 * mean, 0.8)[k]
-        coverage, none = covered(shipped[k], truth)
+    for k, (kind, name) in enumerate(zip(KINDS, ("Welch", "Fieller"), strict=True)):
+        truth, what = truth_of(mean, kind), f"{kind} of means"
+        coverage, none = covered(compare(means(a), means(b), kind, 0.95), truth)
         beside = tuple((other, covered(limits, truth)[0]) for other, limits in others[k])
         at, why = pair_name(mean), skewed(mean, size)
         rows.append(Row(what, size, at, name, coverage, none, a[0].size, beside, why, why))
@@ -123,7 +117,7 @@ def small_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator
     samples = 2 * effort.samples
     x, y = beta_scores(mean, (samples, size), rng), beta_scores(mean, (samples, size), rng)
     a, b = summarise(x), summarise(y)
-    coverage, none = covered(mover_ratio(a[0], student_t(*a), b[0], student_t(*b)), 1.0)
+    coverage, none = covered(compare(means(a), means(b), "ratio", 0.95), 1.0)
     cell = np.repeat([0, 1], size)
     draws = [
         resample(score_cells(np.concatenate(pair), cell, 2), means_ratio, resamples=effort.resamples, rng=rng)
@@ -143,7 +137,7 @@ def weak_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator)
     x, y = beta_scores(above, (samples, size), rng), beta_scores(mean, (samples, size), rng)
     a, b = summarise(x), summarise(y)
     first, second = student_t(*a), student_t(*b)
-    coverage, none = covered(mover_ratio(a[0], first, b[0], second), above / mean)
+    coverage, none = covered(compare(means(a), means(b), "ratio", 0.95), above / mean)
     sharper = mover_ratio(a[0], first, b[0], Interval(np.maximum(second.low, 0.0), second.high))
     beside = (("sharper low limit", covered(sharper, above / mean)[0]),)
     at, why = f"{above} {mean}", skewed(mean, size)
@@ -155,15 +149,12 @@ def weighted_mean(size: int, mean: float, effort: Effort, rng: np.random.Generat
     samples = effort.samples_of(2 * size)
 
     def block(count: int) -> Summary:
-        weight = np.exp(0.7 * rng.standard_normal((count, size)))
-        scores = beta_scores(mean, (count, size), rng)
-        total, squares = weight.sum(axis=1), weight * weight
-        value = (weight * scores).sum(axis=1) / total
-        variance = (squares * (scores - value[:, None]) ** 2).sum(axis=1) / total**2 * size / (size - 1)
-        return value, np.sqrt(variance), total**2 / squares.sum(axis=1) - 1
+        weight, scores = drawn_weights(count, size, rng), beta_scores(mean, (count, size), rng)
+        found = survey("mean_score", weight, score=scores)
+        return found.value, found.stderr, found.trials - 1
 
     found = in_blocks(samples, size, block)
-    coverage, none = covered(logit_t(*found), mean)
+    coverage, none = covered(means(found).limits(0.95), mean)
     beside = (("plain t", covered(student_t(*found), mean)[0]),)
     why = skewed(mean, size)
     return [Row("mean score, weighted", size, f"{mean}", "logit t", coverage, none, samples, beside, why)]
@@ -177,22 +168,20 @@ def auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) 
     found = [delong(rng.standard_normal(size) + shift, positive) for _ in range(samples)]
     value, stderr = np.array([x.value for x in found]), np.array([x.stderr for x in found])
     rarer = int(min(positive.sum(), size - positive.sum()))
-    limits = logit_t(value, stderr, rarer - 1)
-    normal = logit_t(value, stderr, np.inf)
-    first, second = slice(0, samples // 2), slice(samples // 2, 2 * (samples // 2))
+    why = f"only {rarer} rows of a class" if rarer <= 20 else UNEXPLAINED
+    shipped, normal = areas(value, stderr, rarer), areas(value, stderr, np.inf)
+    coverage, none = covered(shipped.limits(0.95), AUC)
+    beside = (("logit normal", covered(normal.limits(0.95), AUC)[0]),)
+    name = "logit t DeLong"
+    rows = [Row(f"AUC {AUC}", size, f"{prevalence}", name, coverage, none, samples, beside, why, why)]
+    first, second = np.arange(samples // 2), np.arange(samples // 2, 2 * (samples // 2))
 
-    def moved(mover: Callable[..., Interval], ends: Interval) -> Interval:
-        sides = ((value[half], Interval(ends.low[half], ends.high[half])) for half in (first, second))
-        return mover(*(part for side in sides for part in side))
+    def halves(values: GroupValues) -> tuple[GroupValues, GroupValues]:
+        return values.only(first), values.only(second)
 
-    rows = []
-    for what, name, truth, pick in (
-        (f"AUC {AUC}", "logit t DeLong", AUC, lambda ends: ends),
-        ("difference of AUCs", "MOVER", 0.0, lambda ends: moved(mover_difference, ends)),
-        ("ratio of AUCs", "MOVER", 1.0, lambda ends: moved(mover_ratio, ends)),
-    ):
-        coverage, none = covered(pick(limits), truth)
-        beside = (("logit normal", covered(pick(normal), truth)[0]),)
-        why = f"only {rarer} rows of a class" if rarer <= 20 else UNEXPLAINED
-        rows.append(Row(what, size, f"{prevalence}", name, coverage, none, pick(limits).low.size, beside, why, why))
+    for kind, truth in zip(KINDS, (0.0, 1.0), strict=True):
+        coverage, none = covered(compare(*halves(shipped), kind, 0.95), truth)
+        beside = (("logit normal", covered(compare(*halves(normal), kind, 0.95), truth)[0]),)
+        what, at = f"{kind} of AUCs", f"{prevalence}"
+        rows.append(Row(what, size, at, "MOVER", coverage, none, first.size, beside, why, why))
     return rows

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
-from _coverage_core import UNEXPLAINED, Effort, Row, covered, stack
+from _coverage_core import UNEXPLAINED, Effort, Row, covered, rates, stack, survey
 from scipy.stats import binom
 
+from evenhand.audits.parity.estimates import GroupValues
+from evenhand.audits.parity.gaps import compare
+from evenhand.core.spec import Kind
 from evenhand.stats.bootstrap import CellMoments, resample
-from evenhand.stats.intervals import effective_trials, mover_difference, mover_ratio, wilson
+from evenhand.stats.intervals import effective_trials
 from evenhand.stats.types import FloatArray, IntArray, Interval
+
+KINDS: tuple[Kind, ...] = ("difference", "ratio")
 
 
 def window(size: int, rate: float) -> tuple[IntArray, FloatArray]:
@@ -37,15 +43,35 @@ def single_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator
     """Wilson; the percentile bootstrap of a rate is the quantiles of Binomial(n, x / n), so it too is exact."""
     del effort, rng
 
-    def wilson_at(p: float) -> float:
+    def coverage(p: float, *, exact: bool = False) -> float:
         counts, probability = window(size, p)
-        return covered(wilson(counts / size, size), p, probability)[0]
+        return covered(rates(counts / size, size).limits(0.95, exact=exact), p, probability)[0]
 
     counts, probability = window(size, rate)
     low, high = (np.asarray(binom.ppf(q, size, counts / size)) / size for q in (0.025, 0.975))
-    beside = ("percentile", covered(Interval(low, high), rate, probability)[0])
-    why = discrete(size, rate, wilson_at)
-    return [Row("rate", size, f"{rate}", "Wilson", wilson_at(rate), 0.0, 0, (beside,), why, why)]
+    beside = (
+        ("percentile", covered(Interval(low, high), rate, probability)[0]),
+        ("Clopper-Pearson", coverage(rate, exact=True)),
+    )
+    why = discrete(size, rate, coverage)
+    return [Row("rate", size, f"{rate}", "Wilson", coverage(rate), 0.0, 0, beside, why, why)]
+
+
+def lowest_rate(size: int, limit: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """Search the rate from 0 to `limit` at which Wilson's coverage is least: just above a high limit, or below a low."""
+    del effort, rng
+    counts = np.arange(size + 1)
+    found = []
+    for exact in (False, True):
+        ends = rates(counts / size, size).limits(0.95, exact=exact)
+        edges = np.concatenate([np.asarray(ends.low) - 1e-9, np.asarray(ends.high) + 1e-9])
+        places = np.unique(np.clip(edges[(edges > 0) & (edges <= limit)], 1e-9, 1 - 1e-9))
+        at = [covered(ends, float(p), np.asarray(binom.pmf(counts, size, p)))[0] for p in places]
+        found.append((min(at), float(places[int(np.argmin(at))])))
+    (coverage, where), (other, _) = found
+    why = "the least over all rates, by search"
+    beside = (("Clopper-Pearson, its least", other),)
+    return [Row("rate, its least coverage", size, f"{where:.4f}", "Wilson", coverage, 0.0, 0, beside, why, why)]
 
 
 def rate_pair(counts: FloatArray, sums: FloatArray) -> FloatArray:
@@ -56,12 +82,16 @@ def rate_pair(counts: FloatArray, sums: FloatArray) -> FloatArray:
     return np.stack([a - b, a / b], axis=-1)
 
 
-def exact_pair(size: int, rate: float, *, ratio: bool) -> tuple[float, float]:
+def exact_pair(size: int, rate: float, kind: Kind) -> tuple[float, float]:
     """Return the coverage of MOVER over every pair of counts, and the share without an interval."""
     (x, prob_x), (y, prob_y) = window(size, 0.8 * rate), window(size, rate)
-    a, b = x[:, None] / size, y[None, :] / size
-    mover, truth = (mover_ratio, 0.8) if ratio else (mover_difference, -0.2 * rate)
-    return covered(mover(a, wilson(a, size), b, wilson(b, size)), truth, prob_x[:, None] * prob_y)
+    limits = compare(rates(x[:, None] / size, size), rates(y[None, :] / size, size), kind, 0.95)
+    return covered(limits, truth_of(rate, kind), prob_x[:, None] * prob_y)
+
+
+def truth_of(rate: float, kind: Kind) -> float:
+    """Return the gap of four fifths of a rate to the rate."""
+    return 0.8 if kind == "ratio" else -0.2 * rate
 
 
 def two_rates(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
@@ -78,11 +108,11 @@ def two_rates(size: int, rate: float, effort: Effort, rng: np.random.Generator) 
         for i, j in distinct
     ]
     rows = []
-    for k, (what, truth) in enumerate((("difference of rates", -0.2 * rate), ("ratio of rates", 0.8))):
-        is_ratio = k == 1
-        coverage, none = exact_pair(size, rate, ratio=is_ratio)
-        beside = ("BCa", covered(stack(draws, k), truth, times.astype(np.float64))[0])
-        why = discrete(size, rate, lambda p, r=is_ratio: exact_pair(size, p, ratio=r)[0])  # type: ignore[misc]
+    for k, kind in enumerate(KINDS):
+        coverage, none = exact_pair(size, rate, kind)
+        beside = ("BCa", covered(stack(draws, k), truth_of(rate, kind), times.astype(np.float64))[0])
+        why = discrete(size, rate, lambda p, kind=kind: exact_pair(size, p, kind)[0])  # type: ignore[misc]
+        what = f"{kind} of rates"
         rows.append(Row(what, size, pair_name(rate), "MOVER", coverage, none, 0, (beside,), why, why))
     return rows
 
@@ -92,34 +122,36 @@ def pair_name(rate: float) -> str:
     return f"{0.8 * rate:g} {rate:g}"
 
 
-def weighted_sample(rate: FloatArray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return weighted rates, effective trials, and these without Kish's cap; weights lognormal, design effect 1.6."""
-    out = np.empty((3, rate.size))
+def drawn_weights(count: int, size: int, rng: np.random.Generator) -> FloatArray:
+    """Return lognormal weights with a design effect of 1.6."""
+    return np.asarray(np.exp(0.7 * rng.standard_normal((count, size))))
+
+
+def weighted_sample(rate: FloatArray, size: int, rng: np.random.Generator) -> tuple[GroupValues, FloatArray]:
+    """Return weighted rates, as audits make them of people with weights, and their trials without Kish's cap."""
+    shape = rate.shape
+    p, trials, uncapped = np.empty((3, rate.size))
     block = max(1, 400_000 // size)
     for start in range(0, rate.size, block):
         chosen = rate.ravel()[start : start + block]
-        weight = np.exp(0.7 * rng.standard_normal((chosen.size, size)))
-        hit = rng.random((chosen.size, size)) < chosen[:, None]
-        total = weight.sum(axis=1)
-        squares = weight * weight
-        kish = total**2 / squares.sum(axis=1)
-        p = (weight * hit).sum(axis=1) / total
-        variance = (squares * (hit - p[:, None]) ** 2).sum(axis=1) / total**2
-        uncapped = effective_trials(p, variance, np.inf)
-        uncapped = np.where(np.isinf(uncapped), kish, uncapped)
-        out[:, start : start + block] = p, effective_trials(p, variance, kish), uncapped
-    p, trials, uncapped = out.reshape(3, *rate.shape)
-    return p, trials, uncapped
+        weight = drawn_weights(chosen.size, size, rng)
+        hit = (rng.random((chosen.size, size)) < chosen[:, None]).astype(np.float64)
+        found = survey("selection_rate", weight, hit=hit)
+        part = slice(start, start + block)
+        p[part], trials[part] = found.value, found.trials
+        uncapped[part] = effective_trials(found.value, found.stderr**2, np.inf)
+    uncapped = np.where(np.isinf(uncapped), trials, uncapped)
+    return rates(p.reshape(shape), trials.reshape(shape)), uncapped.reshape(shape)
 
 
 def weighted_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """Wilson with effective trials; beside it the same without Kish's cap, and with n itself."""
     samples = effort.samples_of(size)
-    p, trials, uncapped = weighted_sample(np.full(samples, rate), size, rng)
-    coverage, none = covered(wilson(p, trials), rate)
+    found, uncapped = weighted_sample(np.full(samples, rate), size, rng)
+    coverage, none = covered(found.limits(0.95), rate)
     beside = (
-        ("without cap", covered(wilson(p, uncapped), rate)[0]),
-        ("n as trials", covered(wilson(p, size), rate)[0]),
+        ("without cap", covered(replace(found, trials=uncapped).limits(0.95), rate)[0]),
+        ("n as trials", covered(rates(found.value, size).limits(0.95), rate)[0]),
     )
     name, why = "Wilson, eff. n", cap(size, rate)
     return [Row("rate, weighted", size, f"{rate}", name, coverage, none, samples, beside, above=why)]
@@ -128,16 +160,14 @@ def weighted_rate(size: int, rate: float, effort: Effort, rng: np.random.Generat
 def two_weighted_rates(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """MOVER with effective trials; beside it the same without Kish's cap."""
     samples = effort.samples_of(2 * size)
-    a, n_a, uncapped_a = weighted_sample(np.full(samples, 0.8 * rate), size, rng)
-    b, n_b, uncapped_b = weighted_sample(np.full(samples, rate), size, rng)
+    a, uncapped_a = weighted_sample(np.full(samples, 0.8 * rate), size, rng)
+    b, uncapped_b = weighted_sample(np.full(samples, rate), size, rng)
+    other = replace(a, trials=uncapped_a), replace(b, trials=uncapped_b)
     rows = []
-    for what, mover, truth in (
-        ("difference, weighted", mover_difference, -0.2 * rate),
-        ("ratio, weighted", mover_ratio, 0.8),
-    ):
-        coverage, none = covered(mover(a, wilson(a, n_a), b, wilson(b, n_b)), truth)
-        other = mover(a, wilson(a, uncapped_a), b, wilson(b, uncapped_b))
-        beside = (("without cap", covered(other, truth)[0]),)
-        name, why = "MOVER, eff. n", cap(size, rate)
+    for kind in KINDS:
+        truth = truth_of(rate, kind)
+        coverage, none = covered(compare(a, b, kind, 0.95), truth)
+        beside = (("without cap", covered(compare(*other, kind, 0.95), truth)[0]),)
+        name, why, what = "MOVER, eff. n", cap(size, rate), f"{kind}, weighted"
         rows.append(Row(what, size, pair_name(rate), name, coverage, none, samples, beside, above=why))
     return rows

@@ -7,51 +7,85 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from _coverage_core import Effort, Row, covered, stack
-from _coverage_means import beta_scores, score_cells, summarise
-from _coverage_rates import weighted_sample
+from _coverage_core import Effort, Row, areas, covered, means, rates, stack
+from _coverage_means import AUC, Summary, beta_scores, score_cells, skewed, summarise
+from _coverage_rates import KINDS, weighted_sample
+from scipy.special import ndtri
 
+from evenhand.audits.parity.estimates import GroupValues
+from evenhand.audits.parity.gaps import compare
+from evenhand.core.spec import Kind
+from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import CellMoments, Draws, resample
 from evenhand.stats.intervals import (
     bonferroni,
     mover_difference,
     mover_ratio,
     narrowest_ratio,
-    welch_difference,
-    welch_log_ratio,
     widest_difference,
     wilson,
 )
-from evenhand.stats.types import FloatArray, Interval
+from evenhand.stats.types import FloatArray, IntArray, Interval
 
 SIMULTANEOUS = "simultaneous intervals are conservative (more so where groups differ)"
 
-Pairwise = Callable[[int, int, float], tuple[Interval, Interval]]
-"""Intervals of the difference and of the ratio of two groups at a confidence."""
+Pairwise = Callable[[int, int, Kind, float], Interval]
+"""Intervals of the difference or of the ratio of two groups at a confidence, one a sample."""
+
+
+def worst_pair_limits(groups: int, samples: int, kind: Kind, pairwise: Pairwise) -> Interval:
+    """Return the limits of the widest difference or the narrowest ratio over all pairs of groups, one a sample."""
+    confidence = bonferroni(0.95, groups * (groups - 1) // 2)
+    pairs = [pairwise(i, j, kind, confidence) for i, j in combinations(range(groups), 2)]
+    low, high = (np.stack([np.asarray(pair[side]) for pair in pairs], axis=1) for side in (0, 1))
+    combine = widest_difference if kind == "difference" else narrowest_ratio
+    limits = np.array([combine(low[s], high[s]) for s in range(samples)])
+    return Interval(limits[:, 0], limits[:, 1])
 
 
 def worst_pair_rows(
     name: str, size: int, at: str, truth: FloatArray, samples: int, pairwise: Pairwise
 ) -> Iterator[Row]:
     """Yield the rows of the widest difference and of the narrowest ratio over all pairs of groups."""
-    groups = truth.size
-    confidence = bonferroni(0.95, groups * (groups - 1) // 2)
-    pairs = [pairwise(i, j, confidence) for i, j in combinations(range(groups), 2)]
-    for k, combine, target, kind in (
-        (0, widest_difference, truth.max() - truth.min(), "difference"),
-        (1, narrowest_ratio, truth.min() / truth.max(), "ratio"),
-    ):
-        low, high = (np.stack([pair[k][side] for pair in pairs]) for side in (0, 1))
-        limits = np.array([combine(low[:, s], high[:, s]) for s in range(samples)])
-        coverage, none = covered(Interval(limits[:, 0], limits[:, 1]), float(target))
+    for kind in KINDS:
+        limits = worst_pair_limits(truth.size, samples, kind, pairwise)
+        coverage, none = covered(limits, target(truth, kind))
         what = f"worst {kind}, {name}"
         yield Row(what, size, at, "simultaneous", coverage, none, samples, above=SIMULTANEOUS)
 
 
+def target(truth: FloatArray, kind: Kind) -> float:
+    """Return the true worst gap."""
+    return float(truth.max() - truth.min() if kind == "difference" else truth.min() / truth.max())
+
+
+def of_groups(groups: Sequence[GroupValues]) -> Pairwise:
+    """Return the audits' simultaneous intervals of pairs of groups."""
+    return lambda i, j, kind, confidence: compare(groups[i], groups[j], kind, confidence, simultaneous=True)
+
+
+def of_counts(counts: IntArray, sizes: Sequence[int], *, exact: bool = True) -> Pairwise:
+    """Return the same of rates; every pair of counts is computed once. Not `exact`: from Wilson's limits."""
+
+    def pairwise(i: int, j: int, kind: Kind, confidence: float) -> Interval:
+        code, at = np.unique(counts[i] * (sizes[j] + 1) + counts[j], return_inverse=True)
+        a, b = code // (sizes[j] + 1) / sizes[i], code % (sizes[j] + 1) / sizes[j]
+        if exact:
+            found = compare(rates(a, sizes[i]), rates(b, sizes[j]), kind, confidence, simultaneous=True)
+        else:
+            move = mover_difference if kind == "difference" else mover_ratio
+            found = move(a, wilson(a, sizes[i], confidence), b, wilson(b, sizes[j], confidence))
+            empty = (a == 0) & (b == 0) & (kind == "ratio")
+            found = Interval(np.where(empty, 0.0, found.low), np.where(empty, np.inf, found.high))
+        return Interval(found.low[at], found.high[at])
+
+    return pairwise
+
+
 def worst_statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
     """Largest less smallest, and smallest over largest, of the groups' means; one cell per group."""
-    means = sums[..., 0] / counts
-    low, high = means.min(axis=-1), means.max(axis=-1)
+    values = sums[..., 0] / counts
+    low, high = values.min(axis=-1), values.max(axis=-1)
     return np.stack([high - low, low / high], axis=-1)
 
 
@@ -66,20 +100,27 @@ def percentile_beside(rows: Sequence[Row], draws: Sequence[Draws], truth: Sequen
     """Return the rows with the percentile bootstrap's coverage added."""
     limits = [draw.percentile() for draw in draws]
     found = [covered(stack(limits, k), truth[k])[0] for k in range(len(rows))]
-    return [replace(row, beside=(("percentile", coverage),)) for row, coverage in zip(rows, found, strict=True)]
+    return [
+        replace(row, beside=(*row.beside, ("percentile", coverage))) for row, coverage in zip(rows, found, strict=True)
+    ]
+
+
+def wilson_beside(rows: Sequence[Row], counts: IntArray, sizes: Sequence[int], truth: FloatArray) -> list[Row]:
+    """Return the rows with the coverage of MOVER from Wilson's limits added."""
+    pairwise = of_counts(counts, sizes, exact=False)
+    found = [
+        covered(worst_pair_limits(len(sizes), counts.shape[1], kind, pairwise), target(truth, kind))[0]
+        for kind in KINDS
+    ]
+    return [replace(row, beside=(*row.beside, ("Wilson", coverage))) for row, coverage in zip(rows, found, strict=True)]
 
 
 def worst_means(size: int, groups: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """Mean scores of equal groups: Welch t intervals of the pairs."""
     samples, mean, many = effort.samples, 0.3, int(groups)
     scores = beta_scores(mean, (many, samples, size), rng)
-    m, se, df = summarise(scores)
-
-    def pairwise(i: int, j: int, confidence: float) -> tuple[Interval, Interval]:
-        six = (m[i], se[i], df[i], m[j], se[j], df[j], confidence)
-        return welch_difference(*six), welch_log_ratio(*six)
-
-    rows = worst_pair_rows("means", size, f"{many} equal", np.full(many, mean), samples, pairwise)
+    sides = [means(summarise(part)) for part in scores]
+    rows = worst_pair_rows("means", size, f"{many} equal", np.full(many, mean), samples, of_groups(sides))
     cell = np.repeat(np.arange(many), size)
     draws = [
         resample(
@@ -91,15 +132,15 @@ def worst_means(size: int, groups: float, effort: Effort, rng: np.random.Generat
 
 
 def worst_rates(size: int, groups: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Rates of equal groups (0.3), and of groups one of which has four fifths: MOVER intervals of the pairs."""
+    """Rates of equal groups (0.3), and of groups one of which has four fifths: exact MOVER intervals of the pairs."""
     rows: list[Row] = []
     many, samples = int(groups), effort.samples
     for at, lowest in ((f"{many} equal", 0.3), (f"{many}, one at 4/5", 0.24)):
         truth = np.full(many, 0.3)
         truth[-1] = lowest
-        rates = np.broadcast_to(truth[:, None], (many, samples))
-        counts = rng.binomial(size, rates)
-        plain = list(worst_pair_rows("rates", size, at, truth, samples, mover_pairs(counts / size, size)))
+        values = np.broadcast_to(truth[:, None], (many, samples))
+        counts, sizes = rng.binomial(size, values), [size] * many
+        plain = list(worst_pair_rows("rates", size, at, truth, samples, of_counts(counts, sizes)))
         draws = [
             resample(
                 CellMoments.from_counts(np.concatenate([counts[:, s], size - counts[:, s]])),
@@ -109,22 +150,57 @@ def worst_rates(size: int, groups: float, effort: Effort, rng: np.random.Generat
             )
             for s in range(effort.boots // 2)
         ]
+        plain = wilson_beside(plain, counts, sizes, truth)
         rows += percentile_beside(plain, draws, (0.3 - lowest, lowest / 0.3))
-        p, trials, uncapped = weighted_sample(np.array(rates), size, rng)
+        found, uncapped = weighted_sample(np.array(values), size, rng)
         shipped, other = (
-            worst_pair_rows("weighted rates", size, at, truth, samples, mover_pairs(p, n)) for n in (trials, uncapped)
+            worst_pair_rows("weighted rates", size, at, truth, samples, of_groups(_apart(sides)))
+            for sides in (found, replace(found, trials=uncapped))
         )
         for row, without in zip(shipped, other, strict=True):
             rows.append(replace(row, beside=(("without cap", without.coverage),)))
     return rows
 
 
-def mover_pairs(p: FloatArray, trials: FloatArray | int) -> Pairwise:
-    """Return the MOVER intervals of a pair of groups at a given confidence."""
-    n = np.broadcast_to(np.asarray(trials, dtype=np.float64), p.shape)
+def _apart(values: GroupValues) -> list[GroupValues]:
+    """Return each group's samples, from values of (groups, samples)."""
+    return [rates(value, trials) for value, trials in zip(values.value, values.trials, strict=True)]
 
-    def pairwise(i: int, j: int, confidence: float) -> tuple[Interval, Interval]:
-        first, second = wilson(p[i], n[i], confidence), wilson(p[j], n[j], confidence)
-        return mover_difference(p[i], first, p[j], second), mover_ratio(p[i], first, p[j], second)
 
-    return pairwise
+def uneven_rates(size: int, many: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """One group of 5,000 and many of `size`, all of one rate; `many` is 30.02 for thirty at a rate of 0.02."""
+    small, rate = int(many), round(many % 1, 4)
+    sizes, samples = [5_000, *[size] * small], effort.samples
+    counts = np.stack([rng.binomial(n, rate, samples) for n in sizes])
+    truth = np.full(len(sizes), rate)
+    at = f"5000 + {small}x{size}, {rate}"
+    rows = list(worst_pair_rows("uneven rates", size, at, truth, samples, of_counts(counts, sizes)))
+    return wilson_beside(rows, counts, sizes, truth)
+
+
+def uneven_means(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """One group of 1,000 and five of `size`, all of one mean score."""
+    samples = min(effort.samples, effort.numbers // 2_000)
+
+    def group(n: int) -> Summary:
+        parts = [summarise(beta_scores(mean, (min(500, samples - at), n), rng)) for at in range(0, samples, 500)]
+        value, stderr, df = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        return value, stderr, df
+
+    sides = [means(group(n)) for n in (1_000, *[size] * 5)]
+    at = f"1000 + 5x{size}, {mean}"
+    rows = worst_pair_rows("uneven means", size, at, np.full(6, mean), samples, of_groups(sides))
+    return [replace(row, below=skewed(mean, size)) for row in rows]
+
+
+def worst_areas(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """AUCs of four equal groups: MOVER from DeLong's errors and Student's t on the logit scale."""
+    samples, positive = effort.samples // 4, np.arange(size) < round(size * prevalence)
+    shift = float(np.sqrt(2) * ndtri(AUC)) * positive
+    rarer = int(min(positive.sum(), size - positive.sum()))
+    sides = []
+    for _ in range(4):
+        found = [delong(rng.standard_normal(size) + shift, positive) for _ in range(samples)]
+        sides.append(areas(np.array([x.value for x in found]), np.array([x.stderr for x in found]), rarer))
+    at = f"4 equal, {prevalence}"
+    return list(worst_pair_rows("AUCs", size, at, np.full(4, AUC), samples, of_groups(sides)))

@@ -200,6 +200,28 @@ def test_characters_that_the_terminal_lacks(place: Path) -> None:
     assert "é🙂" in results.decode("utf-8")
 
 
+def test_control_characters_do_not_reach_the_terminal(cli: Cli, place: Path) -> None:
+    (place / "d.csv").write_text("g,y\n" + "\x1b[31mred,1\nb,1\n\x1b[31mred,1\nb,0\n" * 20)
+    done = cli("audit", "audit.toml")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert "100.0% for \\x1b[31mred" in " ".join(done.stdout.split())
+    (place / "d.csv").write_text("a\x1b[31m,b\n1,2\n")
+    assert "\x1b" not in cli("init", "d.csv", "--force").stderr
+
+
+def test_nobody_reads_on(place: Path) -> None:
+    code = "from evenhand.cli.main import main\nmain(['data', 'list'])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=place, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    with process.stderr as errors:
+        assert (process.wait(timeout=30), errors.read()) == (0, "")
+
+
 def test_seed(cli: Cli, place: Path) -> None:
     seeds = [json.loads(cli("audit", "audit.toml", "--json", "--seed", seed).stdout) for seed in (0, 7)]
     assert [audit["config"]["parity"]["seed"] for audit in seeds] == [0, 7]

@@ -195,6 +195,15 @@ def test_group_columns_called_like_our_keys_keep_apart() -> None:
     assert table.score_rows("m").groups.joint(["bin"])[1] == ("u", "v")
 
 
+def test_control_characters_are_written_out() -> None:
+    """They would steer a terminal, and a chart that holds one stops the whole process."""
+    groups = ["\x1b[31mred", "tab\tand\nline", "b\x00", "é\x85"]
+    assert labels(*groups) == ("\\x1b[31mred", "b\\x00", "tab\tand\nline", "é\\x85")
+    with pytest.raises(DataError) as caught:
+        Table({"g\x1b": ["a", "b"], "d": [1, 0]}, groups="g\x1b", predictions="d")
+    assert str(caught.value) == "group column 'g\\x1b' has control characters in its name; rename it."
+
+
 def test_names_that_are_not_text() -> None:
     data = pd.DataFrame({0: BASE["g"], 1: BASE["y"]})
     assert Table(data, groups="0", predictions="1").cells.labels["0"] == ("a", "b")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,25 @@ def test_not_a_number_in_a_relation_over_parquet(tmp_path: Path) -> None:
     table = Table(relation, groups="g", predictions={"m": "d"})
     with pytest.raises(DataError, match=r"give the file itself, or read it with read_parquet\(\.\.\., can_have_nan"):
         table.score_cells("m")
+
+
+def test_zstandard(tmp_path: Path) -> None:
+    def packed(content: str) -> Path:
+        with pa.CompressedOutputStream(os.fspath(tmp_path / "people.csv.zst"), "zstd") as file:
+            file.write(content.encode())
+        return tmp_path / "people.csv.zst"
+
+    assert read(packed("g;d\n" + ROWS.replace(",", ";"))).rows == 4
+    assert "has the column 'd' more than once" in refusal(packed("g,d,d\na,1,2\n"))
+    assert "could not be read" in refusal(packed("g,d\na,1,2\nb\n"))
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "json", "ndjson", "parquet", "csv.gz", "csv.zst", "json.gz"])
+def test_noise_is_refused(tmp_path: Path, ending: str) -> None:
+    draw = random.Random(ending)  # noqa: S311
+    for size in (1, 10, 1_000, 20_000):
+        told = refusal(write(tmp_path / f"noise.{ending}", draw.randbytes(size)))
+        assert "\x00" not in told
 
 
 @pytest.mark.parametrize("delimiter", ["", ",,", '"', "\n"])

@@ -36,6 +36,8 @@ def acceleration(x: npt.ArrayLike, times: npt.ArrayLike | None = None) -> FloatA
     array([1.5])
     """
     values = _trajectories(x)
+    if times is None:  # telescoped: people with equal values get equal efforts, to the bit
+        return np.asarray((values[:, -1] - values[:, 1]) / (values.shape[1] - 2), dtype=np.float64)
     gaps = np.diff(_stamps(times, values.shape[1]))
     velocity = values[:, 1:] / gaps
     steps = np.diff(velocity, axis=1) / ((gaps[:-1] + gaps[1:]) / 2)

@@ -273,8 +273,6 @@ def _open_text(path: str, encoding: str) -> Any:
 
 def _guess_delimiter(path: str, encoding: str) -> str:
     """Return the candidate that splits the first line most often, outside quotation marks."""
-    if _is_opaque(path):
-        return ","
     fields = {mark: len(_header(path, encoding, mark)) for mark in (",", ";", "\t", "|")}
     return max(fields, key=lambda mark: fields[mark])
 
@@ -282,16 +280,23 @@ def _guess_delimiter(path: str, encoding: str) -> str:
 def _header(path: str, encoding: str, delimiter: str) -> list[str]:
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(f"`delimiter` must be one character, and no quotation mark; got {delimiter!r}.")
-    if _is_opaque(path):
-        return []
-    with _open_text(path, encoding) as file:
-        first = io.StringIO(file.read(64 * 1024), newline="")
+    first = io.StringIO(_beginning(path, encoding), newline="")
     return next(csv.reader(first, delimiter=delimiter), [])
+
+
+def _beginning(path: str, encoding: str) -> str:
+    if not _is_opaque(path):
+        with _open_text(path, encoding) as file:
+            return str(file.read(64 * 1024))
+    # One column of whole lines: no line holds the delimiter that is named here.
+    dialect = "header = false, delim = '\x1f', quote = '', escape = '', columns = {'line': 'VARCHAR'}"
+    found = connect().sql(f"from read_csv({_literal(_as_written([path]))}, {dialect}) limit 1").fetchall()
+    return str(found[0][0]) if found else ""
 
 
 def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> str:
     """Say which of the first lines is not a row of the table; DuckDB only says that there is one."""
-    for path in paths:
+    for path in (path for path in paths if not _is_opaque(path)):
         with _open_text(path, encoding) as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             try:

@@ -8,7 +8,8 @@ the step, so a grid of 65 points and one of 33 are extrapolated (Richardson) to 
 of three of half its width, so the coarse grid follows from the fine one: one pass over the data gives both.
 
 With atoms (many people on one value) the error is not of second order, and the extrapolation step says too little:
-where rows are at hand `grid_rows` corrects the value on random pairs of them and states an honest error.
+where rows are at hand, or a sample of them, `grid_correction` corrects the value on random pairs and states an honest
+error.
 """
 
 from __future__ import annotations

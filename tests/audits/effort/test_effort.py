@@ -1,0 +1,189 @@
+"""The effort audit: the paper's formulas by brute force, its tables, and bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.audits.effort import EffortResult, effort
+from evenhand.core.sections import Figure
+from evenhand.errors import ConfigError, DataError
+from evenhand.stats.effort import aggregate_scores, effort_scores
+
+YEARS = [f"income_{year}" for year in range(2019, 2023)]
+RATES = {"White": 13, "Asian": 14, "Pacific Islander": 25, "American Indian": 36, "Black": 39, "Hispanic": 33}
+MODELS = ("xgboost", "logistic")
+OPTIONS: dict[str, Any] = {"trajectory": YEARS, "inertia": RATES, "unit": 10_000, "scale": 200_000}
+
+
+@pytest.fixture(scope="module")
+def households() -> pd.DataFrame:
+    frame: pd.DataFrame = eh.datasets.make_households(300, seed=3, backend="pandas")
+    return frame
+
+
+def make_table(data: Any, **roles: Any) -> eh.Table:
+    predictions = {name: f"risk_{name}" for name in MODELS}
+    return eh.Table(data, id="household", groups=["race", "sex"], predictions=predictions, **roles)
+
+
+@pytest.fixture(scope="module")
+def result(households: pd.DataFrame) -> EffortResult:
+    return effort(make_table(households), weights=[0.5, 0.6577], **OPTIONS)
+
+
+def by_hand(data: pd.DataFrame) -> tuple[Any, Any]:
+    values = data[YEARS].to_numpy(float)
+    inertia = data.race.map(RATES).to_numpy() / max(RATES.values())
+    return effort_scores(values, inertia, unit=10_000), aggregate_scores(values, 200_000)
+
+
+@pytest.mark.parametrize("weight", [0.5, 0.6577])
+def test_individual_fairness_equals_all_pairs_by_hand(
+    households: pd.DataFrame, result: EffortResult, weight: float
+) -> None:
+    e, s = by_hand(households)
+    i, j = np.triu_indices(len(households), 1)
+    distance = np.sqrt(weight * (e[i] - e[j]) ** 2 + (1 - weight) * (s[i] - s[j]) ** 2)
+    for model in MODELS:
+        m = households[f"risk_{model}"].to_numpy()
+        excess = np.maximum(0, np.abs(m[i] - m[j]) - distance)
+        record = next(r for r in result.individual if (r.model, r.weight) == (model, weight))
+        assert record.value == pytest.approx(1 - excess.mean(), abs=1e-12)
+        assert record.violated == pytest.approx((excess > 0).mean(), abs=1e-12)
+        assert record.pairs == len(i)
+        worst = next(r for r in result.pairs if (r.model, r.weight) == (model, weight))
+        assert worst.value == pytest.approx(excess.max(), abs=1e-12)
+        matrix = np.zeros((len(e), len(e)))
+        matrix[i, j] = matrix[j, i] = excess
+        person = next(r for r in result.people if (r.model, r.weight) == (model, weight))
+        assert person.value == pytest.approx(1 - (matrix.sum(axis=1) / (len(e) - 1)).max(), abs=1e-12)
+
+
+def test_bins_equal_a_plain_group_by(households: pd.DataFrame, result: EffortResult) -> None:
+    e, _ = by_hand(households)
+    frame = households.assign(bin=np.floor(np.round(e / 0.1, 9)).astype(int))
+    for record in result.bins:
+        part = frame if record.bin_low is None else frame[frame.bin == round(record.bin_low * 10)]
+        means = part.groupby(record.grouping)[f"risk_{record.model}"].agg(["mean", "size"]).query("size >= 10")["mean"]
+        if len(means) < 2:
+            assert record.value is None
+            assert record.status.startswith("undefined: fewer than two groups")
+        else:
+            assert record.value == pytest.approx(means.min() / means.max(), abs=1e-12)
+            assert (record.group_low, record.group_high) == (means.idxmin(), means.idxmax())
+    assert sum(r.n for r in result.bin_groups if (r.model, r.grouping) == ("xgboost", "sex")) == 2 * 300
+
+
+def test_traditional_parity_is_that_of_the_parity_audit(households: pd.DataFrame, result: EffortResult) -> None:
+    parity = eh.parity(make_table(households), metrics="mean_score", resamples=100)
+    for record in result.bins:
+        if record.bin_low is None:
+            gap = parity.gap("traditional_parity", model=record.model, grouping=record.grouping)
+            assert (record.value, record.low, record.high) == pytest.approx((gap.value, gap.low, gap.high), abs=1e-9)
+
+
+def test_rows_in_any_order_and_library_give_the_same_numbers(households: pd.DataFrame, result: EffortResult) -> None:
+    import polars as pl
+
+    for other in (households.sample(frac=1, random_state=0), pl.from_pandas(households), households.to_dict("list")):
+        assert effort(make_table(other), weights=[0.5, 0.6577], **OPTIONS).to_dict() == result.to_dict()
+
+
+def test_differences_are_paired_and_their_sign_is_told(result: EffortResult) -> None:
+    values = {r.model: r.value for r in result.individual if r.weight == 0.5}
+    record = next(r for r in result.differences if r.weight == 0.5)
+    assert record.value == pytest.approx((values["xgboost"] or 0) - (values["logistic"] or 0))
+    finding = next(f for f in result.findings if f.kind == "difference")
+    assert finding.sentence.startswith("logistic ")
+    assert (finding.value or 0) > 0
+
+
+def test_thresholds_become_verdicts(households: pd.DataFrame) -> None:
+    limits = [
+        {"audit": "effort", "metric": "eaif", "min": 0.5},
+        {"audit": "effort", "metric": "effort_parity", "min": 0.99},
+    ]
+    findings = effort(make_table(households), thresholds=limits, **OPTIONS).findings
+    assert {f.verdict for f in findings if f.metric == "eaif" and f.kind == "value"} == {"meets"}
+    assert "meets" not in {f.verdict for f in findings if f.metric == "effort_parity"}
+    with pytest.raises(ConfigError, match="did you mean 'eaif'"):
+        effort(make_table(households), thresholds=[{"audit": "effort", "metric": "eaiff", "min": 0.5}], **OPTIONS)
+
+
+def test_effort_and_aggregate_can_be_written_back(households: pd.DataFrame, result: EffortResult) -> None:
+    columns = result.columns().set_index("id")
+    e, s = by_hand(households)
+    expected = pd.DataFrame({"effort": e, "aggregate": s}, index=households.household.astype(str))
+    pd.testing.assert_frame_equal(columns.loc[expected.index], expected, check_names=False, atol=1e-15)
+
+
+def test_only_two_time_steps_enter_and_it_is_said(households: pd.DataFrame, result: EffortResult) -> None:
+    assert any(
+        "only two of the 4 time steps enter effort: income_2020 and income_2022" in note for note in result.notes
+    )
+    changed = households.assign(income_2021=households.income_2021 * 7)
+    np.testing.assert_array_equal(np.sort(effort(make_table(changed), **OPTIONS).effort), np.sort(result.effort))
+
+
+def test_published_rates_refuse_a_group_they_do_not_have(households: pd.DataFrame) -> None:
+    with pytest.raises(DataError, match=r"`inertia` has no rate for 'Hispanic' of column 'race'"):
+        effort(make_table(households), **{**OPTIONS, "inertia": "nces-2012"})
+    known = households[households.race != "Hispanic"]
+    assert effort(make_table(known), **{**OPTIONS, "inertia": "nces-2012"}).effort.max() <= 1
+
+
+def test_missing_years_are_an_error_or_dropped_and_counted(households: pd.DataFrame) -> None:
+    gaps = households.assign(income_2021=households.income_2021.astype(float))
+    gaps.loc[gaps.index[:4], "income_2021"] = np.nan
+    with pytest.raises(DataError, match=r"missing in 4 rows of 300 \('income_2021' in 4\)"):
+        effort(make_table(gaps), **OPTIONS)
+    dropped = effort(make_table(gaps, missing="drop"), **OPTIONS)
+    assert dropped.individual[0].n == 296
+    assert dropped.left_out[0]["n"] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trajectory": YEARS[:2]}, "at least 3 time steps"),
+        ({"trajectory": [*YEARS, "icnome_2020"]}, "did you mean 'income_2020'"),
+        ({"trajectory": [*YEARS, "race"]}, "must hold numbers"),
+        ({"inertia": {**RATES, "White": 0}}, "'White' must be above 0"),
+        ({"inertia": "nces-2013"}, "did you mean"),
+        ({"inertia_by": "sxe"}, "did you mean 'sex'"),
+        ({"weights": [1.5]}, "between 0 and 1"),
+        ({"times": [1, 2, 2, 3]}, "4 rising time stamps"),
+    ],
+)
+def test_wrong_settings_are_told(households: pd.DataFrame, change: dict[str, Any], message: str) -> None:
+    with pytest.raises((ConfigError, DataError), match=message):
+        effort(make_table(households), **{**OPTIONS, **change})
+
+
+def test_one_person_and_decisions_are_refused(households: pd.DataFrame) -> None:
+    flagged = households.assign(flag=(households.risk_xgboost > 0.5).astype(int))
+    with pytest.raises(ConfigError, match="compares scores; model 'm' has decisions only"):
+        effort(eh.Table(flagged, groups="sex", predictions={"m": "flag"}), **OPTIONS)
+
+
+def test_equal_efforts_and_two_people() -> None:
+    data = {"g": ["a", "b"], "m": [0.2, 0.9], "x": [1.0, 1.0], "y": [1.0, 1.0], "z": [1.0, 1.0]}
+    result = effort(eh.Table(data, groups="g", predictions="m"), trajectory=["x", "y", "z"])
+    assert result.individual[0].value == pytest.approx(1 - 0.7)
+    assert result.individual[0].status == "no interval: too few people"
+    assert any("All efforts are equal" in note for note in result.notes)
+
+
+def test_the_section_of_a_report(result: EffortResult) -> None:
+    section = result.section()
+    assert [part.title for part in section.parts if isinstance(part, Figure)] == [
+        "Individual fairness",
+        "Parity among people of similar effort",
+        "How effort is spread",
+    ]
+    assert result.plot().to_dict()["concat"]
