@@ -69,12 +69,12 @@ class Row:
         beside = "   ".join(f"{name} {coverage:.3f}" for name, coverage in self.beside)
         basis = f"{self.samples}" if self.samples else "exact"
         return (
-            f"{self.what:36}{self.size:>7,}  {self.at:18}{self.interval:16}{self.coverage:>7.3f}{self.none:>7.3f}"
+            f"{self.what:36}{self.size:>7,}  {self.at:20}{self.interval:16}{self.coverage:>7.3f}{self.none:>7.3f}"
             f"  {basis:7} {beside}"
         )
 
 
-HEADER = f"{'quantity':36}{'n':>7}  {'at':18}{'interval':16}{'covers':>7}{'none':>7}  {'basis':7} beside"
+HEADER = f"{'quantity':36}{'n':>7}  {'at':20}{'interval':16}{'covers':>7}{'none':>7}  {'basis':7} beside"
 
 
 def outside(rows: Sequence[Row]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from _coverage_core import UNEXPLAINED, Effort, Row, against_everybody, covered, means, rates, stack, survey
+from _coverage_core import INSIDE, UNEXPLAINED, Effort, Row, against_everybody, covered, means, rates, stack, survey
 from _coverage_means import AUC, Summary, beta_scores, in_blocks, skewed, summarise
 from _coverage_rates import KINDS, cap, discrete, drawn_weights, window
 from scipy.special import ndtri
@@ -44,7 +44,7 @@ def exact_overall(size: int, rate: float, rest: float, kind: Kind) -> tuple[floa
 
 
 def overall_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """A group with the rate of the rest, and with four fifths of it: exact; beside it BCa, as before."""
+    """Compare a group that has the rate of the rest, or four fifths of it: exact; beside it BCa, used before."""
     rows = []
     for factor in (1.0, 0.8):
         own = factor * rate
@@ -64,7 +64,9 @@ def overall_rate(size: int, rate: float, effort: Effort, rng: np.random.Generato
             coverage, none = exact_overall(size, own, rate, kind)
             truth = truth_of(own, rate, size / (size + REST), kind)
             beside = ("BCa", covered(_not_still(stack(draws, k)), truth, times.astype(np.float64))[0])
-            why = discrete(size, own, lambda p, f=factor, k=kind: exact_overall(size, p, p / f, k)[0])  # type: ignore[misc]
+            why = UNEXPLAINED
+            if not INSIDE[0] <= coverage <= INSIDE[1]:
+                why = discrete(size, own, lambda p, f=factor, k=kind: exact_overall(size, p, p / f, k)[0])  # type: ignore[misc]
             at = f"{own:g}, rest {rate:g}"
             rows.append(Row(f"{kind} to all, rate", size, at, "MOVER", coverage, none, 0, (beside,), why, why))
     return rows
@@ -77,21 +79,31 @@ def _not_still(limits: Interval) -> Interval:
 
 
 def drawn_share(size: int, share: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """A group whose size is drawn too: 0.1 against 0.5 in the rest, `size` people in all."""
+    """Compare a group whose size is drawn too: 0.1 against 0.5 in the rest, `size` people in all.
+
+    Beside it, for the difference: the same with the error of the share, (a - b)² s (1 - s) / n, added to both arms.
+    """
     samples, own, rest = 2 * effort.samples, 0.1, 0.5
     n = rng.binomial(size, share, samples)
-    a, b = rng.binomial(n, own) / n, rng.binomial(size - n, rest) / (size - n)
+    a, b, s = rng.binomial(n, own) / n, rng.binomial(size - n, rest) / (size - n), n / size
+    why = "the group's share of everybody is taken as known, and is estimated"
     rows = []
     for kind in KINDS:
-        limits = against_everybody(rates(a, n), rates(b, size - n), n / size, kind)
-        coverage, none = covered(limits, truth_of(own, rest, share, kind))
-        at = f"{own}, rest {rest}, {share:g}"
-        rows.append(Row(f"{kind} to all, share drawn", size, at, "MOVER", coverage, none, samples))
+        limits = against_everybody(rates(a, n), rates(b, size - n), s, kind)
+        truth = truth_of(own, rest, share, kind)
+        coverage, none = covered(limits, truth)
+        beside: tuple[tuple[str, float], ...] = ()
+        if kind == "difference":
+            value, more = (1 - s) * (a - b), np.abs(a - b) * np.sqrt(s * (1 - s) / size)
+            low, high = value - np.hypot(value - limits.low, more), value + np.hypot(limits.high - value, more)
+            beside = (("with the share's error", covered(Interval(low, high), truth)[0]),)
+        at = f"{own}, {rest}, {share:g} of all"
+        rows.append(Row(f"{kind} to all, share drawn", size, at, "MOVER", coverage, none, samples, beside, why))
     return rows
 
 
 def overall_mean(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """A group with four fifths of the rest's mean score: Welch and Fieller."""
+    """Compare a group with four fifths of the rest's mean score: Welch and Fieller."""
     samples = effort.samples_of(REST * 5)
     a = in_blocks(samples, size, lambda s: summarise(beta_scores(0.8 * mean, (s, size), rng)))
     b = in_blocks(samples, REST, lambda s: summarise(beta_scores(mean, (s, REST), rng)))
@@ -106,7 +118,7 @@ def overall_mean(size: int, mean: float, effort: Effort, rng: np.random.Generato
 
 
 def overall_weighted(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """A group with four fifths of the rest's rate; everybody has a weight, and the share is of weights."""
+    """Compare a group with four fifths of the rest's rate; everybody has a weight, and the share is of weights."""
     samples = effort.samples_of(REST * 5)
     parts: list[tuple[Summary, Summary]] = []
     for start in range(0, samples, 400):
@@ -129,7 +141,7 @@ def overall_weighted(size: int, rate: float, effort: Effort, rng: np.random.Gene
 
 
 def overall_auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """A group whose scores are as good as the rest's: the delta method with DeLong's covariance, Student's t."""
+    """Compare a group with scores as good as the rest's: the delta method with DeLong's covariance, Student's t."""
     samples, n = effort.samples // 4, size + REST
     codes = (np.arange(n) >= size).astype(np.int64)
     positive = np.concatenate([np.arange(part) < round(part * prevalence) for part in (size, REST)])

@@ -58,7 +58,7 @@ def single_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator
 
 
 def lowest_rate(size: int, limit: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Search the rate from 0 to `limit` at which Wilson's coverage is least: just above a high limit, or below a low."""
+    """Search the rate from 0 to `limit` at which Wilson's coverage is least: just beyond some limit."""
     del effort, rng
     counts = np.arange(size + 1)
     found = []

@@ -94,7 +94,7 @@ def few(positives: float) -> str:
 
 
 def standardised(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Selection rates standardised over three strata, two groups of `size`; group a has four fifths of b's rates."""
+    """Standardise selection rates over three strata, two groups of `size`; group a has four fifths of b's rates."""
     factors = FACTORS if rate < 0.5 else 1 + (FACTORS - 1) / 2
     rate_of = np.stack([0.8 * rate * factors, rate * factors])
     share = MIX.mean(axis=0)

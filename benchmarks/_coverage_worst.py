@@ -188,9 +188,21 @@ def uneven_means(size: int, mean: float, effort: Effort, rng: np.random.Generato
         return value, stderr, df
 
     sides = [means(group(n)) for n in (1_000, *[size] * 5)]
-    at = f"1000 + 5x{size}, {mean}"
-    rows = worst_pair_rows("uneven means", size, at, np.full(6, mean), samples, of_groups(sides))
-    return [replace(row, below=skewed(mean, size)) for row in rows]
+
+    def on_logits(i: int, j: int, kind: Kind, confidence: float) -> Interval:
+        move = mover_difference if kind == "difference" else mover_ratio
+        a, b = sides[i], sides[j]
+        return move(a.value, a.limits(confidence), b.value, b.limits(confidence))
+
+    at, truth = f"1000 + 5x{size}, {mean}", np.full(6, mean)
+    shipped, other = (
+        worst_pair_rows("uneven means", size, at, truth, samples, pairwise)
+        for pairwise in (of_groups(sides), on_logits)
+    )
+    return [
+        replace(row, below=skewed(mean, size), beside=(("MOVER logit t", beside.coverage),))
+        for row, beside in zip(shipped, other, strict=True)
+    ]
 
 
 def worst_areas(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:

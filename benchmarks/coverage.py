@@ -1,9 +1,9 @@
 """Coverage of every interval at nominal 95 %: `python benchmarks/coverage.py [--quick]`.
 
 Rates are enumerated (exact); the rest is simulated. The interval named is the one the audits use, computed by the
-functions that they call; beside it stand others it was chosen over. `none` is the share of samples without an interval; coverage is among the
-rest. `basis` is the number of samples; two standard errors are 0.004 at 10,000 and 0.014 at 1,000. Bootstraps
-beside have 1,000 to 3,000. The last line names the rows outside 93 to 97 %, and why.
+functions that they call; beside it stand others it was chosen over. `none` is the share of samples without an
+interval; coverage is among the rest. `basis` is the number of samples; two standard errors are 0.004 at 10,000 and
+0.014 at 1,000. Bootstraps beside have 1,000 to 3,000. The last line names the rows outside 93 to 97 %, and why.
 """
 
 from __future__ import annotations

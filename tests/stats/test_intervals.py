@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from evenhand.errors import EvenhandError
 from evenhand.stats.intervals import (
     bonferroni,
+    clopper_pearson,
     effective_trials,
     logit_t,
     mover_difference,
@@ -102,6 +103,56 @@ def test_wilson_covers(trials: int, rate: float) -> None:
     low, high = wilson(np.arange(trials + 1) / trials, trials)
     coverage = binomial(trials, rate)[(low <= rate) & (rate <= high)].sum()
     assert 0.93 < coverage < 0.97
+
+
+def test_wilsons_least_coverage_is_far_below_nominal() -> None:
+    """Why a pair among many does not use it: at n = 10 it holds in 83.5 % of samples just below a limit."""
+    low, high = wilson(np.arange(11) / 10, 10)
+    rate = float(low[1]) - 1e-6
+    assert rate == pytest.approx(0.0179, abs=1e-4)
+    assert binomial(10, rate)[(low <= rate) & (rate <= high)].sum() == pytest.approx(0.835, abs=1e-3)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.9999])
+def test_clopper_pearson_matches_statsmodels(confidence: float) -> None:
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    trials = np.array([1, 2, 7, 50, 200, 5000])
+    for successes in (np.zeros_like(trials), trials // 3, trials // 2, trials):
+        expected = proportion.proportion_confint(successes, trials, alpha=1 - confidence, method="beta")
+        np.testing.assert_allclose(
+            clopper_pearson(successes / trials, trials, confidence), expected, rtol=1e-9, atol=1e-12
+        )
+
+
+def test_clopper_pearson_ends_are_exact_and_empty_is_undefined() -> None:
+    low, high = clopper_pearson([0.0, 1.0, 0.0, np.nan], [3, 7, 0, 5])
+    assert low[0] == 0.0
+    assert high[1] == 1.0
+    assert np.isnan(low[2:]).all()
+    assert np.isnan(high[2:]).all()
+
+
+@given(rate=shares, trials=st.floats(0.1, 1e6))
+def test_clopper_pearson_contains_the_rate_and_mirrors(rate: float, trials: float) -> None:
+    low, high = clopper_pearson(rate, trials)
+    assert 0.0 <= low <= rate + 1e-9
+    assert rate - 1e-9 <= high <= 1.0
+    mirrored = clopper_pearson(1 - rate, trials)
+    np.testing.assert_allclose([1 - mirrored.high, 1 - mirrored.low], [low, high], atol=1e-9)
+
+
+@pytest.mark.parametrize("confidence", [0.95, bonferroni(0.95, 55)])
+@pytest.mark.parametrize("trials", [1, 10, 12, 37, 200])
+def test_neither_tail_of_clopper_pearson_is_ever_too_large(trials: int, confidence: float) -> None:
+    """Exact, by enumeration of all counts, at rates just beyond each limit, where the tails are largest."""
+    low, high = clopper_pearson(np.arange(trials + 1) / trials, trials, confidence)
+    tail = (1 - confidence) / 2
+    limits = np.concatenate([np.asarray(low), np.asarray(high)])
+    for rate in np.concatenate([limits - 1e-9, limits + 1e-9, np.linspace(0.0005, 0.9995, 101)]):
+        if 0 < rate < 1:
+            chance = binomial(trials, float(rate))
+            assert chance[low > rate].sum() <= tail * (1 + 1e-6)
+            assert chance[high < rate].sum() <= tail * (1 + 1e-6)
 
 
 def test_effective_trials() -> None:

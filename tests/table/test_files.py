@@ -340,6 +340,13 @@ def test_a_type_that_changes_in_a_column_read_later(tmp_path: Path) -> None:
     assert table.cells.digest() == before
 
 
+def test_a_weight_of_zero_stays_nobody_when_a_file_is_read_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "people.csv", "g,d,h,w\n" + "a,0,1,1\nb,1,2,0\n" * 15_000 + "b,1,y,1\n")
+    table = read(path, weight="w")
+    assert table.counts("d", within=["h"]).rows == table.rows == 15_001
+    assert table.source.notes == ("15,000 rows have a weight of 0 and count as nobody.",)
+
+
 def test_types_that_change_late_in_json(tmp_path: Path) -> None:
     rows = '{"g": 1, "d": 0}\n{"g": 2, "d": 1}\n' * 15_000 + '{"g": "x", "d": 1}\n'
     assert read(write(tmp_path / "people.ndjson", rows)).cells.labels["g"] == ("1", "2", "x")

@@ -25,7 +25,7 @@ PEOPLE: Columns = {
     "age": [20, 30, 40, 50],
     "hired": [1, 0, 1, 0],
     "risk": [0.1, 0.6, 0.7, 0.2],
-    "weight": [1.0, 2.0, 0.5, 0.0],
+    "weight": [1.0, 2.0, 0.5, 0.25],
 }
 ROLES: dict[str, Any] = {
     "id": "person", "outcome": "hired", "groups": ["race"], "predictions": {"model": "risk"}, "weight": "weight",
@@ -354,6 +354,26 @@ def test_weights(engine: str, weights: list[float | None], sentences: list[str])
     assert told == [start + sentence for sentence in sentences]
 
 
+def test_weights_that_are_far_apart() -> None:
+    assert problems({"weight": [1.0, 1e-9, 2.0, 3.0]}) == [
+        "the weights of column 'weight' run from 1e-09 to 3, over 1e+08 times apart: "
+        "next to the heaviest, the lightest people count for nothing; check them."
+    ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_weight_of_zero_counts_as_nobody(engine: str) -> None:
+    data = {name: [*values, values[0]] for name, values in PEOPLE.items()} | {"weight": [0.0, 1.0, 1.0, 1.0, 0.0]}
+    table = Table(ENGINES[engine](data), **(ROLES | {"id": None}))
+    assert table.rows == 3
+    assert table.source.notes == ("2 rows have a weight of 0 and count as nobody.",)
+    told = problems(data | {"risk": [None, 0.5, None, 0.1, None]}, ENGINES[engine], id=None)
+    rows = "" if engine == "duckdb" else " (row 3)"
+    assert told == [
+        f"prediction column 'risk' is missing in 1 row of 3{rows}; fill it, or drop it with missing='drop'."
+    ]
+
+
 # All at once ----------------------------------------------------------------------------------------------
 
 
@@ -386,3 +406,16 @@ def test_the_error_lists_its_problems() -> None:
         "  - group column 'rac' is not in the data; did you mean 'race'?\n"
         "  - group column 'sx' is not in the data; did you mean 'sex'?"
     )
+
+
+def test_odd_labels_are_remarked_on() -> None:
+    data = {
+        "sex": ["Female", "female", "FEMALE ", "Male"] * 10,
+        "origin": ["White", "N/A"] * 20,
+        "age": [str(20 + i) for i in range(30)] + ["unknown"] * 10,
+        "y": [0, 1, 1, 0] * 10,
+    }
+    notes = " ".join(Table(data, groups=["sex", "origin", "age"], predictions="y").source.notes)
+    assert "sex: 'FEMALE ', 'Female', 'female' differ only in capitals or spaces; they are 3 groups here." in notes
+    assert "origin: 'N/A' looks like a word for missing; if it is, name it among `missing_values`." in notes
+    assert "age: 30 of 31 groups are numbers; 'unknown' makes it text without cut points." in notes

@@ -66,6 +66,9 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:
+        if "KeyboardInterrupt" in str(error):  # an engine was stopped and told it in its own words
+            print_error("Stopped.")
+            sys.exit(INTERRUPTED)
         if os.environ.get("EVENHAND_DEBUG"):
             raise
         print_error(f"evenhand stopped on an error of its own: {type(error).__name__}: {error}")

@@ -15,7 +15,7 @@ _WORDS = {
     "group": "race ethnicity ethnic sex gender age religion disability disabled nationality country marital language "
     "veteran orientation region citizenship agegroup agecat",
     "outcome": "outcome label target truth actual y recid reoffended default defaulted missed repaid churned "
-    "readmitted hired employed died event result observed",
+    "readmitted employed performed died event result observed",
     "score": "score risk prob probability proba pred prediction predicted model logit rating decile yhat",
     "decision": "decision approved approve selected select flag flagged accepted accept denied offer granted "
     "shortlisted admitted invited yhat pred predicted prediction hired",

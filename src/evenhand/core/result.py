@@ -82,6 +82,10 @@ class Result(ABC):
     def __str__(self) -> str:
         return self.summary()
 
+    def __repr__(self) -> str:
+        tables = ", ".join(f"{name} ({len(records):,})" for name, records in self.tables.items())
+        return f"<{type(self).__name__}: {len(self.findings)} findings; tables {tables}>"
+
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{escape(finding.sentence)}</li>" for finding in self.findings)
         tables = "".join(html_table(part) for part in self.section().parts if isinstance(part, DisplayTable))

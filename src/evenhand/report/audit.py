@@ -25,7 +25,7 @@ from evenhand.table.table import Table
 SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """All results of one run, with their findings and provenance.
 
@@ -77,6 +77,9 @@ class Audit:
 
     def __str__(self) -> str:
         return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<Audit: {', '.join(self.results)}; {len(self.findings)} findings>"
 
     def _repr_html_(self) -> str:
         return "".join(result._repr_html_() for result in self.results.values())
@@ -137,8 +140,7 @@ def audit(
     started, clock = datetime.now(UTC), _Clock()
     if isinstance(source, Table):
         table = source
-        data = table.roles.model_dump(mode="json", exclude_defaults=True)
-        config = make_config(sections, None, data, where="the arguments of audit()", allow_code=True)
+        config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
     else:
         if sections:
             raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
@@ -153,6 +155,7 @@ def audit(
     for name, spec in config.audits.items():
         with clock.timing(name):
             results[name] = REGISTRY[name].run(table, spec)
+    config = config.model_copy(update={"data": table.settings()})
     return Audit(config, results, data_record(table), run_record(started, clock.seconds))
 
 

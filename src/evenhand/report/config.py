@@ -63,12 +63,10 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
     if not isinstance(source, str):
         raise ConfigError(f"`source` in [data] of '{name}' must be the path of the data; got {source!r}.")
     arguments = {**data, "data": str(Path(name).parent / source)}
-    return make_config(raw, source, data, where=name, allow_code=allow_code), arguments
+    return make_config(raw, source, where=name, allow_code=allow_code), arguments
 
 
-def make_config(
-    raw: Mapping[str, Any], source: str | None, data: Mapping[str, Any], *, where: str, allow_code: bool
-) -> AuditConfig:
+def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow_code: bool) -> AuditConfig:
     """Check the sections of an audit and build the settings of each."""
     known = ("data", "report", "thresholds", *REGISTRY)
     for name in raw:
@@ -84,7 +82,7 @@ def make_config(
     if not audits:
         raise ConfigError(f"{where} asks for no audit; add a section such as [parity].")
     report = ReportSettings.parse(_section(raw, "report", where), f"[report] of {where}")
-    return AuditConfig(source=source, data=dict(data), audits=audits, report=report)
+    return AuditConfig(source=source, data={}, audits=audits, report=report)
 
 
 def make_table(arguments: Mapping[str, Any]) -> Table:

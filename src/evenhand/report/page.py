@@ -47,7 +47,8 @@ def render(audit: Audit) -> str:
         short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(f.verdict for f in judged)[verdict]) for verdict in VERDICTS],
         sections=[_section(name, result.section()) for name, result in audit.results.items()],
-        left_out=_left_out(audit), data=audit.data, run=audit.run, most_rows=MOST_ROWS,
+        left_out=_left_out(audit), roles=list(_roles(audit.config.data)), data=audit.data, run=audit.run,
+        most_rows=MOST_ROWS,
         config=json.dumps(audit.config.as_dict(), indent=2, ensure_ascii=False), models=_models(audit),
     )  # fmt: skip
 
@@ -67,6 +68,29 @@ def _policy(style: str) -> str:
     """Return a Content-Security-Policy that allows this page's own style sheet and nothing else."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; script-src 'none'; base-uri 'none'; form-action 'none'"
+
+
+def _roles(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Say what counts as selected and as the outcome, which every rate on the page rests on."""
+    predictions = data.get("predictions", {})
+    rules = {_selected(prediction) for prediction in predictions.values()}
+    if len(rules) == 1:
+        yield "Selected", rules.pop()
+    else:
+        yield "Selected", "; ".join(f"{name}: {_selected(prediction)}" for name, prediction in predictions.items())
+    if data.get("outcome") is not None:
+        value = "1, true or yes" if data["positive"] is None else repr(data["positive"])
+        yield "Positive outcome", f"{data['outcome']} is {value}"
+
+
+def _selected(prediction: dict[str, Any]) -> str:
+    side = {"selected": ", good for the person", "not_selected": ", bad for the person"}.get(
+        prediction["favourable"], ""
+    )
+    if prediction["kind"] == "score":
+        return f"score above {prediction['threshold']:g}{side}"
+    value = "1, true or yes" if prediction["selected"] is None else repr(prediction["selected"])
+    return f"decision is {value}{side}"
 
 
 def _models(audit: Audit) -> list[str]:
@@ -93,11 +117,12 @@ def _drawn(figure: Figure, name: str) -> Iterator[Markup]:
 
 
 def _left_out(audit: Audit) -> list[dict[str, Any]]:
-    """Return what was left out, each once, whatever the number of models it concerns."""
+    """Return what was left out, dropped rows first; what concerns several models alike stands once with all of them."""
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for result in audit.results.values():
         for record in result.left_out:
-            merged.setdefault(
-                (record.get("grouping"), record.get("group"), record["n"], record["reason"]), dict(record)
-            )
-    return list(merged.values())
+            key = (record["grouping"], record["group"], record["n"], record["reason"])
+            models = merged.setdefault(key, {**record, "models": []})["models"]
+            if record["model"] is not None and record["model"] not in models:
+                models.append(record["model"])
+    return sorted(merged.values(), key=lambda record: record["group"] is not None)

@@ -9,6 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from evenhand.core.findings import SHORT_VERDICTS, Finding, Verdict
+from evenhand.errors import count
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
@@ -31,11 +32,13 @@ def print_summary(audit: Audit, console: Console) -> None:
     if judged:
         console.print(_table(judged))
         if others:
-            console.print(Text(f"{len(others)} more findings have no threshold; see the report.", style="dim"))
+            more = "1 more finding has" if len(others) == 1 else f"{len(others)} more findings have"
+            console.print(Text(f"{more} no threshold; see the report.", style="dim"))
     else:
         console.print(_table(others[:MOST_FINDINGS]))
         hidden = len(others) - MOST_FINDINGS
-        console.print(Text(f"{f'{hidden} more findings; ' if hidden > 0 else ''}no thresholds were set.", style="dim"))
+        more = f"{count(hidden, 'more finding')} in the report. " if hidden > 0 else ""
+        console.print(Text(f"{more}No thresholds were set.", style="dim"))
     for result in audit.results.values():
         for note in result.notes:
             console.print(Text(f"Note: {note}", style="dim"))

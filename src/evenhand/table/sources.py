@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -38,7 +38,8 @@ Frame: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
 class Source:
     """Opened data: a narwhals frame, the library it came from, and for files what identifies their bytes.
 
-    `connection` is the DuckDB connection that reads it, where that is our own.
+    `connection` is the DuckDB connection that reads it, where that is our own; `whole` and `kept` are the frame
+    with all its rows and the rows that count, where some do not.
     """
 
     frame: Frame
@@ -46,6 +47,13 @@ class Source:
     paths: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     connection: Any = None
+    whole: Frame | None = None
+    kept: nw.Expr | None = None
+
+    def only(self, kept: nw.Expr, note: str) -> Source:
+        """Return the rows that count, with a note that tells of the others."""
+        frame: Any = self.frame
+        return replace(self, frame=frame.filter(kept), whole=frame, kept=kept, notes=(*self.notes, note))
 
     def fingerprints(self) -> list[dict[str, str | int]]:
         """Return name, size and SHA-256 of each file; empty for data that never was a file."""
@@ -56,7 +64,8 @@ class Source:
 
     def first_rows(self, bad: nw.Expr, most: int) -> list[int]:
         """Return the numbers of the first rows that are bad, counted from 1; none where rows have no order."""
-        marked: Any = self.frame.select(evenhand_bad=bad)
+        frame: Any = self.frame if self.whole is None else self.whole
+        marked: Any = frame.select(evenhand_bad=bad if self.kept is None else bad & self.kept)
         if isinstance(marked, nw.LazyFrame) and not marked.implementation.is_duckdb():
             marked = marked.collect()
         if isinstance(marked, nw.DataFrame):

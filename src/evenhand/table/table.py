@@ -39,6 +39,7 @@ from evenhand.table.validation import (
     MAX_CELLS,
     crowded_columns,
     id_problems,
+    label_notes,
     row_problems,
     schema_problems,
     sound_roles,
@@ -120,6 +121,7 @@ class Table:
             "the options of the file",
         )
         self._data, self._options = data, options
+        self._somebody: tuple[nw.Expr, str] | None = None
         self._open()
         self._with_right_types(self._check)
 
@@ -128,6 +130,8 @@ class Table:
         with engine_errors():
             schema = self.source.frame.collect_schema()
         self._kinds: dict[str, Kind] = {name: kind_of(dtype) for name, dtype in schema.items()}
+        if self._somebody is not None:
+            self.source = self.source.only(*self._somebody)
 
     def _with_right_types(self, read: Callable[[], T]) -> T:
         """Read; where a later row of a file has another type than the first rows, look at all rows and read again."""
@@ -158,6 +162,8 @@ class Table:
         self.roles = asked
         if problems:
             raise DataError(problems)
+        notes = (*self.source.notes, *label_notes(self.roles, self._kinds, counted))
+        self.source = replace(self.source, notes=notes)
         self._keep(counted)
 
     def _weigh(self) -> tuple[int, list[str]]:
@@ -170,8 +176,8 @@ class Table:
         if zeros:
             verb = "row has" if zeros == 1 else "rows have"
             note = f"{zeros:,} {verb} a weight of 0 and count{'s' if zeros == 1 else ''} as nobody."
-            frame = self.source.frame.filter(nw.col(self.roles.weight) > 0)
-            self.source = replace(self.source, frame=frame, notes=(*self.source.notes, note))
+            self._somebody = (nw.col(self.roles.weight) > 0, note)
+            self.source = self.source.only(*self._somebody)
         return exponent_for(largest), []
 
     def _keep(self, counted: Cells) -> None:
@@ -291,6 +297,18 @@ class Table:
             for i, column in enumerate(self.roles.group_columns)
         }
         return Cells(codes, self.cells.labels, np.ones(len(order), dtype=np.int64))
+
+    def settings(self) -> dict[str, Any]:
+        """Return the roles and file options with every default filled in, as JSON can hold them."""
+        roles = self.roles.model_dump(mode="json")
+        for model, prediction in roles["predictions"].items():
+            prediction["kind"] = "score" if self.has_scores(model) else "decision"
+        options = self._options.model_dump(mode="json", exclude={"types_from_all_rows"})
+        return {**roles, **(options if self.source.paths else {})}
+
+    def __repr__(self) -> str:
+        groups, models = ", ".join(self.groupings), ", ".join(self.models)
+        return f"<Table: {self.rows:,} rows, groups {groups or 'none'}, predictions {models or 'none'}>"
 
     def digest(self) -> str:
         """Return one SHA-256 over the counts of all cells and the sums of every model's scores in ten bins.

@@ -91,7 +91,7 @@ def effort(
     >>> import evenhand as eh
     >>> table = eh.Table(eh.datasets.make_households(500, seed=1), groups="sex", predictions={"m": "risk_xgboost"})
     >>> years = [f"income_{year}" for year in range(2019, 2023)]
-    >>> result = eh.effort(table, trajectory=years, unit=10_000, scale=200_000)
+    >>> result = effort(table, trajectory=years, unit=10_000, scale=200_000)
     >>> result.individual[0].pairs, result.individual[0].status
     (124750, 'ok')
     """

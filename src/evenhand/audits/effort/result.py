@@ -22,7 +22,7 @@ from evenhand.table.cells import Cells
 from evenhand.table.frames import build_frame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EffortResult(Result):
     """Individual and group fairness with their intervals, and each person's effort and aggregate.
 

@@ -116,14 +116,14 @@ def calibration_panels(result: ParityResult, grouping: str) -> list[Any]:
             for r in result.calibration
             if (r.model, r.grouping, r.status) == (model, grouping, "ok") and r.group in largest
         ]
-        scores = [r["score"] for r in records if isinstance(r["score"], float)] or [0.0, 1.0]
-        ends = (min(scores), max(scores)) if are_probabilities(result) else ()
+        ends = (0.0, 1.0) if are_probabilities(result) else ()
+        scale = alt.Scale(domain=[0, 1]) if ends else alt.Scale(zero=False)
         ideal = alt.Chart(data([{"score": end, "value": end} for end in ends])).mark_line(
             color="currentColor", opacity=0.45, strokeDash=[4, 4]
         )
         base = alt.Chart(data(records)).encode(
             color=alt.Color("group:N", scale=series_scale(largest, PALETTE), legend=alt.Legend(title=None)),
-            x=alt.X("score:Q", title="Mean score of the bin", axis=alt.Axis(tickCount=5)),
+            x=alt.X("score:Q", title="Mean score of the bin", axis=alt.Axis(tickCount=5), scale=scale),
         )
         layers = (
             ideal.encode(x="score:Q", y="value:Q")

@@ -11,10 +11,10 @@ from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.result import Result
 from evenhand.core.sections import Section
 from evenhand.core.spec import Against, Kind
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, did_you_mean, require_choice
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ParityResult(Result):
     """Group values, gaps and calibration with their intervals.
 
@@ -60,8 +60,12 @@ class ParityResult(Result):
             return found[0]
         if found:
             raise ConfigError(f"{len(found)} gaps in {metric!r} fit; name the grouping, model or group.")
-        known = {gap.metric for gap in self.gaps} | set(NAMED_GAPS)
-        raise ConfigError(f"no gap in {metric!r} was computed for these choices; {did_you_mean(metric, sorted(known))}")
+        for name, given in (("model", model), ("grouping", grouping), ("group", group)):
+            known = sorted({str(getattr(gap, name)) for gap in self.gaps if getattr(gap, name) is not None})
+            if given is not None and given not in known:
+                raise ConfigError(f"`{name}` got {given!r}; {did_you_mean(given, known)}")
+        metrics = sorted({gap.metric for gap in self.gaps} | set(NAMED_GAPS))
+        raise ConfigError(f"no gap in {metric!r} was computed for these choices; {did_you_mean(metric, metrics)}")
 
     def section(self) -> Section:
         """Return the parity part of a report."""
@@ -73,4 +77,7 @@ class ParityResult(Result):
         """Return the chart of group values, by default of the first grouping."""
         from evenhand.audits.parity.charts import group_chart
 
-        return group_chart(self, grouping or self.groups[0].grouping)
+        known = list(dict.fromkeys(record.grouping for record in self.groups))
+        if grouping is not None:
+            require_choice("grouping", grouping, known)
+        return group_chart(self, grouping or known[0])

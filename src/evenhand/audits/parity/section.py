@@ -17,6 +17,7 @@ from evenhand.audits.parity.charts import (
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.numbers import DASH, shown, shown_interval
 from evenhand.core.sections import DisplayTable, Figure, Method, Section
+from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
     from evenhand.audits.parity.records import GapRecord
@@ -118,20 +119,25 @@ def _value_table(result: ParityResult, grouping: str) -> DisplayTable:
 def _gap_table(result: ParityResult, grouping: str) -> DisplayTable:
     rows = [_gap_row(gap) for gap in result.gaps if gap.grouping == grouping and gap.stratum is None]
     interval = f"{100 * result.spec.confidence:g}% interval"
-    columns = ("Model", "Metric", "Kind", "Against", "Higher", "Lower", "Worse off", "Gap", interval, "Remark")
-    return DisplayTable(
-        f"Every gap by {grouping}", columns, tuple(rows), (False,) * 7 + (True, True, False), folded=True
-    )
+    columns = ("Model", "Metric", "Kind", "Group", "Against", "Worse off", "Gap", interval, "Remark")
+    caption = f"Every gap by {grouping}: group minus, or over, what it is set against; differences of rates in points"
+    return DisplayTable(caption, columns, tuple(rows), (False,) * 6 + (True, True, False), folded=True)
 
 
 def _gap_row(gap: GapRecord) -> tuple[str, ...]:
-    percent = _is_percent(gap.metric) and gap.kind == "difference"
-    against = {"worst_pair": "worst pair", "reference": "reference", "overall": "everybody"}[gap.against]
-    signed = gap.kind == "difference" and gap.against != "worst_pair"
+    """Return a gap as group, what it is set against, size and interval."""
+    scale, places = (100.0, 1) if _is_percent(gap.metric) and gap.kind == "difference" else (1.0, 3)
+    signed = "+" if gap.kind == "difference" and gap.against != "worst_pair" else ""
+    value, low, high = (
+        None if end is None else f"{end * scale:{signed}.{places}f}".replace("-", "−")
+        for end in (gap.value, gap.low, gap.high)
+    )
+    pair = (gap.group_high, gap.group_low) if gap.kind == "difference" else (gap.group_low, gap.group_high)
+    group, other = pair if gap.group is None else (gap.group, pair[0] if pair[1] == gap.group else pair[1])
+    against = {"worst_pair": " (worst pair)", "reference": " (reference)", "overall": ""}[gap.against]
     return (
-        gap.model, _metric_title(gap.metric), gap.kind, against, gap.group_high or DASH, gap.group_low or DASH,
-        gap.worse_off or DASH, shown(gap.value, percent=percent, signed=signed),
-        shown_interval(gap.low, gap.high, percent=percent, signed=signed),
+        gap.model, _metric_title(gap.metric), gap.kind, group or DASH, f"{other or DASH}{against}",
+        gap.worse_off or DASH, value or DASH, f"{low or DASH} to {high or DASH}" if low or high else DASH,
         "" if gap.status == "ok" else gap.status,
     )  # fmt: skip
 
@@ -148,16 +154,15 @@ def _strata_table(result: ParityResult) -> DisplayTable:
         "Model",
         "Metric",
         "Kind",
+        "Group",
         "Against",
-        "Higher",
-        "Lower",
         "Worse off",
         "Gap",
         "Interval",
         "Remark",
     )
-    caption = f"Gaps within {' × '.join(result.spec.within)}. {_STRATA_NOTE}"
-    return DisplayTable(caption, columns, tuple(rows), (False,) * 9 + (True, True, False), folded=True)
+    caption = f"Gaps within strata of {TIMES.join(result.spec.within)}"
+    return DisplayTable(caption, columns, tuple(rows), (False,) * 8 + (True, True, False), folded=True)
 
 
 def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
