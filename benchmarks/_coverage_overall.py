@@ -81,7 +81,7 @@ def _not_still(limits: Interval) -> Interval:
 def drawn_share(size: int, share: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
     """Compare a group whose size is drawn too: 0.1 against 0.5 in the rest, `size` people in all.
 
-    Beside it, for the difference: the same with the error of the share, (a - b)² s (1 - s) / n, added to both arms.
+    Beside it, for the difference: the same with 1.96 errors of the share, (a - b) sqrt(s (1 - s) / n), in both arms.
     """
     samples, own, rest = 2 * effort.samples, 0.1, 0.5
     n = rng.binomial(size, share, samples)
@@ -94,10 +94,10 @@ def drawn_share(size: int, share: float, effort: Effort, rng: np.random.Generato
         coverage, none = covered(limits, truth)
         beside: tuple[tuple[str, float], ...] = ()
         if kind == "difference":
-            value, more = (1 - s) * (a - b), np.abs(a - b) * np.sqrt(s * (1 - s) / size)
+            value, more = (1 - s) * (a - b), 1.96 * np.abs(a - b) * np.sqrt(s * (1 - s) / size)
             low, high = value - np.hypot(value - limits.low, more), value + np.hypot(limits.high - value, more)
             beside = (("with the share's error", covered(Interval(low, high), truth)[0]),)
-        at = f"{own}, {rest}, {share:g} of all"
+        at = f"{own}, {rest}, {share:g} of n"
         rows.append(Row(f"{kind} to all, share drawn", size, at, "MOVER", coverage, none, samples, beside, why))
     return rows
 

@@ -43,7 +43,7 @@ WIDE: Columns = {
     "label": pick(True, False),
     "sample weight": [DRAW.uniform(0.5, 2) for _ in range(N)],
 }
-GAPS: Columns = {"ethnicity": pick("A", "B"), "hired": pick(1, 0, None), "model.pred": pick(0.1, 0.5, 0.7, None)}
+GAPS: Columns = {"ethnicity": pick("A", "B"), "label": pick(1, 0, None), "model.pred": pick(0.1, 0.5, 0.7, None)}
 
 
 def write_csv(path: Path, columns: Columns, mark: str = ",") -> None:
@@ -125,7 +125,7 @@ def test_numbers_keep_their_digits(cli: Cli, place: Path) -> None:
 def test_missing_values_and_dots_in_names(cli: Cli, place: Path) -> None:
     write_csv(place / "d.csv", GAPS)
     data = init(cli, "d.csv")["data"]
-    assert (data["missing"], data["outcome"]) == ("drop", "hired")
+    assert (data["missing"], data["outcome"]) == ("drop", "label")
     assert list(data["predictions"]) == ["model.pred"]
     assert runs(cli)["data"]["rows_dropped"] > 0
 

@@ -15,6 +15,12 @@ Text = str | None
 Many = list[str] | None
 
 
+_NO_THRESHOLDS = (
+    "--check needs thresholds: --require 'selection_rate>=0.8' for a data file, or in audit.toml a [[thresholds]] "
+    "table with metric and min or max."
+)
+
+
 def _of_data(*names: str, about: str) -> Any:
     """Return an option that says what a data file holds; an audit.toml says it itself."""
     return typer.Option(*names, help=about, rich_help_panel="For a data file")
@@ -76,6 +82,8 @@ def audit(
 
     if strict and not check:
         raise ConfigError("--strict needs --check; give both.")
+    if check and not target.lower().endswith(".toml") and not require:
+        raise ConfigError(_NO_THRESHOLDS)
     for_data = {
         "outcome": outcome, "positive": positive, "groups": groups, "scores": scores, "decisions": decisions,
         "threshold": threshold, "favourable": favourable, "weight": weight, "within": within, "require": require,
@@ -112,10 +120,7 @@ def _limit(text: str) -> dict[str, Any]:
 
 def _checked(findings: Any, strict: bool, quiet: bool) -> int:
     if not any(finding.threshold for finding in findings):
-        raise ConfigError(
-            "--check needs thresholds: --require 'selection_rate>=0.8' for a data file, or in audit.toml a "
-            "[[thresholds]] table with metric and min or max."
-        )
+        raise ConfigError(_NO_THRESHOLDS)
     verdicts = [finding.verdict for finding in findings]
     if "does_not_meet" in verdicts:
         if not quiet:

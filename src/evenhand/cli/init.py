@@ -73,6 +73,8 @@ def _told(found: Proposal) -> Iterator[tuple[str, str]]:
     yield "decisions", ", ".join(column.name for column in found.decisions) or "none found"
     if found.weight:
         yield "weight", found.weight
+    if found.drops_rows:
+        yield "missing", "drop: some rows have no outcome or prediction; they are dropped and counted"
 
 
 def _text(value: object) -> str:
@@ -82,7 +84,7 @@ def _text(value: object) -> str:
 
 def _toml(source: str, options: FileOptions, found: Proposal, columns: list[ColumnProfile]) -> Iterator[str]:
     yield "# What evenhand guessed from the data. Check every role: only you know what the columns mean."
-    yield "# Run it with: evenhand audit audit.toml"
+    yield "# Run it with evenhand audit and the name of this file."
     yield ""
     yield "[data]"
     yield f"source = {_text(source)}    # a CSV, Parquet or JSON file, or a glob; seen from this file's folder"

@@ -142,8 +142,8 @@ _TABLE = (
     _rate(
         "selection_rate", "Selection rate", "share of people who are selected",
         ("tp", "fp"), ALL, "neither", _NOBODY, _DWORK, needs=(), headline=True,
-        caveat="It does not say whether the groups differ in what the decision should rest on; compare like with like "
-        "by within=.",
+        caveat="It does not say whether the groups differ in what the decision should rest on; compare people who are "
+        "alike in that.",
     ),
     Metric(
         "mean_score", "Mean score", "mean score",
