@@ -34,9 +34,11 @@ docs: $(VENV)/.docs  ## Build the documentation into docs/_build/html; warnings 
 
 bench: $(VENV)/.dev  ## Speed and memory against peers, one table per claim.
 	@$(BIN)/python benchmarks/bootstrap.py
+	@$(BIN)/python benchmarks/pairs.py
 
 bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simulation.
 	@$(BIN)/python benchmarks/coverage.py
+	@$(BIN)/python benchmarks/eaif_coverage.py
 
 constraints: $(VENV)/.dev $(VENV)/.docs  ## Write the versions installed here into constraints.txt.
 	@$(BIN)/python tools/constraints.py

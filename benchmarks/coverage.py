@@ -54,6 +54,7 @@ def tasks(effort: Effort) -> list[Task]:
     plan += [(drawn_share, *place) for place in ((1_000, 0.1), (1_000, 0.5))]
     plan += [(standardised, size, rate) for size in (150, 600) for rate in (0.05, 0.2, 0.5)]
     plan += [(custom_f1, size, 0.3) for size in (50, 200, 1_000)]
+    plan += [(uneven_means, *place) for place in ((100, 0.02), (100, 0.05))]
     return [(*step, effort, seed) for seed, step in enumerate(plan)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,12 @@ def data(records: list[dict[str, Any]]) -> alt.InlineData:
     """Wrap plain records as a chart's data."""
     import altair as alt
 
-    return alt.InlineData(values=records)
+    return alt.InlineData(values=[{name: _printable(value) for name, value in record.items()} for record in records])
+
+
+def _printable(value: Any) -> Any:
+    """Replace the control characters that an SVG may not hold."""
+    return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", value) if isinstance(value, str) else value
 
 
 def series_scale(domain: Sequence[str], values: Sequence[str]) -> Any:

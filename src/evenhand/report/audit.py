@@ -148,6 +148,8 @@ def audit(
         with clock.timing("read"):
             step(f"Reading {config.source}")
             table = make_table(arguments)
+    if seed is not None and seed < 0:
+        raise ConfigError(f"`seed` must be 0 or more; got {seed}.")
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         config = config.model_copy(update={"audits": reseeded})

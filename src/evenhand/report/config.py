@@ -115,7 +115,10 @@ def _spec(
     name: str, settings: Mapping[str, Any], thresholds: list[Mapping[str, Any]], where: str, allow_code: bool
 ) -> Spec:
     own = [threshold for threshold in thresholds if threshold.get("audit", "parity") == name]
-    values = {**settings, "thresholds": [*settings.get("thresholds", []), *own]}
+    listed = settings.get("thresholds", [])
+    if not isinstance(listed, list | tuple):
+        raise ConfigError(f"`thresholds` in [{name}] of {where} must be a list of tables; got {listed!r}.")
+    values = {**settings, "thresholds": [*listed, *own]}
     if isinstance(values.get("custom"), Mapping):
         values["custom"] = {key: _imported(key, value, where, allow_code) for key, value in values["custom"].items()}
     return REGISTRY[name].spec.parse(values, f"[{name}] of {where}")

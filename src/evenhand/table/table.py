@@ -32,6 +32,7 @@ from evenhand.table.keys import (
     score_bin,
 )
 from evenhand.table.measures import exponent_for, score_measures, weight_measures
+from evenhand.table.remarks import label_notes
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import PersonRows, ScoreRows
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch_arrays, open_source
@@ -39,7 +40,6 @@ from evenhand.table.validation import (
     MAX_CELLS,
     crowded_columns,
     id_problems,
-    label_notes,
     row_problems,
     schema_problems,
     sound_roles,
