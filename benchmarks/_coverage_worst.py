@@ -22,6 +22,8 @@ from evenhand.stats.intervals import (
     mover_difference,
     mover_ratio,
     narrowest_ratio,
+    welch_difference,
+    welch_log_ratio,
     widest_difference,
     wilson,
 )
@@ -116,7 +118,7 @@ def wilson_beside(rows: Sequence[Row], counts: IntArray, sizes: Sequence[int], t
 
 
 def worst_means(size: int, groups: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Mean scores of equal groups: Welch t intervals of the pairs."""
+    """Mean scores of equal groups: MOVER intervals of the pairs from logit t limits."""
     samples, mean, many = effort.samples, 0.3, int(groups)
     scores = beta_scores(mean, (many, samples, size), rng)
     sides = [means(summarise(part)) for part in scores]
@@ -189,18 +191,16 @@ def uneven_means(size: int, mean: float, effort: Effort, rng: np.random.Generato
 
     sides = [means(group(n)) for n in (1_000, *[size] * 5)]
 
-    def on_logits(i: int, j: int, kind: Kind, confidence: float) -> Interval:
-        move = mover_difference if kind == "difference" else mover_ratio
-        a, b = sides[i], sides[j]
-        return move(a.value, a.limits(confidence), b.value, b.limits(confidence))
+    def welch(i: int, j: int, kind: Kind, confidence: float) -> Interval:
+        a, b = ((side.value, side.stderr, side.trials - 1) for side in (sides[i], sides[j]))
+        return (welch_difference if kind == "difference" else welch_log_ratio)(*a, *b, confidence)
 
     at, truth = f"1000 + 5x{size}, {mean}", np.full(6, mean)
     shipped, other = (
-        worst_pair_rows("uneven means", size, at, truth, samples, pairwise)
-        for pairwise in (of_groups(sides), on_logits)
+        worst_pair_rows("uneven means", size, at, truth, samples, pairwise) for pairwise in (of_groups(sides), welch)
     )
     return [
-        replace(row, below=skewed(mean, size), beside=(("MOVER logit t", beside.coverage),))
+        replace(row, below=skewed(mean, size), beside=(("Welch", beside.coverage),))
         for row, beside in zip(shipped, other, strict=True)
     ]
 

@@ -12,8 +12,8 @@ from evenhand.audits.effort.records import BinGroupRecord, BinRecord
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.numbers import finite
 from evenhand.stats.effort import effort_bins
-from evenhand.stats.intervals import bonferroni, logit_t, narrowest_ratio, welch_log_ratio
-from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.intervals import bonferroni, logit_t, mover_ratio, narrowest_ratio
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.roles import MISSING
 
 
@@ -34,7 +34,7 @@ def bin_records(
 
     In each bin of effort, [k width, (k + 1) width), the mean score of every group with at least `min_count` people;
     parity is the smallest mean over the largest (eq. 14 of the paper). Its interval comes from simultaneous
-    Welch-t intervals of all pairs of groups on the log scale (Bonferroni).
+    intervals of all pairs of groups (Bonferroni), each from the two groups' own limits (MOVER).
     """
     codes, labels = people.rows.groups.joint(columns)
     known = np.array([label != MISSING for label in labels])
@@ -84,7 +84,9 @@ def parity_of(means: GroupMeans, kept: IntArray, confidence: float) -> tuple[flo
     top, bottom = int(np.argmax(mean)), int(np.argmin(mean))
     value = float(mean[bottom] / mean[top]) if mean[top] > 0 else float("nan")
     i, j = np.triu_indices(len(kept), 1)
-    pairs = welch_log_ratio(mean[i], stderr[i], df[i], mean[j], stderr[j], df[j], bonferroni(confidence, len(i)))
+    own = logit_t(mean, stderr, df, bonferroni(confidence, len(i)))
+    sides = [Interval(own.low[at], own.high[at]) for at in (i, j)]
+    pairs = mover_ratio(mean[i], sides[0], mean[j], sides[1])
     low, high = narrowest_ratio(*pairs)
     return value, low, high, int(kept[top]), int(kept[bottom])
 

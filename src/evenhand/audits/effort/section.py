@@ -134,8 +134,8 @@ def _methods(result: EffortResult) -> Iterator[Method]:
         "Parity by effort (effort_parity)",
         f"In bins of effort of width {spec.width:g}, the smallest group mean score over the largest, groups "
         "of at least "
-        f"{spec.min_count}. The interval comes from simultaneous Welch-t intervals of all pairs of groups on "
-        "the log scale.",
+        f"{spec.min_count}. The interval comes from simultaneous intervals of all pairs of groups "
+        "from their own limits (MOVER).",
         f"{_PAPER}, equation 14",
     )
     yield Method(

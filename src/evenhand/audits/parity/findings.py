@@ -12,7 +12,7 @@ from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.findings import Finding, judge, shown_amount, size_of_gap
 from evenhand.core.numbers import shown
 from evenhand.core.spec import Threshold
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.table.roles import TIMES
 from evenhand.table.table import Table
 
@@ -162,5 +162,5 @@ def _not_compared(gap: GapRecord, values: Values) -> str:
     if not out or gap.against != "worst_pair":
         return ""
     named = ", ".join(f"{r.group} (n = {r.n:,})" for r in out[:3])
-    more = f" and {len(out) - 3} more groups" if len(out) > 3 else ""
+    more = f" and {count(len(out) - 3, 'more group')}" if len(out) > 3 else ""
     return f" Not compared: {named}{more}."

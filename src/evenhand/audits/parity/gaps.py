@@ -1,6 +1,6 @@
 """Gaps between groups: differences and ratios of the worst pair, to a reference group, and to everybody.
 
-Independent groups are compared through their own limits (MOVER; Welch's t for means). The worst of all pairs
+Independent groups are compared through their own limits (MOVER). The worst of all pairs
 is a noisy maximum, biased away from equality, so its interval comes from simultaneous intervals of every pair
 (Bonferroni): it covers the true worst gap whichever pair that is.
 """
@@ -18,10 +18,8 @@ from evenhand.stats.intervals import (
     mover_difference,
     mover_ratio,
     narrowest_ratio,
-    student_t,
+    normal_quantile,
     t_quantile,
-    welch_difference,
-    welch_log_ratio,
     widest_difference,
 )
 from evenhand.stats.types import FloatArray, IntArray, Interval
@@ -41,7 +39,10 @@ class Gap:
 
 
 def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, simultaneous: bool = False) -> Interval:
-    """Return limits of a - b or a / b for independent groups, pairwise.
+    """Return limits of a - b or a / b for independent groups, pairwise, from each side's own limits (MOVER).
+
+    One recipe for rates, means and AUCs: it keeps the skewness that the sides' own limits have, which Welch's and
+    Fieller's symmetric limits do not; with few people and skewed scores those cover far too seldom.
 
     Parameters
     ----------
@@ -49,31 +50,21 @@ def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, si
     kind : difference or ratio.
     confidence : of each pair on its own.
     simultaneous : whether the pair is one of many: then exact limits for rates, since Wilson's fail far out in the
-        tails, and Welch's t on the log scale for the ratio of means.
+        tails.
     """
-    if a.metric.kind == "mean":
-        return _compare_means(a, b, kind, confidence, on_logs=simultaneous)
-    move = mover_difference if kind == "difference" else mover_ratio
-    limits = move(a.value, a.limits(confidence, exact=simultaneous), b.value, b.limits(confidence, exact=simultaneous))
-    if kind == "ratio" and simultaneous:  # of two zeros nothing is known, which is no reason to know less of the others
-        empty = (a.value == 0) & (b.value == 0)
-        limits = Interval(np.where(empty, 0.0, limits.low), np.where(empty, np.inf, limits.high))
-    return limits
+    sides = (side.limits(confidence, exact=simultaneous) for side in (a, b))
+    return _moved(kind, a.value, b.value, *sides, simultaneous=simultaneous)
 
 
-def _compare_means(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, on_logs: bool) -> Interval:
-    sides = (a.value, a.stderr, a.trials - 1, b.value, b.stderr, b.trials - 1)
+def _moved(
+    kind: Kind, a: FloatArray, b: FloatArray, a_limits: Interval, b_limits: Interval, *, simultaneous: bool
+) -> Interval:
     if kind == "difference":
-        limits = welch_difference(*sides, confidence)
-    elif on_logs:
-        limits = welch_log_ratio(*sides, confidence)
-    else:
-        # With symmetric limits MOVER's ratio is Fieller's; the limits on the logit scale are not symmetric.
-        first, second = (student_t(side.value, side.stderr, side.trials - 1, confidence) for side in (a, b))
-        limits = mover_ratio(a.value, first, b.value, second)
-    # Where nobody differs within a group, the data says nothing of how far its mean may be off.
-    known = (a.stderr > 0) & (b.stderr > 0)
-    return Interval(np.where(known, limits.low, np.nan), np.where(known, limits.high, np.nan))
+        return mover_difference(a, a_limits, b, b_limits)
+    limits = mover_ratio(a, a_limits, b, b_limits)
+    # Of two zeros nothing is known, which among many pairs is no reason to know less of the others.
+    empty = simultaneous & (a == 0) & (b == 0) & ~np.isnan(a_limits.low + b_limits.low)
+    return Interval(np.where(empty, 0.0, limits.low), np.where(empty, np.inf, limits.high))
 
 
 def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> Gap:
@@ -86,21 +77,21 @@ def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: fl
     order = np.argsort(kept.value, kind="stable")
     bottom, top = int(order[0]), int(order[-1])
     i, j = np.triu_indices(len(groups), 1)
-    limits = compare(kept.only(i), kept.only(j), kind, bonferroni(confidence, len(i)), simultaneous=True)
+    low, high = kept.limits(bonferroni(confidence, len(i)), exact=True)  # once a group, not once a pair
+    sides = (Interval(low[at], high[at]) for at in (i, j))
+    pairs = _moved(kind, kept.value[i], kept.value[j], *sides, simultaneous=True)
     if kind == "difference":
-        value = float(kept.value[top] - kept.value[bottom])
-        ends = widest_difference(*limits)
+        value, ends = float(kept.value[top] - kept.value[bottom]), widest_difference(*pairs)
     else:
-        value = _ratio(kept.value[bottom], kept.value[top])
-        ends = narrowest_ratio(*limits)
+        value, ends = _ratio(kept.value[bottom], kept.value[top]), narrowest_ratio(*pairs)
     return Gap(kind, "worst_pair", None, int(groups[top]), int(groups[bottom]), value, ends)
 
 
 def to_reference(values: GroupValues, groups: IntArray, reference: int, kind: Kind, confidence: float) -> list[Gap]:
     """Return each group's difference from, or ratio to, the reference group."""
     others = groups[groups != reference]
-    sides = values.only(others), values.only(np.full(len(others), reference))
-    limits = compare(*sides, kind, confidence)
+    group, base = values.only(others), values.only(np.full(len(others), reference))
+    limits = compare(group, base, kind, confidence)
     return [
         _gap(kind, "reference", int(group), reference, values.value[group], values.value[reference], (low, high))
         for group, low, high in zip(others, limits.low, limits.high, strict=True)
@@ -119,18 +110,35 @@ def to_overall(values: GroupValues, groups: IntArray, kind: Kind, confidence: fl
     elif values.rest is None or values.share is None:  # only the bootstrap knows
         limits = Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
     else:
-        group, rest, share = values.only(groups), values.rest.only(groups), values.share[groups]
-        with np.errstate(all="ignore"):
-            if kind == "difference":
-                apart = compare(group, rest, kind, confidence)
-                limits = Interval((1 - share) * apart.low, (1 - share) * apart.high)
-            else:
-                apart = compare(rest, group, kind, confidence)
-                limits = Interval(1 / (share + (1 - share) * apart.high), 1 / (share + (1 - share) * apart.low))
+        group, rest = values.only(groups), values.rest.only(groups)
+        limits = _limits_from_the_rest(group, rest, values.share[groups], kind, confidence)
     return [
         _gap(kind, "overall", int(group), -1, values.value[group], values.overall, (low, high))
         for group, low, high in zip(groups, limits.low, limits.high, strict=True)
     ]
+
+
+def _limits_from_the_rest(
+    group: GroupValues, rest: GroupValues, share: FloatArray, kind: Kind, confidence: float
+) -> Interval:
+    """Return limits of groups against everybody from those against the rest.
+
+    The group's share of everybody is estimated too: its error is added in quadrature to both arms.
+    """
+    with np.errstate(all="ignore"):
+        wobble = normal_quantile(confidence) * np.sqrt(share * (1 - share) / (group.n + rest.n))
+        if kind == "difference":
+            apart, gap = compare(group, rest, kind, confidence), group.value - rest.value
+            low, high = (np.hypot((1 - share) * (gap - end), wobble * gap) for end in apart)
+            return Interval((1 - share) * gap - low, (1 - share) * gap + high)
+        apart, ratio = compare(rest, group, kind, confidence), rest.value / group.value
+        low, high = (np.hypot((1 - share) * (ratio - end), wobble * (1 - ratio)) for end in apart)
+        centre = share + (1 - share) * ratio
+        unbounded = np.isinf(apart.high)
+        below = np.where(unbounded, 0.0, 1 / (centre + high))
+        # Where the group's own value is 0, everybody's over it has no centre: only the end that is known remains.
+        known = np.where(np.isinf(ratio), share + (1 - share) * apart.low, np.maximum(centre - low, share))
+        return Interval(np.where(np.isnan(apart.low), np.nan, below), 1 / known)
 
 
 def _auc_limits(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> Interval:

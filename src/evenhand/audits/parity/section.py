@@ -237,20 +237,19 @@ def _auto_methods() -> Iterator[Method]:
     )
     yield Method(
         "Difference and ratio to the reference group",
-        "From the two groups' own limits (MOVER); Welch's t and Fieller's limits for means. Each on its own, not "
-        "simultaneous.",
+        "From the two groups' own limits (MOVER). Each on its own, not simultaneous.",
         "Newcombe 1998, Statistics in Medicine 17; Donner and Zou 2012, Statistical Methods in Medical Research 21",
     )
     yield Method(
         "Against everybody",
         "Everybody is the group and the rest: the limits follow from those of the group against the rest, times the "
-        "rest's share. For an AUC the delta method with DeLong's covariance and Student's t.",
+        "rest's share, whose own error is added. For an AUC the delta method with DeLong's covariance and Student's t.",
     )
     yield Method(
         "Worst pair",
         "The highest group against the lowest. A maximum over groups is biased away from equality, so its interval "
-        "comes from simultaneous intervals of all pairs of the groups compared (Bonferroni; exact limits for rates, "
-        "Welch's t for means, on the log scale for their ratio). It is simultaneous over the pairs of one metric, one "
+        "comes from simultaneous intervals of all pairs of the groups compared (Bonferroni), each from the two "
+        "groups' own limits, exact ones for rates. It is simultaneous over the pairs of one metric, one "
         "grouping and one model, not over several of these.",
         "benchmarks/coverage.py shows the coverage",
     )
