@@ -126,7 +126,7 @@ def _limits_from_the_rest(
     The group's share of everybody is estimated too: its error is added in quadrature to both arms.
     """
     with np.errstate(all="ignore"):
-        wobble = normal_quantile(confidence) * np.sqrt(share * (1 - share) / (group.n + rest.n))
+        wobble = normal_quantile(confidence) * np.sqrt(share * (1 - share) / (group.trials + rest.trials))
         if kind == "difference":
             apart, gap = compare(group, rest, kind, confidence), group.value - rest.value
             low, high = (np.hypot((1 - share) * (gap - end), wobble * gap) for end in apart)
