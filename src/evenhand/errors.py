@@ -38,10 +38,6 @@ class MissingExtraError(EvenhandError, ImportError):
     """An optional dependency is needed and not installed."""
 
 
-class UndefinedStatisticWarning(UserWarning):
-    """A statistic cannot be computed from these numbers; its value is nan."""
-
-
 def _as_list(problems: Sequence[str]) -> str:
     if len(problems) == 1:
         return problems[0]

@@ -57,13 +57,6 @@ class Totals:
         """The people with the positive outcome."""
         return self.tp + self.fn
 
-    @classmethod
-    def from_sums(cls, sums: FloatArray) -> Self:
-        """Build from sums of shape (..., groups, outcome, decision, row value)."""
-        weight = sums[..., 0]
-        score, loss = (sums[..., k].sum(axis=(-2, -1)) for k in (1, 2))
-        return cls(weight[..., 1, 1], weight[..., 0, 1], weight[..., 1, 0], weight[..., 0, 0], score, loss)
-
 
 @dataclass(frozen=True)
 class GroupCells:
