@@ -13,12 +13,14 @@ from evenhand.errors import EvenhandError
 
 if TYPE_CHECKING:
     from evenhand import datasets
+    from evenhand.audits.effort import EffortResult, effort
     from evenhand.audits.parity import ParityResult, parity
     from evenhand.report import Audit, audit
     from evenhand.table import Prediction, Table
 
 __all__ = [
     "Audit",
+    "EffortResult",
     "EvenhandError",
     "ParityResult",
     "Prediction",
@@ -26,15 +28,18 @@ __all__ = [
     "__version__",
     "audit",
     "datasets",
+    "effort",
     "parity",
 ]
 
 _HOMES = {
     "Audit": "evenhand.report",
+    "EffortResult": "evenhand.audits.effort",
     "ParityResult": "evenhand.audits.parity",
     "Prediction": "evenhand.table",
     "Table": "evenhand.table",
     "audit": "evenhand.report",
+    "effort": "evenhand.audits.effort",
     "parity": "evenhand.audits.parity",
 }
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.audits.effort.audit import run as run_effort
+from evenhand.audits.effort.spec import EffortSpec
 from evenhand.audits.parity.audit import run as run_parity
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.result import Result
@@ -21,5 +23,8 @@ class Entry:
     run: Callable[[Table, Any], Result]
 
 
-REGISTRY: dict[str, Entry] = {"parity": Entry(ParitySpec, run_parity)}
+REGISTRY: dict[str, Entry] = {
+    "parity": Entry(ParitySpec, run_parity),
+    "effort": Entry(EffortSpec, run_effort),
+}
 """The audits by name, in the order in which a report shows them."""

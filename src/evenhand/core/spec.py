@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from evenhand.settings import Settings
 from evenhand.table.roles import grouping_name
@@ -74,3 +75,16 @@ class Spec(Settings):
     seed: int = Field(0, ge=0, description="Seed of the one random generator.")
     min_count: int = Field(10, ge=1, description="Groups with fewer people are listed but left out of gaps.")
     thresholds: tuple[Threshold, ...] = Field((), description="Limits that turn gaps into verdicts.")
+
+    _folder: Path = PrivateAttr(default=Path())
+
+    @property
+    def folder(self) -> Path:
+        """The folder that file names in the settings are relative to: that of `audit.toml`."""
+        return self._folder
+
+    def placed(self, folder: Path) -> Self:
+        """Return the same settings as read from a file in this folder."""
+        copy = self.model_copy()
+        copy._folder = folder
+        return copy

@@ -78,6 +78,21 @@ def trajectory_measure(
     return np.asarray(np.median((values[:, j] - values[:, i]) / (stamps[j] - stamps[i]), axis=1), dtype=np.float64)
 
 
+def linear_weights(measure: TrajectoryMeasure, steps: int, times: npt.ArrayLike | None = None) -> FloatArray | None:
+    """Return c with measure(x) = sum_t c_t x_t, or None for 'theil_sen', which is not linear.
+
+    A data engine can work out a linear measure in the pass that counts; see `trajectory_measure`.
+
+    Examples
+    --------
+    >>> linear_weights("acceleration", 4)
+    array([ 0. , -0.5,  0. ,  0.5])
+    """
+    if measure == "theil_sen":
+        return None
+    return trajectory_measure(np.eye(steps), measure, times)
+
+
 def effort_scores(
     x: npt.ArrayLike,
     inertia: npt.ArrayLike = 1.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -48,6 +48,7 @@ from evenhand.table.validation import (
 )
 
 T = TypeVar("T")
+Stages: TypeAlias = Sequence[Mapping[str, nw.Expr] | nw.Expr]
 
 EXACT_ROWS = 5_000_000
 FINE_BINS = 2**14
@@ -256,11 +257,7 @@ class Table:
 
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
         """Return numeric columns and all scores row by row; a value that is missing is nan."""
-        for column in columns:
-            if column not in self._kinds:
-                raise ConfigError(f"column {column!r} is not in the data; {did_you_mean(column, self._kinds)}")
-            if self._kinds[column] not in NUMBERS:
-                raise ConfigError(f"column {column!r} must hold numbers, one a person; it does not.")
+        self.require_numbers(columns)
         return self._with_right_types(lambda: self._person_rows(columns))
 
     def _person_rows(self, columns: Sequence[str]) -> PersonRows:
@@ -274,6 +271,8 @@ class Table:
         scores = {m: np.asarray(arrays[f"score{i}"], np.float64) for i, m in enumerate(models)}
         weight = arrays.get("weight")
         by = [*numbers.values(), *scores.values(), *([] if weight is None else [weight])]
+        if "id" in arrays:  # decides among equals, since other data may be joined by it
+            by = [np.unique(arrays["id"].astype(str), return_inverse=True)[1], *by]
         order = np.lexsort(by) if by else np.arange(self.rows)
         return PersonRows(
             {name: values[order] for name, values in numbers.items()},
@@ -281,6 +280,61 @@ class Table:
             None if weight is None else weight[order],
             self._group_cells(arrays, order),
             tuple(str(value) for value in arrays["id"][order]) if "id" in arrays else None,
+        )
+
+    def require_numbers(self, columns: Sequence[str]) -> None:
+        """Refuse columns that are not in the data or hold no numbers."""
+        for column in columns:
+            if column not in self._kinds:
+                raise ConfigError(f"column {column!r} is not in the data; {did_you_mean(column, self._kinds)}")
+            if self._kinds[column] not in NUMBERS:
+                raise ConfigError(f"column {column!r} must hold numbers, one a person; it does not.")
+
+    def cells_by(
+        self, keys: Sequence[Key], measures: Sequence[Measure], stages: Stages = (), *, groups: bool = True
+    ) -> Cells:
+        """Return counts and sums by keys of one's own (and by the groups), in the data's own engine.
+
+        Each stage is a set of columns worked out from those before, so that no expression is worked out twice; or a
+        condition on the rows.
+        """
+        own = self._group_keys() if groups else []
+        return self._with_right_types(lambda: reduce(self._staged(stages), [*own, *keys], measures))
+
+    def values_of(self, columns: Mapping[str, nw.Expr], stages: Stages = ()) -> dict[str, Any]:
+        """Return expressions of the rows, or of some of them, as arrays in the engine's order."""
+
+        def read() -> dict[str, Any]:
+            with engine_errors():
+                return fetch_arrays(self._staged(stages).select(**columns))
+
+        return {name: np.asarray(values) for name, values in self._with_right_types(read).items()}
+
+    def _staged(self, stages: Stages) -> Any:
+        frame = self._complete_rows()
+        for stage in stages:
+            frame = frame.with_columns(**stage) if isinstance(stage, Mapping) else frame.filter(stage)
+        return frame
+
+    def extremes(self, columns: Mapping[str, nw.Expr], stages: Stages = ()) -> dict[str, tuple[float, float]]:
+        """Return the lowest and the highest value of expressions of the rows."""
+        ends = {f"low:{name}": column.min() for name, column in columns.items()}
+        ends |= {f"high:{name}": column.max() for name, column in columns.items()}
+        found = self.values_of(ends, stages)
+        return {name: (float(found[f"low:{name}"][0]), float(found[f"high:{name}"][0])) for name in columns}
+
+    def weight_and_exponent(self) -> tuple[nw.Expr | None, int]:
+        """Return the survey weight as an expression, and an exponent that bounds it."""
+        column = self.roles.weight
+        return (None if column is None else nw.col(column).cast(nw.Float64)), self._weight_exponent
+
+    def by_group(self, column: str, values: Mapping[str, float]) -> nw.Expr:
+        """Return a number for each group of a group column; not a number where none is given."""
+        labels = self.cells.labels[column_key(column)]
+        numbers = [float(values.get(label, float("nan"))) for label in labels]
+        codes = list(range(len(labels)))
+        return self._group_codes(column).replace_strict(
+            codes, numbers, default=nw.lit(float("nan")), return_dtype=nw.Float64
         )
 
     def _row_arrays(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:

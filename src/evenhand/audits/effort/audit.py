@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from evenhand.audits.effort.by_effort import compare_groups, spread_records
+from evenhand.audits.effort.crowd import MOST_IN_MEMORY, Crowd, gather_crowd
 from evenhand.audits.effort.findings import make_findings
-from evenhand.audits.effort.groups import bin_records
 from evenhand.audits.effort.individual import (
+    Found,
+    curve_records,
     difference_records,
     fairness_of,
     individual_records,
     pair_records,
+    path_records,
     person_records,
 )
+from evenhand.audits.effort.notes import crowd_notes, people_notes
 from evenhand.audits.effort.people import People, gather
+from evenhand.audits.effort.records import CurveRecord
 from evenhand.audits.effort.result import EffortResult
-from evenhand.audits.effort.spec import EffortSpec
+from evenhand.audits.effort.spec import EffortSpec, History
 from evenhand.core.progress import step
 from evenhand.core.spec import Threshold
-from evenhand.errors import ConfigError, count
+from evenhand.errors import ConfigError, did_you_mean
 from evenhand.stats.effort import TrajectoryMeasure
-from evenhand.table.keys import column_key
 from evenhand.table.table import Table
 
 
 def effort(
     table: Table,
     *,
-    trajectory: Sequence[str],
+    trajectory: Sequence[str] = (),
+    history: History | Mapping[str, Any] | None = None,
     inertia: Mapping[str, float] | str | None = None,
     inertia_by: str | None = None,
     desirable: bool = True,
@@ -57,6 +63,9 @@ def effort(
         The data with its roles; the predictions must be scores in [0, 1].
     trajectory
         Columns of one feature over time, earliest first; at least three.
+    history
+        A long table instead of columns, with one row for each person and time:
+        ``{"data": incomes, "id": "household", "time": "year", "value": "income"}``. The table needs an id role.
     inertia, inertia_by
         Disadvantage outside a person's control: a column, rates by group of the column `inertia_by` (default race;
         divided by the largest), 'nces-2012' for the published childhood-poverty rates, or none.
@@ -84,24 +93,24 @@ def effort(
     Returns
     -------
     EffortResult
-        Tables `individual`, `differences`, `bins`, `bin_groups`, `people` and `pairs`.
+        Tables `individual`, `differences`, `curve` (by weight), `bins`, `bin_groups`, `spread` (of effort), and with
+        an id role `people`, `pairs` and `paths`; `columns()` gives effort and aggregate back.
 
     Examples
     --------
     >>> import evenhand as eh
     >>> table = eh.Table(eh.datasets.make_households(500, seed=1), groups="sex", predictions={"m": "risk_xgboost"})
     >>> years = [f"income_{year}" for year in range(2019, 2023)]
-    >>> result = effort(table, trajectory=years, unit=10_000, scale=200_000)
+    >>> result = eh.effort(table, trajectory=years, unit=10_000, scale=200_000)
     >>> result.individual[0].pairs, result.individual[0].status
     (124750, 'ok')
     """
     return run(table, EffortSpec.parse(
         {
-            "trajectory": trajectory, "inertia": inertia, "inertia_by": inertia_by, "desirable": desirable,
-            "unit": unit,
-            "scale": scale, "weights": weights, "times": times, "measure": measure, "width": width,
-            "min_count": min_count,
-            "method": method, "worst": worst, "confidence": confidence, "seed": seed, "thresholds": thresholds,
+            "trajectory": trajectory, "history": history, "times": times, "measure": measure,
+            "desirable": desirable, "unit": unit, "scale": scale, "inertia": inertia, "inertia_by": inertia_by,
+            "weights": weights, "width": width, "min_count": min_count, "method": method, "worst": worst,
+            "confidence": confidence, "seed": seed, "thresholds": thresholds,
         },
         "the arguments of effort()",
     ))  # fmt: skip
@@ -110,24 +119,41 @@ def effort(
 def run(table: Table, spec: EffortSpec) -> EffortResult:
     """Audit a table as a spec says."""
     _require_scores(table)
+    _require_threshold_places(table, spec)
     step("Reading the trajectories")
+    if table.rows > MOST_IN_MEMORY:
+        return _run_crowd(table, spec)
     people = gather(table, spec)
     found = fairness_of(people, spec)
-    bins, bin_groups = [], []
-    for model in people.rows.scores:
-        for grouping, columns in table.groupings.items():
-            step(f"Comparing {grouping} by effort under {model}")
-            of_bins, of_groups = bin_records(people, model, grouping, tuple(column_key(c) for c in columns), spec)
-            bins += of_bins
-            bin_groups += of_groups
-    individual = tuple(individual_records(found))
-    differences = tuple(difference_records(found, spec))
+    pairs = tuple(pair_records(people, spec))
+    return _result(
+        table, spec, people, found, tuple(curve_records(people, found)),
+        notes=people_notes(people, spec), people=tuple(person_records(people, found, spec)), pairs=pairs,
+        paths=tuple(path_records(people, pairs)), effort=people.effort, aggregate=people.aggregate,
+        ids=people.rows.ids,
+    )  # fmt: skip
+
+
+def _run_crowd(table: Table, spec: EffortSpec) -> EffortResult:
+    crowd = gather_crowd(table, spec)
+    found, curve = crowd.fairness()
+    return _result(
+        table, spec, crowd, found, tuple(curve), notes=crowd_notes(crowd, spec), people=(), pairs=(), paths=(),
+        effort=None, aggregate=None, ids=None,
+    )  # fmt: skip
+
+
+def _result(
+    table: Table, spec: EffortSpec, subjects: People | Crowd, found: Found, curve: tuple[CurveRecord, ...],
+    **rest: Any,
+) -> EffortResult:  # fmt: skip
+    individual, differences = tuple(individual_records(found)), tuple(difference_records(found, spec))
+    bins, bin_groups = compare_groups(table, subjects, spec)
     return EffortResult(
-        spec=spec, findings=make_findings(individual, differences, bins, spec), left_out=_left_out(people, table),
-        notes=_notes(people, spec), backend=table.backend, individual=individual, differences=differences,
-        bins=tuple(bins), bin_groups=tuple(bin_groups), people=tuple(person_records(people, found, spec)),
-        pairs=tuple(pair_records(people, spec)), effort=people.effort, aggregate=people.aggregate, ids=people.rows.ids,
-        groups=people.rows.groups,
+        spec=spec, findings=make_findings(individual, differences, bins, spec),
+        left_out=tuple(_left_out(subjects.dropped, table)), backend=table.backend, individual=individual,
+        differences=differences, curve=curve, bins=tuple(bins), bin_groups=tuple(bin_groups),
+        spread=tuple(spread_records(table, subjects)), **rest,
     )  # fmt: skip
 
 
@@ -145,30 +171,18 @@ def _require_scores(table: Table) -> None:
         raise ConfigError("the table names no predictions; give predictions={'model': 'column'} with scores.")
 
 
-def _left_out(people: People, table: Table) -> tuple[dict[str, Any], ...]:
-    gone = [
-        ("missing outcome or prediction: rows dropped", table.dropped),
-        ("missing value in a trajectory", people.dropped),
-    ]
-    return tuple({"model": None, "grouping": None, "group": None, "n": n, "reason": reason} for reason, n in gone if n)
+def _require_threshold_places(table: Table, spec: EffortSpec) -> None:
+    """Refuse a threshold for a model or grouping that the table does not have."""
+    for threshold in spec.thresholds:
+        for what, name, known in (
+            ("model", threshold.model, table.models), ("grouping", threshold.grouping, tuple(table.groupings)),
+        ):  # fmt: skip
+            if name is not None and name not in known:
+                raise ConfigError(f"`{what}` {name!r} of a threshold is not known; {did_you_mean(name, known)}")
 
 
-def _notes(people: People, spec: EffortSpec) -> tuple[str, ...]:
-    notes = []
-    if len(people.effort) < 50:
-        notes.append(
-            f"With {count(len(people.effort), 'person', 'people')} the intervals of individual fairness are "
-            "too short: in "
-            "simulations they cover 88% at 10 people, 90% at 20 and 94% from 50 on."
-        )
-    if spec.measure == "acceleration" and spec.times is None:
-        notes.append(
-            f"With equal steps only two of the {len(spec.trajectory)} time steps enter effort: "
-            f"{spec.trajectory[1]} and "
-            f"{spec.trajectory[-1]}. Whoever picks the window picks the effort: try other windows and measures."
-        )
-    if people.rows.ids is None and spec.worst:
-        notes.append("The people and pairs treated worst are not listed, since the table names no id column.")
-    if people.effort.min() == people.effort.max():
-        notes.append("All efforts are equal: distances rest on the aggregate alone.")
-    return tuple(notes)
+def _left_out(dropped: int, table: Table) -> Iterator[dict[str, Any]]:
+    gone = [("missing outcome or prediction: rows dropped", table.dropped), ("missing value in a trajectory", dropped)]
+    for reason, n in gone:
+        if n:
+            yield {"model": None, "grouping": None, "group": None, "n": n, "reason": reason}

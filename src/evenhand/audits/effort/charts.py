@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
-from evenhand.table.keys import column_key
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
+    from evenhand.audits.effort.records import PathRecord
     from evenhand.audits.effort.result import EffortResult
 
 MOST_GROUPS = 6
@@ -47,26 +46,25 @@ def parity_panels(result: EffortResult, groupings: Sequence[str]) -> list[Any]:
     return panels
 
 
-def spread_panels(result: EffortResult, groupings: Sequence[tuple[str, tuple[str, ...]]]) -> list[Any]:
+def spread_panels(result: EffortResult, groupings: Sequence[str]) -> list[Any]:
     """Return one panel a grouping: the distribution of effort in each of the largest groups."""
     import altair as alt
 
-    edges = np.linspace(0, max(float(result.effort.max()), 1e-9), 31)
     panels = []
-    for grouping, columns in groupings:
-        codes, labels = result.groups.joint([column_key(column) for column in columns])
-        sizes = np.bincount(codes, minlength=len(labels))
-        largest = [int(c) for c in np.argsort(-sizes, kind="stable") if labels[c] != MISSING and sizes[c]][:MOST_GROUPS]
-        records = []
-        for code in largest:
-            counts, _ = np.histogram(result.effort[codes == code], edges)
-            share = counts / max(counts.sum(), 1)
-            centres = (edges[:-1] + edges[1:]) / 2
-            records += [
-                {"group": labels[code], "effort": float(x), "share": float(s)}
-                for x, s in zip(centres, share, strict=True)
-            ]
-        names = [labels[code] for code in largest]
+    for grouping in groupings:
+        own = [r for r in result.spread if r.grouping == grouping and r.group != MISSING]
+        sizes = Counter[str]()
+        for record in own:
+            sizes[record.group] += record.n
+        largest = [group for group, _ in sizes.most_common(MOST_GROUPS)]
+        shares = {(r.group, r.effort_low): r.value for r in own}
+        middles = sorted({(r.effort_low, r.effort_high) for r in own})
+        records = [
+            {"group": group, "effort": (low + high) / 2, "share": shares.get((group, low), 0.0)}
+            for group in largest
+            for low, high in middles
+        ]
+        names = sorted(largest)
         chart = alt.Chart(data(records)).mark_line(strokeWidth=1.8, interpolate="monotone")
         panels.append(
             chart.encode(
@@ -80,27 +78,56 @@ def spread_panels(result: EffortResult, groupings: Sequence[tuple[str, tuple[str
 
 
 def weight_panel(result: EffortResult) -> Any:
-    """Return individual fairness of every model at each weight, with intervals."""
+    """Return individual fairness over weights from 0 to 1, a line for each model, with the audit's intervals on it."""
     import altair as alt
 
-    records = [
-        {"model": r.model, "weight": f"weight {r.weight:g}", "value": r.value, "low": r.low, "high": r.high}
+    lines = [{"model": r.model, "weight": r.weight, "value": r.value} for r in result.curve if r.value is not None]
+    own = [
+        {"model": r.model, "weight": r.weight, "value": r.value, "low": r.low, "high": r.high}
         for r in result.individual
         if r.value is not None
     ]
-    models = list(dict.fromkeys(str(record["model"]) for record in records))
+    models = list(dict.fromkeys(str(record["model"]) for record in own))
     legend = alt.Legend(title=None) if len(models) > 1 else None
-    base = alt.Chart(data(records)).encode(
-        y=alt.Y("weight:N", title=None),
-        yOffset=alt.YOffset("model:N", sort=models),
-        color=alt.Color("model:N", scale=series_scale(models, PALETTE), legend=legend),
+    colour = alt.Color("model:N", scale=series_scale(models, PALETTE), legend=legend)
+    x = alt.X("weight:Q", title="Weight of effort in the distance (the rest is on the aggregate)")
+    y = alt.Y("value:Q", title="Individual fairness", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
+    line = alt.Chart(data(lines)).mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colour)
+    points = alt.Chart(data(own)).encode(x=x, color=colour)
+    rule = points.mark_rule(strokeWidth=2, opacity=0.75).encode(
+        y=alt.Y("low:Q", title="Individual fairness"), y2="high:Q"
     )
-    x = alt.X("value:Q", title="Individual fairness", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4))
-    rule = base.mark_rule(strokeWidth=2, opacity=0.75).encode(
-        x=alt.X("low:Q", scale=alt.Scale(zero=False)), x2="high:Q"
+    point = points.mark_point(filled=True, size=55, opacity=1).encode(
+        y=y, shape=alt.Shape("model:N", scale=series_scale(models, SHAPES), legend=legend)
     )
-    point = base.mark_point(filled=True, size=55, opacity=1).encode(
-        x=x, shape=alt.Shape("model:N", scale=series_scale(models, SHAPES), legend=legend)
-    )
-    height = alt.Step(max(26, 11 * len(models) + 8), **{"for": "position"})
-    return (rule + point).properties(title="By weight of effort", width=PANEL_WIDTH, height=height)
+    return (line + rule + point).properties(title="By weight of effort", width=PANEL_WIDTH, height=220)
+
+
+def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:
+    """Return small plots of the trajectories of the pairs treated worst, some for each model at the first weight."""
+    import altair as alt
+
+    paths: dict[str, list[PathRecord]] = {}
+    for path in result.paths:
+        paths.setdefault(path.id, []).append(path)
+    panels = []
+    for model in dict.fromkeys(pair.model for pair in result.pairs):
+        own = [pair for pair in result.pairs if pair.model == model and pair.weight == result.spec.weights[0]]
+        for pair in own[:most]:
+            names = [f"{pair.id_a}: score {pair.score_a:.2f}", f"{pair.id_b}: score {pair.score_b:.2f}"]
+            records = [
+                {"person": name, "time": step.time, "value": step.value}
+                for name, person in zip(names, (pair.id_a, pair.id_b), strict=True)
+                for step in paths.get(person, [])
+            ]
+            legend = alt.Legend(title=None, orient="bottom", direction="vertical", labelLimit=PANEL_WIDTH)
+            chart = alt.Chart(data(records)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=36))
+            panels.append(
+                chart.encode(
+                    x=alt.X("time:Q", title="Time step", axis=alt.Axis(tickMinStep=1, tickCount=4, format="d")),
+                    y=alt.Y("value:Q", title="Value", axis=alt.Axis(tickCount=4, format="~s")),
+                    color=alt.Color("person:N", scale=series_scale(names, PALETTE), legend=legend),
+                    strokeDash=alt.StrokeDash("person:N", sort=names, legend=None),
+                ).properties(title=f"{model}: {pair.value:.2f} too far apart", width=PANEL_WIDTH, height=130)
+            )
+    return panels

@@ -10,9 +10,7 @@ from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.findings import Finding, judge
 from evenhand.core.numbers import shown, shown_interval
 from evenhand.core.spec import Threshold
-from evenhand.errors import ConfigError, did_you_mean
 
-METRICS = ("eaif", "effort_parity")
 _EAIF_CAVEAT = (
     "It does not say that more effort should be rewarded, nor which of two people is treated too well; it rests on the "
     "window, the measure and the inertia chosen."
@@ -29,11 +27,6 @@ def make_findings(
     spec: EffortSpec,
 ) -> tuple[Finding, ...]:
     """Return findings for individual fairness, for the models' differences, and for the least equal effort bin."""
-    for threshold in spec.thresholds:
-        if threshold.metric not in METRICS:
-            raise ConfigError(
-                f"`metric` {threshold.metric!r} of a threshold is not known; {did_you_mean(threshold.metric, METRICS)}"
-            )
     return (
         *(_individual(record, spec) for record in individual),
         *(_difference(record, spec) for record in differences),

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.audits.effort.people import People
 from evenhand.audits.effort.records import BinGroupRecord, BinRecord
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.numbers import finite
-from evenhand.stats.effort import effort_bins
 from evenhand.stats.intervals import bonferroni, logit_t, mover_ratio, narrowest_ratio
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+from evenhand.table.cells import Cells
 from evenhand.table.roles import MISSING
 
 
@@ -28,7 +27,7 @@ class GroupMeans:
 
 
 def bin_records(
-    people: People, model: str, grouping: str, columns: tuple[str, ...], spec: EffortSpec
+    parts: GroupMeans, whole: GroupMeans, labels: tuple[str, ...], model: str, grouping: str, spec: EffortSpec
 ) -> tuple[list[BinRecord], list[BinGroupRecord]]:
     """Return the parity of every effort bin with its group means, after the traditional parity of all bins together.
 
@@ -36,12 +35,7 @@ def bin_records(
     parity is the smallest mean over the largest (eq. 14 of the paper). Its interval comes from simultaneous
     intervals of all pairs of groups (Bonferroni), each from the two groups' own limits (MOVER).
     """
-    codes, labels = people.rows.groups.joint(columns)
     known = np.array([label != MISSING for label in labels])
-    bins = effort_bins(people.effort, spec.width)
-    score, weight = people.rows.scores[model], people.rows.weight
-    whole = group_means(np.zeros_like(bins), codes, score, weight, 1, len(labels))
-    parts = group_means(bins, codes, score, weight, int(bins.max()) + 1, len(labels))
     records: list[BinRecord] = []
     groups: list[BinGroupRecord] = []
     for low, means in (
@@ -72,6 +66,29 @@ def group_means(
         kish = heavy**2 / total(w**2)
     shape = (size, groups)
     return GroupMeans(n.reshape(shape), mean.reshape(shape), np.sqrt(spread).reshape(shape), kish.reshape(shape))
+
+
+def means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, size: int, groups: int) -> GroupMeans:
+    """Return the same from cells with their sums of w s and its square, and with weights of w, w² and w² s."""
+    at = bins * groups + codes
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(at, weights=values, minlength=size * groups).astype(np.float64)
+
+    n, first, second = total(cells.n.astype(np.float64)), total(cells.sums["s"]), total(cells.sums["ss"])
+    weighted = "w" in cells.sums
+    heavy, squares = (total(cells.sums["w"]), total(cells.sums["ww"])) if weighted else (n, n)
+    cross = total(cells.sums["ws"]) if weighted else first
+    with np.errstate(all="ignore"):
+        mean = first / heavy
+        about = second - 2.0 * mean * cross + mean**2 * squares
+        about = np.where(about > 1e-13 * second, about, 0.0)  # what is left of equal scores is rounding
+        stderr = np.sqrt(about / heavy**2 * n / (n - 1.0))
+        kish = heavy**2 / squares
+    shape = (size, groups)
+    return GroupMeans(
+        n.astype(np.int64).reshape(shape), mean.reshape(shape), stderr.reshape(shape), kish.reshape(shape)
+    )  # fmt: skip
 
 
 def _row(means: GroupMeans, at: int) -> GroupMeans:

@@ -8,16 +8,35 @@ from itertools import combinations
 import numpy as np
 
 from evenhand.audits.effort.people import People
-from evenhand.audits.effort.records import DifferenceRecord, IndividualRecord, PairRecord, PersonRecord
+from evenhand.audits.effort.records import (
+    CurveRecord,
+    DifferenceRecord,
+    IndividualRecord,
+    PairRecord,
+    PathRecord,
+    PersonRecord,
+)
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.numbers import finite
 from evenhand.core.progress import step
-from evenhand.stats.pairs import PairFairness, compare, individual_fairness, worst_pairs
+from evenhand.stats.pairs import (
+    GridMoments,
+    PairFairness,
+    compare,
+    grid_excess,
+    grid_moments,
+    individual_fairness,
+    worst_pairs,
+)
 
 MOST_ENUMERATED = 200_000  # people up to whom the worst pairs are looked for
+MOST_EXACT_CURVE = 20_000  # people up to whom every point of the curve over weights is exact
+CURVE_WEIGHTS = tuple(k / 10 for k in range(11))
+
+Found = dict[tuple[str, float], PairFairness]
 
 
-def fairness_of(people: People, spec: EffortSpec) -> dict[tuple[str, float], PairFairness]:
+def fairness_of(people: People, spec: EffortSpec) -> Found:
     """Return individual fairness for every model and weight."""
     found = {}
     for model, score in people.rows.scores.items():
@@ -31,7 +50,7 @@ def fairness_of(people: People, spec: EffortSpec) -> dict[tuple[str, float], Pai
     return found
 
 
-def individual_records(found: dict[tuple[str, float], PairFairness]) -> Iterator[IndividualRecord]:
+def individual_records(found: Found) -> Iterator[IndividualRecord]:
     """Yield a record for every model and weight."""
     for (model, weight), result in found.items():
         low, high = finite(result.low), finite(result.high)
@@ -44,7 +63,7 @@ def individual_records(found: dict[tuple[str, float], PairFairness]) -> Iterator
         )  # fmt: skip
 
 
-def difference_records(found: dict[tuple[str, float], PairFairness], spec: EffortSpec) -> Iterator[DifferenceRecord]:
+def difference_records(found: Found, spec: EffortSpec) -> Iterator[DifferenceRecord]:
     """Yield the paired difference of every two models at every weight."""
     models = list(dict.fromkeys(model for model, _ in found))
     for weight in spec.weights:
@@ -60,9 +79,7 @@ def difference_records(found: dict[tuple[str, float], PairFairness], spec: Effor
             yield DifferenceRecord(a, b, weight, gap.n, finite(gap.stderr), finite(gap.value), low, high, status)
 
 
-def person_records(
-    people: People, found: dict[tuple[str, float], PairFairness], spec: EffortSpec
-) -> Iterator[PersonRecord]:
+def person_records(people: People, found: Found, spec: EffortSpec) -> Iterator[PersonRecord]:
     """Yield the people treated worst, where the table has an id to name them by."""
     if people.rows.ids is None or spec.worst == 0:
         return
@@ -90,6 +107,41 @@ def pair_records(people: People, spec: EffortSpec) -> Iterator[PairRecord]:
                 yield PairRecord(
                     model, weight, ids[a], ids[b], float(score[a]), float(score[b]), gap - float(excess), float(excess)
                 )
+
+
+def path_records(people: People, pairs: tuple[PairRecord, ...]) -> Iterator[PathRecord]:
+    """Yield the trajectories of the people who are in the pairs treated worst."""
+    wanted = set(dict.fromkeys(name for pair in pairs for name in (pair.id_a, pair.id_b)))
+    times = people.times or tuple(float(step) for step in range(len(people.steps)))
+    for row, name in enumerate(people.rows.ids or ()):
+        if name in wanted:
+            for at, (label, time) in enumerate(zip(people.steps, times, strict=True)):
+                yield PathRecord(name, label, time, float(people.values[row, at]))
+
+
+def curve_records(people: People, found: Found) -> Iterator[CurveRecord]:
+    """Yield individual fairness at weights from 0 to 1: exact, or above 20,000 people read off a grid."""
+    for model, score in people.rows.scores.items():
+        step(f"Individual fairness by weight under {model}")
+        if len(score) > MOST_EXACT_CURVE:
+            grid = grid_moments(score, people.effort, people.aggregate, survey_weight=people.rows.weight)
+            yield from grid_curve(model, grid, found)
+            continue
+        for weight in CURVE_WEIGHTS:
+            own = found.get((model, weight)) or individual_fairness(
+                score, people.effort, people.aggregate, weight, survey_weight=people.rows.weight
+            )
+            yield CurveRecord(model, weight, own.method, float(own.error), finite(own.value))
+
+
+def grid_curve(model: str, grid: GridMoments, found: Found) -> Iterator[CurveRecord]:
+    """Yield the curve from a grid. Its error is stated no smaller than what it is at the weights of the audit."""
+    audited = [weight for name, weight in found if name == model]
+    raw = grid_excess(grid.coarser(), grid, [*CURVE_WEIGHTS, *audited])
+    split = len(CURVE_WEIGHTS)
+    seen = [abs(1 - value - found[model, w].value) for value, w in zip(raw.value[split:], audited, strict=True)]
+    for weight, value, last in zip(CURVE_WEIGHTS, raw.value, raw.error, strict=False):
+        yield CurveRecord(model, weight, "grid", float(max(last, *seen)), float(1 - value))
 
 
 def _progress(description: str) -> Callable[[int, int], None]:

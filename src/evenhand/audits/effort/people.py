@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand.audits.effort.history import Trajectories, read_history
 from evenhand.audits.effort.inertia import TABLES, named_rates, scaled
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
@@ -24,44 +25,55 @@ class People:
     Parameters
     ----------
     rows : their numbers and scores.
+    steps : what the time steps are called.
+    times : their stamps, or None when they are one unit apart.
     values : trajectories, shape (people, time steps).
     inertia : disadvantage outside their control, above 0.
     effort, aggregate : what the paper makes of them.
     dropped : people left out for a missing value.
+    strangers : people of a history whom the table does not know.
     """
 
     rows: PersonRows
+    steps: tuple[str, ...]
+    times: tuple[float, ...] | None
     values: FloatArray
     inertia: FloatArray
     effort: FloatArray
     aggregate: FloatArray
     dropped: int
+    strangers: int
 
 
 def gather(table: Table, spec: EffortSpec) -> People:
     """Read the people of a table, refuse or drop those with gaps, and work out effort and aggregate."""
-    column = spec.inertia if isinstance(spec.inertia, str) and spec.inertia not in TABLES else None
-    wanted = [*spec.trajectory, *([column] if column is not None else [])]
-    rows = table.person_rows(wanted)
-    values = np.column_stack([rows.numbers[name] for name in spec.trajectory])
+    column = inertia_column(spec)
+    rows = table.person_rows([*spec.trajectory, *([column] if column is not None else [])])
+    found = _trajectories(table, rows, spec)
     inertia = rows.numbers[column] if column is not None else _by_group(table, rows, spec)
-    whole = np.isfinite(values).all(axis=1) & np.isfinite(inertia)
-    _refuse_gaps(table, values, whole, spec)
-    rows, values, inertia = _kept(rows, whole), values[whole], inertia[whole]
-    if len(values) < 2:
-        raise DataError(
-            f"the effort audit compares pairs of people; only {count(len(values), 'person', 'people')} left."
-        )
-    if not (inertia > 0).all():
-        raise DataError(f"inertia column {column!r} must be above 0; it holds {inertia[~(inertia > 0)][0]:g}.")
-    effort = effort_scores(values, inertia, spec.desirable, spec.unit, spec.times, spec.measure)
-    return People(rows, values, inertia, effort, aggregate_scores(values, spec.scale), int((~whole).sum()))
+    _refuse_infinite(found)
+    whole = np.isfinite(found.values).all(axis=1) & ~np.isnan(inertia)
+    if not whole.all() and table.roles.missing != "drop":
+        refuse_gaps(dict(zip(found.names, np.isnan(found.values).sum(axis=0).tolist(), strict=True)), whole)
+    rows, values, inertia = _kept(rows, whole), found.values[whole], inertia[whole]
+    require_pairs(len(values))
+    if not (np.isfinite(inertia) & (inertia > 0)).all():
+        refuse_inertia(column, float(inertia[~(np.isfinite(inertia) & (inertia > 0))][0]))
+    effort = effort_scores(values, inertia, spec.desirable, spec.unit, found.times, spec.measure)
+    return People(
+        rows, found.names, found.times, values, inertia, effort, aggregate_scores(values, spec.scale),
+        int((~whole).sum()), found.strangers,
+    )  # fmt: skip
 
 
-def _by_group(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArray:
-    """Return each person's inertia from rates by group; 1 for everybody where none are given."""
-    if spec.inertia is None:
-        return np.ones(len(rows.groups.n))
+def inertia_column(spec: EffortSpec) -> str | None:
+    """Return the column that holds each person's inertia, where it is given so."""
+    return spec.inertia if isinstance(spec.inertia, str) and spec.inertia not in TABLES else None
+
+
+def group_rates(table: Table, spec: EffortSpec) -> tuple[str, dict[str, float]]:
+    """Return the group column of the rates of inertia, and the rates, one for every group that the table has."""
+    assert spec.inertia is not None  # noqa: S101
     rates = named_rates(spec.inertia) if isinstance(spec.inertia, str) else scaled(spec.inertia)
     by = spec.inertia_by or "race"
     if by not in table.roles.group_columns:
@@ -69,32 +81,57 @@ def _by_group(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArray:
             f"rates of inertia by group need their group column among the table's groups; `inertia_by` is {by!r}; "
             f"{did_you_mean(by, table.roles.group_columns)}"
         )
-    codes, labels = rows.groups.joint([column_key(by)])
-    present = [label for code, label in enumerate(labels) if label != MISSING and (codes == code).any()]
-    unknown = [label for label in present if label not in rates]
+    codes, labels = table.cells.joint([by])
+    unknown = [label for code, label in enumerate(labels) if label not in (MISSING, *rates) and (codes == code).any()]
     if unknown:
         raise DataError(
             f"`inertia` has no rate for {', '.join(repr(label) for label in unknown[:5])} of column {by!r}; "
             f"give one for every group (known: {', '.join(repr(group) for group in rates)})."
         )
+    return by, rates
+
+
+def refuse_gaps(gaps: dict[str, int], whole: BoolArray | tuple[int, int]) -> None:
+    """Say in how many rows a trajectory or the inertia is missing, and in which columns."""
+    lost, rows = whole if isinstance(whole, tuple) else (int((~whole).sum()), len(whole))
+    where = ", ".join(f"{name!r} in {n:,}" for name, n in gaps.items() if n) or "the inertia"
+    raise DataError(
+        f"trajectories are missing in {count(lost, 'row')} of {rows:,} ({where}); fill them, or drop these people "
+        "with missing='drop'."
+    )
+
+
+def refuse_inertia(column: str | None, value: float) -> None:
+    """Say that an inertia is not above 0."""
+    raise DataError(f"inertia column {column!r} must be above 0 and finite; it holds {value:g}.")
+
+
+def require_pairs(people: int) -> None:
+    """Refuse fewer than two people."""
+    if people < 2:
+        raise DataError(f"the effort audit compares pairs of people; only {count(people, 'person', 'people')} left.")
+
+
+def _trajectories(table: Table, rows: PersonRows, spec: EffortSpec) -> Trajectories:
+    if spec.history is not None:
+        return read_history(spec.history, rows.ids, table.roles.id, spec.folder)
+    values = np.column_stack([rows.numbers[name] for name in spec.trajectory])
+    return Trajectories(spec.trajectory, spec.times, values)
+
+
+def _by_group(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArray:
+    """Return each person's inertia from rates by group; 1 for everybody where none are given."""
+    if spec.inertia is None:
+        return np.ones(len(rows.groups.n))
+    by, rates = group_rates(table, spec)
+    codes, labels = rows.groups.joint([column_key(by)])
     return np.array([rates.get(label, np.nan) for label in labels])[codes]
 
 
-def _refuse_gaps(table: Table, values: FloatArray, whole: BoolArray, spec: EffortSpec) -> None:
-    infinite = np.isinf(values).any(axis=0)
+def _refuse_infinite(found: Trajectories) -> None:
+    infinite = np.isinf(found.values).any(axis=0)
     if infinite.any():
-        raise DataError(f"trajectory column {spec.trajectory[int(np.argmax(infinite))]!r} holds infinite values.")
-    if whole.all() or table.roles.missing == "drop":
-        return
-    gaps = [
-        f"{name!r} in {int(n):,}" for name, n in zip(spec.trajectory, np.isnan(values).sum(axis=0), strict=True) if n
-    ]
-    where = ", ".join(gaps) or "the inertia"
-    raise DataError(
-        f"trajectories are missing in {count(int((~whole).sum()), 'row')} of {len(whole):,} ({where}); fill "
-        "them, or drop "
-        "these people with missing='drop'."
-    )
+        raise DataError(f"trajectory column {found.names[int(np.argmax(infinite))]!r} holds infinite values.")
 
 
 def _kept(rows: PersonRows, keep: BoolArray) -> PersonRows:

@@ -99,3 +99,36 @@ class PairRecord:
     score_b: float
     distance: float
     value: float
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRecord:
+    """Individual fairness of one model at a weight between 0 and 1; `error` is how far the number may be off."""
+
+    model: str
+    weight: float
+    method: str
+    error: float
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadRecord:
+    """How many people of a group have an effort in this range; `value` is their share of the group."""
+
+    grouping: str
+    group: str
+    effort_low: float
+    effort_high: float
+    n: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class PathRecord:
+    """One step of the trajectory of a person who is in a pair treated worst."""
+
+    id: str
+    step: str
+    time: float
+    value: float

@@ -9,16 +9,19 @@ from typing import Any, ClassVar
 from evenhand.audits.effort.records import (
     BinGroupRecord,
     BinRecord,
+    CurveRecord,
     DifferenceRecord,
     IndividualRecord,
     PairRecord,
+    PathRecord,
     PersonRecord,
+    SpreadRecord,
 )
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.result import Result
 from evenhand.core.sections import Section
+from evenhand.errors import ConfigError
 from evenhand.stats.types import FloatArray
-from evenhand.table.cells import Cells
 from evenhand.table.frames import build_frame
 
 
@@ -28,8 +31,8 @@ class EffortResult(Result):
 
     Parameters
     ----------
-    individual, differences, bins, bin_groups, people, pairs : the tables, as records.
-    effort, aggregate, ids, groups : the people behind them, in one canonical order.
+    individual, differences, curve, bins, bin_groups, spread, people, pairs, paths : the tables, as records.
+    effort, aggregate, ids : the people behind them, in one canonical order; None where they did not fit in memory.
     """
 
     audit: ClassVar[str] = "effort"
@@ -40,14 +43,16 @@ class EffortResult(Result):
     spec: EffortSpec
     individual: tuple[IndividualRecord, ...]
     differences: tuple[DifferenceRecord, ...]
+    curve: tuple[CurveRecord, ...]
     bins: tuple[BinRecord, ...]
     bin_groups: tuple[BinGroupRecord, ...]
+    spread: tuple[SpreadRecord, ...]
     people: tuple[PersonRecord, ...]
     pairs: tuple[PairRecord, ...]
-    effort: FloatArray = field(repr=False)
-    aggregate: FloatArray = field(repr=False)
+    paths: tuple[PathRecord, ...]
+    effort: FloatArray | None = field(repr=False)
+    aggregate: FloatArray | None = field(repr=False)
     ids: tuple[str, ...] | None = field(repr=False)
-    groups: Cells = field(repr=False)
 
     @property
     def tables(self) -> Mapping[str, Sequence[Any]]:
@@ -55,14 +60,19 @@ class EffortResult(Result):
         return {
             "individual": self.individual,
             "differences": self.differences,
+            "curve": self.curve,
             "bins": self.bins,
             "bin_groups": self.bin_groups,
+            "spread": self.spread,
             "people": self.people,
             "pairs": self.pairs,
+            "paths": self.paths,
         }
 
     def columns(self) -> Any:
         """Return a frame with each person's id (where the table has one), effort and aggregate, to be written back."""
+        if self.effort is None or self.aggregate is None:
+            raise ConfigError("so many people were not read into memory; their effort and aggregate are not at hand.")
         ids = {"id": list(self.ids)} if self.ids is not None else {}
         return build_frame({**ids, "effort": self.effort, "aggregate": self.aggregate}, self.backend)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evenhand.audits.effort.charts import parity_panels, spread_panels, weight_panel
+from evenhand.audits.effort.charts import pair_panels, parity_panels, spread_panels, weight_panel
 from evenhand.core.numbers import DASH, shown, shown_interval
 from evenhand.core.sections import DisplayTable, Figure, Method, Section
-from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
+    from evenhand.audits.effort.records import PairRecord
     from evenhand.audits.effort.result import EffortResult
+    from evenhand.audits.effort.spec import EffortSpec
 
 _PAPER = "Nguyen, Xu, Che et al., Effort-aware fairness"
 
@@ -19,12 +20,12 @@ _PAPER = "Nguyen, Xu, Che et al., Effort-aware fairness"
 def effort_section(result: EffortResult) -> Section:
     """Return the section of a report for this result."""
     groupings = list(dict.fromkeys(record.grouping for record in result.bins))
-    spread = [(grouping, tuple(grouping.split(TIMES))) for grouping in groupings]
     parts: list[Figure | DisplayTable] = [
         Figure(
             "Individual fairness",
             "1 means that no two people are scored more differently than their effort and aggregate are. "
-            f"Lines: {100 * result.spec.confidence:g}% intervals.",
+            "The line follows the weight of effort from 0 to 1; the points are the weights of this audit, with their "
+            f"{100 * result.spec.confidence:g}% intervals.",
             " ".join(finding.claim for finding in result.findings if finding.metric == "eaif"),
             (weight_panel(result),),
         ),
@@ -45,9 +46,19 @@ def effort_section(result: EffortResult) -> Section:
                 "How effort is spread",
                 "The distribution of effort within the largest groups.",
                 "Effort follows from trajectory and inertia as set out below.",
-                tuple(spread_panels(result, spread)),
+                tuple(spread_panels(result, groupings)),
             ),
         ]
+    if result.pairs:
+        parts.append(
+            Figure(
+                "The pairs treated worst",
+                "Two people whose scores differ by more than their effort and aggregate do, at effort weight "
+                f"{result.spec.weights[0]:g}. The full list is below.",
+                " ".join(_pair_sentence(pair) for pair in result.pairs[:3]),
+                tuple(pair_panels(result)),
+            )
+        )
     if result.people:
         parts += [_people_table(result), _pair_table(result)]
     return Section(result.title, result.question, tuple(parts), tuple(_methods(result)), result.notes)
@@ -92,6 +103,13 @@ def _people_table(result: EffortResult) -> DisplayTable:
     )
 
 
+def _pair_sentence(pair: PairRecord) -> str:
+    return (
+        f"{pair.model}: {pair.id_a} has the score {shown(pair.score_a)} and {pair.id_b} {shown(pair.score_b)}, "
+        f"{shown(pair.value)} more than their distance of {shown(pair.distance)}."
+    )
+
+
 def _pair_table(result: EffortResult) -> DisplayTable:
     rows = [
         (
@@ -112,14 +130,17 @@ def _pair_table(result: EffortResult) -> DisplayTable:
     )
 
 
+def _trajectory(spec: EffortSpec) -> str:
+    return f"{spec.history.value} over {spec.history.time}" if spec.history else ", ".join(spec.trajectory)
+
+
 def _methods(result: EffortResult) -> Iterator[Method]:
     spec = result.spec
     better = "m sigmoid(A)" if spec.desirable else "m (1 - sigmoid(A))"
     yield Method(
         "Effort",
         f"E = {better}, with m the inertia and A the {spec.measure.replace('_', ' ')} of "
-        f"{', '.join(spec.trajectory)} in units "
-        f"of {spec.unit:g}.",
+        f"{_trajectory(spec)} in units of {spec.unit:g}.",
         _PAPER,
     )
     yield Method("Aggregate", f"S = 2 sigmoid(sum of the values / {spec.scale:g}) - 1.", _PAPER)

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from evenhand.core.spec import Spec
+from evenhand.core.spec import Spec, Threshold
+from evenhand.errors import did_you_mean
+from evenhand.settings import Settings
 from evenhand.stats.effort import TrajectoryMeasure
+
+METRICS = ("eaif", "effort_parity")
+"""What a threshold can limit: individual fairness, and the parity of the least equal effort bin."""
+
+
+class History(Settings):
+    """A long table of trajectories: one row for each person and time.
+
+    Parameters
+    ----------
+    data : a data frame, a mapping of columns, or the path of a file; `source` is the same for `audit.toml`.
+    id : its column with the values of the table's id column; by default it has the same name.
+    time : its column of time stamps, numbers.
+    value : its column of the feature.
+    """
+
+    data: Any = Field(None, exclude=True)
+    source: str | None = None
+    id: str | None = None
+    time: str
+    value: str
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.data is None) == (self.source is None):
+            raise ValueError("`history` needs its table: give exactly one of `data` and `source`")
+        return self
 
 
 class EffortSpec(Spec):
@@ -19,7 +48,10 @@ class EffortSpec(Spec):
     (0.5,)
     """
 
-    trajectory: tuple[str, ...] = Field(description="Columns of one feature over time, earliest first; at least 3.")
+    trajectory: tuple[str, ...] = Field((), description="Columns of one feature over time, earliest first; at least 3.")
+    history: History | None = Field(
+        None, description="A long table instead of columns: its `source`, `id`, `time` and `value`."
+    )
     times: tuple[float, ...] | None = Field(
         None, description="Rising time stamps of the columns; by default 0, 1, 2 ..."
     )
@@ -47,11 +79,10 @@ class EffortSpec(Spec):
 
     @field_validator("trajectory")
     @classmethod
-    def _long_enough(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if len(value) < 3:
-            raise ValueError(f"`trajectory` needs at least 3 time steps; got {len(value)}")
-        if len(set(value)) < len(value):
-            raise ValueError("`trajectory` names a column twice")
+    def _named_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        twice = next((name for position, name in enumerate(value) if name in value[:position]), None)
+        if twice is not None:
+            raise ValueError(f"`trajectory` names the column {twice!r} twice")
         return value
 
     @field_validator("weights", mode="before")
@@ -66,6 +97,30 @@ class EffortSpec(Spec):
             if not 0 <= weight <= 1:
                 raise ValueError(f"each of `weights` must be between 0 and 1; got {weight:g}")
         return tuple(dict.fromkeys(value))
+
+    @field_validator("thresholds")
+    @classmethod
+    def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
+        for threshold in value:
+            if threshold.metric not in METRICS:
+                hint = did_you_mean(threshold.metric, METRICS)
+                raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
+            if threshold.min is None or not 0 < threshold.min <= 1:
+                raise ValueError(
+                    f"the threshold for {threshold.metric!r} must give min= above 0 and at most 1, since 1 is fair; "
+                    f"got {threshold.in_words()}"
+                )
+        return value
+
+    @model_validator(mode="after")
+    def _one_kind_of_trajectory(self) -> Self:
+        if bool(self.trajectory) == (self.history is not None):
+            raise ValueError("give either `trajectory` (columns) or `history` (a long table)")
+        if self.trajectory and len(self.trajectory) < 3:
+            raise ValueError(f"`trajectory` needs at least 3 time steps; got {len(self.trajectory)}")
+        if self.history is not None and self.times is not None:
+            raise ValueError("`times` goes with `trajectory`; a `history` has its own time stamps")
+        return self
 
     @model_validator(mode="after")
     def _stamps(self) -> Self:

@@ -2,6 +2,7 @@
 
 from evenhand.stats.pairs.fairness import METHODS, individual_fairness
 from evenhand.stats.pairs.grid import GridExcess, GridMoments, grid_excess, grid_moments
+from evenhand.stats.pairs.grid_cells import individual_fairness_cells
 from evenhand.stats.pairs.grid_rows import grid_correction
 from evenhand.stats.pairs.result import PairDifference, PairFairness, compare
 from evenhand.stats.pairs.worst import WorstPairs, worst_pairs
@@ -18,5 +19,6 @@ __all__ = [
     "grid_excess",
     "grid_moments",
     "individual_fairness",
+    "individual_fairness_cells",
     "worst_pairs",
 ]

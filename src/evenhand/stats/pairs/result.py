@@ -40,6 +40,8 @@ class PairFairness:
         to about three decimals for 'grid' (two where many share a value), None for 'sampled'.
     survey_weight
         (people,) the survey weights, of mean 1; None when everybody counts the same.
+    sampled_from
+        The (effective) number of people behind the row means where those are of a sample; None when they are of all.
     """
 
     value: float
@@ -53,6 +55,7 @@ class PairFairness:
     error: float = 0.0
     row_means: FloatArray | None = field(default=None, repr=False)
     survey_weight: FloatArray | None = field(default=None, repr=False)
+    sampled_from: float | None = None
 
 
 @dataclass(frozen=True)
@@ -203,10 +206,27 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
             f"got {a.row_means.size:,} and {b.row_means.size:,} people."
         )
     nobody = np.empty(a.row_means.size)
-    value = a.value - b.value
-    stderr, freedom = jackknife(a.row_means - b.row_means, value, People(nobody, nobody, nobody, a.survey_weight))
+    value, apart = a.value - b.value, a.row_means - b.row_means
+    if a.sampled_from is not None:
+        weights = np.ones(apart.size) if a.survey_weight is None else a.survey_weight
+        stderr = 2.0 * weighted_spread(apart, weights) / float(np.sqrt(a.sampled_from))
+        freedom = a.sampled_from - 1.0
+    else:
+        stderr, freedom = jackknife(apart, value, People(nobody, nobody, nobody, a.survey_weight))
     half = float(t_quantile(freedom, confidence)) * stderr + a.error + b.error
     return PairDifference(value, value - half, value + half, stderr, a.n)
+
+
+def weighted_spread(values: FloatArray, weights: FloatArray) -> float:
+    """Return the weighted standard deviation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weighted_spread(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
+    1.0
+    """
+    return float(np.sqrt(np.average((values - np.average(values, weights=weights)) ** 2, weights=weights)))
 
 
 def _same(a: FloatArray | None, b: FloatArray | None) -> bool:

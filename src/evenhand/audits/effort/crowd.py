@@ -1,0 +1,262 @@
+"""More people than fit in memory: effort as expressions that the data's own engine works out in its one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce as fold
+
+import narwhals as nw
+import numpy as np
+
+from evenhand.audits.effort.individual import Found, grid_curve
+from evenhand.audits.effort.people import (
+    group_rates,
+    inertia_column,
+    refuse_gaps,
+    refuse_inertia,
+    require_pairs,
+)
+from evenhand.audits.effort.records import CurveRecord
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.progress import step
+from evenhand.errors import ConfigError, DataError
+from evenhand.stats.effort import linear_weights
+from evenhand.stats.pairs import GridMoments, individual_fairness_cells
+from evenhand.stats.pairs.grid import SIZE, Bounds
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.cells import Cells, Measure
+from evenhand.table.keys import Key
+from evenhand.table.measures import score_measures, weight_measures
+from evenhand.table.table import Stages, Table
+
+MOST_IN_MEMORY = 5_000_000
+"""People up to whom rows are read into memory; above, everything is worked out in the data's engine."""
+
+SAMPLE = 200_000  # people on whom the grid is corrected and the standard error rests
+_STEEPEST = 700.0  # beyond it the exponential overflows, and effort is 0 or the inertia to the last bit
+
+
+# Our own columns, worked out stage by stage beside those of the data.
+OURS = "evenhand:"
+EFFORT, AGGREGATE = nw.col(f"{OURS}effort"), nw.col(f"{OURS}aggregate")
+AXES = ("score", "effort", "aggregate")
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """People in a table too long for memory.
+
+    Parameters
+    ----------
+    table : the table.
+    spec : what was asked.
+    stages : what works out each row's effort and aggregate, and leaves out rows that lack a value.
+    n, dropped : how many people count, and how many a missing value leaves out.
+    bounds : the lowest and highest effort and aggregate.
+    """
+
+    table: Table
+    spec: EffortSpec
+    stages: Stages
+    n: int
+    dropped: int
+    bounds: tuple[tuple[float, float], tuple[float, float]]
+
+    @property
+    def highest(self) -> float:
+        """The largest effort."""
+        return self.bounds[0][1]
+
+    def bin_cells(self, model: str) -> Cells:
+        """Return counts and sums of scores by group and effort bin."""
+        weight, exponent = self.table.weight_and_exponent()
+        name = None if weight is None else self.table.roles.weight
+        measures = score_measures(self.table.prediction(model), None, name, exponent)
+        if name is not None:
+            measures = [*weight_measures(name, exponent), *measures]
+        number = (EFFORT / self.spec.width).round(9).floor().cast(nw.Int64)
+        return self.table.cells_by([Key("bin", number)], measures, self.stages)
+
+    def spread_cells(self, bins: int) -> Cells:
+        """Return counts by group and by equal bins of effort from 0 to the highest."""
+        number = (EFFORT * (bins / max(self.highest, 1e-9))).floor().clip(0, bins - 1).cast(nw.Int64)
+        return self.table.cells_by([Key("bin", number)], [], self.stages)
+
+    def fairness(self) -> tuple[Found, list[CurveRecord]]:
+        """Return individual fairness of every model and weight: a pass a model that fills its grid, and one sample."""
+        scores, effort, aggregate, weights = self._sample()
+        found: Found = {}
+        curve: list[CurveRecord] = []
+        for model, score in scores.items():
+            step(f"Filling the grid of pairs under {model}")
+            moments = self._grid(model)
+            for weight in self.spec.weights:
+                found[model, weight] = individual_fairness_cells(
+                    moments, score, effort, aggregate, weights, weight, n=self.n, confidence=self.spec.confidence,
+                    rng=np.random.default_rng(self.spec.seed),
+                )  # fmt: skip
+            curve += grid_curve(model, moments, found)
+        return found, curve
+
+    def _score(self, model: str) -> nw.Expr:
+        return nw.col(self.table.prediction(model).column).cast(nw.Float64)
+
+    def _grid(self, model: str) -> GridMoments:
+        """Fill the grid of one model in one pass over the data."""
+        bounds: Bounds = ((0.0, 1.0), *self.bounds)
+        weight, exponent = self.table.weight_and_exponent()
+        sizes = (SIZE, (SIZE + 1) // 2)
+        once = {f"{OURS}weight": nw.lit(1.0) if weight is None else weight, f"{OURS}score": self._score(model)}
+        stages = [*self.stages, once, *_grid_stages(bounds, sizes)]
+        found = self.table.cells_by([Key("place", nw.col(f"{OURS}place"))], _grid_measures(sizes, exponent), stages,
+                                    groups=False)  # fmt: skip
+        where = numbers_of(found, "place")
+        at = np.column_stack([where // SIZE**2, where // SIZE % SIZE, where % SIZE])
+        sums = np.column_stack([found.sums[f"corner{number}"] for number in range(8)])
+        selves = [[float(found.sums[f"own{size}.{number}"].sum()) for number in range(4)] for size in sizes]
+        return GridMoments.from_cells(bounds, SIZE, at, sums, float(found.sums["squares"].sum()), selves)
+
+    def _sample(self) -> tuple[dict[str, FloatArray], FloatArray, FloatArray, FloatArray]:
+        """Return scores, effort, aggregate and weight of a sample, equal people taken together.
+
+        Who is in it is decided by the digits of a person's numbers, so it is the same on every engine and in any
+        order of rows. Equal people are in or out together, and count as one with their joint weight.
+        """
+        scores = {f"{OURS}score{i}": self._score(model) for i, model in enumerate(self.table.models)}
+        numbers = [*scores.values(), *(nw.col(name).cast(nw.Float64) for name in self.spec.trajectory)]
+        mixed, chance = (
+            _sum([x * (7919.0 + 1618.033988749895 * k) for k, x in enumerate(numbers)]),
+            nw.col(f"{OURS}chance"),
+        )
+        stages: list[Mapping[str, nw.Expr] | nw.Expr] = [*self.stages, {**scores, f"{OURS}chance": mixed}]
+        for factor in (99_991.7, 10_007.3, 1.0):
+            stages.append({f"{OURS}chance": (chance - chance.floor()) * factor})
+        stages.append(chance < min(1.0, SAMPLE / self.n))
+        weight = self.table.weight_and_exponent()[0]
+        columns = {name: nw.col(name) for name in scores} | {"effort": EFFORT, "aggregate": AGGREGATE}
+        rows = self.table.values_of({**columns, "weight": nw.lit(1.0) if weight is None else weight}, stages)
+        people = np.column_stack([rows[name] for name in columns])
+        distinct, which = np.unique(people, axis=0, return_inverse=True)
+        *by_model, effort, aggregate = (np.ascontiguousarray(column) for column in distinct.T)
+        weights = np.bincount(which.reshape(-1), weights=rows["weight"]).astype(np.float64)
+        return dict(zip(self.table.models, by_model, strict=True)), effort, aggregate, weights
+
+
+def gather_crowd(table: Table, spec: EffortSpec) -> Crowd:
+    """Check the people of a long table in its engine, and say what their effort and aggregate are."""
+    slopes = _require_engine(table, spec)
+    column = inertia_column(spec)
+    table.require_numbers([*spec.trajectory, *([column] if column is not None else [])])
+    steps = [nw.col(name).cast(nw.Float64) for name in spec.trajectory]
+    change = _sum([x * float(c / spec.unit) for x, c in zip(steps, slopes, strict=True) if c != 0.0])
+    rise, total, inertia = (nw.col(f"{OURS}{name}") for name in ("rise", "total", "inertia"))
+    numbers = {
+        f"{OURS}inertia": _inertia(table, spec, column),
+        f"{OURS}rise": (change if spec.desirable else -change).clip(-_STEEPEST, _STEEPEST),
+        f"{OURS}total": (_sum(steps) / spec.scale).clip(-_STEEPEST, _STEEPEST),
+    }
+    whole, lost = _check(table, spec, steps, numbers, column)
+    sigmoids = {
+        f"{OURS}effort": inertia / (1.0 + (-rise).exp()), f"{OURS}aggregate": 2.0 / (1.0 + (-total).exp()) - 1.0,
+    }  # fmt: skip
+    stages: Stages = [numbers, whole, sigmoids] if lost else [numbers, sigmoids]
+    ends = table.extremes({"effort": EFFORT, "aggregate": AGGREGATE}, stages)
+    return Crowd(table, spec, stages, table.rows - lost, lost, (ends["effort"], ends["aggregate"]))
+
+
+def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
+    """Return the coefficients of a linear measure; refuse what the engine cannot work out."""
+    many = f"needs all people in memory, which {table.rows:,} are too many for"
+    if spec.history is not None:
+        raise ConfigError(f"a `history` {many}; give the trajectory as columns of the table.")
+    slopes = linear_weights(spec.measure, len(spec.trajectory), spec.times)
+    if slopes is None:
+        raise ConfigError(f"the measure {spec.measure!r} {many}; take 'acceleration', 'slope' or 'last_minus_first'.")
+    if spec.method not in ("auto", "grid"):
+        raise ConfigError(f"the method {spec.method!r} {many}; take 'grid'.")
+    return slopes
+
+
+def _inertia(table: Table, spec: EffortSpec, column: str | None) -> nw.Expr:
+    if spec.inertia is None:
+        return nw.lit(1.0)
+    if column is not None:
+        return nw.col(column).cast(nw.Float64)
+    return table.by_group(*group_rates(table, spec))
+
+
+def _check(
+    table: Table, spec: EffortSpec, steps: Sequence[nw.Expr], numbers: Mapping[str, nw.Expr], column: str | None
+) -> tuple[nw.Expr, int]:
+    """Count rows by what is wrong with them; return which rows are whole, and how many are not."""
+    inertia = nw.col(f"{OURS}inertia")
+    absent = [x.is_null() | x.is_nan() for x in steps]
+    infinite = _any([(x == np.inf) | (x == -np.inf) for x in steps])
+    nothing = inertia.is_null() | inertia.is_nan()
+    wrong = ~((inertia > 0) & (inertia < np.inf))
+    marks = [_any(absent), nothing, infinite & ~_any(absent), wrong & ~nothing]
+    keys = [Key(f"mark{i}", mark.fill_null(True).cast(nw.Int64)) for i, mark in enumerate(marks)]
+    found = table.cells_by(keys, [], [numbers], groups=False)
+    flags = np.column_stack([numbers_of(found, key.name) for key in keys]).astype(bool)
+    if found.n[flags[:, 2]].sum():
+        raise DataError("a trajectory column holds infinite values.")
+    if found.n[flags[:, 3]].sum():
+        refuse_inertia(column, table.extremes({"m": inertia}, [numbers])["m"][0])
+    lost = int(found.n[flags[:, :2].any(axis=1)].sum())
+    if lost and table.roles.missing != "drop":
+        counted = [Measure(str(i), gone.cast(nw.Float64)) for i, gone in enumerate(absent)]
+        gaps = table.cells_by([], counted, groups=False)
+        refuse_gaps({name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, (lost, table.rows))
+    require_pairs(table.rows - lost)
+    return ~(_any(absent) | nothing), lost
+
+
+def _grid_stages(bounds: Bounds, sizes: Sequence[int]) -> Iterator[dict[str, nw.Expr]]:
+    """Yield each row's position on the grids, its cell, its share of the cell's far side, and the cell's number."""
+    places = [(axis, size, f"{OURS}{axis}.{size}") for axis in AXES for size in sizes]
+    ends = dict(zip(AXES, bounds, strict=True))
+    yield {f"{name}.at": _position(nw.col(f"{OURS}{axis}"), ends[axis], size) for axis, size, name in places}
+    yield {f"{name}.cell": nw.col(f"{name}.at").floor().clip(0, size - 2) for _, size, name in places}
+    yield {f"{name}.far": nw.col(f"{name}.at") - nw.col(f"{name}.cell") for _, _, name in places}
+    cells = [nw.col(f"{OURS}{axis}.{sizes[0]}.cell") for axis in AXES]
+    number = ((cells[0] * sizes[0] + cells[1]) * sizes[0] + cells[2]).cast(nw.Int64)
+    far = {name: nw.col(f"{name}.far") for _, _, name in places}
+    yield {f"{OURS}place": number, **{f"{name}.own": 2.0 * f * (1.0 - f) for name, f in far.items()}}
+
+
+def _grid_measures(sizes: Sequence[int], exponent: int) -> list[Measure]:
+    """Return what `GridMoments.from_cells` needs summed over the rows of each grid cell."""
+    weight = nw.col(f"{OURS}weight")
+    measures = [Measure("squares", weight * weight, 2 * exponent)]
+    far = [nw.col(f"{OURS}{axis}.{sizes[0]}.far") for axis in AXES]
+    for number, corner in enumerate(np.ndindex(2, 2, 2)):
+        shares = [share for share, is_far in zip(far, corner, strict=True) if is_far]
+        measures.append(Measure(f"corner{number}", _product([weight, *shares]), exponent))
+    for size in sizes:
+        m, e, s = (nw.col(f"{OURS}{axis}.{size}.own") for axis in AXES)
+        for number, own in enumerate((m, m * e, m * s, m * e * s)):
+            measures.append(Measure(f"own{size}.{number}", weight * weight * own, 2 * exponent))
+    return measures
+
+
+def numbers_of(cells: Cells, key: str) -> IntArray:
+    """Return the whole number that is each cell's key."""
+    return np.array([int(float(label)) for label in cells.labels[key]], dtype=np.int64)[cells.codes[key]]
+
+
+def _position(x: nw.Expr, ends: tuple[float, float], size: int) -> nw.Expr:
+    low, high = ends
+    return (x - low) * ((size - 1) / (high - low)) if high > low else x * 0.0
+
+
+def _sum(parts: Sequence[nw.Expr]) -> nw.Expr:
+    return fold(lambda a, b: a + b, parts)
+
+
+def _any(parts: Sequence[nw.Expr]) -> nw.Expr:
+    return fold(lambda a, b: a | b, parts)
+
+
+def _product(parts: Sequence[nw.Expr]) -> nw.Expr:
+    return fold(lambda a, b: a * b, parts)
