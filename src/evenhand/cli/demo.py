@@ -13,7 +13,15 @@ _THRESHOLDS = [
     {"metric": "traditional_parity", "min": 0.8, "grouping": "race"},
     {"metric": "demographic_parity_difference", "max": 0.1, "grouping": "race"},
     {"metric": "equal_opportunity_difference", "max": 0.1, "grouping": "sex"},
+    {"audit": "effort", "metric": "eaif", "min": 0.85},
 ]
+_EFFORT = {
+    "trajectory": [f"income_{year}" for year in range(2019, 2023)],
+    "unit": 10_000,
+    "scale": 200_000,
+    "inertia": {"White": 13, "Asian": 14, "Pacific Islander": 25, "Hispanic": 33, "American Indian": 36, "Black": 39},
+    "weights": [0.5],
+}
 
 
 def demo(
@@ -42,7 +50,7 @@ def demo(
             "scope": "The households are synthetic: "
             "this page shows what a report looks like, not a fact about real people.",
         }
-        audit = eh.audit(table, seed=seed, parity={}, thresholds=_THRESHOLDS, report=about)
+        audit = eh.audit(table, seed=seed, parity={}, effort=_EFFORT, thresholds=_THRESHOLDS, report=about)
         files = audit.save(out_folder)
     if not quiet:
         print_summary(audit, out)

@@ -13,6 +13,7 @@ from evenhand.table.table import Table
 _PARTS = (
     "numpy",
     "scipy",
+    "numba",
     "narwhals",
     "duckdb",
     "pydantic",
@@ -21,6 +22,9 @@ _PARTS = (
     "pandas",
     "polars",
     "pyarrow",
+    "scikit-learn",
+    "xgboost-cpu",
+    "lightgbm",
 )
 
 

@@ -194,3 +194,92 @@ def test_the_section_of_a_report(result: EffortResult) -> None:
         "The pairs treated worst",
     ]
     assert result.plot().to_dict()["concat"]
+
+
+def small(**change: Any) -> dict[str, Any]:
+    """Return columns of six people, with some replaced."""
+    people = {
+        "g": ["a", "b"] * 3, "m": [0.1, 0.3, 0.5, 0.2, 0.9, 0.4], "x": [1.0] * 6, "y": [1.0, 2.0, 3.0, 1.0, 2.0, 3.0],
+        "z": [2.0, 2.0, 2.0, 3.0, 3.0, 3.0], "i": [1.0] * 6,
+    }  # fmt: skip
+    return {**people, **change}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"z": [np.inf, *[1.0] * 5]}, "trajectory column 'z' holds infinite values"),
+        ({"z": [-np.inf, *[1.0] * 5]}, "trajectory column 'z' holds infinite values"),
+        ({"i": [0.0, *[1.0] * 5]}, "inertia column 'i' must be above 0 and finite; it holds 0"),
+        ({"i": [-2.0, *[1.0] * 5]}, "it holds -2"),
+        ({"i": [np.inf, *[1.0] * 5]}, "it holds inf"),
+        ({"i": [np.nan, *[1.0] * 5]}, r"missing in 1 row of 6 \(the inertia\)"),
+        ({"m": [1.2, *[0.5] * 5]}, "1.2"),
+        ({"m": [-0.1, *[0.5] * 5]}, "-0.1"),
+    ],
+)
+def test_impossible_numbers_are_told(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        effort(eh.Table(small(**change), groups="g", predictions="m"), trajectory=["x", "y", "z"], inertia="i")
+
+
+def test_one_person_is_refused() -> None:
+    alone = {name: values[:1] for name, values in small().items()}
+    with pytest.raises(DataError, match="compares pairs of people; only 1 person left"):
+        effort(eh.Table(alone, predictions="m"), trajectory=["x", "y", "z"])
+
+
+def test_negative_values_are_allowed_and_told() -> None:
+    table = eh.Table(small(x=[-5.0, *[1.0] * 5]), groups="g", predictions="m")
+    notes = effort(table, trajectory=["x", "y", "z"]).notes
+    assert any("1 person has a negative value" in note for note in notes)
+
+
+def test_a_person_on_a_bin_edge_belongs_above_it() -> None:
+    # 0.6 sigmoid(0) = 0.3, and 0.3 / 0.1 is below 3 in binary
+    table = eh.Table(small(y=[2.0] * 6, z=[2.0] * 6, i=[0.6] * 6), groups="g", predictions="m")
+    bins = effort(table, trajectory=["x", "y", "z"], inertia="i", min_count=2).bins
+    assert [(r.bin_low, r.bin_high, r.n) for r in bins] == [(None, None, 6), (0.3, 0.4, 6)]
+
+
+def test_a_threshold_that_cannot_be_is_told() -> None:
+    table = eh.Table(small(), groups="g", predictions="m")
+    for limit, message in (
+        ({"max": 0.1}, "must give min="),
+        ({"min": 1.5}, "must give min="),
+        ({"min": 0.9, "model": "k"}, "'k'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            effort(table, trajectory=["x", "y", "z"], thresholds=[{"metric": "eaif", **limit}])
+
+
+def test_the_curve_over_weights_goes_through_the_audits_own_values(result: EffortResult) -> None:
+    for model in MODELS:
+        curve = {r.weight: r.value for r in result.curve if r.model == model}
+        own = next(r.value for r in result.individual if (r.model, r.weight) == (model, 0.5))
+        assert list(curve) == [k / 10 for k in range(11)]
+        assert curve[0.5] == own
+
+
+def test_above_twenty_thousand_people_the_curve_is_read_off_a_grid() -> None:
+    from evenhand.audits.effort import individual
+    from evenhand.stats.pairs import grid_moments, individual_fairness
+
+    rng = np.random.default_rng(0)
+    score, e, s = rng.random((3, 2_000))
+    found = {("m", 0.5): individual_fairness(score, e, s, 0.5)}
+    for record in individual.grid_curve("m", grid_moments(score, e, s), found):
+        true = individual_fairness(score, e, s, record.weight).value
+        assert abs((record.value or 0) - true) <= 2 * record.error < 1e-4
+
+
+def test_trajectories_of_the_worst_pairs_are_kept(households: pd.DataFrame, result: EffortResult) -> None:
+    people = households.assign(id=households.household.astype(str)).set_index("id")
+    assert {r.id for r in result.paths} == {name for pair in result.pairs for name in (pair.id_a, pair.id_b)}
+    for record in result.paths:
+        assert record.value == people.loc[record.id, record.step]
+
+
+def test_the_hash_follows_the_trajectories(households: pd.DataFrame, result: EffortResult) -> None:
+    changed = households.assign(income_2019=households.income_2019 + 1)
+    assert effort(make_table(changed), weights=[0.5, 0.6577], **OPTIONS).hash != result.hash

@@ -153,7 +153,7 @@ def _result(
         spec=spec, findings=make_findings(individual, differences, bins, spec),
         left_out=tuple(_left_out(subjects.dropped, table)), backend=table.backend, individual=individual,
         differences=differences, curve=curve, bins=tuple(bins), bin_groups=tuple(bin_groups),
-        spread=tuple(spread_records(table, subjects)), **rest,
+        spread=tuple(spread_records(table, subjects)), hash=subjects.digest(), **rest,
     )  # fmt: skip
 
 

@@ -110,13 +110,14 @@ def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:
     paths: dict[str, list[PathRecord]] = {}
     for path in result.paths:
         paths.setdefault(path.id, []).append(path)
+    short = _short_names([path.step for path in next(iter(paths.values()), [])])
     panels = []
     for model in dict.fromkeys(pair.model for pair in result.pairs):
         own = [pair for pair in result.pairs if pair.model == model and pair.weight == result.spec.weights[0]]
         for pair in own[:most]:
             names = [f"{pair.id_a}: score {pair.score_a:.2f}", f"{pair.id_b}: score {pair.score_b:.2f}"]
             records = [
-                {"person": name, "time": step.time, "value": step.value}
+                {"person": name, "time": short[step.step], "value": step.value}
                 for name, person in zip(names, (pair.id_a, pair.id_b), strict=True)
                 for step in paths.get(person, [])
             ]
@@ -124,10 +125,21 @@ def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:
             chart = alt.Chart(data(records)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=36))
             panels.append(
                 chart.encode(
-                    x=alt.X("time:Q", title="Time step", axis=alt.Axis(tickMinStep=1, tickCount=4, format="d")),
+                    x=alt.X("time:O", title=None, sort=list(short.values()), axis=alt.Axis(labelOverlap=True)),
                     y=alt.Y("value:Q", title="Value", axis=alt.Axis(tickCount=4, format="~s")),
                     color=alt.Color("person:N", scale=series_scale(names, PALETTE), legend=legend),
                     strokeDash=alt.StrokeDash("person:N", sort=names, legend=None),
                 ).properties(title=f"{model}: {pair.value:.2f} too far apart", width=PANEL_WIDTH, height=130)
             )
     return panels
+
+
+def _short_names(steps: list[str]) -> dict[str, str]:
+    """Name time steps by what differs between them: '2019' for 'income_2019'."""
+    shared = 0
+    for letters in zip(*steps, strict=False):
+        if len(set(letters)) > 1:
+            break
+        shared += 1
+    start = len(steps[0][:shared].rstrip("0123456789")) if steps else 0
+    return {step: step[start:] or step for step in steps}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce as fold
@@ -67,6 +68,11 @@ class Crowd:
     def highest(self) -> float:
         """The largest effort."""
         return self.bounds[0][1]
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the cells by group and effort bin of every model."""
+        parts = "".join(self.bin_cells(model).digest() for model in self.table.models)
+        return hashlib.sha256(parts.encode()).hexdigest()
 
     def bin_cells(self, model: str) -> Cells:
         """Return counts and sums of scores by group and effort bin."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,14 @@ class People:
     aggregate: FloatArray
     dropped: int
     strangers: int
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what every number is computed from; the same on every engine."""
+        found = hashlib.sha256()
+        weight = [] if self.rows.weight is None else [self.rows.weight]
+        for column in (*self.values.T, self.inertia, *self.rows.scores.values(), *weight):
+            found.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
+        return found.hexdigest()
 
 
 def gather(table: Table, spec: EffortSpec) -> People:

@@ -32,6 +32,7 @@ class EffortResult(Result):
     Parameters
     ----------
     individual, differences, curve, bins, bin_groups, spread, people, pairs, paths : the tables, as records.
+    hash : SHA-256 of the trajectories, inertia, scores and weights that the numbers were computed from.
     effort, aggregate, ids : the people behind them, in one canonical order; None where they did not fit in memory.
     """
 
@@ -53,6 +54,11 @@ class EffortResult(Result):
     effort: FloatArray | None = field(repr=False)
     aggregate: FloatArray | None = field(repr=False)
     ids: tuple[str, ...] | None = field(repr=False)
+    hash: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values that JSON can hold."""
+        return {**super().to_dict(), "hash": self.hash}
 
     @property
     def tables(self) -> Mapping[str, Sequence[Any]]:
