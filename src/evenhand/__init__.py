@@ -12,7 +12,7 @@ from evenhand._version import __version__
 from evenhand.errors import EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand import datasets
+    from evenhand import datasets, models
     from evenhand.audits.effort import EffortResult, effort
     from evenhand.audits.parity import ParityResult, parity
     from evenhand.report import Audit, audit
@@ -29,6 +29,7 @@ __all__ = [
     "audit",
     "datasets",
     "effort",
+    "models",
     "parity",
 ]
 
@@ -45,8 +46,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("evenhand.datasets")
+    if name in ("datasets", "models"):
+        return import_module(f"evenhand.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'evenhand' has no attribute {name!r}")

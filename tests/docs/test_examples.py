@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import evenhand as eh
+from evenhand.audits.effort import EffortResult
+from evenhand.audits.effort.paper import individual_table, parity_table
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -21,8 +25,37 @@ def test_the_quickstart_runs(
     assert (tmp_path / "out/report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.parametrize(
+    ("name", "models", "human"),
+    [
+        ("households", ["XGBoost", "Logistic regression", "Random forest"], 0.6577),
+        ("defendants", ["Light GBM", "Logistic regression", "Decision tree"], 0.6037),
+    ],
+)
+def test_the_pipelines_of_the_effort_paper_run(name: str, models: list[str], human: float, tmp_path: Path) -> None:
+    pytest.importorskip("xgboost", reason="the pipeline fits XGBoost, of the extra 'models'")
+    pytest.importorskip("lightgbm", reason="the pipeline fits LightGBM, of the extra 'models'")
+    audit = eh.audit(EXAMPLES / f"{name}.toml")
+    result = audit["effort"]
+    assert isinstance(result, EffortResult)
+    individual, parity = individual_table(result), parity_table(result)
+    assert individual.columns == ("Model", "Equal weights", f"Human study weights ({human} on effort)")
+    assert parity.columns == ("Model", "Race parity", "Sex parity", "Age parity")
+    assert [row[0] for row in individual.rows] == [row[0] for row in parity.rows] == models
+    for row in (*individual.rows, *parity.rows):
+        assert all(0 < float(cell) < 1 for cell in row[1:]), row
+    assert all(record.status == "ok" for record in result.individual)
+    for grouping in ("race", "sex", "age"):  # the panels of figures 3 and 6
+        bins = [r for r in result.bins if r.grouping == grouping and r.bin_low is not None and r.value is not None]
+        assert len(bins) >= 3 * len(models)
+    page = audit.save(tmp_path)["report.html"].read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+
+
 def test_no_data_is_committed() -> None:
-    allowed = {"README.md", ".gitignore", "audit.toml", "households.csv", "out"}
+    allowed = {
+        "README.md", ".gitignore", "audit.toml", "households.csv", "households.toml", "defendants.toml", "out"
+    }  # fmt: skip
     ignored = (EXAMPLES / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert "households.csv" in ignored
     assert {

@@ -414,3 +414,13 @@ def test_options_of_files_are_checked() -> None:
     ):
         Table("x.csv", decimal=";")
     assert FileOptions().missing_values == ("",)
+
+
+@pytest.mark.parametrize("number", ["51.5", "5.15e1"])
+def test_a_fraction_after_many_whole_numbers_is_not_rounded(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "late.csv"
+    rows = [f"{i % 7},{'ab'[i % 2]},0.5" for i in range(24_000)]
+    path.write_text("\n".join(["it's x,g,m", *rows, f"{number},a,0.5"]) + "\n")
+    numbers = Table(str(path), groups="g", predictions="m").person_rows(["it's x"]).numbers["it's x"]
+    assert numbers.max() == 51.5
+    assert len(numbers) == 24_001

@@ -19,6 +19,7 @@ from evenhand.core.progress import step
 from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
+from evenhand.models.attach import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.table import Table
 
@@ -48,6 +49,16 @@ class Audit:
         order = {"does_not_meet": 0, "insufficient_evidence": 1, "meets": 2, "no_threshold": 3}
         everything = [finding for result in self.results.values() for finding in result.findings]
         return tuple(sorted(everything, key=lambda finding: order[finding.verdict]))
+
+    @property
+    def notes(self) -> dict[str, tuple[str, ...]]:
+        """The remarks of each audit that no audit before it has made."""
+        said: set[str] = set()
+        notes = {}
+        for name, result in self.results.items():
+            notes[name] = tuple(note for note in result.notes if note not in said)
+            said.update(result.notes)
+        return notes
 
     def __getitem__(self, audit: str) -> Result:
         return self.results[audit]
@@ -122,7 +133,7 @@ def audit(
     source
         The path of an `audit.toml`, or a `Table`.
     seed
-        Overrides the seed of every audit.
+        Overrides the seed of every audit and of the models.
     allow_code
         Whether `audit.toml` may name Python functions to import.
     **sections
@@ -138,27 +149,35 @@ def audit(
     'no_threshold'
     """
     started, clock = datetime.now(UTC), _Clock()
+    arguments: dict[str, Any] = {}
     if isinstance(source, Table):
         table = source
+        if "models" in sections:
+            raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
         config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
     else:
         if sections:
             raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
         config, arguments = read_config(source, allow_code=allow_code)
         with clock.timing("read"):
-            step(f"Reading {config.source}")
+            step(f"Reading {config.source or 'invented data'}")
             table = make_table(arguments)
     if seed is not None and seed < 0:
         raise ConfigError(f"`seed` must be 0 or more; got {seed}.")
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
-        config = config.model_copy(update={"audits": reseeded})
+        models = config.models and config.models.model_copy(update={"seed": seed})
+        config = config.model_copy(update={"audits": reseeded, "models": models})
+    fitted: dict[str, Any] = {}
+    if config.models is not None:
+        with clock.timing("models"):
+            table, fitted["hash"] = add_models(table, arguments, config.models, step)
     results = {}
     for name, spec in config.audits.items():
         with clock.timing(name):
             results[name] = REGISTRY[name].run(table, spec)
     config = config.model_copy(update={"data": table.settings()})
-    return Audit(config, results, data_record(table), run_record(started, clock.seconds))
+    return Audit(config, results, data_record(table) | fitted, run_record(started, clock.seconds))
 
 
 def _rounded(value: Any) -> Any:

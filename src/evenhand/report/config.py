@@ -16,6 +16,7 @@ from pydantic import Field
 from evenhand.audits import REGISTRY
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, EvenhandError, did_you_mean
+from evenhand.models.spec import ModelsSettings
 from evenhand.settings import Settings
 from evenhand.table.table import Table
 
@@ -29,18 +30,37 @@ class ReportSettings(Settings):
     scope: str = Field("", description="What the audit covers, and what it does not.")
 
 
+class DatasetSettings(Settings):
+    """Settings of `[data]` for invented data in place of a `source`."""
+
+    dataset: str = Field(description="Invented data instead of a `source`: `'households'` or `'defendants'`.")
+    rows: int = Field(10_000, ge=1, description="How many rows of invented data.")
+    dataset_seed: int = Field(0, ge=0, description="Seed of the invented data.")
+
+    def make(self) -> Any:
+        """Make the data."""
+        datasets = import_module("evenhand.datasets")
+        makers = {name.removeprefix("make_"): name for name in datasets.__all__ if name.startswith("make_")}
+        if self.dataset not in makers:
+            raise ConfigError(f"`dataset` in [data] got {self.dataset!r}; {did_you_mean(self.dataset, makers)}")
+        return getattr(datasets, makers[self.dataset])(self.rows, self.dataset_seed)
+
+
 class AuditConfig(Settings):
     """A whole audit: the contents of `audit.toml`, checked."""
 
     source: str | None
+    dataset: DatasetSettings | None = None
     data: dict[str, Any]
+    models: ModelsSettings | None = None
     audits: dict[str, Spec]
     report: ReportSettings
 
     def as_dict(self) -> dict[str, Any]:
         """Return the configuration with every default filled in, as it goes into `results.json`."""
         return {
-            "data": {"source": self.source, **self.data},
+            "data": {**({"source": self.source} if self.dataset is None else self.dataset.model_dump()), **self.data},
+            **({} if self.models is None else {"models": self.models.model_dump(mode="json")}),
             **{name: spec.model_dump(mode="json") for name, spec in self.audits.items()},
             "report": self.report.model_dump(mode="json"),
         }
@@ -60,15 +80,22 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
         raise ConfigError(f"'{name}' is not valid TOML: {error}") from None
     data = dict(_section(raw, "data", name))
     source = data.pop("source", None)
-    if not isinstance(source, str):
+    keys = [key for key in DatasetSettings.model_fields if "dataset" in data and key in data]
+    invented = {key: data.pop(key) for key in keys}
+    if invented and source is not None:
+        raise ConfigError(f"[data] of '{name}' names both a `source` and a `dataset`; give one of them.")
+    if not invented and not isinstance(source, str):
         raise ConfigError(f"`source` in [data] of '{name}' must be the path of the data; got {source!r}.")
-    arguments = {**data, "data": str(Path(name).parent / source)}
-    return make_config(raw, source, where=name, allow_code=allow_code), arguments
+    config = make_config(raw, source, where=name, allow_code=allow_code)
+    if not invented:
+        return config, {**data, "data": str(Path(name).parent / source)}
+    dataset = DatasetSettings.parse(invented, f"[data] of {name}")
+    return config.model_copy(update={"dataset": dataset}), {**data, "data": dataset.make()}
 
 
 def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow_code: bool) -> AuditConfig:
     """Check the sections of an audit and build the settings of each."""
-    known = ("data", "report", "thresholds", *REGISTRY)
+    known = ("data", "models", "report", "thresholds", *REGISTRY)
     for name in raw:
         if name not in known:
             raise ConfigError(f"there is no section [{name}] in {where}; {did_you_mean(name, known)}")
@@ -82,7 +109,8 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
     if not audits:
         raise ConfigError(f"{where} asks for no audit; add a section such as [parity].")
     report = ReportSettings.parse(_section(raw, "report", where), f"[report] of {where}")
-    return AuditConfig(source=source, data={}, audits=audits, report=report)
+    models = ModelsSettings.parse(_section(raw, "models", where), f"[models] of {where}") if "models" in raw else None
+    return AuditConfig(source=source, data={}, models=models, audits=audits, report=report)
 
 
 def make_table(arguments: Mapping[str, Any]) -> Table:
@@ -121,7 +149,7 @@ def _spec(
     values = {**settings, "thresholds": [*listed, *own]}
     if isinstance(values.get("custom"), Mapping):
         values["custom"] = {key: _imported(key, value, where, allow_code) for key, value in values["custom"].items()}
-    return REGISTRY[name].spec.parse(values, f"[{name}] of {where}")
+    return REGISTRY[name].spec.parse(values, f"[{name}] of {where}").placed(Path(where).parent)
 
 
 def _imported(name: str, value: Any, where: str, allow_code: bool) -> Any:

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -46,7 +47,9 @@ def render(audit: Audit) -> str:
         judged=judged, others=others, shown_findings=SHOWN_FINDINGS, verdict_words=VERDICT_WORDS,
         short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(f.verdict for f in judged)[verdict]) for verdict in VERDICTS],
-        sections=[_section(name, result.section()) for name, result in audit.results.items()],
+        sections=[
+            _section(name, replace(result.section(), notes=audit.notes[name])) for name, result in audit.results.items()
+        ],
         left_out=_left_out(audit), roles=list(_roles(audit.config.data)), data=audit.data, run=audit.run,
         most_rows=MOST_ROWS,
         config=json.dumps(audit.config.as_dict(), indent=2, ensure_ascii=False), models=_models(audit),

@@ -39,8 +39,8 @@ def print_summary(audit: Audit, console: Console) -> None:
         hidden = len(others) - MOST_FINDINGS
         more = f"{count(hidden, 'more finding')} in the report. " if hidden > 0 else ""
         console.print(Text(f"{more}No thresholds were set.", style="dim"))
-    for result in audit.results.values():
-        for note in result.notes:
+    for notes in audit.notes.values():
+        for note in notes:
             console.print(Text(f"Note: {note}", style="dim"))
 
 

@@ -14,6 +14,7 @@ from evenhand.errors import DataError, count
 LONGEST_QUOTE = 80
 """Characters of a bad line that a message shows."""
 
+FRACTION = "a later row has a fraction where the first rows have whole numbers"
 NOT_UTF8 = "give its encoding (encoding='latin-1'), or save it as UTF-8."
 _ADVICE = re.compile(r"\s*(Possible |Potential |The search space|Column .* is being|Try |You might |file = |LINE \d)")
 
@@ -39,7 +40,8 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
     except duckdb.ConversionException as error:
         raise MisreadTypeError(_sentence(where, error)) from error
     except faults as error:
-        kind = MisreadTypeError if "JSON transform error" in str(error) else DataError
+        misread = any(sign in str(error) for sign in ("JSON transform error", FRACTION))
+        kind = MisreadTypeError if misread else DataError
         raise kind(_sentence(where, error)) from error
     except RuntimeError as error:
         if str(error) == "Query interrupted":  # DuckDB's word for Ctrl-C

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.settings import Settings
-from evenhand.table.engines import engine_errors, ragged, reason
+from evenhand.table.engines import FRACTION, engine_errors, ragged, reason
 
 if TYPE_CHECKING:
     import duckdb
@@ -227,8 +227,38 @@ def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: 
         if "sniffing" in str(error):
             raise DataError(_csv_fault(paths, encoding, delimiter)) from error
         raise
+    if not options.types_from_all_rows:
+        relation = _whole_or_misread(connection, relation, source, options.decimal)
     guessed = encoding != "utf-8" and options.encoding is None
     return relation, (f"The file is not UTF-8; it was read as {encoding}.",) if guessed else ()
+
+
+def _whole_or_misread(
+    connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, source: str, decimal: str
+) -> duckdb.DuckDBPyRelation:
+    """Refuse a fraction in a column whose first rows are whole; DuckDB would round it and say nothing."""
+    import duckdb
+
+    whole = [name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "BIGINT"]
+    if not whole:
+        return relation
+    types = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in whole)
+    try:
+        as_text = connection.sql(f"from {source.removesuffix(')')}, types = {{{types}}})")
+    except duckdb.Error:
+        return relation  # files of different columns: reading them says so best
+    misread = duckdb.FunctionExpression("error", duckdb.ConstantExpression(FRACTION))
+    columns = []
+    for name in as_text.columns:
+        column = duckdb.ColumnExpression(name)
+        if name in whole:
+            marks = [
+                duckdb.FunctionExpression("contains", column, duckdb.ConstantExpression(mark))
+                for mark in (decimal, "e", "E")
+            ]
+            column = duckdb.CaseExpression(marks[0] | marks[1] | marks[2], misread).otherwise(column).cast("BIGINT")
+        columns.append(column.alias(name))
+    return as_text.select(*columns)
 
 
 _READERS: dict[str, Callable[[Any, list[str], FileOptions], _Read]] = {

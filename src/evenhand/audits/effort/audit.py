@@ -128,7 +128,7 @@ def run(table: Table, spec: EffortSpec) -> EffortResult:
     pairs = tuple(pair_records(people, spec))
     return _result(
         table, spec, people, found, tuple(curve_records(people, found)),
-        notes=people_notes(people, spec), people=tuple(person_records(people, found, spec)), pairs=pairs,
+        notes=(*table.source.notes, *people_notes(people, spec)), people=tuple(person_records(people, found, spec)), pairs=pairs,
         paths=tuple(path_records(people, pairs)), effort=people.effort, aggregate=people.aggregate,
         ids=people.rows.ids,
     )  # fmt: skip
@@ -138,7 +138,7 @@ def _run_crowd(table: Table, spec: EffortSpec) -> EffortResult:
     crowd = gather_crowd(table, spec)
     found, curve = crowd.fairness()
     return _result(
-        table, spec, crowd, found, tuple(curve), notes=crowd_notes(crowd, spec), people=(), pairs=(), paths=(),
+        table, spec, crowd, found, tuple(curve), notes=(*table.source.notes, *crowd_notes(crowd, spec)), people=(), pairs=(), paths=(),
         effort=None, aggregate=None, ids=None,
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from evenhand.audits.effort import paper
 from evenhand.audits.effort.charts import pair_panels, parity_panels, spread_panels, weight_panel
 from evenhand.core.numbers import DASH, shown, shown_interval
 from evenhand.core.sections import DisplayTable, Figure, Method, Section
@@ -29,6 +30,7 @@ def effort_section(result: EffortResult) -> Section:
             " ".join(finding.claim for finding in result.findings if finding.metric == "eaif"),
             (weight_panel(result),),
         ),
+        paper.individual_table(result),
         _individual_table(result),
     ]
     if groupings:
@@ -41,6 +43,7 @@ def effort_section(result: EffortResult) -> Section:
                 least,
                 tuple(parity_panels(result, groupings)),
             ),
+            paper.parity_table(result),
             _bin_table(result),
             Figure(
                 "How effort is spread",

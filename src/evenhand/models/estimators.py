@@ -1,0 +1,156 @@
+"""Estimators by a short name, with settings that give the same numbers on any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ConfigError, did_you_mean, require_extra
+from evenhand.stats.types import FloatArray
+
+SEED = "random_state"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a named estimator is built.
+
+    Parameters
+    ----------
+    module, name : where its class is.
+    settings : what we set and a user may change.
+    fixed : what keeps its numbers the same on any number of threads, or keeps it quiet; not to be changed.
+    seeded : whether it draws random numbers.
+    scaled : whether numbers are brought to mean 0 and standard deviation 1 first.
+    """
+
+    module: str
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    seeded: bool = True
+    scaled: bool = False
+
+    @property
+    def package(self) -> str:
+        """The package that has to be installed."""
+        return self.module.partition(".")[0]
+
+
+# Mostly the libraries' own defaults, written down so that a new version does not move a number.
+ESTIMATORS: dict[str, Recipe] = {
+    # Newton's method goes to the optimum itself; a looser solver stops where the last bits of the sums take it.
+    "logistic": Recipe(
+        "sklearn.linear_model", "LogisticRegression",
+        {"C": 1.0, "solver": "newton-cholesky", "tol": 1e-8, "max_iter": 200}, scaled=True,
+    ),
+    "random_forest": Recipe(
+        "sklearn.ensemble", "RandomForestClassifier",
+        {"n_estimators": 100, "max_depth": None, "min_samples_leaf": 1}, {"n_jobs": 1},
+    ),
+    # Limited, because a tree that grows to the end answers 0 or 1 only.
+    "decision_tree": Recipe("sklearn.tree", "DecisionTreeClassifier", {"max_depth": 5, "min_samples_leaf": 20}),
+    "xgboost": Recipe(
+        "xgboost", "XGBClassifier", {"n_estimators": 100, "max_depth": 6, "learning_rate": 0.3},
+        {"n_jobs": 1, "tree_method": "hist", "verbosity": 0},
+    ),
+    "lightgbm": Recipe(
+        "lightgbm", "LGBMClassifier",
+        {"n_estimators": 100, "num_leaves": 31, "learning_rate": 0.1, "min_child_samples": 20},
+        {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1},
+    ),
+    "gradient_boosting": Recipe(
+        "sklearn.ensemble", "HistGradientBoostingClassifier",
+        {"max_iter": 100, "max_leaf_nodes": 31, "learning_rate": 0.1, "early_stopping": False},
+    ),
+    "lasso": Recipe(
+        "sklearn.linear_model", "LassoCV", {"cv": 5, "tol": 1e-8, "max_iter": 10_000}, {"n_jobs": 1},
+        seeded=False, scaled=True,
+    ),
+    "linear": Recipe("sklearn.linear_model", "LinearRegression", seeded=False),
+}  # fmt: skip
+"""The estimators by name. The effort paper names XGBoost, LightGBM, logistic regression, random forest and decision
+tree; it tuned XGBoost by a random search and prints no settings of any of them."""
+
+
+def require_packages(names: Sequence[str]) -> None:
+    """Raise a `MissingExtraError` unless the packages of these estimators are installed."""
+    for name in names:
+        for package in ("sklearn", ESTIMATORS[name].package):
+            require_extra(package, "models", f"the estimator {name!r}")
+
+
+def make_pipeline(
+    name: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 0,
+    text: Sequence[int] = (),
+    numbers: Sequence[int] = (),
+) -> Any:
+    """Return a scikit-learn pipeline, not yet fitted: columns prepared, then the estimator.
+
+    Columns of text, which come as codes, become one column of 0 and 1 for each code seen in training; a code never
+    seen is 0 in all of them. Numbers stay as they are, or are standardised where the estimator needs it.
+
+    Parameters
+    ----------
+    name : a key of `ESTIMATORS`.
+    settings : the library's own names and values, in place of ours.
+    seed : the same seed gives the same fit.
+    text, numbers : positions of the columns of either kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0.0, 1.5], [1.0, 2.5], [0.0, 3.5], [1.0, 4.5]])
+    >>> model = make_pipeline("logistic", {"C": 10.0}, text=[0], numbers=[1]).fit(x, [0, 0, 1, 1])
+    >>> model.predict_proba(x)[:, 1].round(2)
+    array([0.06, 0.13, 0.87, 0.94])
+    """
+    if name not in ESTIMATORS:
+        raise ConfigError(f"there is no estimator {name!r}; {did_you_mean(name, ESTIMATORS)}")
+    require_packages([name])
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    recipe = ESTIMATORS[name]
+    prepared = [
+        ("text", OneHotEncoder(handle_unknown="ignore", sparse_output=False), list(text)),
+        ("numbers", StandardScaler() if recipe.scaled else "passthrough", list(numbers)),
+    ]
+    columns = ColumnTransformer([part for part in prepared if part[2]])
+    return Pipeline([("columns", columns), ("estimator", _estimator(name, recipe, settings or {}, seed))])
+
+
+def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int) -> Any:
+    kind = getattr(import_module(recipe.module), recipe.name)
+    known = [option for option in kind().get_params() if option not in (SEED, *recipe.fixed)]
+    for option in settings:
+        if option not in known:
+            raise ConfigError(f"{recipe.name} ({name!r}) has no setting {option!r}; {did_you_mean(option, known)}")
+    seeded = {SEED: small_seed(seed)} if recipe.seeded else {}
+    return kind(**{**recipe.settings, **settings, **recipe.fixed, **seeded})
+
+
+def small_seed(seed: int) -> int:
+    """Return a seed below 2**31, which is what every library takes, from one of any size.
+
+    Examples
+    --------
+    >>> small_seed(10**30) < 2**31, small_seed(0) != small_seed(1)
+    (True, True)
+    """
+    return int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)
+
+
+def scores_of(pipeline: Any, matrix: FloatArray) -> FloatArray:
+    """Return a fitted pipeline's scores in [0, 1]: the chance of a positive, or a number cut off at 0 and 1."""
+    if hasattr(pipeline, "predict_proba"):
+        return np.asarray(pipeline.predict_proba(matrix)[:, 1], dtype=np.float64)
+    return np.clip(np.asarray(pipeline.predict(matrix), dtype=np.float64), 0.0, 1.0)
