@@ -35,6 +35,7 @@ docs: $(VENV)/.docs  ## Build the documentation into docs/_build/html; warnings 
 bench: $(VENV)/.dev  ## Speed and memory against peers, one table per claim.
 	@$(BIN)/python benchmarks/bootstrap.py
 	@$(BIN)/python benchmarks/pairs.py
+	@$(BIN)/python benchmarks/robustness.py
 
 bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simulation.
 	@$(BIN)/python benchmarks/coverage.py

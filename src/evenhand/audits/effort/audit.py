@@ -22,6 +22,9 @@ from evenhand.audits.effort.notes import crowd_notes, people_notes
 from evenhand.audits.effort.people import People, gather
 from evenhand.audits.effort.records import CurveRecord
 from evenhand.audits.effort.result import EffortResult
+from evenhand.audits.effort.robustness.choices import Choices
+from evenhand.audits.effort.robustness.explore import Robustness, robustness_of
+from evenhand.audits.effort.robustness.findings import robustness_findings
 from evenhand.audits.effort.spec import EffortSpec, History
 from evenhand.core.progress import step
 from evenhand.core.spec import Threshold
@@ -45,6 +48,7 @@ def effort(
     measure: TrajectoryMeasure = "acceleration",
     width: float = 0.1,
     min_count: int = 10,
+    robustness: bool | Choices | Mapping[str, Any] = False,
     method: Literal["auto", "strips", "blocks", "grid", "sampled"] = "auto",
     worst: int = 10,
     confidence: float = 0.95,
@@ -81,6 +85,10 @@ def effort(
         How a trajectory is summed up; the paper's is 'acceleration'.
     width, min_count
         Width of the effort bins; groups with fewer people in a bin are left out of its parity.
+    robustness
+        Whether to recompute everything under other defensible choices (windows, measures, inertia, weights, scales,
+        bin widths), to show in what share of them each model is the fairest and which choice changes that. True, or a
+        mapping of the choices such as ``{"windows": [["y1", "y3"]], "weights": [0, 0.5, 1]}``.
     method
         How pairs are compared; 'auto' chooses by size and says what it chose.
     worst
@@ -94,7 +102,8 @@ def effort(
     -------
     EffortResult
         Tables `individual`, `differences`, `curve` (by weight), `bins`, `bin_groups`, `spread` (of effort), and with
-        an id role `people`, `pairs` and `paths`; `columns()` gives effort and aggregate back.
+        an id role `people`, `pairs` and `paths`; with `robustness` also `specifications`, `fairest` and `flips`.
+        `columns()` gives effort and aggregate back.
 
     Examples
     --------
@@ -109,8 +118,8 @@ def effort(
         {
             "trajectory": trajectory, "history": history, "times": times, "measure": measure,
             "desirable": desirable, "unit": unit, "scale": scale, "inertia": inertia, "inertia_by": inertia_by,
-            "weights": weights, "width": width, "min_count": min_count, "method": method, "worst": worst,
-            "confidence": confidence, "seed": seed, "thresholds": thresholds,
+            "weights": weights, "width": width, "min_count": min_count, "robustness": robustness,
+            "method": method, "worst": worst, "confidence": confidence, "seed": seed, "thresholds": thresholds,
         },
         "the arguments of effort()",
     ))  # fmt: skip
@@ -126,11 +135,13 @@ def run(table: Table, spec: EffortSpec) -> EffortResult:
     people = gather(table, spec)
     found = fairness_of(people, spec)
     pairs = tuple(pair_records(people, spec))
+    robustness = None if spec.robustness is None else robustness_of(table, people, spec, spec.robustness)
     return _result(
         table, spec, people, found, tuple(curve_records(people, found)),
-        notes=(*table.source.notes, *people_notes(people, spec)), people=tuple(person_records(people, found, spec)), pairs=pairs,
-        paths=tuple(path_records(people, pairs)), effort=people.effort, aggregate=people.aggregate,
-        ids=people.rows.ids,
+        notes=(*table.source.notes, *people_notes(people, spec)), pairs=pairs,
+        people=tuple(person_records(people, found, spec)), paths=tuple(path_records(people, pairs)),
+        effort=people.effort, aggregate=people.aggregate,
+        ids=people.rows.ids, robustness=robustness,
     )  # fmt: skip
 
 
@@ -138,19 +149,23 @@ def _run_crowd(table: Table, spec: EffortSpec) -> EffortResult:
     crowd = gather_crowd(table, spec)
     found, curve = crowd.fairness()
     return _result(
-        table, spec, crowd, found, tuple(curve), notes=(*table.source.notes, *crowd_notes(crowd, spec)), people=(), pairs=(), paths=(),
+        table, spec, crowd, found, tuple(curve), notes=(*table.source.notes, *crowd_notes(crowd, spec)),
+        people=(), pairs=(), paths=(),
         effort=None, aggregate=None, ids=None,
     )  # fmt: skip
 
 
 def _result(
     table: Table, spec: EffortSpec, subjects: People | Crowd, found: Found, curve: tuple[CurveRecord, ...],
-    **rest: Any,
+    robustness: Robustness | None = None, **rest: Any,
 ) -> EffortResult:  # fmt: skip
     individual, differences = tuple(individual_records(found)), tuple(difference_records(found, spec))
     bins, bin_groups = compare_groups(table, subjects, spec)
+    findings = make_findings(individual, differences, bins, spec)
+    if robustness is not None:
+        findings = (*findings, *robustness_findings(robustness))
     return EffortResult(
-        spec=spec, findings=make_findings(individual, differences, bins, spec),
+        spec=spec, findings=findings, robustness=robustness,
         left_out=tuple(_left_out(subjects.dropped, table)), backend=table.backend, individual=individual,
         differences=differences, curve=curve, bins=tuple(bins), bin_groups=tuple(bin_groups),
         spread=tuple(spread_records(table, subjects)), hash=subjects.digest(), **rest,

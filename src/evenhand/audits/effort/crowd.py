@@ -179,6 +179,8 @@ def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
     slopes = linear_weights(spec.measure, len(spec.trajectory), spec.times)
     if slopes is None:
         raise ConfigError(f"the measure {spec.measure!r} {many}; take 'acceleration', 'slope' or 'last_minus_first'.")
+    if spec.robustness is not None:
+        raise ConfigError(f"`robustness` {many}; try it on a sample of the table.")
     if spec.method not in ("auto", "grid"):
         raise ConfigError(f"the method {spec.method!r} {many}; take 'grid'.")
     return slopes

@@ -13,7 +13,6 @@ from evenhand.audits.effort.spec import EffortSpec
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.types import BoolArray, FloatArray
-from evenhand.table.keys import column_key
 from evenhand.table.roles import MISSING
 from evenhand.table.rows import PersonRows
 from evenhand.table.table import Table
@@ -57,7 +56,9 @@ class People:
 def gather(table: Table, spec: EffortSpec) -> People:
     """Read the people of a table, refuse or drop those with gaps, and work out effort and aggregate."""
     column = inertia_column(spec)
-    rows = table.person_rows([*spec.trajectory, *([column] if column is not None else [])])
+    others = spec.robustness.columns if spec.robustness is not None else ()
+    wanted = [*spec.trajectory, *([column] if column is not None else []), *others]
+    rows = table.person_rows(list(dict.fromkeys(wanted)))
     found = _trajectories(table, rows, spec)
     inertia = rows.numbers[column] if column is not None else _by_group(table, rows, spec)
     _refuse_infinite(found)
@@ -133,7 +134,7 @@ def _by_group(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArray:
     if spec.inertia is None:
         return np.ones(len(rows.groups.n))
     by, rates = group_rates(table, spec)
-    codes, labels = rows.groups.joint([column_key(by)])
+    codes, labels = rows.groups.joint([by])
     return np.array([rates.get(label, np.nan) for label in labels])[codes]
 
 

@@ -17,6 +17,7 @@ from evenhand.audits.effort.records import (
     PersonRecord,
     SpreadRecord,
 )
+from evenhand.audits.effort.robustness.explore import Robustness
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.result import Result
 from evenhand.core.sections import Section
@@ -33,6 +34,7 @@ class EffortResult(Result):
     ----------
     individual, differences, curve, bins, bin_groups, spread, people, pairs, paths : the tables, as records.
     hash : SHA-256 of the trajectories, inertia, scores and weights that the numbers were computed from.
+    robustness : the same under other choices, where that was asked for.
     effort, aggregate, ids : the people behind them, in one canonical order; None where they did not fit in memory.
     """
 
@@ -55,6 +57,7 @@ class EffortResult(Result):
     aggregate: FloatArray | None = field(repr=False)
     ids: tuple[str, ...] | None = field(repr=False)
     hash: str
+    robustness: Robustness | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold."""
@@ -73,6 +76,9 @@ class EffortResult(Result):
             "people": self.people,
             "pairs": self.pairs,
             "paths": self.paths,
+            "specifications": self.robustness.specifications if self.robustness is not None else (),
+            "fairest": self.robustness.fairest if self.robustness is not None else (),
+            "flips": self.robustness.flips if self.robustness is not None else (),
         }
 
     def columns(self) -> Any:

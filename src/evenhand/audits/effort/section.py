@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from evenhand.audits.effort import paper
 from evenhand.audits.effort.charts import pair_panels, parity_panels, spread_panels, weight_panel
+from evenhand.audits.effort.robustness.parts import robustness_methods, robustness_parts
+from evenhand.core.findings import Finding
 from evenhand.core.numbers import DASH, shown, shown_interval
 from evenhand.core.sections import DisplayTable, Figure, Method, Section
 
@@ -27,14 +29,14 @@ def effort_section(result: EffortResult) -> Section:
             "1 means that no two people are scored more differently than their effort and aggregate are. "
             "The line follows the weight of effort from 0 to 1; the points are the weights of this audit, with their "
             f"{100 * result.spec.confidence:g}% intervals.",
-            " ".join(finding.claim for finding in result.findings if finding.metric == "eaif"),
+            " ".join(finding.claim for finding in result.findings if _is(finding, "eaif")),
             (weight_panel(result),),
         ),
         paper.individual_table(result),
         _individual_table(result),
     ]
     if groupings:
-        least = " ".join(finding.claim for finding in result.findings if finding.metric == "effort_parity")
+        least = " ".join(finding.claim for finding in result.findings if _is(finding, "effort_parity"))
         parts += [
             Figure(
                 "Parity among people of similar effort",
@@ -64,7 +66,15 @@ def effort_section(result: EffortResult) -> Section:
         )
     if result.people:
         parts += [_people_table(result), _pair_table(result)]
-    return Section(result.title, result.question, tuple(parts), tuple(_methods(result)), result.notes)
+    methods = list(_methods(result))
+    if result.robustness is not None:
+        parts += robustness_parts(result.robustness)
+        methods += robustness_methods(result.robustness)
+    return Section(result.title, result.question, tuple(parts), tuple(methods), result.notes)
+
+
+def _is(finding: Finding, metric: str) -> bool:
+    return finding.metric == metric and finding.kind != "robustness"
 
 
 def _individual_table(result: EffortResult) -> DisplayTable:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from evenhand.audits.effort.robustness.choices import Choices, as_choices
 from evenhand.core.spec import Spec, Threshold
 from evenhand.errors import did_you_mean
 from evenhand.settings import Settings
@@ -70,10 +71,15 @@ class EffortSpec(Spec):
         description="A column, rates by group (scaled by the largest), a published table such as nces-2012, or none.",
     )
     inertia_by: str | None = Field(None, description="Group column that rates by group refer to; by default race.")
-    weights: tuple[float, ...] = Field((0.5,), description="Weights of effort against aggregate in the distance.")
+    weights: tuple[float, ...] = Field(
+        (0.5,), min_length=1, description="Weights of effort against aggregate in the distance."
+    )
     width: float = Field(0.1, gt=0, le=1, description="Width of the effort bins of group fairness.")
     method: Literal["auto", "strips", "blocks", "grid", "sampled"] = Field(
         "auto", description="How pairs are compared."
+    )
+    robustness: Annotated[Choices | None, BeforeValidator(as_choices)] = Field(
+        None, description="Whether to try other defensible choices too: true, or a table of them."
     )
     worst: int = Field(10, ge=0, le=1_000, description="How many of the people and pairs treated worst are listed.")
 
@@ -120,6 +126,8 @@ class EffortSpec(Spec):
             raise ValueError(f"`trajectory` needs at least 3 time steps; got {len(self.trajectory)}")
         if self.history is not None and self.times is not None:
             raise ValueError("`times` goes with `trajectory`; a `history` has its own time stamps")
+        if self.robustness is not None and self.trajectory:
+            self.robustness.grid(self, self.trajectory)  # refuses a wrong window before the work
         return self
 
     @model_validator(mode="after")

@@ -1,0 +1,277 @@
+"""The declared grid of defensible choices: what else an honest analyst could have picked.
+
+`Choices` is what a user may set, under `[effort.robustness]` in `audit.toml`; `Grid` is what becomes of it for one
+audit: every choice with its options and with the one the audit itself has taken, which is always among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite, prod
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, field_validator
+
+from evenhand.audits.effort.inertia import TABLES
+from evenhand.errors import ConfigError, did_you_mean
+from evenhand.settings import Settings
+from evenhand.stats.effort import MEASURES, TrajectoryMeasure
+
+if TYPE_CHECKING:
+    from evenhand.audits.effort.spec import EffortSpec
+
+SHORTEST = 3  # time steps of a window, as of a trajectory
+MOST_WINDOWS = 10  # windows tried without being asked for
+MOST_SPECIFICATIONS = 20_000
+GIVEN, NONE = "given", "none"
+MEASURE_WORDS: dict[TrajectoryMeasure, str] = {
+    "acceleration": "acceleration", "slope": "slope", "theil_sen": "Theil-Sen slope",
+    "last_minus_first": "last minus first",
+}  # fmt: skip
+
+Window = tuple[int, int]  # the numbers of its first and last time step
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One choice of an analyst.
+
+    Parameters
+    ----------
+    name : the name of its column in the records.
+    title : what a reader calls it.
+    options : what could have been chosen.
+    labels : the options in words.
+    own : which option is the audit's own.
+    """
+
+    name: str
+    title: str
+    options: tuple[Any, ...]
+    labels: tuple[str, ...]
+    own: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every choice with its options; a specification takes one option of each choice that enters its metric."""
+
+    steps: tuple[str, ...]
+    window: Choice
+    measure: Choice
+    inertia: Choice
+    unit: Choice
+    weight: Choice
+    scale: Choice
+    width: Choice
+    min_count: Choice
+
+    @property
+    def individual(self) -> tuple[Choice, ...]:
+        """The choices that enter individual fairness."""
+        return self.window, self.measure, self.inertia, self.unit, self.weight, self.scale
+
+    @property
+    def group(self) -> tuple[Choice, ...]:
+        """The choices that enter the parity of effort bins."""
+        return self.window, self.measure, self.inertia, self.unit, self.width, self.min_count
+
+
+class Choices(Settings):
+    """Options for each choice. A list replaces the default one; the audit's own option is always added to it.
+
+    Parameters
+    ----------
+    windows
+        Time steps that enter, as pairs of a first and a last step or as lists of consecutive ones. By default the
+        whole trajectory and each part of at least 3 steps in a row; where these are more than 10, the parts that
+        leave out 1 to 4 steps at either end.
+    measures
+        How a trajectory is summed up.
+    inertia
+        Other inertias by a name of one's own: rates by group, a column, a published table, or 'none'.
+    weights
+        Weights of effort against aggregate.
+    scales, units
+        Multiples of the audit's scale and unit.
+    widths, min_counts
+        Widths of the effort bins, and smallest groups that are compared.
+
+    Examples
+    --------
+    >>> Choices(weights=[0.5, 0.6577]).weights
+    (0.5, 0.6577)
+    >>> Choices.parse({"weights": [1.5]}, "[effort.robustness]")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: `weights` in [effort.robustness]: each must be between 0 and 1; got 1.5.
+    """
+
+    windows: tuple[tuple[str, ...], ...] | None = Field(
+        None, description="Pairs of a first and a last time step, or lists of consecutive ones; at least 3 steps each."
+    )
+    measures: tuple[TrajectoryMeasure, ...] = Field(MEASURES, description="How a trajectory is summed up.")
+    inertia: dict[str, dict[str, float] | str] = Field(
+        {NONE: NONE}, description="Other inertias by name: rates by group, a column, a published table, or 'none'."
+    )
+    weights: tuple[float, ...] = Field((0.0, 0.25, 0.5, 0.75, 1.0), description="Weights of effort against aggregate.")
+    scales: tuple[float, ...] = Field((0.5, 1.0, 2.0), description="Multiples of the audit's scale.")
+    units: tuple[float, ...] = Field((1.0,), description="Multiples of the audit's unit.")
+    widths: tuple[float, ...] = Field((0.05, 0.1, 0.2), description="Widths of the effort bins.")
+    min_counts: tuple[int, ...] = Field((30,), description="Smallest groups that are compared in a bin.")
+
+    @field_validator("weights")
+    @classmethod
+    def _shares(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        return _each(value, lambda weight: 0 <= weight <= 1, "between 0 and 1")
+
+    @field_validator("scales", "units")
+    @classmethod
+    def _multiples(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        return _each(value, lambda multiple: multiple > 0 and isfinite(multiple), "above 0")
+
+    @field_validator("widths")
+    @classmethod
+    def _widths(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        return _each(value, lambda width: 0 < width <= 1, "above 0 and at most 1")
+
+    @field_validator("min_counts")
+    @classmethod
+    def _counts(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        return _each(value, lambda number: number >= 1, "at least 1")
+
+    @field_validator("windows")
+    @classmethod
+    def _ends(cls, value: tuple[tuple[str, ...], ...] | None) -> tuple[tuple[str, ...], ...] | None:
+        for window in value or ():
+            if len(window) < 2:
+                raise ValueError(f"each must name a first and a last time step; got {list(window)}")
+        return value
+
+    @field_validator("inertia")
+    @classmethod
+    def _free_names(cls, value: dict[str, dict[str, float] | str]) -> dict[str, dict[str, float] | str]:
+        if GIVEN in value:
+            raise ValueError(f"the name {GIVEN!r} is kept for the audit's own inertia; choose another")
+        if value.get(NONE, NONE) != NONE:
+            raise ValueError(f"the name {NONE!r} is kept for no inertia; choose another")
+        for name, option in value.items():
+            if isinstance(option, dict) and not option:
+                raise ValueError(f"{name!r} has no rates")
+        return value
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that hold an inertia of their own."""
+        texts = (option for option in self.inertia.values() if isinstance(option, str))
+        return tuple(dict.fromkeys(text for text in texts if text not in (*TABLES, NONE)))
+
+    def grid(self, spec: EffortSpec, steps: Sequence[str]) -> Grid:
+        """Return the options of every choice for an audit whose trajectory has these time steps.
+
+        Examples
+        --------
+        >>> from evenhand.audits.effort.spec import EffortSpec
+        >>> years = ["x_2019", "x_2020", "x_2021", "x_2022"]
+        >>> grid = Choices().grid(EffortSpec(trajectory=years, weights=0.6), years)
+        >>> grid.window.labels
+        ('2019 to 2022', '2019 to 2021', '2020 to 2022')
+        >>> grid.weight.options, grid.weight.own
+        ((0.0, 0.25, 0.5, 0.6, 0.75, 1.0), 3)
+        """
+        windows = _default_windows(len(steps)) if self.windows is None else [_window(w, steps) for w in self.windows]
+        words = MEASURE_WORDS
+        grid = Grid(
+            tuple(steps),
+            _choice("window", "Window", (0, len(steps) - 1), windows, _window_words(steps)),
+            _choice("measure", "Trajectory measure", spec.measure, self.measures, lambda measure: words[measure]),
+            self._inertia(spec),
+            _numbers("unit", "Unit", spec.unit, [multiple * spec.unit for multiple in self.units]),
+            _numbers("weight", "Weight of effort", spec.weights[0], [*spec.weights, *self.weights]),
+            _numbers("scale", "Scale", spec.scale, [multiple * spec.scale for multiple in self.scales]),
+            _numbers("width", "Width of effort bins", spec.width, self.widths),
+            _numbers("min_count", "Smallest group compared", spec.min_count, self.min_counts),
+        )
+        size = sum(prod(len(choice.options) for choice in choices) for choices in (grid.individual, grid.group))
+        if size > MOST_SPECIFICATIONS:
+            raise ConfigError(
+                f"`robustness` declares {size:,} specifications; at most {MOST_SPECIFICATIONS:,} are tried: "
+                "leave out some options."
+            )
+        return grid
+
+    def _inertia(self, spec: EffortSpec) -> Choice:
+        """Return the inertias by name; the audit's own is 'given', or 'none' where it has none."""
+        own = NONE if spec.inertia is None else GIVEN
+        others = [NONE if option == NONE else name for name, option in self.inertia.items()]
+        return _choice("inertia", "Inertia", own, others, str)
+
+
+def as_choices(value: object) -> object:
+    """Turn true into the default choices and false into none, for a setting that takes a switch or a table.
+
+    Examples
+    --------
+    >>> as_choices(True) == Choices(), as_choices(False)
+    (True, None)
+    """
+    return Choices() if value is True else None if value is False else value
+
+
+def _each(values: tuple[Any, ...], holds: Callable[[Any], bool], rule: str) -> tuple[Any, ...]:
+    for value in values:
+        if not holds(value):
+            raise ValueError(f"each must be {rule}; got {value:g}")
+    return values
+
+
+def _choice(name: str, title: str, own: Any, others: Iterable[Any], words: Callable[[Any], str]) -> Choice:
+    options = tuple(dict.fromkeys([own, *others]))
+    return Choice(name, title, options, tuple(words(option) for option in options), 0)
+
+
+def _numbers(name: str, title: str, own: float, others: Iterable[float]) -> Choice:
+    options = tuple(sorted({own, *others}))
+    return Choice(name, title, options, tuple(f"{option:,.6g}" for option in options), options.index(own))
+
+
+def _default_windows(steps: int) -> list[Window]:
+    """Return all parts of at least 3 steps in a row, the longest first; of a long trajectory those at its ends."""
+    parts = [(first, first + size - 1) for size in range(steps, SHORTEST - 1, -1) for first in range(steps - size + 1)]
+    if len(parts) <= MOST_WINDOWS:
+        return parts
+    most = min((MOST_WINDOWS - 1) // 2, steps - SHORTEST)
+    ends = [(part, steps - 1 - other) for cut in range(1, most + 1) for part, other in ((0, cut), (cut, 0))]
+    return [(0, steps - 1), *ends]
+
+
+def _window(columns: Sequence[str], steps: Sequence[str]) -> Window:
+    """Return where a window begins and ends; a pair names its two ends, a longer list all of it."""
+    for column in columns:
+        if column not in steps:
+            raise ConfigError(f"`windows` names {column!r}, which is no time step; {did_you_mean(column, steps)}")
+    places = [steps.index(column) for column in columns]
+    first, last = places[0], places[-1]
+    if last - first + 1 < SHORTEST:
+        raise ConfigError(
+            f"each of `windows` needs at least {SHORTEST} time steps, earliest first; {columns[0]!r} to "
+            f"{columns[-1]!r} has {max(last - first + 1, 0)}."
+        )
+    if len(columns) > 2 and places != list(range(first, last + 1)):
+        raise ConfigError(
+            f"each of `windows` must be consecutive time steps, earliest first; got {list(columns)}: name the "
+            "first and the last."
+        )
+    return first, last
+
+
+def _window_words(steps: Sequence[str]) -> Callable[[Window], str]:
+    """Return how windows are told; what all time steps begin with, up to a character like '_', is left out."""
+    shared = 0
+    for letters in zip(*steps, strict=False):
+        if len(set(letters)) > 1:
+            break
+        shared += 1
+    while shared and (steps[0][shared - 1].isalnum() or min(len(step) for step in steps) <= shared):
+        shared -= 1
+    return lambda window: f"{steps[window[0]][shared:]} to {steps[window[1]][shared:]}"
