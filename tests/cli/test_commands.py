@@ -335,3 +335,36 @@ def test_thresholds_of_a_data_file(cli: Cli, place: Path) -> None:
     assert done.returncode == 2
     assert "such as 'selection_rate>=0.8'" in done.stderr
     assert "--require 'selection_rate>=0.8' for a data file" in cli(*asked, "--check").stderr
+
+
+def test_options_for_decisions_ranges_cuts_and_metrics(cli: Cli, place: Path) -> None:
+    rows = [f"{20 + i % 40},{1 + i % 10},{'deny' if i % 3 else 'grant'}" for i in range(400)]
+    (place / "people.csv").write_text("\n".join(["age,decile,decision", *rows]) + "\n")
+    done = cli(
+        "audit", "people.csv", "--groups", "age", "--cuts", "age=30,45", "--scores", "decile", "--range", "1,10",
+        "--threshold", 5, "--decisions", "decision", "--selected", "deny", "--metrics", "selection_rate", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["config"]["data"]["cuts"] == {"age": [30, 45]}
+    assert result["config"]["data"]["predictions"]["decile"]["range"] == [1, 10]
+    groups = result["audits"]["parity"]["groups"]
+    assert {r["metric"] for r in groups} == {"selection_rate"}
+    overall = {r["model"]: r["value"] for r in groups if r["group"] == "(overall)"}
+    assert overall == pytest.approx({"decile": 0.5, "decision": 266 / 400})
+    oldest = next(r["value"] for r in groups if (r["model"], r["group"]) == ("decile", "45 and over"))
+    assert oldest == pytest.approx(10 / 15)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cuts", "age"], "--cuts got 'age'; write a column and its cut points"),
+        (["--cuts", "age=a,b"], "--cuts got 'a,b'; write numbers"),
+        (["--range", "1"], "--range got '1'; write two numbers"),
+    ],
+)
+def test_bad_numbers_in_options(cli: Cli, place: Path, options: list[str], message: str) -> None:
+    done = cli("audit", "d.csv", "--groups", "g", "--scores", "y", *options)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())

@@ -54,6 +54,14 @@ def audit(
     threshold: Annotated[
         float | None, _of_data(about="A person is selected when the score is above it (default 0.5).")
     ] = None,
+    score_range: Annotated[
+        Text, _of_data("--range", about="Lowest and highest possible score, as in 1,10 (default 0,1).")
+    ] = None,
+    selected: Annotated[Text, _of_data(about="The decision that means selected (default 1, true or yes).")] = None,
+    cuts: Annotated[Many, _of_data(about="Cut points of a numeric group column: age=25,45,65; repeat it.")] = None,
+    metrics: Annotated[
+        Many, _of_data(about="Metric to compute; repeat it (default: all that the data allows).")
+    ] = None,
     favourable: Annotated[
         Text, _of_data(about="Which side is good for the person: selected (a loan) or not_selected (a risk flag).")
     ] = None,
@@ -86,9 +94,9 @@ def audit(
         raise ConfigError(_NO_THRESHOLDS)
     for_data = {
         "outcome": outcome, "positive": positive, "groups": groups, "scores": scores, "decisions": decisions,
-        "threshold": threshold, "favourable": favourable, "weight": weight, "within": within, "require": require,
-        "drop-missing": drop_missing or None,
-        "decimal": decimal, "encoding": encoding,
+        "threshold": threshold, "range": score_range, "selected": selected, "cuts": cuts, "metrics": metrics,
+        "favourable": favourable, "weight": weight, "within": within, "require": require,
+        "drop-missing": drop_missing or None, "decimal": decimal, "encoding": encoding,
     }  # fmt: skip
     with progress(quiet or json):
         if target.lower().endswith(".toml"):
@@ -96,7 +104,8 @@ def audit(
             result = run_audit(target, seed=seed, allow_code=allow_code)
         else:
             limits = [_limit(text) for text in require or ()]
-            result = run_audit(_table(target, for_data), seed=seed, parity={"within": within or []}, thresholds=limits)
+            parity = {"within": within or [], "metrics": metrics}
+            result = run_audit(_table(target, for_data), seed=seed, parity=parity, thresholds=limits)
         files = result.save(out_folder)
     if json:
         typer.echo(result.to_json().encode(), nl=False)
@@ -158,6 +167,7 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
         outcome=options["outcome"],
         positive=options["positive"],
         groups=[group.split("+") if "+" in group else group for group in options["groups"]],
+        cuts=dict(_cut_points(text) for text in options["cuts"] or ()),
         predictions=predictions,
         weight=options["weight"],
         favourable=options["favourable"],
@@ -168,15 +178,35 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
 
 
 def _predictions(options: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    threshold = {} if options["threshold"] is None else {"threshold": options["threshold"]}
+    threshold: dict[str, Any] = {} if options["threshold"] is None else {"threshold": options["threshold"]}
+    if options["range"] is not None:
+        threshold["range"] = _numbers("--range", options["range"], "two numbers such as 1,10", exactly=2)
+    selected = {} if options["selected"] is None else {"selected": options["selected"]}
     for text in options["scores"] or ():
         name, column = _named(text)
         yield name, {"column": column, "kind": "score", **threshold}
     for text in options["decisions"] or ():
         name, column = _named(text)
-        yield name, {"column": column, "kind": "decision"}
+        yield name, {"column": column, "kind": "decision", **selected}
 
 
 def _named(text: str) -> tuple[str, str]:
     name, sign, column = text.partition("=")
     return (name, column) if sign else (text, text)
+
+
+def _cut_points(text: str) -> tuple[str, list[float]]:
+    column, sign, points = text.partition("=")
+    if not sign:
+        raise ConfigError(f"--cuts got {text!r}; write a column and its cut points, such as age=25,45,65.")
+    return column, _numbers("--cuts", points, "numbers such as age=25,45,65")
+
+
+def _numbers(option: str, text: str, wanted: str, exactly: int | None = None) -> list[float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or exactly not in (None, len(numbers)):
+        raise ConfigError(f"{option} got {text!r}; write {wanted}.")
+    return numbers
