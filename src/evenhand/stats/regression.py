@@ -1,0 +1,402 @@
+"""Least squares with standard errors for rows and for people, Wald tests, and the weight a study finds for effort.
+
+Classical standard errors take every row for a person of its own. Where one person gives several rows, the clustered
+ones (CR1), the bootstrap of people or a random intercept are right. What is undefined is nan; nothing warns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import EvenhandError, did_you_mean, require_choice
+from evenhand.stats.bootstrap import Draws
+from evenhand.stats.correlation import person_codes, two_sided_p
+from evenhand.stats.intervals import student_t
+from evenhand.stats.types import FloatArray, IntArray
+
+Inference = Literal["classical", "cluster"]
+INTERCEPT = "intercept"
+
+_CHUNK_NUMBERS = 1_000_000
+_SINGULAR = 1e-10
+
+
+class Coefficients(NamedTuple):
+    """One entry a term: value, standard error, t, its p-value and limits; `df` is the same for all terms."""
+
+    value: FloatArray
+    stderr: FloatArray
+    df: float
+    statistic: FloatArray
+    p_value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+class WaldTest(NamedTuple):
+    """A test of linear restrictions: chi-square `statistic`, F = statistic / df, and the p-value of F(df, df_error)."""
+
+    null: str
+    statistic: float
+    df: int
+    df_error: float
+    f: float
+    p_value: float
+
+
+class WeightEstimate(NamedTuple):
+    """The weight of trajectory against aggregate with its interval; nan, with a status, where it is no share."""
+
+    value: float
+    stderr: float
+    df: float
+    low: float
+    high: float
+    status: str
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A fitted least-squares model.
+
+    Parameters
+    ----------
+    names : the terms, the intercept first.
+    coef : their coefficients.
+    classical : covariance of the coefficients with equal, independent errors.
+    cluster : covariance that lets the rows of one person depend on each other (CR1), or None without people.
+    n, people : rows and people.
+    r2, adjusted_r2 : share of the variance explained, and the same for degrees of freedom.
+    residual_variance : mean square of the errors.
+    """
+
+    names: tuple[str, ...]
+    coef: FloatArray
+    classical: FloatArray
+    cluster: FloatArray | None
+    n: int
+    people: int | None
+    r2: float
+    adjusted_r2: float
+    residual_variance: float
+
+    def covariance(self, inference: Inference = "classical") -> FloatArray:
+        """Return the covariance matrix of the coefficients."""
+        require_choice("inference", inference, ["classical", "cluster"])
+        if inference == "classical":
+            return self.classical
+        if self.cluster is None:
+            raise EvenhandError("clustered standard errors need to know whose rows are whose; give `people` to ols().")
+        return self.cluster
+
+    def df(self, inference: Inference = "classical") -> float:
+        """Return the degrees of freedom of t: n - k for rows, people - 1 for people."""
+        return self.n - len(self.names) if inference == "classical" else (self.people or 0) - 1
+
+    def coefficients(self, inference: Inference = "classical", confidence: float = 0.95) -> Coefficients:
+        """Return every coefficient with standard error, t, p-value and interval."""
+        df = self.df(inference)
+        stderr = roots(np.diagonal(self.covariance(inference)))
+        with np.errstate(all="ignore"):
+            t = self.coef / stderr
+        low, high = student_t(self.coef, stderr, df, confidence)
+        return Coefficients(self.coef, stderr, df, t, two_sided_p(t, df), low, high)
+
+    def place(self, term: str) -> int:
+        """Return where a term is."""
+        if term not in self.names:
+            raise EvenhandError(f"the model has no term {term!r}; {did_you_mean(term, self.names)}")
+        return self.names.index(term)
+
+
+def ols(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.ArrayLike | None = None) -> LinearFit:
+    """Fit y on the columns of x and an intercept by least squares.
+
+    b = (X'X)⁻¹ X'y. Classical covariance s² (X'X)⁻¹, s² = e'e / (n - k). Clustered (CR1): with u_g = X_g' e_g the score
+    of person g of G, (X'X)⁻¹ (sum u_g u_g') (X'X)⁻¹ G / (G - 1) (n - 1) / (n - k).
+
+    Parameters
+    ----------
+    x : regressors, shape (rows, columns), without the intercept and without gaps.
+    y : what is explained.
+    names : names of the columns.
+    people : who gave each row; without it there are no clustered standard errors.
+
+    Returns
+    -------
+    LinearFit
+        nan throughout when the columns depend on each other or there are fewer rows than terms.
+
+    References
+    ----------
+    K.-Y. Liang and S. L. Zeger (1986), Longitudinal data analysis using generalized linear models, Biometrika 73.
+    A. C. Cameron and D. L. Miller (2015), A practitioner's guide to cluster-robust inference, Journal of Human
+    Resources 50.
+
+    Examples
+    --------
+    >>> fit = ols([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 6.0], ["x"], people=[1, 1, 2, 2])
+    >>> fit.coef.round(6), round(fit.r2, 4)
+    (array([1.1, 1.6]), 0.9846)
+    """
+    design, target = design_and_target(x, y, names)
+    centred, shift = centred_design(design)
+    n, k = design.shape
+    bread = inverse_or_nan((centred.T @ centred)[np.newaxis])[0] if n >= k else np.full((k, k), np.nan)
+    coef = bread @ (centred.T @ target)
+    errors = target - centred @ coef
+    rest, spread = float(errors @ errors), float(((target - target.mean()) ** 2).sum())
+    variance = rest / (n - k) if n > k else np.nan
+    r2 = 1 - rest / spread if spread > 0 else np.nan
+    adjusted = 1 - (1 - r2) * (n - 1) / (n - k) if n > k else np.nan
+    who = None if people is None else person_codes(people, n)
+    cluster = None if who is None else shift @ _clustered(centred, errors, bread, who) @ shift.T
+    return LinearFit(
+        (INTERCEPT, *names), shift @ coef, variance * (shift @ bread @ shift.T), cluster, n,
+        None if who is None else len(np.unique(who)), r2, adjusted, variance,
+    )  # fmt: skip
+
+
+def wald(fit: LinearFit, restrictions: npt.ArrayLike, null: str, inference: Inference = "classical") -> WaldTest:
+    """Test that R b = 0: chi-square (R b)' (R V R')⁻¹ (R b) with one degree of freedom a row of R.
+
+    References
+    ----------
+    A. Wald (1943), Tests of statistical hypotheses concerning several parameters when the number of observations is
+    large, Transactions of the American Mathematical Society 54.
+
+    Examples
+    --------
+    >>> fit = ols([[0.0, 1], [1.0, 0], [2.0, 2], [3.0, 1], [4.0, 3]], [1.0, 3, 5, 6, 7], ["a", "b"])
+    >>> round(wald(fit, [[0, 1, -1]], "a = b").statistic, 3)
+    8.929
+    """
+    from scipy.special import fdtrc
+
+    rows = np.atleast_2d(np.asarray(restrictions, dtype=np.float64))
+    away = rows @ fit.coef
+    covariance = rows @ fit.covariance(inference) @ rows.T
+    inverse = inverse_or_nan(covariance[np.newaxis])[0]
+    statistic = float(away @ inverse @ away)
+    df, df_error = len(rows), fit.df(inference)
+    p = float(fdtrc(df, df_error, statistic / df)) if df_error > 0 and statistic >= 0 else float("nan")
+    return WaldTest(null, statistic, df, df_error, statistic / df, p)
+
+
+def wald_zero(fit: LinearFit, terms: Sequence[str], inference: Inference = "classical") -> WaldTest:
+    """Test that all of some coefficients are 0, the null `a = b = 0`.
+
+    Examples
+    --------
+    >>> fit = ols([[0.0, 1], [1.0, 0], [2.0, 2], [3.0, 1], [4.0, 3]], [1.0, 3, 5, 6, 7], ["a", "b"])
+    >>> wald_zero(fit, ["a", "b"]).null
+    'a = b = 0'
+    """
+    rows = np.eye(len(fit.names))[[fit.place(term) for term in terms]]
+    return wald(fit, rows, " = ".join([*terms, "0"]), inference)
+
+
+def wald_equal(fit: LinearFit, one: str, other: str, inference: Inference = "classical") -> WaldTest:
+    """Test that two coefficients are equal, the null `a = b`.
+
+    Examples
+    --------
+    >>> fit = ols([[0.0, 1], [1.0, 0], [2.0, 2], [3.0, 1], [4.0, 3]], [1.0, 3, 5, 6, 7], ["a", "b"])
+    >>> wald_equal(fit, "a", "b").df
+    1
+    """
+    rows = np.eye(len(fit.names))
+    return wald(fit, rows[fit.place(one)] - rows[fit.place(other)], f"{one} = {other}", inference)
+
+
+def f_test(fit: LinearFit, inference: Inference = "classical") -> WaldTest:
+    """Test that all coefficients but the intercept are 0; its `f` is the F of a regression table.
+
+    Examples
+    --------
+    >>> round(f_test(ols([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 6.0], ["x"])).f, 6)
+    128.0
+    """
+    return wald_zero(fit, fit.names[1:], inference)
+
+
+def moderated(x: npt.ArrayLike, moderators: npt.ArrayLike) -> FloatArray:
+    """Return the columns of x, and after them for each 0/1 moderator itself and its product with each column.
+
+    Examples
+    --------
+    >>> moderated([[2.0, 3.0], [4.0, 5.0]], [[0], [1]])
+    array([[2., 3., 0., 0., 0.],
+           [4., 5., 1., 4., 5.]])
+    """
+    columns, switches = np.asarray(x, dtype=np.float64), np.asarray(moderators, dtype=np.float64)
+    if switches.ndim != 2 or len(switches) != len(columns):
+        raise EvenhandError(f"`moderators` must have one row for each of {len(columns)}; got shape {switches.shape}.")
+    parts = [np.column_stack([switch, columns * switch[:, np.newaxis]]) for switch in switches.T]
+    return np.hstack([columns, *parts])
+
+
+def delta_weight(
+    fit: LinearFit,
+    trajectory: str = "trajectory",
+    aggregate: str = "aggregate",
+    inference: Inference = "classical",
+    confidence: float = 0.95,
+) -> WeightEstimate:
+    """Return the weight w = a_t / (a_t + a_a) of trajectory against aggregate, with the delta method's interval.
+
+    se² = g' V g, g = (a_a, -a_t) / (a_t + a_a)² for (a_t, a_a). Undefined where w is outside [0, 1].
+
+    References
+    ----------
+    A. W. van der Vaart (1998), Asymptotic Statistics, chapter 3.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(500, 2))
+    >>> fit = ols(x, x @ [0.3, 0.6] + 0.1 * rng.normal(size=500), ["aggregate", "trajectory"])
+    >>> round(delta_weight(fit).value, 2)
+    0.66
+    """
+    at = [fit.place(trajectory), fit.place(aggregate)]
+    a_t, a_a = fit.coef[at]
+    df = fit.df(inference)
+    with np.errstate(all="ignore"):
+        value = a_t / (a_t + a_a)
+        gradient = np.array([a_a, -a_t]) / (a_t + a_a) ** 2
+        stderr = float(roots(gradient @ fit.covariance(inference)[np.ix_(at, at)] @ gradient))
+    return _weight(float(value), stderr, df, confidence)
+
+
+def coefficient_bootstrap(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    people: npt.ArrayLike,
+    *,
+    resamples: int = 10_000,
+    rng: np.random.Generator,
+) -> Draws:
+    """Resample whole people, with all their rows, and return the least-squares coefficients of every resample.
+
+    A person enters through X_g'X_g and X_g'y_g only, so a resample is a weighted sum of those and one small system
+    of equations. The first coefficient is the intercept. A resample whose columns depend on each other is nan.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(120, 1))
+    >>> draws = coefficient_bootstrap(x, 2 * x[:, 0], np.repeat(np.arange(30), 4), resamples=200, rng=rng)
+    >>> draws.values.shape, draws.estimate.round(6)
+    ((200, 2), array([0., 2.]))
+    """
+    columns = np.asarray(x, dtype=np.float64)
+    design, target = design_and_target(x, y, [str(j) for j in range(columns.shape[1] if columns.ndim == 2 else 0)])
+    who = person_codes(people, len(design))
+    if resamples < 2:
+        raise EvenhandError(f"`resamples` must be at least 2; got {resamples!r}.")
+    centred, shift = centred_design(design)
+    k, persons = design.shape[1], int(who.max()) + 1
+    a, b = np.triu_indices(k)
+    parts = np.hstack([centred[:, a] * centred[:, b], centred * target[:, np.newaxis]])
+    sums = np.column_stack([np.bincount(who, weights=part, minlength=persons) for part in parts.T])
+    drawn = np.empty((resamples, k))
+    step = max(1, _CHUNK_NUMBERS // max(persons, sums.shape[1]))
+    for start in range(0, resamples, step):
+        counts = rng.multinomial(persons, np.full(persons, 1 / persons), size=min(step, resamples - start))
+        drawn[start : start + len(counts)] = _solved(counts.astype(np.float64) @ sums, k)
+    return Draws(_solved(sums.sum(axis=0)[np.newaxis], k)[0] @ shift.T, drawn @ shift.T)
+
+
+def bootstrap_weight(
+    draws: Draws, people: int, trajectory: int, aggregate: int, confidence: float = 0.95
+) -> WeightEstimate:
+    """Return the weight of trajectory against aggregate, with the standard error of resampled people and t(people - 1).
+
+    `trajectory` and `aggregate` say where the two coefficients are in the draws of `coefficient_bootstrap`.
+
+    Examples
+    --------
+    >>> values = np.random.default_rng(0).normal([0.0, 0.3, 0.6], 0.02, (500, 3))
+    >>> found = bootstrap_weight(Draws(np.array([0.0, 0.3, 0.6]), values), people=75, trajectory=2, aggregate=1)
+    >>> round(found.value, 3), round(found.stderr, 2)
+    (0.667, 0.02)
+    """
+    with np.errstate(all="ignore"):
+        value, values = (at[..., trajectory] / (at[..., trajectory] + at[..., aggregate])
+                         for at in (draws.estimate, draws.values))  # fmt: skip
+    stderr = float(Draws(np.array([value]), values[:, np.newaxis]).stderr()[0])
+    return _weight(float(value), stderr, people - 1, confidence)
+
+
+def _weight(value: float, stderr: float, df: float, confidence: float) -> WeightEstimate:
+    if not 0 <= value <= 1:
+        reason = "the two coefficients do not have the same sign" if np.isfinite(value) else "no fit"
+        return WeightEstimate(np.nan, np.nan, df, np.nan, np.nan, f"undefined: {reason}")
+    low, high = student_t(value, stderr, df, confidence)
+    status = "ok" if np.isfinite(low) else "no interval: too few people"
+    return WeightEstimate(value, stderr, df, float(low), float(high), status)
+
+
+def centred_design(design: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the design with centred columns, for accuracy, and the matrix that turns coefficients back."""
+    means = np.concatenate([[0.0], design[:, 1:].mean(axis=0)])
+    shift = np.eye(len(means))
+    shift[0] -= means
+    return design - means, shift
+
+
+def _clustered(design: FloatArray, errors: FloatArray, bread: FloatArray, who: IntArray) -> FloatArray:
+    n, k = design.shape
+    groups = len(np.unique(who))
+    scores = np.column_stack([np.bincount(who, weights=column * errors) for column in design.T])
+    if groups < 2 or n <= k:
+        return np.full((k, k), np.nan)
+    correction = groups / (groups - 1) * (n - 1) / (n - k)
+    return np.asarray(correction * bread @ (scores.T @ scores) @ bread)
+
+
+def _solved(sums: FloatArray, k: int) -> FloatArray:
+    """Return (R, k) solutions from the sums (R, ...) of products above the diagonal and of products with y."""
+    a, b = np.triu_indices(k)
+    gram = np.empty((len(sums), k, k))
+    gram[:, a, b] = gram[:, b, a] = sums[:, : a.size]
+    return np.asarray((inverse_or_nan(gram) @ sums[:, a.size :, np.newaxis])[..., 0])
+
+
+def inverse_or_nan(matrices: FloatArray) -> FloatArray:
+    """Return the inverses of (R, k, k) covariance-like matrices; nan where one is singular."""
+    scale = roots(np.diagonal(matrices, axis1=-2, axis2=-1))
+    with np.errstate(all="ignore"):
+        unit = matrices / (scale[..., :, np.newaxis] * scale[..., np.newaxis, :])
+        sound = np.asarray(np.isfinite(unit).all(axis=(-2, -1)))
+        safe = np.where(sound[..., np.newaxis, np.newaxis], unit, np.eye(matrices.shape[-1]))
+        sound &= np.linalg.det(safe) > _SINGULAR
+        safe = np.where(sound[..., np.newaxis, np.newaxis], safe, np.eye(matrices.shape[-1]))
+        inverse = np.linalg.inv(safe) / (scale[..., :, np.newaxis] * scale[..., np.newaxis, :])
+    return np.asarray(np.where(sound[..., np.newaxis, np.newaxis], inverse, np.nan))
+
+
+def roots(values: npt.ArrayLike) -> FloatArray:
+    """Return square roots; nan of what is negative."""
+    squares = np.asarray(values, dtype=np.float64)
+    return np.sqrt(np.where(squares >= 0, squares, np.nan))
+
+
+def design_and_target(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    """Return the columns of x behind a column of ones, and y; both checked."""
+    columns, target = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if columns.ndim != 2 or columns.shape[1] != len(names):
+        raise EvenhandError(f"`x` must have one column for each of {len(names)} names; got shape {columns.shape}.")
+    if target.shape != columns.shape[:1]:
+        raise EvenhandError(f"`y` must have one value for each of {len(columns)} rows; got shape {target.shape}.")
+    if not len(target):
+        raise EvenhandError("there are no rows to fit.")
+    if not (np.isfinite(columns).all() and np.isfinite(target).all()):
+        raise EvenhandError("`x` and `y` must be finite; leave out rows with gaps first.")
+    return np.column_stack([np.ones(len(columns)), columns]), target

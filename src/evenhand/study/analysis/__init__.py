@@ -1,0 +1,7 @@
+"""What the answers of an effort study say."""
+
+from evenhand.study.analysis.analyze import analyze
+from evenhand.study.analysis.result import StudyResult
+from evenhand.study.analysis.spec import AnalysisSpec
+
+__all__ = ["AnalysisSpec", "StudyResult", "analyze"]

@@ -1,0 +1,254 @@
+"""The design of an effort study: sets of five people to compare, chosen from a table of trajectories.
+
+A set is a reference K and four others: A alike in trajectory and aggregate, B different in trajectory only, C different
+in aggregate only, D different in both. As in the paper, A is a copy of K whose first time step is slightly changed, and
+is marked as such; all others are real people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.numbers import finite
+from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.stats.effort import trajectory_measure
+from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.study.sets import Instrument, SetQuality, SetSettings, Subject, SubjectSet
+from evenhand.table.keys import column_key
+from evenhand.table.roles import MISSING
+from evenhand.table.table import Table
+
+_TRIES = 500
+"""People of a group that are tried as K before the next group's turn; each costs a look at everybody."""
+_HINT_FOR_A = (
+    " The changed copy of K is too far from K: make `step` or `perturb` smaller, or use measure='acceleration', which "
+    "the first time step does not enter."
+)
+_DIFFERENT = {"A": (False, False), "B": (True, False), "C": (False, True), "D": (True, True)}
+
+
+def design_sets(
+    table: Table,
+    trajectory: Sequence[str],
+    *,
+    balance: str | None = None,
+    model: str | None = None,
+    **settings: Any,
+) -> Instrument:
+    """Choose sets of five people to compare.
+
+    K's come from the groups in turn; the others are taken from the groups that the sets hold fewest of. Everybody is
+    in at most one set. Among those who fit, chance decides, by the seed.
+
+    Parameters
+    ----------
+    table
+        The people, with an id; a group role to balance over and scores to show for K where they are wanted.
+    trajectory
+        Columns of one feature over time, earliest first; at least three.
+    balance
+        Group column to balance over; by default the first.
+    model
+        Whose score is shown for K; by default the only model, or none.
+    **settings
+        The fields of `SetSettings`: how many sets, the limits of similar and different, the seed.
+
+    Raises
+    ------
+    DataError
+        When the table does not hold as many sets as wanted; the message says what was missing.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> table = eh.Table(eh.datasets.make_households(2_000, seed=1), id="household", groups="race")
+    >>> made = design_sets(table, [f"income_{year}" for year in range(2019, 2023)], sets=6, step=100)
+    >>> made, made.sets[0].subjects[1].perturbed
+    (<Instrument: 6 sets of five over income_2019, income_2020, income_2021, income_2022>, True)
+    """
+    spec = SetSettings.parse(settings, "the arguments of design_sets()")
+    pool, notes = _pool(table, trajectory, balance, model, spec)
+    chooser = _Chooser(pool, spec)
+    sets = tuple(chooser.next_set(str(number)) for number in range(1, spec.sets + 1))
+    return Instrument(sets, spec, tuple(trajectory), pool.unit[0], pool.unit[1], notes)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """The people to choose from: values, measures (people, 2) in standard deviations, groups and scores."""
+
+    ids: tuple[str, ...]
+    values: FloatArray
+    measures: FloatArray
+    unit: tuple[float, float]
+    groups: tuple[str, ...]
+    codes: Any
+    scores: FloatArray | None
+
+
+def _pool(
+    table: Table, trajectory: Sequence[str], balance: str | None, model: str | None, spec: SetSettings
+) -> tuple[_Pool, tuple[str, ...]]:
+    if len(trajectory) < 3:
+        raise ConfigError(f"`trajectory` needs at least 3 time steps; got {len(trajectory)}.")
+    if table.roles.id is None:
+        raise ConfigError("the table names no id column; sets must say whom they show: give id='...' to Table.")
+    columns = table.roles.group_columns
+    if balance is not None and balance not in columns:
+        raise ConfigError(f"`balance` got {balance!r}; {did_you_mean(balance, columns)}")
+    by = balance or (columns[0] if columns else None)
+    rows = table.person_rows(list(trajectory))
+    values = np.column_stack([rows.numbers[name] for name in trajectory])
+    codes, labels = rows.groups.joint([column_key(by)]) if by else (np.zeros(len(values), dtype=np.int64), ("",))
+    unknown = np.array([label == MISSING for label in labels])[codes]
+    whole = np.isfinite(values).all(axis=1)
+    notes = [
+        f"{count(int(gone.sum()), 'person', 'people')} with {why} were left out."
+        for gone, why in ((~whole, "a gap in the trajectory"), (whole & unknown, "an unknown group"))
+        if gone.any()
+    ]
+    keep = whole & ~unknown
+    if keep.sum() < 5:
+        raise DataError(f"a set needs five people; the table holds {int(keep.sum())} with a whole trajectory.")
+    kept = values[keep]
+    raw = np.column_stack([trajectory_measure(kept, spec.measure, spec.times), kept.sum(axis=1)])
+    unit = raw.std(axis=0)
+    if not (unit > 0).all():
+        raise DataError(f"all {'trajectories' if unit[0] == 0 else 'totals'} are equal; there is nothing to compare.")
+    scores = _scores(rows.scores, model)
+    ids = tuple(one for one, kept_one in zip(rows.ids or (), keep, strict=True) if kept_one)
+    pool = _Pool(
+        ids, kept, raw / unit, (float(unit[0]), float(unit[1])), labels if by else (), codes[keep],
+        None if scores is None else scores[keep],
+    )  # fmt: skip
+    return pool, tuple(notes)
+
+
+def _scores(scores: Mapping[str, FloatArray], model: str | None) -> FloatArray | None:
+    if model is not None and model not in scores:
+        raise ConfigError(f"`model` got {model!r}; {did_you_mean(model, scores)}")
+    if model is None:
+        return next(iter(scores.values())) if len(scores) == 1 else None
+    return scores[model]
+
+
+class _Chooser:
+    """Chooses sets one after the other; nobody twice, groups in turn."""
+
+    def __init__(self, pool: _Pool, spec: SetSettings) -> None:
+        self.pool, self.spec = pool, spec
+        self.rng = np.random.default_rng(spec.seed)
+        self.free = np.ones(len(pool.ids), dtype=bool)
+        size = max(len(pool.groups), 1)
+        self.as_reference, self.held = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        self.missing = dict.fromkeys(("A", "B", "C", "D"), 0)
+
+    def next_set(self, name: str) -> SubjectSet:
+        """Return the next set, or say what the table lacks."""
+        order = np.lexsort((self.rng.random(self.as_reference.size), self.held, self.as_reference))
+        for group in order:
+            people = self.rng.permutation(np.flatnonzero(self.free & (self.pool.codes == group)))
+            for person in people[:_TRIES]:
+                found = self._around(int(person))
+                if found is not None:
+                    return self._taken(name, int(person), *found)
+        lacking = ", ".join(f"{role} {times:,} times" for role, times in self.missing.items() if times)
+        hint = "" if max(self.missing, key=lambda role: self.missing[role]) != "A" else _HINT_FOR_A
+        raise DataError(
+            f"set {name} of {self.spec.sets} cannot be made: nobody fitting was left as {lacking or 'K'}. Widen the "
+            f"limits of similar and different, ask for fewer sets, or bring more people.{hint}"
+        )
+
+    def _around(self, person: int) -> tuple[FloatArray, dict[str, int]] | None:
+        """Return A's values and who B, C and D are, or None when somebody is missing."""
+        copy = self._copy(person)
+        if copy is None:
+            self.missing["A"] += 1
+            return None
+        others: dict[str, int] = {}
+        for role in ("B", "C", "D"):
+            fitting = self.free & self._fits(self.pool.measures, person, role)
+            fitting[[person, *others.values()]] = False
+            if not fitting.any():
+                self.missing[role] += 1
+                return None
+            others[role] = self._pick(np.flatnonzero(fitting), [person, *others.values()])
+        return copy, others
+
+    def _fits(self, measures: FloatArray, person: int, role: str) -> BoolArray:
+        """Tell whose trajectory and aggregate stand to those of K as the role wants."""
+        own, spec = self.pool.measures[person], self.spec
+        distance = np.abs(measures - own)
+        turned = measures[:, 0] * own[0] < 0
+        far_trajectory, far_aggregate = _DIFFERENT[role]
+        if far_trajectory:
+            fits = (distance[:, 0] >= spec.different_trajectory) & (turned | (not spec.opposite))
+        else:
+            fits = (distance[:, 0] <= spec.similar_trajectory) & ~(turned & spec.opposite)
+        if far_aggregate:
+            return np.asarray(fits & (distance[:, 1] >= spec.different_aggregate))
+        return np.asarray(fits & (distance[:, 1] <= spec.similar_aggregate))
+
+    def _copy(self, person: int) -> FloatArray | None:
+        """Return K's values with the first time step slightly changed, still similar in both."""
+        spec, values = self.spec, self.pool.values[person]
+        change = max(spec.step, round(spec.perturb * abs(values[0]) / spec.step) * spec.step)
+        for sign in self.rng.permutation([-1.0, 1.0]):
+            copy: FloatArray = values.copy()
+            copy[0] += sign * change
+            if copy[0] < 0 <= values.min():
+                continue
+            if self._fits(self._measured(copy)[np.newaxis], person, "A")[0]:
+                return copy
+        return None
+
+    def _measured(self, values: FloatArray) -> FloatArray:
+        slope = float(trajectory_measure(values[np.newaxis], self.spec.measure, self.spec.times)[0])
+        return np.array([slope, values.sum()]) / self.pool.unit
+
+    def _pick(self, people: Any, chosen: list[int]) -> int:
+        """Pick at random among those of the group that is held least."""
+        held = self.held + np.bincount(self.pool.codes[chosen], minlength=self.held.size)
+        of_group = held[self.pool.codes[people]]
+        return int(self.rng.choice(people[of_group == of_group.min()]))
+
+    def _taken(self, name: str, person: int, copy: FloatArray, others: dict[str, int]) -> SubjectSet:
+        """Take five people out of the pool and make the set of them."""
+        real = [person, *others.values()]
+        self.free[real] = False
+        self.as_reference[self.pool.codes[person]] += 1
+        np.add.at(self.held, self.pool.codes[real], 1)
+        subjects = [self._subject("K", person), self._subject("A", person, copy)]
+        subjects += [self._subject(role, other) for role, other in others.items()]
+        return SubjectSet(name, tuple(subjects), _quality(subjects, self.spec))
+
+    def _subject(self, role: str, person: int, copy: FloatArray | None = None) -> Subject:
+        pool = self.pool
+        values = pool.values[person] if copy is None else copy
+        measures = pool.measures[person] if copy is None else self._measured(copy)
+        score = None if pool.scores is None or role != "K" else float(pool.scores[person])
+        group = pool.groups[pool.codes[person]] if pool.groups else None
+        return Subject(
+            role, pool.ids[person], group, tuple(float(v) for v in values), copy is not None, float(measures[0]),
+            float(measures[1]), score,
+        )  # fmt: skip
+
+
+def _quality(subjects: Sequence[Subject], spec: SetSettings) -> SetQuality:
+    reference, others = subjects[0], subjects[1:]
+    apart = np.array(
+        [[abs(s.trajectory - reference.trajectory), abs(s.aggregate - reference.aggregate)] for s in others]
+    )
+    far = np.array([_DIFFERENT[s.role] for s in others])
+    similar, different = np.where(far, -np.inf, apart).max(axis=0), np.where(far, apart, np.inf).min(axis=0)
+    near_limit = np.array([spec.similar_trajectory, spec.similar_aggregate])
+    far_limit = np.array([spec.different_trajectory, spec.different_aggregate])
+    margin = min(float(((near_limit - similar) / near_limit).min()), float(((different - far_limit) / far_limit).min()))
+    spread = apart - apart.mean(axis=0)
+    norm = float(np.sqrt((spread**2).sum(axis=0).prod()))
+    crossing = finite((spread[:, 0] @ spread[:, 1]) / norm) if norm > 0 else None
+    return SetQuality(float(similar[0]), float(different[0]), float(similar[1]), float(different[1]), margin, crossing)

@@ -1,0 +1,279 @@
+"""Rationales: people's reasons, written out for coding, the codes of two coders read back, and how far they agree."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.numbers import finite
+from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
+from evenhand.stats.agreement import cohen_kappa, pabak, why_undefined
+from evenhand.stats.types import BoolArray, IntArray
+from evenhand.study.analysis.factors import share_estimates
+from evenhand.study.responses import Responses, read_columns, write_csv
+from evenhand.study.schema import as_text
+from evenhand.table.frames import build_frame
+
+SOURCES = ("reason", "factor_text")
+_SEPARATOR = ";"
+
+
+@dataclass(frozen=True)
+class CodeShare:
+    """The share of rationales with a code: by one coder or by both, published (rows) or clustered (people)."""
+
+    condition: str
+    code: str
+    coder: str
+    method: str
+    n: int
+    people: int
+    value: float | None
+    low: float | None
+    high: float | None
+    status: str
+
+
+@dataclass(frozen=True)
+class CodeAgreement:
+    """How far two coders agree on one code, or on all codes of a rationale together (code '(all)')."""
+
+    code: str
+    statistic: str
+    n: int
+    value: float | None
+    status: str
+
+
+@dataclass(frozen=True, repr=False)
+class CodedRationales:
+    """What two coders made of the rationales.
+
+    Parameters
+    ----------
+    shares, agreement : the tables.
+    coders : their names.
+    left_out : rationales that are not in the shares, and why.
+    """
+
+    shares: tuple[CodeShare, ...]
+    agreement: tuple[CodeAgreement, ...]
+    coders: tuple[str, str]
+    left_out: tuple[dict[str, Any], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values that JSON can hold."""
+        return {
+            "coders": list(self.coders), "shares": [asdict(one) for one in self.shares],
+            "agreement": [asdict(one) for one in self.agreement], "left_out": [dict(one) for one in self.left_out],
+        }  # fmt: skip
+
+    def to_frame(self, table: str = "shares", backend: str | None = None) -> Any:
+        """Return 'shares' or 'agreement' as a data frame."""
+        require_choice("table", table, ["shares", "agreement"])
+        rows = [asdict(one) for one in (self.shares if table == "shares" else self.agreement)]
+        names = list(rows[0]) if rows else []
+        return build_frame({name: [row[name] for row in rows] for name in names}, backend)
+
+    def __repr__(self) -> str:
+        codes = len({one.code for one in self.shares})
+        return f"<CodedRationales: {count(codes, 'code')} by {self.coders[0]} and {self.coders[1]}>"
+
+
+def rationale_sheet(
+    responses: Responses,
+    *,
+    source: str = "reason",
+    items: Sequence[str] | None = None,
+    blind: bool = True,
+    seed: int = 0,
+) -> dict[str, list[Any]]:
+    """Return the rationales as columns for coding: id, text, what it is about, and an empty column `codes`.
+
+    The order is random, and the id does not tell who wrote it, so that coders do not see one person's answers together.
+
+    Parameters
+    ----------
+    responses : the answers, as analysed.
+    source : 'reason' (of the risk score or the feedback) or 'factor_text' (the other factor).
+    items : only these sets or cases; the paper codes the first set.
+    blind : whether the condition is kept from the coders.
+    seed : seed of the order.
+
+    Examples
+    --------
+    >>> from evenhand.study.responses import read_responses
+    >>> rows = {"participant": ["p1", "p2"], "item": ["7", "7"], "decision": ["high", "high"],
+    ...         "answer": ["agree", "disagree"], "reason": ["looks right", "too harsh"]}
+    >>> sorted(rationale_sheet(read_responses(rows))["text"])
+    ['looks right', 'too harsh']
+    """
+    rows = _rows(responses, source, items)
+    rows = rows[np.random.default_rng(seed).permutation(len(rows))]
+    ids, texts = _ids(responses), responses.answers[source]
+    about = [name for name in ("item", "subject", "decision", "answer") if name in responses.answers]
+    conditions = {} if blind else {"condition": responses.condition_of_rows()[rows].tolist()}
+    return {
+        "id": [ids[row] for row in rows], **conditions,
+        **{name: responses.answers[name][rows].tolist() for name in about},
+        "text": texts[rows].tolist(), "codes": [None] * len(rows),
+    }  # fmt: skip
+
+
+def export_rationales(responses: Responses, path: str | os.PathLike[str], **options: Any) -> Path:
+    """Write the sheet of `rationale_sheet` as CSV; coders fill in `codes`, several separated by ';'."""
+    target = Path(path)
+    try:
+        target.write_text(write_csv(rationale_sheet(responses, **options)), encoding="utf-8", newline="")
+    except OSError as error:
+        raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+    return target
+
+
+def code_rationales(
+    responses: Responses,
+    coded: Mapping[str, Any],
+    *,
+    source: str = "reason",
+    exclude: Sequence[str] = (),
+    codes: Sequence[str] | None = None,
+    confidence: float = 0.95,
+) -> CodedRationales:
+    """Read the codes of two coders and return shares by code and how far the two agree.
+
+    Parameters
+    ----------
+    responses : the answers the sheet was made of.
+    coded : the two coders by name: each a filled-in sheet, as a file, a data frame or a mapping of columns.
+    source : the column the sheet was made of.
+    exclude : codes that take a rationale out of the shares when either coder gave one, such as 'vague'.
+    codes : all codes there are; others are then an error. By default those that were given.
+    confidence : of the intervals.
+
+    Examples
+    --------
+    >>> from evenhand.study.responses import read_responses
+    >>> rows = {"participant": ["p1", "p2"], "item": ["7", "7"], "decision": ["high", "high"],
+    ...         "answer": ["agree", "disagree"], "reason": ["looks right", "too harsh"]}
+    >>> responses = read_responses(rows)
+    >>> sheet = rationale_sheet(responses)
+    >>> filled = {**sheet, "codes": ["harsh" if "harsh" in text else "right" for text in sheet["text"]]}
+    >>> found = code_rationales(responses, {"ann": filled, "bob": filled})
+    >>> [(one.statistic, one.value) for one in found.agreement if one.code == "harsh"][:2]
+    [('kappa', 1.0), ('pabak', 1.0)]
+    """
+    if len(coded) != 2:
+        raise ConfigError(f"`coded` must hold two coders by name; got {len(coded)}.")
+    rows, ids = _rows(responses, source, None), _ids(responses)
+    given = {coder: _read_codes(sheet, coder, {ids[row] for row in rows}) for coder, sheet in coded.items()}
+    names = _code_names(given, codes)
+    first, second = coded
+    both = np.array([row for row in rows if ids[row] in given[first] and ids[row] in given[second]], dtype=np.int64)
+    if not both.size:
+        raise DataError(f"no rationale was coded by both {first!r} and {second!r}.")
+    marks = {
+        coder: np.array([[name in given[coder][ids[row]] for name in names] for row in both])
+        for coder in (first, second)
+    }
+    barred = np.isin(names, list(exclude))
+    kept = ~(marks[first] | marks[second])[:, barred].any(axis=1)
+    shown = [at for at in range(len(names)) if not barred[at]]
+    shares = _shares(responses, both, kept, marks, names, shown, confidence)
+    gone = [(len(rows) - len(both), "not coded by both coders"), (int((~kept).sum()), f"coded {', '.join(exclude)}")]
+    left_out = tuple({"n": n, "reason": reason} for n, reason in gone if n)
+    return CodedRationales(tuple(shares), tuple(_agreement(marks, names)), (first, second), left_out)
+
+
+def _rows(responses: Responses, source: str, items: Sequence[str] | None) -> IntArray:
+    require_choice("source", source, SOURCES)
+    texts = responses.answers.get(source)
+    if texts is None:
+        raise DataError(f"the responses have no column {source!r}; there is nothing to code.")
+    written = np.array([text is not None for text in texts], dtype=bool)
+    if items is not None:
+        written &= np.isin(responses.answers["item"].astype(str), [str(item) for item in items])
+    return np.flatnonzero(written)
+
+
+def _ids(responses: Responses) -> list[str]:
+    """Return an id for every answer that does not tell who gave it, the same whenever it is made."""
+    names = responses.people["participant"][responses.person]
+    return [
+        hashlib.sha256(f"{who}\x1f{pair}".encode()).hexdigest()[:12]
+        for who, pair in zip(names, responses.pairs(), strict=True)
+    ]
+
+
+def _read_codes(sheet: Any, coder: str, known: set[str]) -> dict[str, frozenset[str]]:
+    columns, _ = read_columns(sheet)
+    for name in ("id", "codes"):
+        if name not in columns:
+            raise DataError(f"the sheet of {coder!r} has no column {name!r}; {did_you_mean(name, columns)}")
+    found: dict[str, frozenset[str]] = {}
+    seen: set[str] = set()
+    for one, text in zip(as_text(columns["id"]), as_text(columns["codes"]), strict=True):
+        if one not in known:
+            raise DataError(f"the sheet of {coder!r} has an id {one!r} that is not among these responses.")
+        if one in seen:
+            raise DataError(f"the sheet of {coder!r} has the id {one!r} more than once.")
+        seen.add(one)
+        if text is not None:
+            found[one] = frozenset(code.strip() for code in text.split(_SEPARATOR) if code.strip())
+    return found
+
+
+def _code_names(given: Mapping[str, Mapping[str, frozenset[str]]], codes: Sequence[str] | None) -> list[str]:
+    used = sorted({code for sheet in given.values() for codes_of in sheet.values() for code in codes_of})
+    if codes is None:
+        return used
+    for coder, sheet in given.items():
+        for code in sorted({code for codes_of in sheet.values() for code in codes_of}):
+            if code not in codes:
+                raise DataError(f"{coder!r} used a code {code!r}; {did_you_mean(code, codes)}")
+    return list(codes)
+
+
+def _shares(
+    responses: Responses, rows: IntArray, kept: BoolArray, marks: Mapping[str, BoolArray], names: Sequence[str],
+    shown: Sequence[int], confidence: float,
+) -> Iterator[CodeShare]:  # fmt: skip
+    first, second = marks
+    views = {first: marks[first], second: marks[second], "both": marks[first] & marks[second]}
+    conditions = responses.condition_of_rows()[rows]
+    for condition in responses.conditions:
+        here = kept & (conditions == condition)
+        who = responses.person[rows[here]]
+        if not who.size:
+            continue
+        for at in shown:
+            for coder, marked in views.items():
+                estimates = share_estimates(marked[here, at].astype(np.float64), who, confidence)
+                for method, found in estimates.items():
+                    status = (
+                        "ok" if finite(found.low) is not None else "no interval: too few people, or all coded alike"
+                    )
+                    yield CodeShare(
+                        condition, names[at], coder, method, len(who), len(np.unique(who)), finite(found.value),
+                        finite(found.low), finite(found.high), status,
+                    )  # fmt: skip
+
+
+def _agreement(marks: Mapping[str, BoolArray], names: Sequence[str]) -> Iterator[CodeAgreement]:
+    one, other = marks.values()
+    for at, name in enumerate(names):
+        pair = one[:, at], other[:, at]
+        kappa = finite(float(cohen_kappa(*pair)))
+        status = "ok" if kappa is not None else f"undefined: {why_undefined('cohen_kappa', *pair)}"
+        yield CodeAgreement(name, "kappa", len(one), kappa, status)
+        yield CodeAgreement(name, "pabak", len(one), float(pabak(*pair)), "ok")
+        yield CodeAgreement(name, "observed_agreement", len(one), float((pair[0] == pair[1]).mean()), "ok")
+    together = [np.array([_SEPARATOR.join(np.array(names)[row]) for row in marked]) for marked in (one, other)]
+    number = finite(float(cohen_kappa(*together)))
+    status = "ok" if number is not None else "undefined: both coders gave every rationale the same codes"
+    yield CodeAgreement("(all)", "kappa", len(one), number, status)

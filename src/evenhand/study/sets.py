@@ -1,0 +1,187 @@
+"""What an effort study shows: sets of five people, how well each separates the two distances, and their settings."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from evenhand.errors import ConfigError, DataError, count
+from evenhand.settings import Settings
+from evenhand.stats.effort import TrajectoryMeasure
+from evenhand.table.frames import build_frame
+
+
+class SetSettings(Settings):
+    """How sets are chosen. Limits are in standard deviations over the table: they mean the same for any feature.
+
+    Examples
+    --------
+    >>> SetSettings(sets=6).similar_trajectory
+    0.25
+    """
+
+    sets: int = Field(3, ge=1, description="How many sets to make.")
+    measure: TrajectoryMeasure = Field("slope", description="How a trajectory is summed up.")
+    similar_trajectory: float = Field(0.25, gt=0, description="Trajectories nearer than this are similar.")
+    different_trajectory: float = Field(1.0, gt=0, description="Trajectories farther apart than this are different.")
+    similar_aggregate: float = Field(0.25, gt=0, description="Totals nearer than this are similar.")
+    different_aggregate: float = Field(1.0, gt=0, description="Totals farther apart than this are different.")
+    opposite: bool = Field(True, description="Whether different trajectories must also run in opposite directions.")
+    perturb: float = Field(0.05, gt=0, le=0.5, description="By which share A's first time step differs from K's.")
+    step: float = Field(1.0, gt=0, description="Values come in multiples of this: $100, 1 arrest.")
+    times: tuple[float, ...] | None = Field(None, description="Time stamps of the columns; by default 0, 1, 2 ...")
+    seed: int = Field(0, ge=0, description="The same seed gives the same sets.")
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        for what in ("trajectory", "aggregate"):
+            similar, different = getattr(self, f"similar_{what}"), getattr(self, f"different_{what}")
+            if similar >= different:
+                raise ValueError(
+                    f"`similar_{what}` must be below `different_{what}`; got {similar:g} and {different:g}"
+                )
+        return self
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One of the five: role, who it is in the table, group, values over time, and the score shown for K.
+
+    `trajectory` and `aggregate` are the measure and the total in standard deviations of the table.
+    """
+
+    role: str
+    id: str
+    group: str | None
+    values: tuple[float, ...]
+    perturbed: bool
+    trajectory: float
+    aggregate: float
+    score: float | None
+
+
+@dataclass(frozen=True)
+class SetQuality:
+    """How well a set separates the two distances, in standard deviations of the table.
+
+    Parameters
+    ----------
+    similar_trajectory, different_trajectory : largest trajectory distance to K that should be small, and smallest that
+        should be large.
+    similar_aggregate, different_aggregate : the same for totals.
+    margin : how far the nearest of the eight distances is from its limit, as a share of the limit.
+    crossing : correlation of the two distances over the four pairs; 0 is best, for then each can be told apart.
+    """
+
+    similar_trajectory: float
+    different_trajectory: float
+    similar_aggregate: float
+    different_aggregate: float
+    margin: float
+    crossing: float | None
+
+
+@dataclass(frozen=True)
+class SubjectSet:
+    """A set of five, K first."""
+
+    name: str
+    subjects: tuple[Subject, ...]
+    quality: SetQuality
+
+
+@dataclass(frozen=True, repr=False)
+class Instrument:
+    """The sets of a study, and how they were chosen.
+
+    Parameters
+    ----------
+    sets : the sets.
+    settings : the limits and the seed.
+    trajectory : the columns the values come from.
+    unit_trajectory, unit_aggregate : the standard deviations that distances are measured in.
+    notes : who was left out, and why.
+    """
+
+    sets: tuple[SubjectSet, ...]
+    settings: SetSettings
+    trajectory: tuple[str, ...]
+    unit_trajectory: float
+    unit_aggregate: float
+    notes: tuple[str, ...]
+
+    @property
+    def balance(self) -> dict[str, int]:
+        """How many real people of each group the sets hold."""
+        groups = [s.group for one in self.sets for s in one.subjects if s.group is not None and not s.perturbed]
+        return {group: groups.count(group) for group in sorted(set(groups))}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values that JSON can hold."""
+        return {
+            "settings": self.settings.model_dump(mode="json"), "trajectory": list(self.trajectory),
+            "unit_trajectory": self.unit_trajectory, "unit_aggregate": self.unit_aggregate, "notes": list(self.notes),
+            "sets": [asdict(one) for one in self.sets],
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Instrument:
+        """Return the instrument that `to_dict` was made of."""
+        try:
+            sets = tuple(
+                SubjectSet(
+                    one["name"],
+                    tuple(Subject(**{**subject, "values": tuple(subject["values"])}) for subject in one["subjects"]),
+                    SetQuality(**one["quality"]),
+                )
+                for one in values["sets"]
+            )
+            return cls(
+                sets, SetSettings.parse(values["settings"], "the instrument"), tuple(values["trajectory"]),
+                float(values["unit_trajectory"]), float(values["unit_aggregate"]), tuple(values["notes"]),
+            )  # fmt: skip
+        except (KeyError, TypeError) as error:
+            raise DataError(f"this is no instrument that design_sets() made: {error} is missing or wrong.") from None
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the instrument to a JSON file."""
+        target = Path(path)
+        try:
+            target.write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+        return target
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return one row a subject: the set, the role, the values and the set's quality."""
+        rows = [(one, subject) for one in self.sets for subject in one.subjects]
+        columns: dict[str, list[Any]] = {"set": [one.name for one, _ in rows]}
+        for name in ("role", "id", "group", "perturbed", "score", "trajectory", "aggregate"):
+            columns[name] = [getattr(subject, name) for _, subject in rows]
+        for at, column in enumerate(self.trajectory):
+            columns[column] = [subject.values[at] for _, subject in rows]
+        columns["margin"] = [one.quality.margin for one, _ in rows]
+        columns["crossing"] = [one.quality.crossing for one, _ in rows]
+        return build_frame(columns, backend)
+
+    def __repr__(self) -> str:
+        return f"<Instrument: {count(len(self.sets), 'set')} of five over {', '.join(self.trajectory)}>"
+
+
+def load_instrument(path: str | os.PathLike[str]) -> Instrument:
+    """Read an instrument from the JSON file that `Instrument.save` wrote."""
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"'{path}' could not be read: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise DataError(f"'{path}' is not valid JSON: {error}.") from None
+    if not isinstance(values, dict):
+        raise DataError(f"'{path}' holds no instrument.")
+    return Instrument.from_dict(values)

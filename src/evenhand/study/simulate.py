@@ -1,0 +1,188 @@
+"""Simulated respondents with known weights, noise and clustering: for tests, for power, for a trial run.
+
+How a person answers a pair. The trajectory and the aggregate distance they see, T and A, are where the pair was made
+to lie (similar or different, with some of one difference seen in the other), plus what this person sees in all pairs,
+plus noise, rounded to the scale. Their overall distance is intercept + a_t T + a_a A + their own level + noise, rounded
+to the scale. People differ in what they look at: a_t = strength weight + h and a_a = strength (1 - weight) - h, with h
+normal around 0. So rows of one person depend on each other, and `weight` is what the study is after. The output
+distance is made in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from evenhand.errors import ConfigError
+from evenhand.settings import Settings
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.study.responses import Responses, build_responses
+from evenhand.study.schema import SCALE
+
+SUBJECTS = ("A", "B", "C", "D")
+_DIFFERENT_TRAJECTORY = np.array([0, 1, 0, 1])
+_DIFFERENT_AGGREGATE = np.array([0, 0, 1, 1])
+_POINTS = len(SCALE)
+_REFERENCE_RISK = 0.3
+
+
+class Respondents(Settings):
+    """What simulated people are like. The defaults are near the effort paper's tables 2 and 5.
+
+    Examples
+    --------
+    >>> Respondents(weight=0.6).strength
+    0.9
+    """
+
+    weight: float = Field(0.64, ge=0, le=1, description="Weight of trajectory in the overall distance.")
+    strength: float = Field(0.9, gt=0, description="Sum of the two coefficients of the overall distance.")
+    intercept: float = Field(0.36, description="Overall distance when both distances are 0.")
+    noise: float = Field(0.7, ge=0, description="Spread of a single overall answer.")
+    level: float = Field(0.25, ge=0, description="Spread of the people's own levels of the overall distance.")
+    heterogeneity: float = Field(0.15, ge=0, description="Spread over people of what they look at (h).")
+    seen: float = Field(0.9, ge=0, description="Spread of a single seen distance around that of the pair.")
+    spill: float = Field(0.15, description="Share of a difference in one distance that is seen in the other.")
+    habit: float = Field(0.5, ge=0, description="Spread over people of the distances they see in all pairs.")
+    similar: float = Field(2.0, description="Where a similar pair lies on the scale.")
+    different: float = Field(4.8, description="Where a different pair lies on the scale.")
+    output_weight: float = Field(0.85, ge=0, le=1, description="Weight of trajectory in the output distance.")
+    output_strength: float = Field(0.047, gt=0, description="Sum of the two coefficients of the output distance.")
+    output_noise: float = Field(0.10, ge=0, description="Spread of a single output distance.")
+    careless: float = Field(0.04, ge=0, le=1, description="Share of people who answer at random and fail checks.")
+
+
+@dataclass(frozen=True)
+class SimulatedAnswers:
+    """Answers of shape (studies, people, pairs), and who was careless, of shape (studies, people)."""
+
+    trajectory: FloatArray
+    aggregate: FloatArray
+    overall: FloatArray
+    output: FloatArray
+    careless: IntArray
+
+
+def draw_answers(
+    respondents: Respondents, *, studies: int, people: int, sets: int = 3, rng: np.random.Generator
+) -> SimulatedAnswers:
+    """Draw the answers of many studies at once.
+
+    Examples
+    --------
+    >>> drawn = draw_answers(Respondents(), studies=2, people=5, rng=np.random.default_rng(0))
+    >>> drawn.overall.shape, float(drawn.overall.min()) >= 1
+    ((2, 5, 12), True)
+    """
+    r, shape = respondents, (studies, people, 4 * sets)
+    careless = rng.random((studies, people)) < r.careless
+    seen = []
+    for own, other in ((_DIFFERENT_TRAJECTORY, _DIFFERENT_AGGREGATE), (_DIFFERENT_AGGREGATE, _DIFFERENT_TRAJECTORY)):
+        centre = r.similar + (r.different - r.similar) * np.tile(own + r.spill * other, sets)
+        habit = r.habit * rng.standard_normal((studies, people, 1))
+        seen.append(_on_scale(centre + habit + r.seen * rng.standard_normal(shape), careless, rng))
+    trajectory, aggregate = seen
+    lean = r.heterogeneity * rng.standard_normal((studies, people, 1))
+    level = r.level * rng.standard_normal((studies, people, 1))
+    a_t, a_a = r.strength * r.weight + lean, r.strength * (1 - r.weight) - lean
+    latent = r.intercept + a_t * trajectory + a_a * aggregate + level + r.noise * rng.standard_normal(shape)
+    overall = _on_scale(latent, careless, rng)
+    relative = r.output_strength / r.strength
+    b_t = r.output_strength * r.output_weight + relative * lean
+    b_a = r.output_strength * (1 - r.output_weight) - relative * lean
+    far = b_t * trajectory + b_a * aggregate + r.output_noise * rng.standard_normal(shape)
+    output = np.round(np.clip(np.abs(far), 0, 1 - _REFERENCE_RISK), 2)
+    return SimulatedAnswers(trajectory, aggregate, overall, output, careless.astype(np.int64))
+
+
+def simulate_responses(
+    people: int = 149,
+    *,
+    conditions: Mapping[str, Respondents | Mapping[str, Any]] | Sequence[str] = ("arrests", "income"),
+    sets: int = 3,
+    seed: int = 0,
+) -> Responses:
+    """Make the responses of one effort study.
+
+    Parameters
+    ----------
+    people : participants, dealt out to the conditions in turn.
+    conditions : names of the conditions, or what the people in each are like.
+    sets : sets of five that each person sees; each gives four pairs.
+    seed : the same seed gives the same answers.
+
+    Examples
+    --------
+    >>> simulate_responses(10, seed=1)
+    <Responses: effort, 10 people, 120 answers>
+    """
+    if people < 1 or sets < 1:
+        raise ConfigError(f"`people` and `sets` must be at least 1; got {people} and {sets}.")
+    kinds = _respondents(conditions)
+    rng = np.random.default_rng(seed)
+    blocks = []
+    for place, (condition, respondents) in enumerate(kinds.items()):
+        numbers = np.arange(place, people, len(kinds))
+        if numbers.size:
+            blocks.append(_block(condition, respondents, numbers, sets, rng))
+    columns = {name: [value for block in blocks for value in block[name]] for name in blocks[0]}
+    return build_responses(columns, "effort", where="the simulated answers")
+
+
+def _respondents(given: Mapping[str, Respondents | Mapping[str, Any]] | Sequence[str]) -> dict[str, Respondents]:
+    if not isinstance(given, Mapping):
+        return {name: Respondents() for name in given}
+    return {
+        name: one if isinstance(one, Respondents) else Respondents.parse(one, f"the respondents of {name!r}")
+        for name, one in given.items()
+    }
+
+
+def _block(
+    condition: str, respondents: Respondents, numbers: IntArray, sets: int, rng: np.random.Generator
+) -> dict[str, list[Any]]:
+    """Return the tidy rows of the people of one condition."""
+    people, pairs = len(numbers), 4 * sets
+    drawn = draw_answers(respondents, studies=1, people=people, sets=sets, rng=rng)
+    trajectory, aggregate, overall, output = (
+        values[0] for values in (drawn.trajectory, drawn.aggregate, drawn.overall, drawn.output)
+    )
+    careless = drawn.careless[0].astype(bool)
+    similar = (overall <= _POINTS / 2).mean(axis=0)
+    own = np.where(overall <= _POINTS / 2, 0.12, -0.12)  # people expect others to think as they do
+    predicted = np.clip(np.round(similar + own + 0.12 * rng.standard_normal((people, pairs)), 2), 0, 1)
+    ticked = _ticked(respondents, people, pairs, rng)
+    checks = rng.binomial(3, np.where(careless, 0.3, 0.97))
+
+    def of_people(values: Any) -> list[Any]:
+        return np.repeat(np.asarray(values), pairs).tolist()
+
+    return {
+        "participant": of_people([f"p{number + 1:04d}" for number in numbers]),
+        "condition": [condition] * (people * pairs),
+        "duration": of_people(np.round(np.where(careless, 600, 2520) * rng.lognormal(0, 0.3, people))),
+        "finished": [1] * (people * pairs), "checks_passed": of_people(checks), "checks_total": [3] * (people * pairs),
+        "item": np.tile(np.repeat(np.arange(1, sets + 1).astype(str), 4), people).tolist(),
+        "subject": np.tile(np.array(SUBJECTS), people * sets).tolist(),
+        "trajectory": trajectory.ravel().tolist(), "aggregate": aggregate.ravel().tolist(),
+        "overall": overall.ravel().tolist(), "factor_trajectory": ticked[0].tolist(),
+        "factor_aggregate": ticked[1].tolist(), "factor_other": ticked[2].tolist(),
+        "predicted": predicted.ravel().tolist(), "risk_reference": [_REFERENCE_RISK] * (people * pairs),
+        "risk": np.round(_REFERENCE_RISK + output, 2).ravel().tolist(),
+    }  # fmt: skip
+
+
+def _ticked(respondents: Respondents, people: int, pairs: int, rng: np.random.Generator) -> FloatArray:
+    """Return which factors people tick, (3, people pairs): the more they weigh one, the more often."""
+    chances = (0.45 + 0.5 * respondents.weight, 0.45 + 0.5 * (1 - respondents.weight), 0.03)
+    return np.stack([rng.random(people * pairs) < chance for chance in chances]).astype(np.float64)
+
+
+def _on_scale(latent: FloatArray, careless: Any, rng: np.random.Generator) -> FloatArray:
+    """Round to the scale; careless people answer anything."""
+    rounded = np.clip(np.round(latent), 1, _POINTS)
+    return np.where(careless[..., np.newaxis], rng.integers(1, _POINTS + 1, latent.shape), rounded)

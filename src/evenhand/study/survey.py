@@ -1,0 +1,254 @@
+"""Answers from other survey tools: a CSV export and a map of its columns, long or wide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.settings import Settings
+from evenhand.study.responses import Responses, build_responses, read_columns
+from evenhand.study.schema import BY_NAME, FACTORS, FEEDBACK, SCALE, Kind, as_text
+
+_PLACES = ("condition", "item", "subject")
+_Columns = Mapping[str, list[Any]]
+
+
+class SurveyMap(Settings):
+    """Which column of an export holds what.
+
+    Names of our schema on the left, columns of the export on the right. In a wide export, one row a person, a column's
+    name holds what was judged: write ``{item}``, ``{subject}`` and ``{condition}`` in its place, as in
+    ``"S{item}_{subject}_trajectory"``.
+
+    Examples
+    --------
+    >>> SurveyMap(columns={"participant": "ResponseId", "overall": "S{item}_{subject}_all"}).wide
+    True
+    """
+
+    columns: dict[str, str] = Field(description="Columns of the export by their names in our schema.")
+    scale: tuple[str, ...] = Field(SCALE, min_length=2, description="Words of the scale, most similar first.")
+    percent: tuple[str, ...] = Field((), description="Columns of our schema that the export holds as percentages.")
+    factors: dict[str, str] = Field(
+        {}, description="What the ticked factors are called where one column, `factors`, lists them."
+    )
+    answers: dict[str, str] = Field({}, description="The export's words for agree, disagree, too_high, too_low.")
+    conditions: dict[str, str] = Field({}, description="The export's words for the conditions, and ours.")
+    checks: dict[str, str] = Field({}, description="Columns of attention checks, and the right answer to each.")
+    people: dict[str, str] = Field({}, description="Columns of a second file with one row a person (Prolific).")
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if "participant" not in self.columns:
+            raise ValueError("`columns` must say which column is the participant's id")
+        for name in self.percent:
+            if name not in BY_NAME or BY_NAME[name].type != "share":
+                shares = [column.name for column in BY_NAME.values() if column.type == "share"]
+                raise ValueError(f"`percent` got {name!r}; {did_you_mean(name, shares)}")
+        for what, given, allowed in (("factors", self.factors, FACTORS), ("answers", self.answers.values(), FEEDBACK)):
+            for word in given:
+                if word not in allowed:
+                    raise ValueError(f"`{what}` got {word!r}; {did_you_mean(word, allowed)}")
+        return self
+
+    @property
+    def wide(self) -> bool:
+        """Whether a row is a person."""
+        return any(_placeholders(pattern) for pattern in self.columns.values())
+
+
+def read_survey(data: Any, kind: Kind, columns: SurveyMap | Mapping[str, Any], *, people: Any = None) -> Responses:
+    """Read the export of another survey tool, such as Qualtrics, by a map of its columns.
+
+    Parameters
+    ----------
+    data : the export: a CSV file (the two extra header lines of Qualtrics are taken away), a data frame or a mapping.
+    kind : 'effort' or 'feedback'.
+    columns : a `SurveyMap`, or its settings as a mapping.
+    people : a second table with one row a person, such as the demographic export of Prolific; columns as in
+        `columns["people"]`.
+
+    Examples
+    --------
+    >>> export = {"ResponseId": ["R1"], "S1_A_t": ["Similar"], "S1_A_a": ["Different"], "S1_A_o": ["Similar"]}
+    >>> found = read_survey(export, "effort", {"columns": {"participant": "ResponseId",
+    ...     "trajectory": "S{item}_{subject}_t", "aggregate": "S{item}_{subject}_a", "overall": "S{item}_{subject}_o"}})
+    >>> found.answers["aggregate"]
+    array([5.])
+    """
+    settings = columns if isinstance(columns, SurveyMap) else SurveyMap.parse(columns, "the column map")
+    given, backend = read_columns(data)
+    table, notes = _without_header_lines(given)
+    _require_columns(table, settings)
+    tidy = _melted(table, settings) if settings.wide else {n: list(table[c]) for n, c in settings.columns.items()}
+    _add_checks(tidy, table, settings)
+    notes += _join_people(tidy, people, settings)
+    _translate(tidy, settings)
+    return build_responses(
+        tidy, kind, points=len(settings.scale), where="the export", notes=tuple(notes), backend=backend
+    )
+
+
+def _without_header_lines(table: _Columns) -> tuple[dict[str, list[Any]], list[str]]:
+    """Drop what Qualtrics writes between the header and the answers: question texts and import ids."""
+    rows = len(next(iter(table.values()), []))
+    for line in range(min(rows, 3)):
+        if any(isinstance(values[line], str) and '"ImportId"' in values[line] for values in table.values()):
+            dropped = line + 1
+            note = f"{count(dropped, 'line')} of question texts and import ids below the header were left out."
+            return {name: list(values[dropped:]) for name, values in table.items()}, [note]
+    return {name: list(values) for name, values in table.items()}, []
+
+
+def _require_columns(table: _Columns, settings: SurveyMap) -> None:
+    problems = []
+    plain = [pattern for pattern in settings.columns.values() if not _placeholders(pattern)]
+    for column in [*plain, *settings.checks]:
+        if column not in table:
+            problems.append(f"the export has no column {column!r}; {did_you_mean(column, table)}")
+    for name, pattern in settings.columns.items():
+        if _placeholders(pattern) and not any(_regex(pattern).fullmatch(column) for column in table):
+            problems.append(f"no column of the export fits {pattern!r}, which was given for {name!r}.")
+    if problems:
+        raise DataError(problems)
+
+
+def _placeholders(pattern: str) -> tuple[str, ...]:
+    return tuple(place for place in _PLACES if "{" + place + "}" in pattern)
+
+
+def _regex(pattern: str) -> re.Pattern[str]:
+    text = re.escape(pattern)
+    for place in _PLACES:
+        text = text.replace(re.escape("{" + place + "}"), f"(?P<{place}>[A-Za-z0-9.-]+)", 1)
+    return re.compile(text)
+
+
+def _melted(table: _Columns, settings: SurveyMap) -> dict[str, list[Any]]:
+    """Turn one row a person into one row an answer; who answered nothing keeps one row without an item."""
+    rows = len(next(iter(table.values())))
+    found: dict[tuple[str, ...], dict[str, list[Any]]] = {}
+    partial: list[tuple[str, dict[str, str], list[Any]]] = []
+    most = max((len(_placeholders(pattern)) for pattern in settings.columns.values()), default=0)
+    for name, place, values in _matches(table, settings):
+        if len(place) < most:
+            partial.append((name, place, values))
+        else:
+            found.setdefault(tuple(place.get(part, "") for part in _PLACES), {})[name] = values
+    for name, place, values in partial:  # what belongs to a whole set, such as the score of K
+        for key, columns in found.items():
+            if all(key[_PLACES.index(part)] == word for part, word in place.items()):
+                columns[name] = values
+    patterned = [name for name, pattern in settings.columns.items() if _placeholders(pattern)]
+    personal = {name: table[column] for name, column in settings.columns.items() if name not in patterned}
+    return _stacked(found, patterned, personal, rows)
+
+
+def _matches(table: _Columns, settings: SurveyMap) -> Iterator[tuple[str, dict[str, str], list[Any]]]:
+    for name, pattern in settings.columns.items():
+        if _placeholders(pattern):
+            expression = _regex(pattern)
+            for column, values in table.items():
+                match = expression.fullmatch(column)
+                if match:
+                    yield name, match.groupdict(), values
+
+
+def _stacked(
+    found: dict[tuple[str, ...], dict[str, list[Any]]], patterned: list[str], personal: _Columns, rows: int
+) -> dict[str, list[Any]]:
+    tidy: dict[str, list[Any]] = {name: [] for name in [*personal, *patterned, *_PLACES]}
+    spoke = np.zeros(rows, dtype=bool)
+    for key, columns in found.items():
+        block = {name: as_text(columns.get(name, [None] * rows)) for name in patterned}
+        said = np.array([any(v is not None for v in row) for row in zip(*block.values(), strict=True)], dtype=bool)
+        spoke |= said
+        for name in patterned:
+            tidy[name] += block[name][said].tolist()
+        for place, word in zip(_PLACES, key, strict=True):
+            if place not in personal:
+                tidy[place] += [word or None] * int(said.sum())
+        for name, values in personal.items():
+            tidy[name] += [values[row] for row in np.flatnonzero(said)]
+    for row in np.flatnonzero(~spoke):
+        for name, column in tidy.items():
+            column.append(personal[name][row] if name in personal else None)
+    return {name: values for name, values in tidy.items() if name not in _PLACES or any(v is not None for v in values)}
+
+
+def _add_checks(tidy: dict[str, list[Any]], table: _Columns, settings: SurveyMap) -> None:
+    """Count the attention checks that each person passed."""
+    if not settings.checks:
+        return
+    names = as_text(table[settings.columns["participant"]])
+    passed, seen = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for column, right in settings.checks.items():
+        given: dict[Any, Any] = {}
+        for who, word in zip(names, as_text(table[column]), strict=True):
+            given[who] = word if word is not None else given.get(who)
+        for who, word in given.items():
+            seen[who] += 1
+            passed[who] += word is not None and word.casefold() == right.strip().casefold()
+    people = as_text(tidy["participant"])
+    tidy["checks_passed"] = [passed.get(who) for who in people]
+    tidy["checks_total"] = [seen.get(who) for who in people]
+
+
+def _join_people(tidy: dict[str, list[Any]], people: Any, settings: SurveyMap) -> list[str]:
+    """Add the columns of a second table with one row a person."""
+    if people is None:
+        return []
+    if "participant" not in settings.people:
+        raise ConfigError("a second table of people needs `people` in the column map, with its own `participant`.")
+    table, _ = read_columns(people)
+    for column in settings.people.values():
+        if column not in table:
+            raise DataError(f"the table of people has no column {column!r}; {did_you_mean(column, table)}")
+    ids = as_text(table[settings.people["participant"]])
+    place = {who: row for row, who in enumerate(ids) if who is not None}
+    if len(place) < sum(who is not None for who in ids):
+        raise DataError("the table of people names a participant more than once; keep one row each.")
+    known = as_text(tidy["participant"])
+    for name, column in settings.people.items():
+        if name != "participant":
+            tidy[name] = [table[column][place[who]] if who in place else None for who in known]
+    strangers, unmatched = len(set(place) - set(known)), len({who for who in known if who not in place})
+    notes = []
+    if strangers:
+        notes.append(f"{count(strangers, 'person', 'people')} of the second table gave no answers here.")
+    if unmatched:
+        notes.append(f"{count(unmatched, 'person', 'people')} who answered are not in the second table.")
+    return notes
+
+
+def _translate(tidy: dict[str, list[Any]], settings: SurveyMap) -> None:
+    """Turn the export's words into ours, in place."""
+    scale = {word.casefold(): str(point) for point, word in enumerate(settings.scale, 1)}
+    for name, values in list(tidy.items()):
+        column = BY_NAME.get(name)
+        if column is not None and column.type == "scale":
+            tidy[name] = [scale.get(w.casefold(), w) if w is not None else None for w in as_text(values)]
+        if name in settings.percent:
+            tidy[name] = [_share(word) for word in as_text(values)]
+    if "factors" in tidy:
+        ticked = as_text(tidy.pop("factors"))
+        for factor, word in settings.factors.items():
+            tidy[f"factor_{factor}"] = [None if t is None else word.casefold() in t.casefold() for t in ticked]
+    for name, words in (("answer", settings.answers), ("condition", settings.conditions)):
+        if name in tidy and words:
+            folded = {word.casefold(): ours for word, ours in words.items()}
+            tidy[name] = [folded.get(w.casefold(), w) if w is not None else None for w in as_text(tidy[name])]
+
+
+def _share(word: str | None) -> Any:
+    if word is None:
+        return None
+    try:
+        return float(word.removesuffix("%")) / 100
+    except ValueError:
+        return word

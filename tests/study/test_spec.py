@@ -1,0 +1,152 @@
+"""`study.toml`: the templates, every rule, languages, and the JSON Schema."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from evenhand.errors import ConfigError
+from evenhand.study import StudySpec, read_study, study_schema, study_template
+from evenhand.study.schema import KINDS
+from evenhand.study.spec import Questions, texts_of
+
+
+def effort() -> dict[str, Any]:
+    return tomllib.loads(study_template("effort"))
+
+
+def feedback() -> dict[str, Any]:
+    return tomllib.loads(study_template("feedback"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_template_is_a_valid_study(kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(study_template(kind), encoding="utf-8")
+    spec = read_study(path)
+    assert spec.kind == kind
+    assert len(spec.attention) == 3
+    assert spec.analysis.exclusions.failed_checks == 2
+    jsonschema.validate(tomllib.loads(study_template(kind)), study_schema())
+
+
+def test_the_template_pays_what_the_paper_paid() -> None:
+    spec = StudySpec.parse(effort(), "study.toml")
+    assert spec.payment.hourly == pytest.approx(12.07, abs=0.01)
+    assert [(bonus.by, bonus.amount, bonus.share) for bonus in spec.payment.bonuses] == [
+        ("truth_serum", 5, 0.1), ("reasons", 5, 0.1),
+    ]  # fmt: skip
+    assert len(spec.scale) == 6
+
+
+def change(path: str, value: Any) -> Callable[[Any], None]:
+    def apply(raw: Any) -> None:
+        *outer, last = path.split(".")
+        for part in outer:
+            raw = raw[int(part)] if isinstance(raw, list) else raw[part]
+        if value is ...:
+            del raw[last]
+        else:
+            raw[last] = value
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("make", "apply", "message"),
+    [
+        (effort, change("kind", "efort"), "`kind` in study.toml: input should be 'effort' or 'feedback'; got 'efort'"),
+        (effort, change("consent", ...), "`consent` in study.toml: it is required"),
+        (effort, change("conditions", {}), "needs at least one condition"),
+        (effort, change("conditions.income.feautre", "x"), "did you mean 'feature'"),
+        (effort, change("conditions.income.instrument", ...), "`conditions.income.instrument` .* it is required"),
+        (effort, change("feedback", feedback()["feedback"]), r"\[feedback\] belongs to a study of kind 'feedback'"),
+        (feedback, change("feedback", ...), r"needs \[feedback\] with its cases"),
+        (feedback, change("conditions", effort()["conditions"]), r"\[conditions\] belong to a study of kind 'effort'"),
+        (feedback, change("feedback.answers", ["agree", "to_high"]), "did you mean 'too_high'"),
+        (feedback, change("feedback.answers", ["disagree"]), "must hold 'agree'"),
+        (feedback, change("feedback.labels", ["low", "low"]), "names a label twice"),
+        (feedback, change("feedback.assignment.per_critic", 0), "greater than or equal to 1"),
+        (effort, change("scale", ["a", "b", "c"]), "even number of points"),
+        (effort, change("attention.0.right", "Purple"), "`right` must be one of the choices; got 'Purple'"),
+        (effort, change("analysis.exclusions.failed_checks", 4), "but there are only 3 attention checks"),
+        (effort, change("payment.currency", "dollars"), "`payment.currency`"),
+        (effort, change("payment.minutes", 0), "`payment.minutes`"),
+        (effort, change("name", "Who is alike?"), "`name`"),
+        (effort, change("languages", ["english"]), "`languages"),
+        (effort, change("languages", ["en", "en"]), "names one twice"),
+        (effort, change("questions", {"overall": "Alike: {refernce}?"}), "did you mean 'reference'"),
+        (effort, change("title", {"en": "A", "de": "B"}), "`title` has a text in 'de'"),
+        (effort, change("languages", ["en", "de"]), "needs a text for each language"),
+        (effort, change("analysis.alhpa", 0.1), "did you mean 'alpha'"),
+    ],
+)
+def test_what_is_wrong_is_told(make: Any, apply: Any, message: str) -> None:
+    raw = deepcopy(make())
+    apply(raw)
+    with pytest.raises(ConfigError, match=message):
+        StudySpec.parse(raw, "study.toml")
+
+
+def translated(raw: dict[str, Any]) -> dict[str, Any]:
+    """Give every text a German twin."""
+
+    def both(text: str) -> dict[str, str]:
+        return {"en": text, "de": f"de: {text}"}
+
+    for name in ("title", "consent", "debrief"):
+        raw[name] = both(raw[name])
+    for condition in raw["conditions"].values():
+        for name in ("feature", "subject", "subjects", "outcome", "unit"):
+            if name in condition:
+                condition[name] = both(condition[name])
+    for check in raw["attention"]:
+        check["question"] = both(check["question"])
+    raw["questions"] = {name: both(str(text)) for name, text in texts_of(Questions()) if name != "feedback"}
+    raw["scale"] = [both(str(point)) for point in range(6)]
+    return {**raw, "languages": ["en", "de"]}
+
+
+def test_several_languages() -> None:
+    spec = StudySpec.parse(translated(effort()), "study.toml")
+    assert spec.words(spec.title, "de") == "de: Who is alike?"
+    assert spec.words(spec.title, "fr") == "Who is alike?"
+    assert spec.words("plain") == "plain"
+    jsonschema.validate(translated(effort()), study_schema())
+    lacking = translated(effort())
+    del lacking["questions"]["overall"]["de"]
+    with pytest.raises(ConfigError, match=r"`questions\.overall` has no text in 'de'"):
+        StudySpec.parse(lacking, "study.toml")
+
+
+def test_english_wording_is_not_taken_for_another_language() -> None:
+    raw = {**feedback(), "languages": ["de"]}
+    with pytest.raises(ConfigError, match=r"`questions\.reason` has no text in 'de'"):
+        StudySpec.parse(raw, "study.toml")
+    raw["questions"] = {"reason": "Warum?", "feedback": "Das System entschied: {decision}. Einverstanden?"}
+    assert StudySpec.parse(raw, "study.toml").languages == ("de",)
+
+
+def test_the_schema_refuses_what_the_study_refuses() -> None:
+    jsonschema.Draft202012Validator.check_schema(study_schema())
+    for apply in (change("kind", "efort"), change("payment.minutes", "long"), change("colour", "red")):
+        raw = effort()
+        apply(raw)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(raw, study_schema())
+
+
+def test_wrong_files_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no file"):
+        read_study(tmp_path / "none.toml")
+    with pytest.raises(ConfigError, match="is a folder"):
+        read_study(tmp_path)
+    (tmp_path / "bad.toml").write_text("kind = ")
+    with pytest.raises(ConfigError, match="is not valid TOML"):
+        read_study(tmp_path / "bad.toml")
