@@ -22,11 +22,15 @@ from typer.testing import CliRunner
 
 import evenhand.stats
 from evenhand import Prediction, Table
+from evenhand.audits.effort import EffortSpec
+from evenhand.audits.effort.robustness.choices import Choices
+from evenhand.audits.effort.spec import History
 from evenhand.audits.parity import ParitySpec
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, Metric
 from evenhand.cli.main import app
 from evenhand.core.spec import Threshold
-from evenhand.report.config import ReportSettings
+from evenhand.models.spec import Fit, ModelsSettings
+from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.table import Roles
 from evenhand.table.roles import Scalar
 from evenhand.table.sources import FileOptions
@@ -43,8 +47,23 @@ _SOURCE_ROW = (
     "source",
     "text",
     "required",
-    "Path of a CSV, Parquet or JSON file, or a glob; seen from the folder of the file.",
+    "Path of a CSV, Parquet or JSON file, or a glob; seen from the folder of the file. Not with `dataset`.",
 )
+_HISTORY_ROW = (
+    "source",
+    "text",
+    "required",
+    "Path of the long table, seen from the folder of the file. In Python `data` takes a frame or a mapping too.",
+)
+# Where the code alone would mislead: the type, the default and the meaning that a reader needs; None keeps it.
+_AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
+    "DatasetSettings": {"dataset": (None, "none", None)},
+    "EffortSpec": {
+        "resamples": (None, None, "Not used: no interval of this audit is a bootstrap."),
+        "robustness": ("true or false, or a table", "`false`", None),
+    },
+    "Fit": {"estimator": (None, "the model's name", "The estimator's short name.")},
+}
 
 
 def main(folder: Path | None = None) -> None:
@@ -128,9 +147,14 @@ def settings_part() -> str:
     files = _rows(FileOptions, Table, only=inspect.signature(Table).parameters)
     shortcuts = [(name, *_like(Prediction, name)) for name in ("threshold", "favourable")]
     sections: dict[str, list[tuple[str, str, str, str]]] = {
-        "`[data]`": [_SOURCE_ROW, *_rows(Roles, Table), *shortcuts, *files],
+        "`[data]`": [_SOURCE_ROW, *_rows(DatasetSettings), *_rows(Roles, Table), *shortcuts, *files],
         "`[data.predictions.NAME]`": _rows(Prediction),
+        "`[models]`": _rows(ModelsSettings),
+        "`[models.fit.NAME]`": _rows(Fit),
         "`[parity]`": _rows(ParitySpec),
+        "`[effort]`": _rows(EffortSpec),
+        "`[effort.history]`": [_HISTORY_ROW, *_rows(History, only=("id", "time", "value"))],
+        "`[effort.robustness]`": _rows(Choices),
         "`[[thresholds]]`": _rows(Threshold),
         "`[report]`": _rows(ReportSettings),
     }
@@ -158,7 +182,8 @@ def _rows(
         meaning = field.description or described.get(name)
         if not meaning:
             raise SystemExit(f"{model.__name__}.{name} has no description; give it one in the code.")
-        rows.append((name, _type(field), _default(field), _sentence(meaning)))
+        kind, default, words = _AMENDED.get(model.__name__, {}).get(name, (None, None, None))
+        rows.append((name, kind or _type(field), default or _default(field), _sentence(words or meaning)))
     return rows
 
 
@@ -193,8 +218,12 @@ def _default(field: FieldInfo) -> str:
         return "none"
     if isinstance(value, tuple | dict) and not value:
         return "empty"
+    if isinstance(value, dict):
+        return "`{ " + ", ".join(f"{key} = {item!r}" for key, item in value.items()) + " }`"
     if isinstance(value, tuple):
         return f"`{list(value)!r}`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
     return f"`{value!r}`" if isinstance(value, str) else f"`{value}`"
 
 
@@ -231,16 +260,20 @@ def _type_words(annotation: Any) -> str:
             else f"list of {len(inside)} {_plural(_type_words(inside[0]))}"
         )
     if origin is dict:
-        return f"table of {_plural(_type_words(inside[1]))}"
+        return "table" if inside[1] is Any else f"table of {_plural(_type_words(inside[1]))}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"{annotation.__name__.lower()} table"
     return "function" if origin is Callable or "Callable" in str(annotation) else str(annotation)
 
 
 def _plural(words: str) -> str:
-    return {"text": "texts", "function": "functions"}.get(
-        words, f"{words}s" if not words.startswith("list") else words.replace("list", "lists", 1)
-    )
+    if words.startswith("`"):  # a choice of values
+        return words
+    parts = []
+    for part in words.split(" or "):
+        first, of, rest = part.partition(" of ")
+        parts.append(f"{first}s{of}{rest}")
+    return " or ".join(parts)
 
 
 # Command line ---------------------------------------------------------------------------------------------

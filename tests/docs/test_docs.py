@@ -16,6 +16,11 @@ import pytest
 import evenhand as eh
 import evenhand.stats
 from evenhand import errors
+from evenhand.audits.effort import EffortSpec
+from evenhand.audits.effort import records as effort_records
+from evenhand.audits.effort.robustness import records as robustness_records
+from evenhand.audits.effort.robustness.choices import Choices
+from evenhand.audits.effort.spec import History
 from evenhand.audits.parity import ParitySpec
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS
 from evenhand.audits.parity.records import CalibrationRecord, GapRecord, GroupRecord
@@ -24,7 +29,9 @@ from evenhand.cli.main import main
 from evenhand.core.findings import Finding
 from evenhand.core.provenance import data_record
 from evenhand.core.spec import Threshold
-from evenhand.report.config import ReportSettings
+from evenhand.models.estimators import ESTIMATORS
+from evenhand.models.spec import Fit, ModelsSettings
+from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.table import Prediction, Roles
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -51,7 +58,7 @@ def test_every_generated_part_is_included() -> None:
         assert f"../_generated/{name}.md" in pages
 
 
-@pytest.mark.parametrize("name", sorted(set(eh.__all__) - {"datasets", "__version__"}))
+@pytest.mark.parametrize("name", sorted(set(eh.__all__) - {"datasets", "models", "__version__"}))
 def test_public_names_are_in_the_reference(name: str) -> None:
     assert re.search(rf"^\.\. auto(class|function|exception):: evenhand\.{name}$", reference("api"), re.MULTILINE)
 
@@ -59,6 +66,17 @@ def test_public_names_are_in_the_reference(name: str) -> None:
 @pytest.mark.parametrize("name", eh.datasets.__all__)
 def test_data_sets_are_in_the_reference(name: str) -> None:
     assert re.search(rf"^\.\. auto(class|function):: evenhand\.datasets\.{name}$", reference("api"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", sorted(set(eh.models.__all__) - {"ModelsSettings"}))
+def test_functions_of_models_are_in_the_reference(name: str) -> None:
+    assert re.search(rf"^\.\. autofunction:: evenhand\.models\.{name}$", reference("api"), re.MULTILINE)
+
+
+def test_estimators_are_on_their_page() -> None:
+    text = (DOCS / "howto/fit-models.md").read_text(encoding="utf-8")
+    for name, recipe in ESTIMATORS.items():
+        assert re.search(rf"^\| `{name}` \| .*`{recipe.name}`", text, re.MULTILINE), name
 
 
 def test_errors_are_in_the_reference() -> None:
@@ -95,9 +113,17 @@ def test_named_gaps_are_in_the_reference(name: str) -> None:
 @pytest.mark.parametrize(
     ("heading", "names"),
     [
-        ("## `[data]`", [*Roles.model_fields, *inspect.signature(eh.Table).parameters]),
+        (
+            "## `[data]`",
+            ["source", *DatasetSettings.model_fields, *Roles.model_fields, *inspect.signature(eh.Table).parameters],
+        ),
         ("## `[data.predictions.NAME]`", list(Prediction.model_fields)),
+        ("## `[models]`", list(ModelsSettings.model_fields)),
+        ("## `[models.fit.NAME]`", list(Fit.model_fields)),
         ("## `[parity]`", [*ParitySpec.model_fields, *inspect.signature(eh.parity).parameters]),
+        ("## `[effort]`", [*EffortSpec.model_fields, *inspect.signature(eh.effort).parameters]),
+        ("## `[effort.history]`", list(History.model_fields)),
+        ("## `[effort.robustness]`", list(Choices.model_fields)),
         ("## `[[thresholds]]`", list(Threshold.model_fields)),
         ("## `[report]`", list(ReportSettings.model_fields)),
     ],
@@ -107,7 +133,7 @@ def test_settings_are_in_the_reference(heading: str, names: list[str]) -> None:
     rows = re.findall(
         r"^\| `(\w+)` \| [^|]+ \| [^|]+ \| \S[^|]*\|$", section(reference("settings"), heading), re.MULTILINE
     )
-    assert set(names) - {"data", "table"} == set(rows) - {"source"}
+    assert set(names) - {"data", "table"} == set(rows)
 
 
 COMMANDS: list[tuple[str, ...]] = GENERATOR["command_paths"]()
@@ -144,12 +170,37 @@ def test_exit_codes_are_in_the_reference() -> None:
         ("### groups", GroupRecord),
         ("### gaps", GapRecord),
         ("### calibration", CalibrationRecord),
+        ("### individual", effort_records.IndividualRecord),
+        ("### differences", effort_records.DifferenceRecord),
+        ("### curve", effort_records.CurveRecord),
+        ("### bins", effort_records.BinRecord),
+        ("### bin_groups", effort_records.BinGroupRecord),
+        ("### spread", effort_records.SpreadRecord),
+        ("### people", effort_records.PersonRecord),
+        ("### pairs", effort_records.PairRecord),
+        ("### paths", effort_records.PathRecord),
+        ("### specifications", robustness_records.SpecificationRecord),
+        ("### fairest", robustness_records.FairestRecord),
+        ("### flips", robustness_records.FlipRecord),
     ],
 )
 def test_fields_of_the_results_are_in_the_reference(heading: str, record: Any) -> None:
     text = section(reference("results-json"), heading)
     for field in fields(record):
         assert f"`{field.name}`" in text, field.name
+
+
+@pytest.mark.parametrize(
+    ("heading", "result"), [("## audits.parity", eh.ParityResult), ("## audits.effort", eh.EffortResult)]
+)
+def test_tables_of_the_results_are_in_the_reference(heading: str, result: Any) -> None:
+    data = {**{f"x{step}": [0.0, 1.0, 2.0] for step in range(3)}, "g": ["a", "b", "b"], "s": [0.1, 0.2, 0.9]}
+    table = eh.Table(data, groups="g", predictions="s")
+    audit = eh.audit(table, parity={"resamples": 100}, effort={"trajectory": ["x0", "x1", "x2"]})
+    found = next(own for own in audit.results.values() if isinstance(own, result))
+    text = section(reference("results-json"), heading)
+    for name in found.to_dict():
+        assert re.search(rf"^\| .*`{name}`.* \| ", text, re.MULTILINE), name
 
 
 def test_fields_of_the_data_are_in_the_reference() -> None:

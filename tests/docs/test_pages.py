@@ -25,6 +25,12 @@ from evenhand.cli.main import main
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples/README.md", *sorted((ROOT / "docs").glob("[gh][uo]*/*.md"))]
 
+NEEDS = {
+    "real-trajectories": {"linearmodels": "the panel of wages is part of it", "sklearn": "a model is fitted"},
+    "fit-models": {"sklearn": "models are fitted"},
+}
+"""Packages that evenhand does not need, for the pages that do."""
+
 FENCE = re.compile(
     r"^```(?:\{code-block\} )?(?P<language>\w+)\n(?::caption: (?P<file>\S+)\n\n)?(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -94,6 +100,8 @@ def commands(block: Block) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package, why in NEEDS.get(page.stem, {}).items():
+        pytest.importorskip(package, reason=f"the page needs {package}: {why}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     if page.parent.name == "examples":

@@ -14,8 +14,16 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.audits.effort import EffortSpec
+from evenhand.audits.effort import records as effort_records
+from evenhand.audits.effort.robustness.choices import Choices
+from evenhand.audits.effort.robustness.records import FairestRecord, FlipRecord, SpecificationRecord
+from evenhand.audits.effort.spec import History
+from evenhand.audits.parity import ParitySpec
 from evenhand.audits.parity.records import CalibrationRecord, GapRecord, GroupRecord
 from evenhand.core.findings import Finding
+from evenhand.models.estimators import ESTIMATORS
+from evenhand.models.spec import Fit, ModelsSettings
 from evenhand.report.audit import SCHEMA_VERSION
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/reference/results.schema.json").read_text(encoding="utf-8"))
@@ -39,6 +47,74 @@ resamples = 100
 metric = "selection_rate"
 grouping = ["sex"]
 max = 0.1
+"""
+
+
+EFFORT_TOML = """
+[data]
+source = "people.csv"
+id = "person"
+outcome = "late"
+groups = ["sex"]
+missing = "drop"
+
+[models]
+features = ["income", "job"]
+folds = 2
+
+[models.fit]
+logistic = {}
+tree = { estimator = "decision_tree", settings = { max_depth = 2 } }
+
+[effort]
+unit = 10
+scale = 100
+weights = [0, 0.6577]
+inertia_by = "sex"
+
+[effort.history]
+source = "incomes.csv"
+time = "year"
+value = "income"
+
+[effort.robustness]
+windows = [["income at 2000", "income at 2002"]]
+measures = ["slope"]
+inertia = { rates = { f = 2, m = 1 }, none = "none" }
+
+[[thresholds]]
+audit = "effort"
+metric = "eaif"
+min = 0.9
+model = "tree"
+
+[[thresholds]]
+audit = "effort"
+metric = "effort_parity"
+grouping = "sex"
+min = 0.5
+"""
+
+INVENTED_TOML = """
+[data]
+dataset = "households"
+rows = 200
+dataset_seed = 3
+outcome = "missed_payment"
+groups = "race"
+predictions = { logistic = "risk_logistic" }
+
+[parity]
+metrics = ["mean_score"]
+
+[effort]
+trajectory = ["income_2019", "income_2020", "income_2021", "income_2022"]
+times = [2019, 2020, 2021, 2022.5]
+inertia = { White = 1, Asian = 1, "Pacific Islander" = 2, Hispanic = 2, "American Indian" = 3, Black = 3 }
+unit = 10_000
+scale = 200_000
+robustness = true
+worst = 0
 """
 
 
@@ -107,7 +183,47 @@ def from_file() -> eh.Audit:
     return eh.audit("audit.toml")
 
 
-CASES = [plain, within, custom_metric, decisions_only, undefined_cells, weights, dropped_rows, from_file]
+def effort() -> eh.Audit:
+    """Columns, an id, a group that is missing for some and one too small to compare, a model that is always fair."""
+    rng = np.random.default_rng(1)
+    steps = {f"y{year}": rng.normal(3, 1, 300) for year in range(4)}
+    people = make_people(300) | steps | {"id": np.arange(300), "same": np.full(300, 0.25)}
+    given = eh.Table(
+        people, id="id", groups=["group", "sex"], predictions={"m": "score", "same": "same"}, weight="weight"
+    )
+    return eh.audit(given, effort={"trajectory": list(steps), "scale": 10, "width": 0.2, "worst": 3})
+
+
+def effort_by_sampled_pairs() -> eh.Audit:
+    people = eh.datasets.make_households(150, seed=2)
+    table = eh.Table(people, predictions={"a": "risk_logistic", "b": "risk_xgboost"})
+    years = [f"income_{year}" for year in range(2019, 2023)]
+    limits = [{"metric": "eaif", "min": 0.9}]
+    settings = {"trajectory": years, "unit": 1e4, "scale": 2e5, "method": "sampled", "thresholds": limits}
+    return eh.audit(table, effort=settings)
+
+
+def effort_of_fitted_models() -> eh.Audit:
+    pytest.importorskip("sklearn", reason="the case fits models, of the extra 'models'")
+    rng = np.random.default_rng(2)
+    rows, history = ["person,sex,job,income,late"], ["person,year,income"]
+    for person in range(60):
+        steps = rng.normal(30, 8, 4).round(1)
+        rows.append(f"p{person},{'fm'[person % 2]},{'xy'[person % 3 % 2]},{steps[-1]},{int(steps[-1] < 28)}")
+        history += [f"p{person},{2000 + t},{value}" for t, value in enumerate(steps) if (person, t) != (7, 1)]
+    Path("people.csv").write_text("\n".join(rows), encoding="utf-8")
+    Path("incomes.csv").write_text("\n".join(history), encoding="utf-8")
+    Path("audit.toml").write_text(EFFORT_TOML, encoding="utf-8")
+    return eh.audit("audit.toml")
+
+
+def invented_data() -> eh.Audit:
+    Path("audit.toml").write_text(INVENTED_TOML, encoding="utf-8")
+    return eh.audit("audit.toml")
+
+
+PARITY_CASES = [plain, within, custom_metric, decisions_only, undefined_cells, weights, dropped_rows, from_file]
+EFFORT_CASES = [effort, effort_by_sampled_pairs, effort_of_fitted_models, invented_data]
 
 
 def problems(results: Any) -> list[str]:
@@ -119,7 +235,7 @@ def test_the_schema_is_a_schema() -> None:
     assert SCHEMA["properties"]["schema"]["const"] == SCHEMA_VERSION
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", PARITY_CASES + EFFORT_CASES, ids=lambda case: case.__name__)
 def test_results_fit_the_schema(case: Callable[[], eh.Audit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert problems(json.loads(case().to_json())) == []
@@ -134,19 +250,78 @@ def test_the_cases_hold_what_they_promise() -> None:
     assert {"ok", "undefined", "small", "missing group", "no interval"} <= kinds
 
 
-@pytest.mark.parametrize(
-    ("name", "record"),
-    [("group", GroupRecord), ("gap", GapRecord), ("calibration", CalibrationRecord), ("finding", Finding)],
-)
+def test_the_effort_cases_hold_what_they_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table has rows in one of them, and every kind of remark occurs."""
+    monkeypatch.chdir(tmp_path)
+    full, kinds = set(), set()
+    for case in EFFORT_CASES:
+        found = case().to_dict()["audits"]["effort"]
+        full |= {name for name in found if isinstance(found[name], list) and found[name]}
+        kinds |= {record["status"].partition(":")[0] for name in full for record in found[name] if "status" in record}
+    tables = SCHEMA["$defs"]["effort"]["properties"]
+    assert full == {name for name in tables if tables[name].get("type") == "array"}
+    assert {"ok", "undefined", "small", "missing group", "no interval", "one model", "one option"} <= kinds
+
+
+RECORDS = {
+    "group": GroupRecord,
+    "gap": GapRecord,
+    "calibration": CalibrationRecord,
+    "finding": Finding,
+    "individual": effort_records.IndividualRecord,
+    "model_difference": effort_records.DifferenceRecord,
+    "curve_point": effort_records.CurveRecord,
+    "effort_bin": effort_records.BinRecord,
+    "effort_bin_group": effort_records.BinGroupRecord,
+    "effort_spread": effort_records.SpreadRecord,
+    "effort_person": effort_records.PersonRecord,
+    "effort_pair": effort_records.PairRecord,
+    "effort_path": effort_records.PathRecord,
+    "specification": SpecificationRecord,
+    "fairest": FairestRecord,
+    "flip": FlipRecord,
+}
+
+
+@pytest.mark.parametrize(("name", "record"), RECORDS.items(), ids=RECORDS)
 def test_the_schema_has_every_field_of_a_record(name: str, record: Any) -> None:
     definition = SCHEMA["$defs"][name]
     assert set(definition["properties"]) == set(definition["required"]) == {field.name for field in fields(record)}
     assert definition["additionalProperties"] is False
 
 
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("parity_spec", ParitySpec),
+        ("effort_spec", EffortSpec),
+        ("history", History),
+        ("choices", Choices),
+        ("models_settings", ModelsSettings),
+        ("fit", Fit),
+    ],
+)
+def test_the_schema_has_every_setting(name: str, settings: Any) -> None:
+    definition = SCHEMA["$defs"][name]
+    written = {field for field, about in settings.model_fields.items() if not about.exclude}
+    assert set(definition["properties"]) == set(definition["required"]) == written
+    assert definition["additionalProperties"] is False
+
+
+def test_the_schema_knows_every_estimator() -> None:
+    assert set(SCHEMA["$defs"]["fit"]["properties"]["estimator"]["enum"]) == set(ESTIMATORS)
+
+
 @pytest.fixture(scope="module")
 def results() -> Any:
     return json.loads(plain().to_json())
+
+
+@pytest.fixture(scope="module")
+def effort_results(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("effort"))
+        return json.loads(effort_of_fitted_models().to_json())
 
 
 @pytest.mark.parametrize(
@@ -167,10 +342,42 @@ def results() -> Any:
     ids=lambda value: ".".join(map(str, value)) if isinstance(value, tuple) else repr(value),
 )
 def test_the_schema_refuses_what_audits_do_not_write(results: Any, path: tuple[Any, ...], value: Any) -> None:
-    changed = copy.deepcopy(results)
+    assert problems(changed(results, path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("findings", 0, "kind"), "gap"),
+        (("findings", 0, "metric"), "tpr"),
+        (("audits", "effort", "surprise"), []),
+        (("audits", "effort", "hash"), "abc"),
+        (("audits", "effort", "individual", 0, "value"), 1.5),
+        (("audits", "effort", "individual", 0, "method"), "guess"),
+        (("audits", "effort", "flips", 0, "choice"), "colour"),
+        (("audits", "effort", "fairest", 0, "status"), "one day"),
+        (("config", "effort", "thresholds", 0, "metric"), "tpr"),
+        (("config", "effort", "thresholds", 0, "audit"), "effortless"),
+        (("config", "effort", "measure"), "jerk"),
+        (("config", "effort", "history", "data"), {}),
+        (("config", "models", "fit", "tree", "estimator"), "oracle"),
+        (("config", "models", "folds"), 1),
+        (("config", "data", "dataset"), "households"),
+    ],
+    ids=lambda value: ".".join(map(str, value)) if isinstance(value, tuple) else repr(value),
+)
+def test_the_schema_refuses_what_effort_audits_do_not_write(
+    effort_results: Any, path: tuple[Any, ...], value: Any
+) -> None:
+    assert problems(effort_results) == []
+    assert problems(changed(effort_results, path, value))
+
+
+def changed(results: Any, path: tuple[Any, ...], value: Any) -> Any:
+    copied = copy.deepcopy(results)
     *way, last = path
-    place = changed
+    place = copied
     for step in way:
         place = place[step]
     place[last] = value
-    assert problems(changed)
+    return copied

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
@@ -69,6 +69,13 @@ class Threshold(Settings):
 
 class Spec(Settings):
     """What every audit can be told; the same names everywhere."""
+
+    code: ClassVar[tuple[str, ...]] = ()
+    """Settings that hold code; `audit.toml` names it as 'module:attribute', which needs --allow-code."""
+    code_or_name: ClassVar[tuple[str, ...]] = ()
+    """The same, but only text of the form 'module:attribute' is code."""
+    runs_code: ClassVar[tuple[str, ...]] = ()
+    """Settings that let files of the user run code, which needs --allow-code too."""
 
     confidence: float = Field(0.95, gt=0, lt=1, description="Confidence of every interval.")
     resamples: int = Field(10_000, ge=100, le=1_000_000, description="Bootstrap resamples of the cells.")

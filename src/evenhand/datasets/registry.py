@@ -64,6 +64,63 @@ class PublishedData:
     rows: int
 
 
+_DRESSEL_FARID_FILES = (
+    (
+        "cases",
+        "The 1,000 defendants of Dressel and Farid's study",
+        "BROWARD_CLEAN_SUBSET.csv",
+        "4511d80cb41b2d5c2248a54230db0c1603546fd31b6ec9d376a7e9e37d2af1db",
+        "broward_clean_subset.csv.gz",
+        "4085df6aa994035ec5b1e0b6ec4576b6bd6e5d0ba166ea0a810305ea0a4df687",
+    ),
+    (
+        "no_race",
+        "Predictions of 400 people who were not told the defendants' race, by Dressel and Farid",
+        "MTURK_NO_RACE.csv",
+        "1475ed363e4a183d5fee9a3d2fa93267de508ae0b4453c538ccfe4928bc5e1d6",
+        "mturk_no_race_matrix.csv.gz",
+        "fe5f6577e95407743471e138533edb6b639a28e92e526bb6f1724d6bef5c4dcc",
+    ),
+    (
+        "race",
+        "Predictions of 400 people who were told the defendants' race, by Dressel and Farid",
+        "MTURK_RACE.csv",
+        "4dfe46e9cd958dcb0e032a4dfe6656e4cf5cb4bcd1c3a4b4262d9949235f6ce3",
+        "mturk_race_matrix.csv.gz",
+        "61bf7233474d8f88d03d4f4ca37496dabc717fe99a9eda044cb315f29774affd",
+    ),
+)
+
+
+def _dressel_farid(
+    part: str, title: str, file_name: str, sha256: str, local_name: str, local_sha256: str
+) -> PublishedData:
+    """Return one of the three files of the study; each has a row per defendant."""
+    return PublishedData(
+        name=f"dressel_farid_{part}",
+        title=title,
+        url=(
+            "https://raw.githubusercontent.com/polinapolina/sicss18_fairml/"
+            f"03c2d1817d92c222aefc9638bb6a42c5c3428e0f/misc/allData/{file_name}"
+        ),
+        sha256=sha256,
+        file_name=f"dressel_farid_{file_name}",
+        local_path=f"dressel_farid/{local_name}",
+        local_sha256=local_sha256,
+        licence="Published with the article for download; no licence is stated. Do not pass it on.",
+        citation=(
+            "J. Dressel and H. Farid (2018). The accuracy, fairness, and limits of predicting recidivism. Science "
+            "Advances 4, eaao5580. https://doi.org/10.1126/sciadv.aao5580"
+        ),
+        rows=1000,
+    )
+
+
+_OBERMEYER = (
+    "Z. Obermeyer, B. Powers, C. Vogeli and S. Mullainathan (2019). Dissecting racial bias in an algorithm used to "
+    "manage the health of populations. Science 366, 447-453. https://gitlab.com/labsysmed/dissecting-bias"
+)
+
 _PUBLISHED = (
     PublishedData(
         name="compas",
@@ -86,6 +143,37 @@ _PUBLISHED = (
         ),
         rows=7214,
     ),
+    *(_dressel_farid(*file) for file in _DRESSEL_FARID_FILES),
+    PublishedData(
+        name="hospital",
+        title="Risk scores, costs and chronic illnesses of hospital patients (synthetic, made from real records)",
+        url=(
+            "https://gitlab.com/labsysmed/dissecting-bias/-/raw/"
+            "daceb25bba00e65d7b05882f049e229a8bedb60c/data/data_new.csv"
+        ),
+        sha256="5341f90f3a1d330557620af1c734e552abe0ad57053055dd13dbccc6d8384d74",
+        file_name="hospital-data-new.csv",
+        local_path="obermeyer/data_new.csv",
+        local_sha256="5341f90f3a1d330557620af1c734e552abe0ad57053055dd13dbccc6d8384d74",
+        licence="The publisher states no licence: use it for checks, do not pass it on.",
+        citation=_OBERMEYER,
+        rows=48784,
+    ),
+    PublishedData(
+        name="hospital_holdout",
+        title="The authors' hold-out of the hospital patients, with the predictions of their lasso models",
+        url=(
+            "https://gitlab.com/labsysmed/dissecting-bias/-/raw/"
+            "f7a3b4d86e0dd3c71b1bd28a6706dc5fd85548ad/results/model_lasso_predictors.csv"
+        ),
+        sha256="58cf1685126de0ae4648640d7fc279016ed0c5fc8ab76ed90a3d569cb988c56b",
+        file_name="hospital-holdout-lasso.csv",
+        local_path="obermeyer/holdout_lasso_predictions.csv.gz",
+        local_sha256="16165b0edfd7337434f98a26788cb616df40db3275e9c73be49c8eb917ad5cfa",
+        licence="The publisher states no licence: use it for checks, do not pass it on.",
+        citation=_OBERMEYER,
+        rows=16099,
+    ),
 )
 
 
@@ -94,8 +182,8 @@ def available() -> tuple[PublishedData, ...]:
 
     Examples
     --------
-    >>> [(data.name, data.rows) for data in available()]
-    [('compas', 7214)]
+    >>> {data.name: data.rows for data in available()}["compas"]
+    7214
     """
     return _PUBLISHED
 

@@ -22,6 +22,7 @@ class Recipe:
     Parameters
     ----------
     module, name : where its class is.
+    regressor : the class for outcomes that are numbers; none where it predicts yes or no only.
     settings : what we set and a user may change.
     fixed : what keeps its numbers the same on any number of threads, or keeps it quiet; not to be changed.
     seeded : whether it draws random numbers.
@@ -34,6 +35,7 @@ class Recipe:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     seeded: bool = True
     scaled: bool = False
+    regressor: str | None = None
 
     @property
     def package(self) -> str:
@@ -50,28 +52,32 @@ ESTIMATORS: dict[str, Recipe] = {
     ),
     "random_forest": Recipe(
         "sklearn.ensemble", "RandomForestClassifier",
-        {"n_estimators": 100, "max_depth": None, "min_samples_leaf": 1}, {"n_jobs": 1},
+        {"n_estimators": 100, "max_depth": None, "min_samples_leaf": 1}, {"n_jobs": 1}, regressor="RandomForestRegressor",
     ),
     # Limited, because a tree that grows to the end answers 0 or 1 only.
-    "decision_tree": Recipe("sklearn.tree", "DecisionTreeClassifier", {"max_depth": 5, "min_samples_leaf": 20}),
+    "decision_tree": Recipe(
+        "sklearn.tree", "DecisionTreeClassifier", {"max_depth": 5, "min_samples_leaf": 20},
+        regressor="DecisionTreeRegressor",
+    ),
     "xgboost": Recipe(
         "xgboost", "XGBClassifier", {"n_estimators": 100, "max_depth": 6, "learning_rate": 0.3},
-        {"n_jobs": 1, "tree_method": "hist", "verbosity": 0},
+        {"n_jobs": 1, "tree_method": "hist", "verbosity": 0}, regressor="XGBRegressor",
     ),
     "lightgbm": Recipe(
         "lightgbm", "LGBMClassifier",
         {"n_estimators": 100, "num_leaves": 31, "learning_rate": 0.1, "min_child_samples": 20},
-        {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1},
+        {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1}, regressor="LGBMRegressor",
     ),
     "gradient_boosting": Recipe(
         "sklearn.ensemble", "HistGradientBoostingClassifier",
         {"max_iter": 100, "max_leaf_nodes": 31, "learning_rate": 0.1, "early_stopping": False},
+        regressor="HistGradientBoostingRegressor",
     ),
     "lasso": Recipe(
         "sklearn.linear_model", "LassoCV", {"cv": 5, "tol": 1e-8, "max_iter": 10_000}, {"n_jobs": 1},
-        seeded=False, scaled=True,
+        seeded=False, scaled=True, regressor="LassoCV",
     ),
-    "linear": Recipe("sklearn.linear_model", "LinearRegression", seeded=False),
+    "linear": Recipe("sklearn.linear_model", "LinearRegression", seeded=False, regressor="LinearRegression"),
 }  # fmt: skip
 """The estimators by name. The effort paper names XGBoost, LightGBM, logistic regression, random forest and decision
 tree; it tuned XGBoost by a random search and prints no settings of any of them."""
@@ -91,6 +97,7 @@ def make_pipeline(
     seed: int = 0,
     text: Sequence[int] = (),
     numbers: Sequence[int] = (),
+    regressor: bool = False,
 ) -> Any:
     """Return a scikit-learn pipeline, not yet fitted: columns prepared, then the estimator.
 
@@ -103,6 +110,7 @@ def make_pipeline(
     settings : the library's own names and values, in place of ours.
     seed : the same seed gives the same fit.
     text, numbers : positions of the columns of either kind.
+    regressor : whether the outcome is a number rather than yes or no.
 
     Examples
     --------
@@ -125,11 +133,14 @@ def make_pipeline(
         ("numbers", StandardScaler() if recipe.scaled else "passthrough", list(numbers)),
     ]
     columns = ColumnTransformer([part for part in prepared if part[2]])
-    return Pipeline([("columns", columns), ("estimator", _estimator(name, recipe, settings or {}, seed))])
+    estimator = _estimator(name, recipe, settings or {}, seed, regressor=regressor)
+    return Pipeline([("columns", columns), ("estimator", estimator)])
 
 
-def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int) -> Any:
-    kind = getattr(import_module(recipe.module), recipe.name)
+def _estimator(name: str, recipe: Recipe, settings: Mapping[str, Any], seed: int, *, regressor: bool) -> Any:
+    if regressor and recipe.regressor is None:
+        raise ConfigError(f"the estimator {name!r} predicts yes or no; the outcome here is a number: use another one.")
+    kind = getattr(import_module(recipe.module), (recipe.regressor if regressor else None) or recipe.name)
     known = [option for option in kind().get_params() if option not in (SEED, *recipe.fixed)]
     for option in settings:
         if option not in known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ from evenhand.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.models.spec import ModelsSettings
 from evenhand.settings import Settings
 from evenhand.table.table import Table
+
+_NAMED_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 class ReportSettings(Settings):
@@ -146,15 +149,24 @@ def _spec(
     listed = settings.get("thresholds", [])
     if not isinstance(listed, list | tuple):
         raise ConfigError(f"`thresholds` in [{name}] of {where} must be a list of tables; got {listed!r}.")
+    kind = REGISTRY[name].spec
     values = {**settings, "thresholds": [*listed, *own]}
-    if isinstance(values.get("custom"), Mapping):
-        values["custom"] = {key: _imported(key, value, where, allow_code) for key, value in values["custom"].items()}
-    return REGISTRY[name].spec.parse(values, f"[{name}] of {where}").placed(Path(where).parent)
+    for setting in kind.runs_code:
+        if values.get(setting) and not allow_code:
+            raise ConfigError(f"`{setting}` in {where} lets a file run code; allow it only if you trust it, with "
+                              "--allow-code.")  # fmt: skip
+    for setting in (*kind.code, *kind.code_or_name):
+        if setting in values:
+            only = _NAMED_CODE if setting in kind.code_or_name else None
+            values[setting] = _imported(setting, values[setting], where, allow_code, only)
+    return kind.parse(values, f"[{name}] of {where}").placed(Path(where).parent)
 
 
-def _imported(name: str, value: Any, where: str, allow_code: bool) -> Any:
-    """Import a function that TOML names as 'module:attribute', if the user allows code at all."""
-    if not isinstance(value, str):
+def _imported(name: str, value: Any, where: str, allow_code: bool, only: re.Pattern[str] | None = None) -> Any:
+    """Import what TOML names as 'module:attribute', if the user allows code at all; with `only`, such text only."""
+    if isinstance(value, Mapping):
+        return {key: _imported(key, inner, where, allow_code, only) for key, inner in value.items()}
+    if not isinstance(value, str) or (only is not None and not only.fullmatch(value)):
         return value
     if not allow_code:
         raise ConfigError(

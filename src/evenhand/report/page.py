@@ -51,6 +51,7 @@ def render(audit: Audit) -> str:
             _section(name, replace(result.section(), notes=audit.notes[name])) for name, result in audit.results.items()
         ],
         left_out=_left_out(audit), roles=list(_roles(audit.config.data)), data=audit.data, run=audit.run,
+        about_people=bool(audit.config.data.get("predictions")),
         most_rows=MOST_ROWS,
         config=json.dumps(audit.config.as_dict(), indent=2, ensure_ascii=False), models=_models(audit),
     )  # fmt: skip
@@ -79,7 +80,7 @@ def _roles(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
     rules = {_selected(prediction) for prediction in predictions.values()}
     if len(rules) == 1:
         yield "Selected", rules.pop()
-    else:
+    elif rules:
         yield "Selected", "; ".join(f"{name}: {_selected(prediction)}" for name, prediction in predictions.items())
     if data.get("outcome") is not None:
         value = "1, true or yes" if data["positive"] is None else repr(data["positive"])

@@ -23,7 +23,7 @@ FALSE_WORDS = ("0", "no", "n", "false", "f")
 Kind = Literal["text", "boolean", "whole", "real", "date", "datetime", "other"]
 NUMBERS: tuple[Kind, ...] = ("whole", "real")
 
-_BLANKS = " \t\n\r\x0b\x0c\xa0"  # named, because engines differ in what they take for white space
+BLANKS = " \t\n\r\x0b\x0c\xa0"  # named, because engines differ in what they take for white space
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def is_absent(column: str, kind: Kind) -> nw.Expr:
     if kind == "real":
         return value.is_null() | value.is_nan()
     if kind == "text":
-        return value.is_null() | (_text(column).str.strip_chars(_BLANKS) == "")
+        return value.is_null() | (_text(column).str.strip_chars(BLANKS) == "")
     return value.is_null()
 
 
@@ -83,6 +83,14 @@ def plain_value(column: str, kind: Kind) -> nw.Expr:
         moment = value.dt.to_string("%Y-%m-%d %H:%M:%S").str.slice(0, 19)  # Arrow adds a fraction to the seconds
         return nw.when(moment.str.ends_with(" 00:00:00")).then(moment.str.slice(0, 10)).otherwise(moment)
     return value
+
+
+def id_text(value: nw.Expr, kind: Kind) -> nw.Expr:
+    """Return an id as text, the same for 7 and 7.0."""
+    if kind != "real":
+        return value.cast(nw.String)
+    whole = value == value.floor()
+    return nw.when(whole).then(value.cast(nw.Int64).cast(nw.String)).otherwise(value.cast(nw.String))
 
 
 def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None) -> Key:
@@ -160,7 +168,7 @@ def binary_state(column: str, kind: Kind, yes: Scalar | None) -> nw.Expr:
     elif kind in NUMBERS:
         is_yes, is_no = value == 1, value == 0
     else:
-        word = value.str.strip_chars(_BLANKS).str.to_lowercase()
+        word = value.str.strip_chars(BLANKS).str.to_lowercase()
         is_yes, is_no = word.is_in(TRUE_WORDS), word.is_in(FALSE_WORDS)
     return _code(state.when(is_yes).then(nw.lit(YES)).when(is_no).then(nw.lit(NO)).otherwise(nw.lit(INVALID)))
 

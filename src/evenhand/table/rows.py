@@ -1,4 +1,4 @@
-"""Rows as arrays, for the statistics that cells cannot give: ranks and pairs of people."""
+"""Rows as arrays, for the statistics that cells cannot give: ranks, pairs of people, who answered what."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.cells import Cells
+from evenhand.table.coding import Coded
 
 
 @dataclass(frozen=True)
@@ -46,3 +47,19 @@ class PersonRows:
     weight: FloatArray | None
     groups: Cells
     ids: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """Columns as codes into their distinct values, one entry a row, in the engine's order.
+
+    Parameters
+    ----------
+    columns : the columns asked for.
+    groups : the group codes of the rows.
+    weight : survey weights, or None.
+    """
+
+    columns: dict[str, Coded]
+    groups: Cells
+    weight: FloatArray | None

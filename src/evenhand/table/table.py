@@ -13,6 +13,7 @@ import numpy as np
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.stats.types import IntArray
 from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce
+from evenhand.table.coding import code_columns
 from evenhand.table.keys import (
     ABSENT,
     NO,
@@ -25,6 +26,7 @@ from evenhand.table.keys import (
     column_key,
     discrete,
     group_key,
+    id_text,
     kind_of,
     plain_value,
     prediction_kind,
@@ -34,8 +36,8 @@ from evenhand.table.keys import (
 from evenhand.table.measures import exponent_for, score_measures, weight_measures
 from evenhand.table.remarks import label_notes
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
-from evenhand.table.rows import PersonRows, ScoreRows
-from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch_arrays, open_source
+from evenhand.table.rows import CodedRows, PersonRows, ScoreRows
+from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch, fetch_arrays, open_source
 from evenhand.table.validation import (
     MAX_CELLS,
     crowded_columns,
@@ -265,12 +267,14 @@ class Table:
         asked = {f"number{i}": nw.col(c).cast(nw.Float64).fill_null(float("nan")) for i, c in enumerate(columns)}
         asked |= {f"score{i}": nw.col(self.prediction(m).column).cast(nw.Float64) for i, m in enumerate(models)}
         if self.roles.id is not None:
-            asked["id"] = plain_value(self.roles.id, self._kinds[self.roles.id]).cast(nw.String)
+            kind = self._kinds[self.roles.id]
+            asked["id"] = id_text(plain_value(self.roles.id, kind), kind)
         arrays = self._row_arrays(asked)
         numbers = {c: np.asarray(arrays[f"number{i}"], np.float64) for i, c in enumerate(columns)}
         scores = {m: np.asarray(arrays[f"score{i}"], np.float64) for i, m in enumerate(models)}
         weight = arrays.get("weight")
-        by = [*numbers.values(), *scores.values(), *([] if weight is None else [weight])]
+        groups = [arrays[f"group{i}"] for i in range(len(self.roles.group_columns))]
+        by = [*groups, *numbers.values(), *scores.values(), *([] if weight is None else [weight])]
         if "id" in arrays:  # decides among equals, since other data may be joined by it
             by = [np.unique(arrays["id"].astype(str), return_inverse=True)[1], *by]
         order = np.lexsort(by) if by else np.arange(self.rows)
@@ -282,6 +286,42 @@ class Table:
             tuple(str(value) for value in arrays["id"][order]) if "id" in arrays else None,
         )
 
+    def coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
+        """Return columns as codes into their distinct values, row by row in the engine's order, with the groups.
+
+        `columns` gives each column a name of one's own, by which messages call it too.
+        """
+        for role, column in columns.items():
+            if column not in self._kinds:
+                raise ConfigError(
+                    f"`{role}` is {column!r}, which is not in the data; {did_you_mean(column, self._kinds)}"
+                )
+            if self._kinds[column] == "other":
+                raise ConfigError(f"`{role}` is {column!r}, which holds no plain values; give a column that does.")
+        return self._with_right_types(lambda: self._coded_rows(columns))
+
+    def _coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
+        ranges = [column for column in self.roles.group_columns if column in self.roles.cuts]
+        plain = [column for column in self.roles.group_columns if column not in self.roles.cuts]
+        asked = {f"column:{name}": column for name, column in columns.items()} | {f"group:{c}": c for c in plain}
+        numbers = {f"group:{column}": self._group_codes(column) for column in ranges}
+        if self.roles.weight is not None:
+            numbers["weight"] = nw.col(self.roles.weight).cast(nw.Float64)
+        kinds = {name: (column, self._kinds[column]) for name, column in asked.items()}
+        with engine_errors():
+            found, arrays = code_columns(self._complete_rows(), kinds, numbers)
+        codes = {column_key(c): np.asarray(arrays[f"group:{c}"], np.int64) for c in ranges}
+        for column in plain:
+            coded = found[f"group:{column}"]
+            known = {value: code for code, value in enumerate(self.cells.values[column_key(column)])}
+            place = [known.get(value, len(known)) for value in (*coded.values, None)]  # the last is what is missing
+            codes[column_key(column)] = np.array(place, dtype=np.int64)[coded.codes]
+        return CodedRows(
+            {name: found[f"column:{name}"] for name in columns},
+            Cells(codes, self.cells.labels, np.ones(self.rows, dtype=np.int64)),
+            np.asarray(arrays["weight"], np.float64) if "weight" in arrays else None,
+        )
+
     def require_numbers(self, columns: Sequence[str]) -> None:
         """Refuse columns that are not in the data or hold no numbers."""
         for column in columns:
@@ -289,6 +329,12 @@ class Table:
                 raise ConfigError(f"column {column!r} is not in the data; {did_you_mean(column, self._kinds)}")
             if self._kinds[column] not in NUMBERS:
                 raise ConfigError(f"column {column!r} must hold numbers, one a person; it does not.")
+
+    def refuse_columns_starting(self, prefix: str) -> None:
+        """Refuse a column whose name begins like those that are worked out beside the data's own."""
+        for column in self._kinds:
+            if column.startswith(prefix):
+                raise DataError(f"the column {column!r} begins with {prefix!r}, as our own do: rename it.")
 
     def cells_by(
         self, keys: Sequence[Key], measures: Sequence[Measure], stages: Stages = (), *, groups: bool = True
@@ -315,6 +361,23 @@ class Table:
         for stage in stages:
             frame = frame.with_columns(**stage) if isinstance(stage, Mapping) else frame.filter(stage)
         return frame
+
+    def different_rows(self, columns: Mapping[str, nw.Expr], stages: Stages = ()) -> int:
+        """Return how many different rows the expressions make."""
+        with engine_errors():
+            return int(fetch(self._alike(columns, stages).select(n=nw.len()))["n"][0])
+
+    def frequent_rows(self, columns: Mapping[str, nw.Expr], stages: Stages = (), least: int = 1) -> dict[str, Any]:
+        """Return the different rows that occur at least so often, with their number `n` and weights `w`, `ww`."""
+        with engine_errors():
+            found = fetch_arrays(self._alike(columns, stages).filter(nw.col("n") >= least))
+        order = np.lexsort([np.asarray(found[name]) for name in columns])
+        return {name: np.asarray(values)[order] for name, values in found.items()}
+
+    def _alike(self, columns: Mapping[str, nw.Expr], stages: Stages) -> Any:
+        weight = nw.lit(1.0) if self.roles.weight is None else nw.col(self.roles.weight).cast(nw.Float64)
+        rows = self._staged(stages).select(**columns, w=weight).with_columns(ww=nw.col("w") * nw.col("w"))
+        return rows.group_by(*columns).agg(nw.len().alias("n"), nw.col("w").sum(), nw.col("ww").sum())
 
     def extremes(self, columns: Mapping[str, nw.Expr], stages: Stages = ()) -> dict[str, tuple[float, float]]:
         """Return the lowest and the highest value of expressions of the rows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import evenhand as eh
-from evenhand.audits.effort import EffortResult, EffortSpec, audit
+from evenhand.audits.effort import EffortResult, EffortSpec, audit, crowd
 from evenhand.audits.effort.by_effort import compare_groups, spread_records
 from evenhand.audits.effort.crowd import gather_crowd
 from evenhand.audits.effort.people import gather
@@ -77,26 +78,73 @@ def test_groups_by_effort_are_those_of_people_in_memory(households: pd.DataFrame
     assert not differs(by_effort(ENGINES[engine](households), gather_crowd, OPTIONS, **roles), in_memory)
 
 
+def crowd_fairness(data: Any, options: dict[str, Any], **roles: Any) -> Any:
+    return gather_crowd(make_table(data, **roles), EffortSpec.parse(options, "here")).fairness()
+
+
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("most_different", [200_000, 0])
 def test_individual_fairness_is_within_its_stated_error(
-    households: pd.DataFrame, weighted: bool, monkeypatch: pytest.MonkeyPatch
+    households: pd.DataFrame, weighted: bool, most_different: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Exact where all people can be counted; else by a grid, corrected on a sample of a quarter of them."""
+    monkeypatch.setattr(crowd, "MOST_DIFFERENT", most_different)
+    monkeypatch.setattr(crowd, "SAMPLE", 1_000)
     roles = {"weight": "share"} if weighted else {}
     options = {**OPTIONS, "weights": [0.6577]}
     exact = eh.effort(make_table(households, **roles), **options)
-    monkeypatch.setattr(audit, "MOST_IN_MEMORY", 0)
-    found = eh.effort(make_table(households, **roles), **options)
-    for one, true in zip(found.individual, exact.individual, strict=True):
-        assert abs(one.value - true.value) < one.error < 1e-3  # type: ignore[operator]
-        assert one.stderr == pytest.approx(true.stderr, rel=0.03)
-        assert one.violated == pytest.approx(true.violated, abs=0.01)
-        assert (one.n, one.pairs, one.method) == (true.n, true.pairs, "grid")
-    for gap, true_gap in zip(found.differences, exact.differences, strict=True):
-        assert gap.value == pytest.approx(true_gap.value, abs=1e-3)
-        assert gap.stderr == pytest.approx(true_gap.stderr, rel=0.05)
-    for point, true_point in zip(found.curve, exact.curve, strict=True):
+    found, curve = crowd_fairness(households, options, **roles)
+    for true in exact.individual:
+        one = found[true.model, true.weight]
+        assert one.method == ("strips" if most_different else "grid")
+        assert abs(one.value - true.value) <= one.error + 1e-12 < 1e-3
+        assert one.stderr == pytest.approx(true.stderr, rel=0.1 if one.error else 1e-3)
+        assert one.violated == pytest.approx(true.violated, abs=0.02 if one.error else 1e-12)
+        assert (one.n, one.pairs) == (true.n, true.pairs)
+    for point, true_point in zip(curve, exact.curve, strict=True):
         assert point.weight == true_point.weight
-        assert abs(point.value - true_point.value) <= 2 * point.error  # type: ignore[operator]
+        assert abs(point.value - true_point.value) <= point.error + 1e-12
+
+
+@pytest.mark.parametrize("most_different", [200_000, 0])
+@pytest.mark.parametrize("kinds", [2, 60, 1_500])
+def test_people_who_are_alike(kinds: int, most_different: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few kinds of people, and so many pairs of equal ones, the stated error still holds."""
+    monkeypatch.setattr(crowd, "MOST_DIFFERENT", most_different)
+    monkeypatch.setattr(crowd, "SAMPLE", 3_000)
+    rng = np.random.default_rng(kinds)
+    which = rng.choice(kinds, 20_000, p=rng.dirichlet(np.ones(kinds)))
+    columns = [*YEARS, "risk_xgboost", "risk_logistic"]
+    data = {name: values[which] for name, values in zip(columns, rng.random((6, kinds)), strict=True)}
+    data |= {"race": np.where(which % 2, "a", "b"), "sex": np.where(rng.random(20_000) < 0.5, "f", "m")}
+    options: dict[str, Any] = {"trajectory": YEARS, "scale": 5.0, "weights": [0.5]}
+    exact = eh.effort(make_table(data), **options)
+    found, _ = crowd_fairness(data, options)
+    for true in exact.individual:
+        one = found[true.model, 0.5]
+        assert abs(one.value - true.value) <= one.error + 1e-12
+        assert one.violated == pytest.approx(true.violated, abs=0.03)
+        if most_different:
+            assert one.stderr == pytest.approx(true.stderr, rel=1e-3)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e9, 1e12])
+def test_the_sample_is_a_fair_one(size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole numbers, coarse scores and large values: about as many as wanted, of every score alike."""
+    monkeypatch.setattr(crowd, "SAMPLE", 6_000)
+    rng = np.random.default_rng(0)
+    data = {name: size * rng.poisson(20, 60_000) for name in YEARS}
+    data |= {"race": rng.choice(["a", "b"], 60_000), "sex": rng.choice(["f", "m"], 60_000)}
+    data |= {"risk_xgboost": rng.integers(0, 101, 60_000) / 100, "risk_logistic": rng.random(60_000).round(2)}
+    table = make_table(data)
+    people = gather_crowd(table, EffortSpec.parse({"trajectory": YEARS, "unit": size, "scale": size}, "here"))
+    columns = {name: nw.col(name) for name in people._scores} | {"effort": crowd.EFFORT, "aggregate": crowd.AGGREGATE}
+    sample = people._sample(columns, [*people.stages, people._scores])
+    scores = sample.rows["evenhand:score0"]
+    assert len(scores) == pytest.approx(6_000, abs=400)
+    tenths = np.bincount(np.minimum((scores * 10).astype(int), 9), minlength=10)
+    assert tenths.min() > 480
+    assert tenths.max() < 760
 
 
 def test_it_is_the_same_in_any_order_of_rows(households: pd.DataFrame) -> None:
@@ -146,5 +194,5 @@ def test_effort_is_not_given_back(households: pd.DataFrame, in_engine: None) -> 
     result: EffortResult = eh.effort(make_table(households), **{**OPTIONS, "weights": [0.5]})
     with pytest.raises(ConfigError, match="not read into memory"):
         result.columns()
-    assert "a grid that the data's own engine filled" in result.notes[0]
+    assert "stayed in the data's own engine" in result.notes[0]
     assert result.section().parts

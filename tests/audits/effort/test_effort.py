@@ -129,7 +129,7 @@ def test_effort_and_aggregate_can_be_written_back(households: pd.DataFrame, resu
 
 def test_only_two_time_steps_enter_and_it_is_said(households: pd.DataFrame, result: EffortResult) -> None:
     assert any(
-        "only two of the 4 time steps enter effort: income_2020 and income_2022" in note for note in result.notes
+        "Only two of the 4 time steps enter effort: income_2020 and income_2022" in note for note in result.notes
     )
     changed = households.assign(income_2021=households.income_2021 * 7)
     again = effort(make_table(changed), **OPTIONS)
@@ -182,7 +182,7 @@ def test_equal_efforts_and_two_people() -> None:
     result = effort(eh.Table(data, groups="g", predictions="m"), trajectory=["x", "y", "z"])
     assert result.individual[0].value == pytest.approx(1 - 0.7)
     assert result.individual[0].status == "no interval: too few people"
-    assert any("All efforts are equal" in note for note in result.notes)
+    assert any("All efforts and all aggregates are equal" in note for note in result.notes)
 
 
 def test_the_section_of_a_report(result: EffortResult) -> None:
@@ -245,9 +245,10 @@ def test_a_person_on_a_bin_edge_belongs_above_it() -> None:
 def test_a_threshold_that_cannot_be_is_told() -> None:
     table = eh.Table(small(), groups="g", predictions="m")
     for limit, message in (
-        ({"max": 0.1}, "must give min="),
+        ({"max": 0.1}, "no `stratum`, `against` or `kind`"),
         ({"min": 1.5}, "must give min="),
         ({"min": 0.9, "model": "k"}, "'k'"),
+        ({"min": 0.9, "grouping": "g"}, "leave out its `grouping`"),
     ):
         with pytest.raises(ConfigError, match=message):
             effort(table, trajectory=["x", "y", "z"], thresholds=[{"metric": "eaif", **limit}])
@@ -259,18 +260,6 @@ def test_the_curve_over_weights_goes_through_the_audits_own_values(result: Effor
         own = next(r.value for r in result.individual if (r.model, r.weight) == (model, 0.5))
         assert list(curve) == [k / 10 for k in range(11)]
         assert curve[0.5] == own
-
-
-def test_above_twenty_thousand_people_the_curve_is_read_off_a_grid() -> None:
-    from evenhand.audits.effort import individual
-    from evenhand.stats.pairs import grid_moments, individual_fairness
-
-    rng = np.random.default_rng(0)
-    score, e, s = rng.random((3, 2_000))
-    found = {("m", 0.5): individual_fairness(score, e, s, 0.5)}
-    for record in individual.grid_curve("m", grid_moments(score, e, s), found):
-        true = individual_fairness(score, e, s, record.weight).value
-        assert abs((record.value or 0) - true) <= 2 * record.error < 1e-4
 
 
 def test_trajectories_of_the_worst_pairs_are_kept(households: pd.DataFrame, result: EffortResult) -> None:

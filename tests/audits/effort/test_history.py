@@ -70,7 +70,7 @@ def test_audit_toml_names_a_file_beside_it(wide: pd.DataFrame, long: pd.DataFram
 def test_strangers_are_told_and_gaps_refused_or_dropped(wide: pd.DataFrame, long: pd.DataFrame) -> None:
     history = {"data": long, **HISTORY}
     result = eh.effort(make_table(wide.head(100)), history=history, unit=10_000, scale=200_000)
-    assert "The history has 20 people whom the table does not know; they are not used." in result.notes
+    assert "The history has 20 people who are not among those of the table; they are not used." in result.notes
     holes = {"data": long[~((long.year == 2021) & long.household.isin(wide.household[:3]))], **HISTORY}
     with pytest.raises(DataError, match=r"missing in 3 rows of 120 \('income at 2021' in 3\)"):
         eh.effort(make_table(wide), history=holes)
@@ -81,7 +81,7 @@ def test_strangers_are_told_and_gaps_refused_or_dropped(wide: pd.DataFrame, long
     ("change", "message"),
     [
         ({"time": "yaer"}, "`time` of `history` is 'yaer', which is no column; did you mean 'year'"),
-        ({"id": "income"}, "missing in 120 rows"),
+        ({"id": "income"}, "no id of `history` is in the table; its column 'income'"),
         ({"value": "name"}, "`value` of `history` must be a column of numbers; 'name' is not"),
         ({"data": None}, "exactly one of `data` and `source`"),
         ({"whit": 1}, "there is no such setting"),
@@ -91,6 +91,14 @@ def test_wrong_histories_are_told(wide: pd.DataFrame, long: pd.DataFrame, change
     data = long.assign(name="x")
     with pytest.raises((ConfigError, DataError), match=message):
         eh.effort(make_table(wide), history={"data": data, **HISTORY, **change})
+
+
+def test_strangers_do_not_stretch_time_and_ids_may_be_numbers(wide: pd.DataFrame, long: pd.DataFrame) -> None:
+    stranger = pd.DataFrame({"household": [-1], "year": [1999], "income": [1]})
+    as_floats = pd.concat([long, stranger]).assign(household=lambda frame: frame.household.astype(float))
+    found = eh.effort(make_table(wide), history={"data": as_floats, **HISTORY}, unit=10_000, scale=200_000)
+    expected = eh.effort(make_table(wide), trajectory=YEARS, unit=10_000, scale=200_000)
+    assert numbers(found) == numbers(expected)
 
 
 def test_a_person_twice_at_one_time_is_told(wide: pd.DataFrame, long: pd.DataFrame) -> None:

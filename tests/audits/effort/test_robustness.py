@@ -20,12 +20,12 @@ from evenhand.audits.effort.robustness.choices import Choices, as_choices
 from evenhand.audits.effort.robustness.explore import Robustness, explore, robustness_of
 from evenhand.audits.effort.robustness.findings import robustness_findings
 from evenhand.audits.effort.robustness.parts import robustness_methods, robustness_parts
-from evenhand.audits.effort.robustness.values import fairness_by_weight
 from evenhand.charts import to_svg
 from evenhand.core.progress import listening
 from evenhand.core.sections import DisplayTable, Figure
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.pairs import individual_fairness
+from evenhand.stats.pairs.by_weight import fairness_by_weight
 
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
 RATES = {"White": 13, "Asian": 14, "Pacific Islander": 25, "American Indian": 36, "Black": 39, "Hispanic": 33}

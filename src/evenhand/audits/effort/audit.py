@@ -137,7 +137,7 @@ def run(table: Table, spec: EffortSpec) -> EffortResult:
     pairs = tuple(pair_records(people, spec))
     robustness = None if spec.robustness is None else robustness_of(table, people, spec, spec.robustness)
     return _result(
-        table, spec, people, found, tuple(curve_records(people, found)),
+        table, spec, people, found, tuple(curve_records(people, spec.seed)),
         notes=(*table.source.notes, *people_notes(people, spec)), pairs=pairs,
         people=tuple(person_records(people, found, spec)), paths=tuple(path_records(people, pairs)),
         effort=people.effort, aggregate=people.aggregate,
@@ -163,7 +163,7 @@ def _result(
     bins, bin_groups = compare_groups(table, subjects, spec)
     findings = make_findings(individual, differences, bins, spec)
     if robustness is not None:
-        findings = (*findings, *robustness_findings(robustness))
+        findings = (*findings, *robustness_findings(robustness, differences))
     return EffortResult(
         spec=spec, findings=findings, robustness=robustness,
         left_out=tuple(_left_out(subjects.dropped, table)), backend=table.backend, individual=individual,
@@ -197,7 +197,10 @@ def _require_threshold_places(table: Table, spec: EffortSpec) -> None:
 
 
 def _left_out(dropped: int, table: Table) -> Iterator[dict[str, Any]]:
-    gone = [("missing outcome or prediction: rows dropped", table.dropped), ("missing value in a trajectory", dropped)]
+    gone = [
+        ("missing outcome or prediction: rows dropped", table.dropped),
+        ("missing value in the trajectory or the inertia", dropped),
+    ]
     for reason, n in gone:
         if n:
             yield {"model": None, "grouping": None, "group": None, "n": n, "reason": reason}

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from evenhand.audits.effort.crowd import Crowd, numbers_of
-from evenhand.audits.effort.groups import GroupMeans, bin_records, group_means, means_from_sums
+from evenhand.audits.effort.groups import GroupMeans, bin_records, group_means, means_from_sums, require_bins
 from evenhand.audits.effort.people import People
 from evenhand.audits.effort.records import BinGroupRecord, BinRecord, SpreadRecord
 from evenhand.audits.effort.spec import EffortSpec
@@ -27,6 +27,8 @@ def compare_groups(
     """Return the parity and the group means of every effort bin, for every model and grouping."""
     bins: list[BinRecord] = []
     groups: list[BinGroupRecord] = []
+    if table.groupings:
+        require_bins(subjects.highest, spec.width)
     for model in table.models:
         step(f"Comparing groups by effort under {model}")
         means_of = _means(subjects, model, spec)
@@ -39,11 +41,12 @@ def compare_groups(
 
 def spread_records(table: Table, subjects: People | Crowd) -> Iterator[SpreadRecord]:
     """Yield how effort is spread within every group, in equal bins from 0 to the highest effort."""
+    highest = subjects.highest
     if isinstance(subjects, Crowd):
-        highest, cells = subjects.highest, subjects.spread_cells(SPREAD_BINS)
+        cells = subjects.spread_cells(SPREAD_BINS)
         bins = numbers_of(cells, "bin")
     else:
-        highest, cells = float(subjects.effort.max()), subjects.rows.groups
+        cells = subjects.rows.groups
         at = np.floor(subjects.effort * (SPREAD_BINS / max(highest, 1e-9)))
         bins = np.clip(at, 0, SPREAD_BINS - 1).astype(np.int64)
     for grouping, columns in table.groupings.items():

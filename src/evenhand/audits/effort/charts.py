@@ -25,7 +25,7 @@ def parity_panels(result: EffortResult, groupings: Sequence[str]) -> list[Any]:
         records = [
             {"model": r.model, "effort": (r.bin_low + r.bin_high) / 2, "parity": r.value, "low": r.low, "high": r.high}
             for r in result.bins
-            if r.grouping == grouping and r.bin_low is not None and r.bin_high is not None and r.value is not None
+            if r.grouping == grouping and r.bin_low is not None and r.bin_high is not None
         ]
         models = list(dict.fromkeys(str(record["model"]) for record in records))
         legend = alt.Legend(title=None)

@@ -6,15 +6,17 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce as fold
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from evenhand.audits.effort.individual import Found, grid_curve
+from evenhand.audits.effort.individual import CURVE_WEIGHTS, Found, curve_of
 from evenhand.audits.effort.people import (
     group_rates,
     inertia_column,
     refuse_gaps,
+    refuse_huge,
     refuse_inertia,
     require_pairs,
 )
@@ -23,8 +25,15 @@ from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.effort import linear_weights
-from evenhand.stats.pairs import GridMoments, individual_fairness_cells
+from evenhand.stats.pairs import (
+    GridMoments,
+    fairness_by_weight,
+    individual_fairness_cells,
+    individual_fairness_counts,
+)
+from evenhand.stats.pairs.by_weight import corrected_grid
 from evenhand.stats.pairs.grid import SIZE, Bounds
+from evenhand.stats.pairs.people import check_people
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure
 from evenhand.table.keys import Key
@@ -34,7 +43,9 @@ from evenhand.table.table import Stages, Table
 MOST_IN_MEMORY = 5_000_000
 """People up to whom rows are read into memory; above, everything is worked out in the data's engine."""
 
+MOST_DIFFERENT = 200_000  # different people up to whom all pairs are compared
 SAMPLE = 200_000  # people on whom the grid is corrected and the standard error rests
+MOST_FREQUENT = 20_000  # kinds of people so frequent that the sample has them in proportion
 _STEEPEST = 700.0  # beyond it the exponential overflows, and effort is 0 or the inertia to the last bit
 
 
@@ -42,6 +53,14 @@ _STEEPEST = 700.0  # beyond it the exponential overflows, and effort is 0 or the
 OURS = "evenhand:"
 EFFORT, AGGREGATE = nw.col(f"{OURS}effort"), nw.col(f"{OURS}aggregate")
 AXES = ("score", "effort", "aggregate")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of the people, with their scores, effort, aggregate and weight; people alike count `clustering` as one."""
+
+    rows: dict[str, FloatArray]
+    clustering: float
 
 
 @dataclass(frozen=True)
@@ -55,6 +74,7 @@ class Crowd:
     stages : what works out each row's effort and aggregate, and leaves out rows that lack a value.
     n, dropped : how many people count, and how many a missing value leaves out.
     bounds : the lowest and highest effort and aggregate.
+    sizes : the largest absolute value of each step of the trajectory.
     """
 
     table: Table
@@ -63,6 +83,7 @@ class Crowd:
     n: int
     dropped: int
     bounds: tuple[tuple[float, float], tuple[float, float]]
+    sizes: dict[str, float]
 
     @property
     def highest(self) -> float:
@@ -90,20 +111,55 @@ class Crowd:
         return self.table.cells_by([Key("bin", number)], [], self.stages)
 
     def fairness(self) -> tuple[Found, list[CurveRecord]]:
-        """Return individual fairness of every model and weight: a pass a model that fills its grid, and one sample."""
-        scores, effort, aggregate, weights = self._sample()
+        """Return individual fairness of every model and weight, and its curve over weights.
+
+        Where there are few different people it is exact; else one pass a model fills a grid, which is corrected on a
+        sample.
+        """
+        columns = {name: nw.col(name) for name in self._scores} | {"effort": EFFORT, "aggregate": AGGREGATE}
+        stages = [*self.stages, self._scores]
+        step("Counting people who are alike")
+        if self.table.different_rows(columns, stages) <= MOST_DIFFERENT:
+            return self._exact(self.table.frequent_rows(columns, stages))
+        return self._by_grid(self._sample(columns, stages))
+
+    def _exact(self, rows: dict[str, Any]) -> tuple[Found, list[CurveRecord]]:
         found: Found = {}
         curve: list[CurveRecord] = []
-        for model, score in scores.items():
+        squares, total = float(rows["ww"].sum()), float(rows["w"].sum())
+        for name, model in zip(self._scores, self.table.models, strict=True):
+            step(f"Comparing all pairs of people under {model}")
+            people = rows[name], rows["effort"], rows["aggregate"]
+            for weight in self.spec.weights:
+                found[model, weight] = individual_fairness_counts(
+                    *people, rows["w"], rows["ww"], weight, n=self.n, confidence=self.spec.confidence
+                )
+            values, errors = fairness_by_weight(*people, CURVE_WEIGHTS, rows["w"], seed=self.spec.seed)
+            # It takes those who are alike for one person; their pairs, all of them fair, are missing.
+            share = (total**2 - float((rows["w"] ** 2).sum())) / (total**2 - squares)
+            curve += curve_of(model, 1.0 - share * (1.0 - values), share * errors)
+        return found, curve
+
+    def _by_grid(self, sample: Sample) -> tuple[Found, list[CurveRecord]]:
+        found: Found = {}
+        curve: list[CurveRecord] = []
+        for name, model in zip(self._scores, self.table.models, strict=True):
             step(f"Filling the grid of pairs under {model}")
             moments = self._grid(model)
+            people = sample.rows[name], sample.rows["effort"], sample.rows["aggregate"]
             for weight in self.spec.weights:
                 found[model, weight] = individual_fairness_cells(
-                    moments, score, effort, aggregate, weights, weight, n=self.n, confidence=self.spec.confidence,
-                    rng=np.random.default_rng(self.spec.seed),
+                    moments, *people, sample.rows["weight"], weight, n=self.n, confidence=self.spec.confidence,
+                    rng=np.random.default_rng(self.spec.seed), clustering=sample.clustering,
                 )  # fmt: skip
-            curve += grid_curve(model, moments, found)
+            checked = check_people(*people, sample.rows["weight"])
+            rng = np.random.default_rng(self.spec.seed)
+            curve += curve_of(model, *corrected_grid(moments, checked, CURVE_WEIGHTS, rng, sample=True))
         return found, curve
+
+    @property
+    def _scores(self) -> dict[str, nw.Expr]:
+        return {f"{OURS}score{i}": self._score(model) for i, model in enumerate(self.table.models)}
 
     def _score(self, model: str) -> nw.Expr:
         return nw.col(self.table.prediction(model).column).cast(nw.Float64)
@@ -123,35 +179,46 @@ class Crowd:
         selves = [[float(found.sums[f"own{size}.{number}"].sum()) for number in range(4)] for size in sizes]
         return GridMoments.from_cells(bounds, SIZE, at, sums, float(found.sums["squares"].sum()), selves)
 
-    def _sample(self) -> tuple[dict[str, FloatArray], FloatArray, FloatArray, FloatArray]:
-        """Return scores, effort, aggregate and weight of a sample, equal people taken together.
+    def _sample(self, columns: Mapping[str, nw.Expr], stages: Stages) -> Sample:
+        """Return a sample of about 200,000 people.
 
         Who is in it is decided by the digits of a person's numbers, so it is the same on every engine and in any
-        order of rows. Equal people are in or out together, and count as one with their joint weight.
+        order of rows. People who are alike are in or out together; so those of whom there are many are not left to
+        chance: they are in it in proportion.
         """
-        scores = {f"{OURS}score{i}": self._score(model) for i, model in enumerate(self.table.models)}
-        numbers = [*scores.values(), *(nw.col(name).cast(nw.Float64) for name in self.spec.trajectory)]
-        mixed, chance = (
-            _sum([x * (7919.0 + 1618.033988749895 * k) for k, x in enumerate(numbers)]),
-            nw.col(f"{OURS}chance"),
-        )
-        stages: list[Mapping[str, nw.Expr] | nw.Expr] = [*self.stages, {**scores, f"{OURS}chance": mixed}]
-        for factor in (99_991.7, 10_007.3, 1.0):
-            stages.append({f"{OURS}chance": (chance - chance.floor()) * factor})
-        stages.append(chance < min(1.0, SAMPLE / self.n))
+        share = min(1.0, SAMPLE / self.n)
+        often = self.table.frequent_rows(columns, stages, least=max(2, self.n // MOST_FREQUENT))
+        numbers = [
+            *self._scores.values(),
+            *(nw.col(x).cast(nw.Float64) / size for x, size in self.sizes.items() if size),
+        ]
+        chance = nw.col(f"{OURS}chance")
+        mixing: list[Mapping[str, nw.Expr] | nw.Expr] = [{f"{OURS}chance": nw.lit(0.5)}]
+        for number in [*numbers, nw.lit(0.0), nw.lit(0.0)]:
+            mixing += [{f"{OURS}chance": (chance + number * 997.13) * 12_345.6789}]
+            mixing += [{f"{OURS}chance": chance - chance.floor()}]
         weight = self.table.weight_and_exponent()[0]
-        columns = {name: nw.col(name) for name in scores} | {"effort": EFFORT, "aggregate": AGGREGATE}
-        rows = self.table.values_of({**columns, "weight": nw.lit(1.0) if weight is None else weight}, stages)
-        people = np.column_stack([rows[name] for name in columns])
-        distinct, which = np.unique(people, axis=0, return_inverse=True)
-        *by_model, effort, aggregate = (np.ascontiguousarray(column) for column in distinct.T)
-        weights = np.bincount(which.reshape(-1), weights=rows["weight"]).astype(np.float64)
-        return dict(zip(self.table.models, by_model, strict=True)), effort, aggregate, weights
+        wanted = {**columns, "weight": nw.lit(1.0) if weight is None else weight}
+        drawn = self.table.values_of(wanted, [*stages, *mixing, chance < share])
+        people = np.column_stack([drawn[name] for name in columns])
+        distinct, first, which = np.unique(
+            np.vstack([np.column_stack([often[name] for name in columns]), people]), axis=0, return_index=True,
+            return_inverse=True,
+        )  # fmt: skip
+        left_to_chance = first[which.reshape(-1)[len(often["n"]) :]] >= len(often["n"])
+        copies = np.round(often["n"] * share).astype(np.int64)
+        rows = {name: np.concatenate([drawn[name][left_to_chance], np.repeat(often[name], copies)]) for name in columns}
+        rows["weight"] = np.concatenate([drawn["weight"][left_to_chance], np.repeat(often["w"] / often["n"], copies)])
+        order = np.lexsort([rows[name] for name in (*columns, "weight")])
+        alike = np.bincount(which.reshape(-1)[len(often["n"]) :][left_to_chance], minlength=len(distinct))
+        clustering = float((alike**2).sum() / max(alike.sum(), 1))
+        return Sample({name: values[order] for name, values in rows.items()}, max(clustering, 1.0))
 
 
 def gather_crowd(table: Table, spec: EffortSpec) -> Crowd:
     """Check the people of a long table in its engine, and say what their effort and aggregate are."""
     slopes = _require_engine(table, spec)
+    table.refuse_columns_starting(OURS)
     column = inertia_column(spec)
     table.require_numbers([*spec.trajectory, *([column] if column is not None else [])])
     steps = [nw.col(name).cast(nw.Float64) for name in spec.trajectory]
@@ -167,8 +234,12 @@ def gather_crowd(table: Table, spec: EffortSpec) -> Crowd:
         f"{OURS}effort": inertia / (1.0 + (-rise).exp()), f"{OURS}aggregate": 2.0 / (1.0 + (-total).exp()) - 1.0,
     }  # fmt: skip
     stages: Stages = [numbers, whole, sigmoids] if lost else [numbers, sigmoids]
-    ends = table.extremes({"effort": EFFORT, "aggregate": AGGREGATE}, stages)
-    return Crowd(table, spec, stages, table.rows - lost, lost, (ends["effort"], ends["aggregate"]))
+    ends = table.extremes(
+        {"effort": EFFORT, "aggregate": AGGREGATE, **{f"step:{x}": nw.col(x) for x in spec.trajectory}}, stages
+    )
+    sizes = {x: max(abs(end) for end in ends[f"step:{x}"]) for x in spec.trajectory}
+    refuse_huge(sizes)
+    return Crowd(table, spec, stages, table.rows - lost, lost, (ends["effort"], ends["aggregate"]), sizes)
 
 
 def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:

@@ -10,10 +10,14 @@ import numpy as np
 from evenhand.audits.effort.records import BinGroupRecord, BinRecord
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.numbers import finite
+from evenhand.errors import ConfigError
 from evenhand.stats.intervals import bonferroni, logit_t, mover_ratio, narrowest_ratio
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.cells import Cells
 from evenhand.table.roles import MISSING
+
+_ROUNDING = 1e-13  # what equal scores leave of their squares
+MOST_BINS = 10_000
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ def bin_records(
     intervals of all pairs of groups (Bonferroni), each from the two groups' own limits (MOVER).
     """
     known = np.array([label != MISSING for label in labels])
+    compared = int((((parts.n >= spec.min_count) & known).sum(axis=1) >= 2).sum())
     records: list[BinRecord] = []
     groups: list[BinGroupRecord] = []
     for low, means in (
@@ -44,9 +49,19 @@ def bin_records(
     ):
         edge = None if low is None else round(float(low) * spec.width, 9)
         top = None if edge is None else round(edge + spec.width, 9)
-        records.append(_parity(means, known, labels, spec, (model, grouping, edge, top)))
+        family = 1 if low is None else max(compared, 1)
+        records.append(_parity(means, known, labels, spec, (model, grouping, edge, top), family))
         groups += _group_records(means, labels, spec, (model, grouping, edge))
     return records, groups
+
+
+def require_bins(highest: float, width: float) -> None:
+    """Refuse effort bins without number."""
+    if highest / width > MOST_BINS:
+        raise ConfigError(
+            f"efforts up to {highest:g} in bins of width {width:g} make more than {MOST_BINS:,} bins; take a larger "
+            "`width`, or an inertia of at most 1."
+        )
 
 
 def group_means(
@@ -62,7 +77,9 @@ def group_means(
     with np.errstate(all="ignore"):
         heavy = total(w)
         mean = total(w * score) / heavy
-        spread = total((w * (score - mean[at])) ** 2) / heavy**2 * n / (n - 1)
+        about = total((w * (score - mean[at])) ** 2)
+        about = np.where(about > _ROUNDING * total((w * score) ** 2), about, 0.0)
+        spread = about / heavy**2 * n / (n - 1)
         kish = heavy**2 / total(w**2)
     shape = (size, groups)
     return GroupMeans(n.reshape(shape), mean.reshape(shape), np.sqrt(spread).reshape(shape), kish.reshape(shape))
@@ -82,7 +99,7 @@ def means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, size: int, gr
     with np.errstate(all="ignore"):
         mean = first / heavy
         about = second - 2.0 * mean * cross + mean**2 * squares
-        about = np.where(about > 1e-13 * second, about, 0.0)  # what is left of equal scores is rounding
+        about = np.where(about > _ROUNDING * second, about, 0.0)
         stderr = np.sqrt(about / heavy**2 * n / (n - 1.0))
         kish = heavy**2 / squares
     shape = (size, groups)
@@ -97,37 +114,58 @@ def _row(means: GroupMeans, at: int) -> GroupMeans:
 
 def parity_of(means: GroupMeans, kept: IntArray, confidence: float) -> tuple[float, float, float, int, int]:
     """Return smallest over largest mean of some groups, its limits, and which groups they are."""
-    mean, stderr, df = means.mean[kept], means.stderr[kept], means.trials[kept] - 1
-    top, bottom = int(np.argmax(mean)), int(np.argmin(mean))
+    mean = means.mean[kept]
+    top, bottom = int(np.argmax(mean)), int(len(mean) - 1 - np.argmin(mean[::-1]))
     value = float(mean[bottom] / mean[top]) if mean[top] > 0 else float("nan")
     i, j = np.triu_indices(len(kept), 1)
-    own = logit_t(mean, stderr, df, bonferroni(confidence, len(i)))
+    own = mean_limits(means, kept, bonferroni(confidence, len(i)))
     sides = [Interval(own.low[at], own.high[at]) for at in (i, j)]
     pairs = mover_ratio(mean[i], sides[0], mean[j], sides[1])
     low, high = narrowest_ratio(*pairs)
     return value, low, high, int(kept[top]), int(kept[bottom])
 
 
+def mean_limits(means: GroupMeans, kept: IntArray, confidence: float) -> Interval:
+    """Return limits of mean scores: Student's t on the logit scale, or what n scores of 0 (or of 1) say of the mean.
+
+    A score in [0, 1] of mean m is above 0 with a chance of at least m; so if all n are 0, m is at most 1 - a^(1/n) with
+    confidence 1 - a, here with a of one side.
+    """
+    mean, trials = means.mean[kept], means.trials[kept]
+    limits = logit_t(mean, means.stderr[kept], trials - 1, confidence)
+    with np.errstate(all="ignore"):
+        reach = 1.0 - ((1.0 - confidence) / 2.0) ** (1.0 / trials)
+    low = np.where(mean == 0.0, 0.0, np.where(mean == 1.0, 1.0 - reach, limits.low))
+    return Interval(low, np.where(mean == 0.0, reach, np.where(mean == 1.0, 1.0, limits.high)))
+
+
 def _parity(
     means: GroupMeans, known: BoolArray, labels: tuple[str, ...], spec: EffortSpec,
-    place: tuple[str, str, float | None, float | None],
+    place: tuple[str, str, float | None, float | None], bins: int,
 ) -> BinRecord:  # fmt: skip
+    """Return the parity of one bin, with its own limits and with those that hold for all bins together."""
     kept = np.flatnonzero(known & (means.n >= spec.min_count))
     n = int(means.n[kept].sum())
     if len(kept) < 2:
         reason = f"undefined: fewer than two groups have {spec.min_count} people here"
-        return BinRecord(*place, n, len(kept), None, None, None, None, None, reason)
+        return BinRecord(*place, n, len(kept), None, None, None, None, None, None, None, reason)
     value, low, high, top, bottom = parity_of(means, kept, spec.confidence)
-    status = "ok" if np.isfinite([value, low, high]).all() else "undefined: a group's mean score is 0 or does not vary"
+    _, all_low, all_high, _, _ = parity_of(means, kept, bonferroni(spec.confidence, bins))
+    status = "ok"
+    if np.isnan(value):
+        status = "undefined: the mean score of every group is 0"
+    elif np.isnan([low, high]).any():
+        status = "no interval: the scores of a group do not vary"
     return BinRecord(
-        *place, n, len(kept), labels[top], labels[bottom], finite(value), finite(low), finite(high), status
-    )
+        *place, n, len(kept), labels[top], labels[bottom], finite(value), finite(low), finite(high), finite(all_low),
+        finite(all_high), status,
+    )  # fmt: skip
 
 
 def _group_records(
     means: GroupMeans, labels: tuple[str, ...], spec: EffortSpec, place: tuple[str, str, float | None]
 ) -> Iterator[BinGroupRecord]:
-    limits = logit_t(means.mean, means.stderr, means.trials - 1, spec.confidence)
+    limits = mean_limits(means, np.arange(len(means.n)), spec.confidence)
     for at in np.flatnonzero(means.n):
         n, status = int(means.n[at]), "ok"
         if labels[at] == MISSING:

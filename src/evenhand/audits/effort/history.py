@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.audits.effort.spec import History
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.types import FloatArray
-from evenhand.table.keys import NUMBERS, kind_of, plain_value
+from evenhand.table.keys import NUMBERS, id_text, kind_of, plain_value
 from evenhand.table.sources import engine_errors, fetch_arrays, open_source
 
 
@@ -25,7 +25,7 @@ class Trajectories:
     names : what the time steps are called.
     times : their stamps, or None when they are one unit apart.
     values : shape (people, time steps), nan where missing.
-    strangers : people of the history whom the table does not know.
+    strangers : people of the history who are not among those of the table.
     """
 
     names: tuple[str, ...]
@@ -41,20 +41,25 @@ def read_history(history: History, ids: tuple[str, ...] | None, id_column: str |
     frame = open_source(folder / history.source if history.source is not None else history.data).frame
     owner, stamp, value = _columns(frame, history, id_column)
     known = {name: row for row, name in enumerate(ids)}
-    times = np.unique(stamp[np.isfinite(stamp)])
+    people, codes = np.unique(owner, return_inverse=True)
+    rows = np.array([known.get(name, -1) for name in people.tolist()], dtype=np.int64)
+    ours = rows[codes] >= 0
+    if not ours.any():
+        raise DataError(
+            f"no id of `history` is in the table; its column {history.id or id_column!r} has for example "
+            f"{str(people[0])!r}, the table {ids[0]!r}."
+        )
+    times = np.unique(stamp[ours])  # of our own people
     if len(times) < 3:
         raise DataError(f"trajectories need at least 3 time steps; `history` has {len(times)} in {history.time!r}.")
-    people, codes = np.unique(owner, return_inverse=True)
-    rows = np.array([known.get(str(name), -1) for name in people], dtype=np.int64)[codes]
-    steps = np.searchsorted(times, stamp)
-    ours = rows >= 0
-    _refuse_repeats(rows[ours] * len(times) + steps[ours], ids, times, history)
+    place, steps = rows[codes][ours], np.searchsorted(times, stamp[ours])
+    _refuse_repeats(place * len(times) + steps, ids, times, history)
     values = np.full((len(ids), len(times)), np.nan)
-    values[rows[ours], steps[ours]] = value[ours]
+    values[place, steps] = value[ours]
     unit = np.allclose(np.diff(times), 1.0)
     return Trajectories(
         tuple(f"{history.value} at {time:g}" for time in times), None if unit else tuple(float(t) for t in times),
-        values, len(people) - len(set(rows[ours].tolist())),
+        values, int((rows < 0).sum()),
     )  # fmt: skip
 
 
@@ -71,7 +76,7 @@ def _columns(frame: Any, history: History, id_column: str) -> tuple[Any, FloatAr
     owner = plain_value(names["id"], kinds[names["id"]])
     numbers = {role: nw.col(names[role]).cast(nw.Float64).fill_null(float("nan")) for role in ("time", "value")}
     with engine_errors():
-        arrays = fetch_arrays(frame.select(id=owner.cast(nw.String).fill_null(""), **numbers))
+        arrays = fetch_arrays(frame.select(id=id_text(owner, kinds[names["id"]]).fill_null(""), **numbers))
     stamp = np.asarray(arrays["time"], dtype=np.float64)
     lost = int((~np.isfinite(stamp)).sum() + (np.asarray(arrays["id"]) == "").sum())
     if lost:

@@ -19,18 +19,11 @@ from evenhand.audits.effort.records import (
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.numbers import finite
 from evenhand.core.progress import step
-from evenhand.stats.pairs import (
-    GridMoments,
-    PairFairness,
-    compare,
-    grid_excess,
-    grid_moments,
-    individual_fairness,
-    worst_pairs,
-)
+from evenhand.stats.intervals import bonferroni
+from evenhand.stats.pairs import PairFairness, compare, fairness_by_weight, individual_fairness, worst_pairs
+from evenhand.stats.types import FloatArray
 
 MOST_ENUMERATED = 200_000  # people up to whom the worst pairs are looked for
-MOST_EXACT_CURVE = 20_000  # people up to whom every point of the curve over weights is exact
 CURVE_WEIGHTS = tuple(k / 10 for k in range(11))
 
 Found = dict[tuple[str, float], PairFairness]
@@ -56,16 +49,28 @@ def individual_records(found: Found) -> Iterator[IndividualRecord]:
         low, high = finite(result.low), finite(result.high)
         status = "ok"
         if low is None:
-            status = "no interval: no pair is treated unfairly" if result.value == 1 else "no interval: too few people"
+            status = _no_interval(result)
         yield IndividualRecord(
             model, weight, result.n, result.pairs, finite(result.violated), finite(result.stderr), result.method,
             float(result.error), finite(result.value), low, high, status,
         )  # fmt: skip
 
 
+def _no_interval(result: PairFairness) -> str:
+    if result.value == 1:
+        return "no interval: no pair is treated unfairly"
+    return (
+        "no interval: too few people" if result.n < 3 else "no interval: everybody is treated equally fairly on average"
+    )
+
+
 def difference_records(found: Found, spec: EffortSpec) -> Iterator[DifferenceRecord]:
-    """Yield the paired difference of every two models at every weight."""
+    """Yield the paired difference of every two models at every weight.
+
+    The intervals hold for all pairs of models at a weight together (Bonferroni).
+    """
     models = list(dict.fromkeys(model for model, _ in found))
+    confidence = bonferroni(spec.confidence, max(1, len(models) * (len(models) - 1) // 2))
     for weight in spec.weights:
         for a, b in combinations(models, 2):
             one, two = found[a, weight], found[b, weight]
@@ -73,9 +78,9 @@ def difference_records(found: Found, spec: EffortSpec) -> Iterator[DifferenceRec
                 reason = "no interval: sampled pairs give no row means"
                 yield DifferenceRecord(a, b, weight, one.n, None, one.value - two.value, None, None, reason)
                 continue
-            gap = compare(one, two, spec.confidence)
+            gap = compare(one, two, confidence)
             low, high = finite(gap.low), finite(gap.high)
-            status = "ok" if low is not None else "no interval: too few people"
+            status = "ok" if low is not None else _no_interval(one)
             yield DifferenceRecord(a, b, weight, gap.n, finite(gap.stderr), finite(gap.value), low, high, status)
 
 
@@ -119,29 +124,18 @@ def path_records(people: People, pairs: tuple[PairRecord, ...]) -> Iterator[Path
                 yield PathRecord(name, label, time, float(people.values[row, at]))
 
 
-def curve_records(people: People, found: Found) -> Iterator[CurveRecord]:
-    """Yield individual fairness at weights from 0 to 1: exact, or above 20,000 people read off a grid."""
+def curve_records(people: People, seed: int) -> Iterator[CurveRecord]:
+    """Yield individual fairness at weights from 0 to 1: exact, or above 20,000 different people from a grid."""
     for model, score in people.rows.scores.items():
         step(f"Individual fairness by weight under {model}")
-        if len(score) > MOST_EXACT_CURVE:
-            grid = grid_moments(score, people.effort, people.aggregate, survey_weight=people.rows.weight)
-            yield from grid_curve(model, grid, found)
-            continue
-        for weight in CURVE_WEIGHTS:
-            own = found.get((model, weight)) or individual_fairness(
-                score, people.effort, people.aggregate, weight, survey_weight=people.rows.weight
-            )
-            yield CurveRecord(model, weight, own.method, float(own.error), finite(own.value))
+        found = fairness_by_weight(score, people.effort, people.aggregate, CURVE_WEIGHTS, people.rows.weight, seed=seed)
+        yield from curve_of(model, *found)
 
 
-def grid_curve(model: str, grid: GridMoments, found: Found) -> Iterator[CurveRecord]:
-    """Yield the curve from a grid. Its error is stated no smaller than what it is at the weights of the audit."""
-    audited = [weight for name, weight in found if name == model]
-    raw = grid_excess(grid.coarser(), grid, [*CURVE_WEIGHTS, *audited])
-    split = len(CURVE_WEIGHTS)
-    seen = [abs(1 - value - found[model, w].value) for value, w in zip(raw.value[split:], audited, strict=True)]
-    for weight, value, last in zip(CURVE_WEIGHTS, raw.value, raw.error, strict=False):
-        yield CurveRecord(model, weight, "grid", float(max(last, *seen)), float(1 - value))
+def curve_of(model: str, values: FloatArray, errors: FloatArray) -> Iterator[CurveRecord]:
+    """Yield the records of a curve; an error of 0 says that it is exact."""
+    for weight, value, error in zip(CURVE_WEIGHTS, values, errors, strict=True):
+        yield CurveRecord(model, weight, "grid" if error > 0 else "exact", float(error), float(value))
 
 
 def _progress(description: str) -> Callable[[int, int], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 from evenhand.errors import ConfigError, did_you_mean
 
@@ -34,8 +35,10 @@ def named_rates(name: str) -> dict[str, float]:
 
 def scaled(rates: Mapping[str, float]) -> dict[str, float]:
     """Divide rates by the largest, so that inertia is at most 1."""
-    largest = max(rates.values())
+    if not rates:
+        raise ConfigError("`inertia` has no rates; give one for every group, or leave it out.")
     for group, rate in rates.items():
-        if not rate > 0:
-            raise ConfigError(f"`inertia` of the group {group!r} must be above 0; got {rate:g}.")
+        if not (isfinite(rate) and rate > 0):
+            raise ConfigError(f"`inertia` of the group {group!r} must be above 0 and finite; got {rate:g}.")
+    largest = max(rates.values())
     return {group: rate / largest for group, rate in rates.items()}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +18,8 @@ from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.roles import MISSING
 from evenhand.table.rows import PersonRows
 from evenhand.table.table import Table
+
+LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,20 @@ class People:
     dropped: int
     strangers: int
 
+    @property
+    def highest(self) -> float:
+        """The largest effort."""
+        return float(self.effort.max())
+
     def digest(self) -> str:
         """Return the SHA-256 of what every number is computed from; the same on every engine."""
         found = hashlib.sha256()
         weight = [] if self.rows.weight is None else [self.rows.weight]
         for column in (*self.values.T, self.inertia, *self.rows.scores.values(), *weight):
             found.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
+        for name, codes in sorted(self.rows.groups.codes.items()):
+            found.update(json.dumps([name, self.rows.groups.labels[name]]).encode())
+            found.update(np.ascontiguousarray(codes, dtype="<i8").tobytes())
         return found.hexdigest()
 
 
@@ -62,6 +74,7 @@ def gather(table: Table, spec: EffortSpec) -> People:
     found = _trajectories(table, rows, spec)
     inertia = rows.numbers[column] if column is not None else _by_group(table, rows, spec)
     _refuse_infinite(found)
+    refuse_huge(dict(zip(found.names, np.abs(np.nan_to_num(found.values)).max(axis=0, initial=0.0), strict=True)))
     whole = np.isfinite(found.values).all(axis=1) & ~np.isnan(inertia)
     if not whole.all() and table.roles.missing != "drop":
         refuse_gaps(dict(zip(found.names, np.isnan(found.values).sum(axis=0).tolist(), strict=True)), whole)
@@ -114,6 +127,13 @@ def refuse_gaps(gaps: dict[str, int], whole: BoolArray | tuple[int, int]) -> Non
 def refuse_inertia(column: str | None, value: float) -> None:
     """Say that an inertia is not above 0."""
     raise DataError(f"inertia column {column!r} must be above 0 and finite; it holds {value:g}.")
+
+
+def refuse_huge(sizes: Mapping[str, float]) -> None:
+    """Refuse values so large that sums and squares of them lose all meaning."""
+    for name, size in sizes.items():
+        if size > LARGEST:
+            raise DataError(f"trajectory column {name!r} holds values up to {size:g}; give it in a larger unit.")
 
 
 def require_pairs(people: int) -> None:

@@ -42,7 +42,8 @@ class DifferenceRecord:
 class BinRecord:
     """Parity of mean scores among people of similar effort: smallest group mean over largest.
 
-    Traditional parity, which knows no effort, is the record whose `bin_low` and `bin_high` are null.
+    Traditional parity, which knows no effort, is the record whose `bin_low` and `bin_high` are null. `low` and `high`
+    hold for this bin (and all pairs of its groups), `all_low` and `all_high` for all bins of the grouping together.
     """
 
     model: str
@@ -56,6 +57,8 @@ class BinRecord:
     value: float | None
     low: float | None
     high: float | None
+    all_low: float | None
+    all_high: float | None
     status: str
 
 

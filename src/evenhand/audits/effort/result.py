@@ -21,7 +21,7 @@ from evenhand.audits.effort.robustness.explore import Robustness
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.result import Result
 from evenhand.core.sections import Section
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, require_choice
 from evenhand.stats.types import FloatArray
 from evenhand.table.frames import build_frame
 
@@ -82,11 +82,12 @@ class EffortResult(Result):
         }
 
     def columns(self) -> Any:
-        """Return a frame with each person's id (where the table has one), effort and aggregate, to be written back."""
+        """Return a frame with each person's id, effort and aggregate, to be joined to the data by that id."""
         if self.effort is None or self.aggregate is None:
             raise ConfigError("so many people were not read into memory; their effort and aggregate are not at hand.")
-        ids = {"id": list(self.ids)} if self.ids is not None else {}
-        return build_frame({**ids, "effort": self.effort, "aggregate": self.aggregate}, self.backend)
+        if self.ids is None:
+            raise ConfigError("effort can only be given back by an id; name the table's `id` column.")
+        return build_frame({"id": list(self.ids), "effort": self.effort, "aggregate": self.aggregate}, self.backend)
 
     def section(self) -> Section:
         """Return the effort part of a report."""
@@ -100,5 +101,9 @@ class EffortResult(Result):
 
         from evenhand.audits.effort.charts import parity_panels
 
-        chosen = grouping or next(record.grouping for record in self.bins)
+        groupings = list(dict.fromkeys(record.grouping for record in self.bins))
+        if not groupings:
+            raise ConfigError("the table names no groups, so there is no parity to draw; give groups=['column', ...].")
+        chosen = grouping or groupings[0]
+        require_choice("grouping", chosen, groupings)
         return alt.concat(*parity_panels(self, [chosen]), columns=1)

@@ -40,8 +40,9 @@ def effort_section(result: EffortResult) -> Section:
         parts += [
             Figure(
                 "Parity among people of similar effort",
-                "Smallest group mean score over the largest in each bin of effort; bands are simultaneous intervals. "
-                f"Groups with at least {result.spec.min_count} people in the bin.",
+                "Smallest group mean score over the largest in each bin of effort; bands are intervals that hold "
+                f"for all pairs of groups of one bin, of at least {result.spec.min_count} people each. A line breaks "
+                "where a bin has no two such groups.",
                 least,
                 tuple(parity_panels(result, groupings)),
             ),

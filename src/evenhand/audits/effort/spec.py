@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -111,6 +112,12 @@ class EffortSpec(Spec):
             if threshold.metric not in METRICS:
                 hint = did_you_mean(threshold.metric, METRICS)
                 raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
+            if threshold.metric == "eaif" and threshold.grouping is not None:
+                raise ValueError("a threshold for 'eaif' compares individuals: leave out its `grouping`")
+            if threshold.stratum is not None or threshold.against != "worst_pair" or threshold.kind == "difference":
+                raise ValueError(
+                    f"a threshold for {threshold.metric!r} has no `stratum`, `against` or `kind`: leave them out"
+                )
             if threshold.min is None or not 0 < threshold.min <= 1:
                 raise ValueError(
                     f"the threshold for {threshold.metric!r} must give min= above 0 and at most 1, since 1 is fair; "
@@ -133,7 +140,9 @@ class EffortSpec(Spec):
     @model_validator(mode="after")
     def _stamps(self) -> Self:
         if self.times is not None and (
-            len(self.times) != len(self.trajectory) or list(self.times) != sorted(set(self.times))
+            len(self.times) != len(self.trajectory)
+            or list(self.times) != sorted(set(self.times))
+            or not all(map(isfinite, self.times))
         ):
             raise ValueError(f"`times` must be {len(self.trajectory)} rising time stamps; got {list(self.times)}")
         return self

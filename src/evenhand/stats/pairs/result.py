@@ -39,7 +39,8 @@ class PairFairness:
         (people,) the mean of F_ij over all j != i: how fairly each person is treated. Exact for the exact methods,
         to about three decimals for 'grid' (two where many share a value), None for 'sampled'.
     survey_weight
-        (people,) the survey weights, of mean 1; None when everybody counts the same.
+        (people,) the survey weights, of mean 1; None when everybody counts the same. Where `sampled_from` is given,
+        the sum of squared weights that each row stands for.
     sampled_from
         The (effective) number of people behind the row means where those are of a sample; None when they are of all.
     """
@@ -67,7 +68,7 @@ class PairDifference:
     value
         The first value minus the second.
     low, high
-        Interval; nan with fewer than 3 people.
+        Interval; nan with fewer than 3 people, or when the standard error of a difference is 0.
     stderr
         Standard error.
     n
@@ -213,6 +214,8 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
         freedom = a.sampled_from - 1.0
     else:
         stderr, freedom = jackknife(apart, value, People(nobody, nobody, nobody, a.survey_weight))
+    if stderr == 0.0 and value != 0.0:  # row means that do not differ say nothing about other people
+        return PairDifference(value, float("nan"), float("nan"), stderr, a.n)
     half = float(t_quantile(freedom, confidence)) * stderr + a.error + b.error
     return PairDifference(value, value - half, value + half, stderr, a.n)
 

@@ -94,36 +94,43 @@ class PairDraw:
 
     def __init__(self, people: People) -> None:
         self._size = len(people)
-        self._upto = None if people.survey is None else np.cumsum(people.survey)
-        self._last = self._size - 1 if people.survey is None else int(np.flatnonzero(people.survey)[-1])
+        self._weight = people.survey
+        if self._weight is not None:
+            self._upto = np.cumsum(self._weight)
+            self._first_upto = np.cumsum(self._weight * (self._upto[-1] - self._weight))  # in a pair with another
 
     def pairs(self, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Return two arrays of people."""
-        i = self._one(size, rng)
-        if self._upto is None:
-            return i, self.partners(i, rng)
-        j = self._one(size, rng)
-        while (same := np.flatnonzero(i == j)).size:  # both are drawn again, so that pairs keep their probability
-            i[same], j[same] = self._one(same.size, rng), self._one(same.size, rng)
-        return i, j
+        if self._weight is None:
+            i = rng.integers(0, self._size, size)
+        else:
+            places = np.sort(rng.random(size)) * self._first_upto[-1]  # sorted, the search stays in cache
+            i = self._found(self._first_upto, places)
+            rng.shuffle(i)
+        return i, self.partners(i, rng)
 
     def partners(self, i: IntArray, rng: np.random.Generator) -> IntArray:
-        """Return another partner for each of the people."""
-        if self._upto is None:
+        """Return another partner for each of the people: a place among all weights but the person's own."""
+        if self._weight is None:
             j = rng.integers(0, self._size - 1, i.size)
             return np.asarray(j + (j >= i), dtype=np.int64)
-        j = self._one(i.size, rng)
-        while (same := np.flatnonzero(i == j)).size:
-            j[same] = self._one(same.size, rng)
-        return j
+        own, end = self._weight[i], self._upto[i]
+        places = rng.random(i.size) * (self._upto[-1] - own)
+        places = np.where(places >= end - own, places + own, places)
+        order = np.argsort(places, kind="stable")
+        j = np.empty_like(i)
+        j[order] = self._found(self._upto, places[order])
+        return np.where(j == i, self._beside(i), j)  # rounding at the ends of the person's own place
 
-    def _one(self, size: int, rng: np.random.Generator) -> IntArray:
-        if self._upto is None:
-            return rng.integers(0, self._size, size)
-        sorted_places = np.sort(rng.random(size)) * self._upto[-1]  # sorted, the search stays in cache
-        at = np.minimum(np.searchsorted(self._upto, sorted_places, side="right"), self._last)  # rounding at the end
-        rng.shuffle(at)
-        return np.asarray(at, dtype=np.int64)
+    def _found(self, upto: FloatArray, places: FloatArray) -> IntArray:
+        last = int(np.flatnonzero(self._weight)[-1]) if self._weight is not None else self._size - 1
+        return np.minimum(np.searchsorted(upto, places, side="right"), last).astype(np.int64)
+
+    def _beside(self, i: IntArray) -> IntArray:
+        """Return the next person with a weight, or the one before for the last."""
+        somebody = np.flatnonzero(np.asarray(self._weight))
+        at = np.searchsorted(somebody, i)
+        return np.asarray(somebody[np.where(at + 1 < somebody.size, at + 1, at - 1)], dtype=np.int64)
 
 
 def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatArray:

@@ -28,6 +28,7 @@ from evenhand.stats.types import FloatArray, IntArray
 BLOCK = 128
 _SLOTS = 32
 _FLOAT64_ROWS = 30_000
+_LARGEST = 4.0  # values beyond it leave too few digits for single precision
 _STEP_PAIRS = 2**26  # a few hundredths of a second: how soon Ctrl-C is heard
 _THREAD_PAIRS = 2**20  # fewer are done before a second thread has started
 _TREE_ROWS = 16 * BLOCK  # fewer are done before they are ordered
@@ -160,7 +161,9 @@ def _near_neighbours(points: FloatArray) -> IntArray:
 
 
 def _precision(blocks: Blocks, rows: int) -> type[np.float32] | type[np.float64]:
-    """Return float32 where there are many rows, no common values and hardly a pair with D = d, else float64."""
+    """Return float32 for many rows without common or large values and with hardly a pair of D = d, else float64."""
+    if any(np.abs(axis).max() > _LARGEST for axis in blocks.points):
+        return np.float64
     if rows <= _FLOAT64_ROWS or any(_common(axis, blocks.weight) > _MOST_COMMON for axis in blocks.points):
         return np.float64
     from evenhand.stats.pairs.strip_kernels import near_ties

@@ -31,11 +31,11 @@ from evenhand.audits.effort.people import People, group_rates
 from evenhand.audits.effort.robustness.choices import GIVEN, NONE, Choice, Choices, Grid
 from evenhand.audits.effort.robustness.ranking import Curve, fairest_records, flip_records, specification_records
 from evenhand.audits.effort.robustness.records import FairestRecord, FlipRecord, SpecificationRecord
-from evenhand.audits.effort.robustness.values import EXACT_ROWS, fairness_by_weight
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.effort import aggregate_scores, effort_bins, effort_scores
+from evenhand.stats.pairs.by_weight import EXACT_ROWS, fairness_by_weight
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table

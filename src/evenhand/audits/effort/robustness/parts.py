@@ -5,9 +5,9 @@ from __future__ import annotations
 from evenhand.audits.effort.robustness.charts import MOST_DRAWN, curve_panels, leading_model
 from evenhand.audits.effort.robustness.explore import Robustness
 from evenhand.audits.effort.robustness.findings import robustness_findings
-from evenhand.audits.effort.robustness.values import EXACT_ROWS
 from evenhand.core.numbers import DASH, shown, shown_interval
 from evenhand.core.sections import DisplayTable, Figure, Method
+from evenhand.stats.pairs.by_weight import EXACT_ROWS
 
 _METRICS = {"eaif": "individual fairness", "effort_parity": "lowest parity"}
 

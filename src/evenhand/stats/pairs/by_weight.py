@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenhand.stats.pairs import GridMoments, grid_excess, individual_fairness
-from evenhand.stats.pairs.grid import SIZE, bin_people, excess_table, scale
+from evenhand.stats.pairs.fairness import individual_fairness
+from evenhand.stats.pairs.grid import SIZE, GridMoments, bin_people, excess_table, grid_excess, scale
 from evenhand.stats.pairs.grid_rows import aligned_bounds
 from evenhand.stats.pairs.merge import distinct, hashes
 from evenhand.stats.pairs.people import TOLERANCE, People, check_people
@@ -53,11 +53,22 @@ def fairness_by_weight(
         return np.array(values), np.zeros(len(weights))
     people = check_people(score, effort, aggregate, survey_weight)
     bounds = (aligned_bounds(score, SIZE), aligned_bounds(effort, SIZE), aligned_bounds(aggregate, SIZE))
-    fine = bin_people(people, bounds=bounds)
+    return corrected_grid(bin_people(people, bounds=bounds), people, weights, np.random.default_rng(seed))
+
+
+def corrected_grid(
+    fine: GridMoments, people: People, weights: Sequence[float], rng: np.random.Generator, *, sample: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Return individual fairness at each weight from a grid, corrected on random pairs of people, and its error.
+
+    Where the people are a sample of those on the grid, the variance between people adds at most 4 / n of that between
+    pairs, and the error counts all of it.
+    """
     coarse = fine.coarser()
     excess = grid_excess(coarse, fine, weights).value
-    added, stderr = _corrections(people, coarse, fine, weights, np.random.default_rng(seed))
-    return 1.0 - np.clip(excess - added, 0.0, 1.0), WIDTHS * stderr + TOLERANCE
+    added, stderr = _corrections(people, coarse, fine, weights, rng)
+    wider = np.sqrt(1.0 + 4.0 * _PAIRS / len(people)) if sample else 1.0
+    return 1.0 - np.clip(excess - added, 0.0, 1.0), WIDTHS * wider * stderr + TOLERANCE
 
 
 def _corrections(

@@ -1,0 +1,234 @@
+"""Two raters who say 0 or 1: the four counts, and every statistic that is a function of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import require_choice
+from evenhand.stats.agreement.ratings import binary_ratings, people_weights, plain
+from evenhand.stats.agreement.undefined import Reasons, Undefined, first_reason
+from evenhand.stats.types import BoolArray, FloatArray
+
+
+@dataclass(frozen=True)
+class BinaryCounts:
+    """How many people two raters gave (1, 1), (0, 1), (1, 0) and (0, 0); arrays of any one shape.
+
+    The statistics are nan where they are undefined; `why_undefined` says why.
+
+    Attributes
+    ----------
+    both, only_second, only_first, neither
+        a, b, c and d: rated 1 by both raters, by the second only, by the first only, by neither.
+
+    References
+    ----------
+    T. Byrt, J. Bishop and J. B. Carlin (1993), Bias, prevalence and kappa, Journal of Clinical Epidemiology 46.
+
+    Examples
+    --------
+    >>> counts = BinaryCounts(np.array(80.0), np.array(5.0), np.array(10.0), np.array(5.0))
+    >>> round(float(counts.kappa()), 4), round(float(counts.pabak()), 4)
+    (0.3182, 0.7)
+    """
+
+    both: FloatArray
+    only_second: FloatArray
+    only_first: FloatArray
+    neither: FloatArray
+
+    @property
+    def n(self) -> FloatArray:
+        """People."""
+        return self.both + self.only_second + self.only_first + self.neither
+
+    def kappa(self) -> FloatArray:
+        """Cohen's kappa, 2(ad - bc) / (r1 s0 + r0 s1)."""
+        a, b, c, d = self.both, self.only_second, self.only_first, self.neither
+        return ratio(2.0 * (a * d - b * c), (a + c) * (c + d) + (b + d) * (a + b))
+
+    def pabak(self) -> FloatArray:
+        """Prevalence- and bias-adjusted kappa, (a + d - b - c) / n = 2 po - 1."""
+        return ratio(self.both + self.neither - self.only_second - self.only_first, self.n)
+
+    def agreement(self) -> FloatArray:
+        """Observed agreement, po = (a + d) / n."""
+        return ratio(self.both + self.neither, self.n)
+
+    def prevalence_index(self) -> FloatArray:
+        """Prevalence index, (a - d) / n."""
+        return ratio(self.both - self.neither, self.n)
+
+    def bias_index(self) -> FloatArray:
+        """Bias index, (b - c) / n."""
+        return ratio(self.only_second - self.only_first, self.n)
+
+    def positive_agreement(self) -> FloatArray:
+        """Agreement on the class 1, 2a / (2a + b + c)."""
+        return ratio(2.0 * self.both, 2.0 * self.both + self.only_second + self.only_first)
+
+    def negative_agreement(self) -> FloatArray:
+        """Agreement on the class 0, 2d / (2d + b + c)."""
+        return ratio(2.0 * self.neither, 2.0 * self.neither + self.only_second + self.only_first)
+
+    def ac1(self) -> FloatArray:
+        """Gwet's AC1, (po - pe) / (1 - pe) with pe = 2q(1-q), q the share of ones over both raters."""
+        q = ratio(2.0 * self.both + self.only_second + self.only_first, 2.0 * self.n)
+        chance = 2.0 * q * (1.0 - q)
+        return ratio(self.agreement() - chance, 1.0 - chance)
+
+    def alpha(self) -> FloatArray:
+        """Krippendorff's alpha, 1 - (2n - 1)(b + c) / (n1 n0)."""
+        differ = self.only_second + self.only_first
+        ones, zeros = 2.0 * self.both + differ, 2.0 * self.neither + differ
+        return 1.0 - ratio((2.0 * self.n - 1.0) * differ, ones * zeros)
+
+    def why_undefined(self, statistic: str) -> Reasons:
+        """Return why a statistic is nan, "" where it is not.
+
+        Examples
+        --------
+        >>> nobody, one = np.zeros(2), np.array([0.0, 9.0])
+        >>> BinaryCounts(one, nobody, nobody, nobody).why_undefined("kappa").tolist()
+        ['there is nobody to rate', 'all ratings are in one class']
+        """
+        require_choice("statistic", statistic, COUNT_STATISTICS)
+        differ = self.only_second + self.only_first
+        checks: list[tuple[BoolArray, Undefined]] = [(np.asarray(self.n == 0), Undefined.NOBODY)]
+        if statistic in {"kappa", "alpha"}:
+            one_class = (differ == 0) & ((self.both == 0) | (self.neither == 0))
+            checks.append((np.asarray(one_class), Undefined.ONE_CLASS))
+        if statistic == "positive_agreement":
+            checks.append((np.asarray((differ == 0) & (self.both == 0)), Undefined.NO_POSITIVE))
+        if statistic == "negative_agreement":
+            checks.append((np.asarray((differ == 0) & (self.neither == 0)), Undefined.NO_NEGATIVE))
+        return first_reason(checks)
+
+
+COUNT_STATISTICS: dict[str, Callable[[BinaryCounts], FloatArray]] = {
+    "kappa": BinaryCounts.kappa,
+    "pabak": BinaryCounts.pabak,
+    "agreement": BinaryCounts.agreement,
+    "prevalence_index": BinaryCounts.prevalence_index,
+    "bias_index": BinaryCounts.bias_index,
+    "positive_agreement": BinaryCounts.positive_agreement,
+    "negative_agreement": BinaryCounts.negative_agreement,
+    "ac1": BinaryCounts.ac1,
+    "alpha": BinaryCounts.alpha,
+}
+
+
+def binary_counts(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> BinaryCounts:
+    """Count the pairs of 0/1 ratings of two raters; people on the last axis, simulations on the others.
+
+    Parameters
+    ----------
+    first, second
+        Ratings, 0 or 1, of shapes (..., people) that broadcast.
+    weight
+        How many people each row stands for, of a shape (..., people) that broadcasts; 1 by default.
+
+    Examples
+    --------
+    >>> counts = binary_counts([1, 1, 0, 0], [[1, 0, 0, 0], [1, 1, 1, 0]])
+    >>> counts.both, counts.only_first
+    (array([1., 2.]), array([1., 0.]))
+    """
+    r, s = binary_ratings(first, second)
+    if weight is None:
+        a, ones_r, ones_s = (np.asarray(np.count_nonzero(yes, axis=-1), dtype=np.float64) for yes in (r & s, r, s))
+        return BinaryCounts(*np.broadcast_arrays(a, ones_s - a, ones_r - a, r.shape[-1] - ones_r - ones_s + a))
+    cells = [r & s, ~r & s, r & ~s, ~(r | s)]  # each summed on its own: an empty one is exactly 0
+    weights = people_weights(weight, r.shape[-1])
+    counted = (np.einsum("...i,...i->...", cell.astype(np.float64), weights) for cell in cells)
+    return BinaryCounts(*(np.asarray(cell) for cell in counted))
+
+
+def pabak(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Return the prevalence- and bias-adjusted kappa of two raters' 0/1 ratings: 2 po - 1.
+
+    Parameters
+    ----------
+    first, second
+        Ratings, 0 or 1, of shapes (..., people) that broadcast.
+    weight
+        How many people each row stands for; 1 by default.
+
+    References
+    ----------
+    T. Byrt, J. Bishop and J. B. Carlin (1993), Bias, prevalence and kappa, Journal of Clinical Epidemiology 46.
+
+    Examples
+    --------
+    >>> float(pabak([1, 1, 0, 0], [1, 0, 0, 0]))
+    0.5
+    """
+    return plain(binary_counts(first, second, weight=weight).pabak())
+
+
+def prevalence_index(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Return (a - d) / n, the share both rate 1 less the share both rate 0; parameters as for `pabak`.
+
+    Examples
+    --------
+    >>> float(prevalence_index([1, 1, 0, 0], [1, 1, 1, 0]))
+    0.25
+    """
+    return plain(binary_counts(first, second, weight=weight).prevalence_index())
+
+
+def bias_index(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Return (b - c) / n, by how much more often the second rater says 1; parameters as for `pabak`.
+
+    Examples
+    --------
+    >>> float(bias_index([1, 1, 0, 0], [1, 1, 1, 0]))
+    0.25
+    """
+    return plain(binary_counts(first, second, weight=weight).bias_index())
+
+
+def positive_agreement(
+    first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Return 2a / (2a + b + c), the agreement on the class 1; parameters as for `pabak`.
+
+    References
+    ----------
+    D. V. Cicchetti and A. R. Feinstein (1990), High agreement but low kappa: II, Journal of Clinical Epidemiology 43.
+
+    Examples
+    --------
+    >>> float(positive_agreement([1, 1, 0, 0], [1, 1, 1, 0]))
+    0.8
+    """
+    return plain(binary_counts(first, second, weight=weight).positive_agreement())
+
+
+def negative_agreement(
+    first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Return 2d / (2d + b + c), the agreement on the class 0; parameters as for `pabak`.
+
+    Examples
+    --------
+    >>> round(float(negative_agreement([1, 1, 0, 0], [1, 1, 1, 0])), 4)
+    0.6667
+    """
+    return plain(binary_counts(first, second, weight=weight).negative_agreement())
+
+
+def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Return a quotient, nan where the denominator is 0; nothing warns.
+
+    Examples
+    --------
+    >>> ratio(np.array([1.0, 0.0]), np.array([2.0, 0.0]))
+    array([0.5, nan])
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(np.where(denominator == 0, np.nan, numerator / denominator), dtype=np.float64)

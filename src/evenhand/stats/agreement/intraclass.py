@@ -1,0 +1,241 @@
+"""Intraclass correlations of two or many raters, with their intervals from the F distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import EvenhandError, require_choice
+from evenhand.stats.agreement.ratings import people_weights, plain, score_ratings
+from evenhand.stats.agreement.spread import is_rounding, mean_and_squares
+from evenhand.stats.agreement.undefined import Reasons, Undefined, first_reason
+from evenhand.stats.intervals import tail_share
+from evenhand.stats.types import BoolArray, FloatArray, Interval
+
+IccForm = Literal["1", "A,1", "C,1", "k", "A,k", "C,k"]
+ICC_FORMS: tuple[IccForm, ...] = get_args(IccForm)
+
+
+@dataclass(frozen=True)
+class MeanSquares:
+    """The analysis of variance of n people by k raters; arrays of any one shape.
+
+    Attributes
+    ----------
+    n, raters
+        People (fractional with weights) and raters.
+    rows, columns, error
+        Mean squares between people (MSR), between raters (MSC), and what is left (MSE).
+
+    Examples
+    --------
+    >>> squares = mean_squares([9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7])
+    >>> [round(float(value), 2) for value in (squares.rows, squares.columns, squares.error, squares.within)]
+    [11.24, 32.49, 1.02, 6.26]
+    """
+
+    n: FloatArray
+    raters: int
+    rows: FloatArray
+    columns: FloatArray
+    error: FloatArray
+
+    @property
+    def within(self) -> FloatArray:
+        """Mean square within people, (MSC + (n - 1) MSE) / n."""
+        with np.errstate(all="ignore"):
+            return np.asarray((self.columns + (self.n - 1.0) * self.error) / self.n)
+
+    def icc(self, form: IccForm = "A,1") -> FloatArray:
+        """Return the coefficient of a form; nan where it is undefined. See `icc`."""
+        require_choice("form", form, ICC_FORMS)
+        numerator, denominator, size = self._fraction(form)
+        with np.errstate(all="ignore"):
+            zero = is_rounding(denominator, size)
+            return np.asarray(np.where(zero | (self.n <= 1), np.nan, numerator / denominator))
+
+    def interval(self, form: IccForm = "A,1", confidence: float = 0.95) -> Interval:
+        """Return the interval of a form; (1, 1) where the raters agree in everything. See `icc_interval`."""
+        require_choice("form", form, ICC_FORMS)
+        with np.errstate(all="ignore"):
+            single = self._absolute(confidence) if form.startswith("A") else self._one_f(form, confidence)
+            low, high = (self._averaged(limit) if form.endswith("k") else limit for limit in single)
+            perfect = (self.error == 0) & (self.rows > 0) & (form.startswith("C") | (self.columns == 0))
+            known = ~np.isnan(self.icc(form))
+            low, high = (np.where(perfect, 1.0, np.where(known, limit, np.nan)) for limit in (low, high))
+        return Interval(np.asarray(low), np.asarray(high))
+
+    def why_undefined(self, form: IccForm = "A,1") -> Reasons:
+        """Return why the coefficient is nan, "" where it is not.
+
+        Examples
+        --------
+        >>> mean_squares([0.5, 0.5], [0.5, 0.5]).why_undefined()
+        array('all scores are one number', dtype='<U25')
+        """
+        flat = (self.rows == 0) & (self.error == 0) & (form.startswith("C") | (self.columns == 0))
+        checks: list[tuple[BoolArray, Undefined]] = [
+            (np.asarray(self.n == 0), Undefined.NOBODY),
+            (np.asarray(self.n <= 1), Undefined.ONE_PERSON),
+            (np.asarray(flat), Undefined.NO_SPREAD),
+            (np.isnan(self.icc(form)), Undefined.ZERO_DENOMINATOR),
+        ]
+        return first_reason(checks)
+
+    def _fraction(self, form: IccForm) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return numerator, denominator, and the size of the terms that make the denominator."""
+        k, msr, msc, mse, msw = self.raters, self.rows, self.columns, self.error, self.within
+        with np.errstate(all="ignore"):
+            if form in {"1", "k"}:
+                return msr - msw, msr + (k - 1) * msw if form == "1" else msr, msr + k * msw
+            if form in {"C,1", "C,k"}:
+                return msr - mse, msr + (k - 1) * mse if form == "C,1" else msr, msr + k * mse
+            if form == "A,1":
+                return msr - mse, msr + (k - 1) * mse + k * (msc - mse) / self.n, msr + k * mse + k * msc / self.n
+            return msr - mse, msr + (msc - mse) / self.n, msr + (msc + mse) / self.n
+
+    def _one_f(self, form: IccForm, confidence: float) -> tuple[FloatArray, FloatArray]:
+        """Return limits of the single-rater form whose F is rows / within or rows / error."""
+        k, between = self.raters, self.n - 1.0
+        one_way = not form.startswith("C")
+        rest, below = (self.n * (k - 1), self.within) if one_way else (between * (k - 1), self.error)
+        f = self.rows / below
+        limits = f / _f_quantile(between, rest, confidence), f * _f_quantile(rest, between, confidence)
+        low, high = ((limit - 1.0) / (limit + k - 1.0) for limit in limits)
+        return low, high
+
+    def _absolute(self, confidence: float) -> tuple[FloatArray, FloatArray]:
+        """Return limits of ICC(A,1): Satterthwaite's degrees of freedom for a MSC + b MSE."""
+        n, k, msr, msc, mse = self.n, self.raters, self.rows, self.columns, self.error
+        odds = self.icc("A,1") / (1.0 - self.icc("A,1"))
+        raters, left = k * odds / n * msc, (1.0 + k * odds * (n - 1.0) / n) * mse
+        freedom = (raters + left) ** 2 / (raters**2 / (k - 1) + left**2 / ((n - 1.0) * (k - 1)))
+        freedom = np.where(raters + left == 0, (n - 1.0) * (k - 1), freedom)
+        rest = k * msc + (k * n - k - n) * mse
+        lower, upper = _f_quantile(n - 1.0, freedom, confidence), _f_quantile(freedom, n - 1.0, confidence)
+        low = n * (msr - lower * mse) / (lower * rest + n * msr)
+        return low, n * (upper * msr - mse) / (rest + n * upper * msr)
+
+    def _averaged(self, limit: FloatArray) -> FloatArray:
+        """Return the limit for the mean of k raters, k r / (1 + (k - 1) r)."""
+        return np.asarray(self.raters * limit / (1.0 + (self.raters - 1) * limit))
+
+
+def mean_squares(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> MeanSquares:
+    """Return the mean squares of scores of two or more raters.
+
+    Sums are taken of differences from the first rater, so that raters who agree have an error of exactly 0.
+
+    Parameters
+    ----------
+    raters
+        Two or more arrays of scores of shapes (..., people) that broadcast.
+    weight
+        How many people each row stands for, of a shape (..., people) that broadcasts; 1 by default.
+
+    Examples
+    --------
+    >>> float(mean_squares([1.0, 2.0, 4.0], [1.0, 2.0, 4.0]).error)
+    0.0
+    """
+    if len(raters) < 2:
+        raise EvenhandError(f"There must be at least two raters; got {len(raters)}.")
+    scores = score_ratings(*raters)
+    k, weights = len(scores), people_weights(weight, scores[0].shape[-1])
+    n = np.asarray(weights.sum(axis=-1))
+    apart = [score - scores[0] for score in scores]
+    drift = sum(apart[1:], start=np.zeros(1)) / k
+    size = reduce(np.maximum, [np.abs(score).max(axis=-1, initial=0.0) for score in scores])
+    _, between = mean_and_squares(scores[0] + drift, weights, size)
+    shifts, lefts = zip(*(mean_and_squares(gap - drift, weights, size) for gap in apart), strict=True)
+    with np.errstate(all="ignore"):
+        columns = sum((np.square(shift) for shift in shifts), start=np.zeros(())) * n / (k - 1)
+        error = sum(lefts, start=np.zeros(())) / ((n - 1.0) * (k - 1))
+        n, rows, columns, error = np.broadcast_arrays(n, k * between / (n - 1.0), columns, error)
+    return MeanSquares(n, k, rows, columns, error)
+
+
+def icc(*raters: npt.ArrayLike, form: IccForm = "A,1", weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Return an intraclass correlation of two or more raters.
+
+    ========== =============== ================================================= ===============================
+    form       Shrout-Fleiss   formula                                           for
+    ========== =============== ================================================= ===============================
+    ``1``      ICC(1,1)        (MSR - MSW) / (MSR + (k-1) MSW)                   other raters for each person
+    ``A,1``    ICC(2,1)        (MSR - MSE) / (MSR + (k-1) MSE + k (MSC-MSE) / n) same raters, absolute agreement
+    ``C,1``    ICC(3,1)        (MSR - MSE) / (MSR + (k-1) MSE)                   same raters, consistency
+    ``k``      ICC(1,k)        (MSR - MSW) / MSR                                 the mean of k raters
+    ``A,k``    ICC(2,k)        (MSR - MSE) / (MSR + (MSC-MSE) / n)               the mean of k raters
+    ``C,k``    ICC(3,k)        (MSR - MSE) / MSR                                 the mean of k raters
+    ========== =============== ================================================= ===============================
+
+    The estimate may be negative. nan for fewer than two people or when all scores are one number.
+
+    Parameters
+    ----------
+    raters
+        Two or more arrays of scores of shapes (..., people) that broadcast; each leading index is a simulation.
+    form
+        The form, in McGraw and Wong's notation.
+    weight
+        How many people each row stands for; 1 by default.
+
+    References
+    ----------
+    P. E. Shrout and J. L. Fleiss (1979), Intraclass correlations, Psychological Bulletin 86. K. O. McGraw and S. P.
+    Wong (1996), Forming inferences about some intraclass correlation coefficients, Psychological Methods 1.
+
+    Examples
+    --------
+    >>> judges = [9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]
+    >>> {form: round(float(icc(*judges, form=form)), 2) for form in ICC_FORMS}
+    {'1': 0.17, 'A,1': 0.29, 'C,1': 0.71, 'k': 0.44, 'A,k': 0.62, 'C,k': 0.91}
+    """
+    return plain(mean_squares(*raters, weight=weight).icc(form))
+
+
+def icc_a1(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Return ICC(A,1): absolute agreement of single raters; see `icc`.
+
+    Examples
+    --------
+    >>> round(float(icc_a1([0.1, 0.4, 0.9], [0.2, 0.4, 0.7])), 4)
+    0.9242
+    """
+    return icc(*raters, form="A,1", weight=weight)
+
+
+def icc_interval(
+    *raters: npt.ArrayLike, form: IccForm = "A,1", confidence: float = 0.95, weight: npt.ArrayLike | None = None
+) -> Interval:
+    """Return the F-based interval of an intraclass correlation; parameters as for `icc`.
+
+    With F = MSR/MSW (form 1) or MSR/MSE (form C,1) the limits are (F/q - 1)/(F/q + k - 1) and (F q' - 1)/(F q' + k - 1)
+    for quantiles q, q' of F; for the form A,1 they are McGraw and Wong's, with Satterthwaite's degrees of freedom. It
+    holds for normal errors of raters drawn at random. (1, 1) for raters who agree in everything.
+
+    References
+    ----------
+    K. O. McGraw and S. P. Wong (1996), Forming inferences about some intraclass correlation coefficients,
+    Psychological Methods 1, table 7, with the correction in the same volume, page 390.
+
+    Examples
+    --------
+    >>> judges = [9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]
+    >>> [round(float(limit), 4) for limit in icc_interval(*judges)]
+    [0.0188, 0.7611]
+    """
+    low, high = mean_squares(*raters, weight=weight).interval(form, confidence)
+    return Interval(plain(low), plain(high))
+
+
+def _f_quantile(top: FloatArray, bottom: FloatArray, confidence: float) -> FloatArray:
+    from scipy.special import fdtri
+
+    usable = (np.asarray(top) > 0) & (np.asarray(bottom) > 0) & np.isfinite(bottom) & np.isfinite(top)
+    top, bottom = np.where(usable, top, 1.0), np.where(usable, bottom, 1.0)
+    return np.asarray(np.where(usable, fdtri(top, bottom, 1.0 - tail_share(confidence)), np.nan))

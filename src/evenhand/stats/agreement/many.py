@@ -1,0 +1,276 @@
+"""Categories from two or many raters, some ratings missing: agreement beyond chance, by counts of values a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import EvenhandError, require_choice
+from evenhand.stats.agreement.counts import ratio
+from evenhand.stats.agreement.ratings import coded_ratings, people_weights, plain, scores_or_missing
+from evenhand.stats.agreement.spread import mean_and_squares
+from evenhand.stats.types import FloatArray, IntArray
+
+AlphaScale = Literal["nominal", "ordinal", "interval"]
+ALPHA_SCALES: tuple[AlphaScale, ...] = get_args(AlphaScale)
+
+
+@dataclass(frozen=True)
+class _Agreement:
+    """Observed agreement, and the shares of the categories: over everybody and of each rater."""
+
+    observed: FloatArray
+    shares: list[FloatArray]
+    by_rater: list[list[FloatArray]]
+
+
+def fleiss_kappa(
+    *raters: npt.ArrayLike, categories: Sequence[object] | None = None, weight: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Return Fleiss' kappa of two or more raters: (pa - pe) / (1 - pe), pe = sum_k pi_k².
+
+    pa is the share of agreeing pairs of ratings of one person, averaged over people with two or more; pi_k the mean
+    share of category k. With two raters it is Scott's pi. Raters may change from person to person.
+
+    Parameters
+    ----------
+    raters
+        Two or more arrays of categories of shapes (..., people) that broadcast; None or nan where one did not rate.
+    categories
+        The categories there are; by default those that occur.
+    weight
+        How many people each row stands for; 1 by default.
+
+    References
+    ----------
+    J. L. Fleiss (1971), Measuring nominal scale agreement among many raters, Psychological Bulletin 76. K. L. Gwet
+    (2014), Handbook of Inter-Rater Reliability, for missing ratings.
+
+    Examples
+    --------
+    >>> round(float(fleiss_kappa([1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 1])), 4)
+    0.3333
+    """
+    found = _agreement(raters, categories, weight)
+    return plain(_beyond(found.observed, sum((share**2 for share in found.shares), start=np.zeros(()))))
+
+
+def conger_kappa(
+    *raters: npt.ArrayLike, categories: Sequence[object] | None = None, weight: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Return Conger's kappa, Cohen's for two or more raters: pe = mean over pairs of raters of sum_k p_gk p_hk.
+
+    p_gk is the share of category k among the ratings of rater g. Parameters as for `fleiss_kappa`.
+
+    References
+    ----------
+    A. J. Conger (1980), Integration and generalization of kappas for multiple raters, Psychological Bulletin 88.
+
+    Examples
+    --------
+    >>> float(conger_kappa(["a", "a", "b", "b"], ["a", "b", "b", "b"]))
+    0.5
+    """
+    found = _agreement(raters, categories, weight)
+    k = len(raters)
+    expected = np.zeros(())
+    for shares in found.by_rater:
+        total, squares = sum(shares, start=np.zeros(())), sum((share**2 for share in shares), start=np.zeros(()))
+        expected = expected + (total**2 - squares) / (k * (k - 1))
+    return plain(_beyond(found.observed, expected))
+
+
+def bennett_s(
+    *raters: npt.ArrayLike, categories: Sequence[object] | None = None, weight: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Return Bennett's S (Brennan and Prediger's kappa) of two or more raters: pe = 1 / q for q categories.
+
+    With two raters and two categories it is PABAK. Parameters as for `fleiss_kappa`; give `categories`, as one that
+    nobody used counts too.
+
+    References
+    ----------
+    R. L. Brennan and D. J. Prediger (1981), Coefficient kappa, Educational and Psychological Measurement 41.
+
+    Examples
+    --------
+    >>> float(bennett_s([1, 1, 0, 0], [1, 0, 0, 0]))
+    0.5
+    """
+    found = _agreement(raters, categories, weight)
+    return plain(_beyond(found.observed, np.asarray(1.0 / max(len(found.shares), 2))))
+
+
+def ac1(
+    *raters: npt.ArrayLike, categories: Sequence[object] | None = None, weight: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Return Gwet's AC1 of two or more raters: pe = sum_k pi_k (1 - pi_k) / (q - 1) for q categories.
+
+    Parameters as for `fleiss_kappa`; give `categories`, as one that nobody used counts in q.
+
+    References
+    ----------
+    K. L. Gwet (2008), Computing inter-rater reliability and its variance in the presence of high agreement, British
+    Journal of Mathematical and Statistical Psychology 61.
+
+    Examples
+    --------
+    >>> round(float(ac1([1, 1, 0, 0], [1, 0, 0, 0])), 4)
+    0.5294
+    """
+    found = _agreement(raters, categories, weight)
+    q = max(len(found.shares), 2)
+    uneven = sum((share * (1.0 - share) for share in found.shares), start=np.zeros(()))
+    return plain(_beyond(found.observed, uneven / (q - 1)))
+
+
+def alpha(*raters: npt.ArrayLike, scale: AlphaScale = "nominal", weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Return Krippendorff's alpha of two or more raters: 1 - observed / expected disagreement.
+
+    With m_u ratings of person u, n_uv of them the value v, and n ratings in all of people who have two or more, the
+    disagreement is sum_u sum_v n_uv (m_u - n_uv) / (m_u - 1) against sum_v n_v (n - n_v) / (n - 1) on the nominal
+    scale. On the interval scale squared differences take its place, on the ordinal scale those of the ratings' middle
+    ranks. Only counts and sums are formed, never pairs of people.
+
+    Parameters
+    ----------
+    raters
+        Two or more arrays of ratings of shapes (..., people) that broadcast; None or nan where one did not rate.
+    scale
+        'nominal', 'ordinal' or 'interval'; the last two need numbers.
+    weight
+        How many people each row stands for; 1 by default.
+
+    References
+    ----------
+    K. Krippendorff (2011), Computing Krippendorff's alpha-reliability, University of Pennsylvania.
+
+    Examples
+    --------
+    >>> round(float(alpha([1, 1, 0, 0], [1, 0, 0, 0])), 4)
+    0.5333
+    >>> round(float(alpha([1, 2, 3], [1, 2, 4], scale="interval")), 4)
+    0.878
+    """
+    require_choice("scale", scale, ALPHA_SCALES)
+    _check_raters(raters)
+    if scale == "nominal":
+        return plain(_nominal_alpha(raters, weight))
+    scores = scores_or_missing(*raters)
+    weights = people_weights(weight, scores[0].shape[-1])
+    ratings = sum((~np.isnan(score) for score in scores), start=np.zeros(1))
+    pairable = np.asarray(np.where(ratings >= 2, weights, 0.0))
+    if scale == "ordinal":
+        scores = _middle_ranks(scores, pairable)
+    return plain(_interval_alpha(scores, ratings, pairable))
+
+
+def pairable_people(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Return how many people have two ratings or more.
+
+    Examples
+    --------
+    >>> float(pairable_people(["a", None, "b"], ["a", "a", "b"]))
+    2.0
+    """
+    codes, _ = coded_ratings(raters, None, missing=True)
+    weights = people_weights(weight, codes[0].shape[-1])
+    return np.asarray(np.where(_rated(codes) >= 2, weights, 0.0).sum(axis=-1))
+
+
+def _agreement(
+    raters: Sequence[npt.ArrayLike], categories: Sequence[object] | None, weight: npt.ArrayLike | None
+) -> _Agreement:
+    _check_raters(raters)
+    codes, q = coded_ratings(raters, categories, missing=True)
+    weights = people_weights(weight, codes[0].shape[-1])
+    ratings = _rated(codes)
+    pairs = np.where(ratings >= 2, weights / np.maximum(ratings * (ratings - 1.0), 1.0), 0.0)
+    share_of = np.where(ratings >= 1, weights / np.maximum(ratings, 1.0), 0.0)
+    rated = np.where(ratings >= 1, weights, 0.0).sum(axis=-1)
+    own = [np.asarray(np.where(code >= 0, weights, 0.0).sum(axis=-1)) for code in codes]
+    agree, shares, by_rater = np.zeros(()), [], []
+    for category in range(q):
+        chosen = [code == category for code in codes]
+        count = sum((choice.astype(np.float64) for choice in chosen), start=np.zeros(1))
+        agree = agree + (count * (count - 1.0) * pairs).sum(axis=-1)
+        shares.append(ratio((count * share_of).sum(axis=-1), rated))
+        by_rater.append(
+            [
+                ratio(np.asarray((choice * weights).sum(axis=-1)), total)
+                for choice, total in zip(chosen, own, strict=True)
+            ]
+        )
+    pairable = np.where(ratings >= 2, weights, 0.0).sum(axis=-1)
+    return _Agreement(ratio(np.asarray(agree), np.asarray(pairable)), shares, by_rater)
+
+
+def _beyond(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    return ratio(observed - expected, np.where(1.0 - expected < 1e-14, 0.0, 1.0 - expected))
+
+
+def _rated(codes: Sequence[IntArray]) -> FloatArray:
+    return sum(((code >= 0).astype(np.float64) for code in codes), start=np.zeros(1))
+
+
+def _check_raters(raters: Sequence[npt.ArrayLike]) -> None:
+    if len(raters) < 2:
+        raise EvenhandError(f"There must be at least two raters; got {len(raters)}.")
+
+
+def _nominal_alpha(raters: Sequence[npt.ArrayLike], weight: npt.ArrayLike | None) -> FloatArray:
+    codes, q = coded_ratings(raters, None, missing=True)
+    weights = people_weights(weight, codes[0].shape[-1])
+    ratings = _rated(codes)
+    pairable = np.where(ratings >= 2, weights, 0.0)
+    per_pair = pairable / np.maximum(ratings - 1.0, 1.0)
+    total = (pairable * ratings).sum(axis=-1)
+    observed, expected = np.zeros(()), np.zeros(())
+    for category in range(q):
+        count = sum((code == category for code in codes), start=np.zeros(1))
+        observed = observed + (per_pair * count * (ratings - count)).sum(axis=-1)
+        value = (pairable * count).sum(axis=-1)
+        expected = expected + value * (total - value)
+    return np.asarray(1.0 - ratio(observed * (total - 1.0), expected))
+
+
+def _interval_alpha(scores: Sequence[FloatArray], ratings: FloatArray, pairable: FloatArray) -> FloatArray:
+    """Return alpha from sums of squares: twice m / (m - 1) times those within people, against those over all."""
+    shape = np.broadcast_shapes(*(score.shape for score in scores), pairable.shape)
+    known = np.stack([np.broadcast_to(~np.isnan(score), shape) for score in scores], axis=-1)
+    stacked = np.stack([np.broadcast_to(np.nan_to_num(score), shape) for score in scores], axis=-1)
+    size = np.abs(stacked).max(axis=(-1, -2), initial=0.0)
+    _, within = mean_and_squares(stacked, known.astype(np.float64), np.broadcast_to(size[..., np.newaxis], shape))
+    within = np.where(pairable > 0, within, 0.0)  # nan where nobody rated a person
+    observed = (pairable * within * ratings / np.maximum(ratings - 1.0, 1.0)).sum(axis=-1)
+    each = np.broadcast_to(pairable, shape)[..., np.newaxis] * known
+    flat = (*shape[:-1], -1)
+    _, spread = mean_and_squares(stacked.reshape(flat), each.reshape(flat), size)
+    total = np.asarray(each.sum(axis=(-1, -2)))
+    return np.asarray(1.0 - ratio(observed * (total - 1.0), total * spread))
+
+
+def _middle_ranks(scores: Sequence[FloatArray], pairable: FloatArray) -> list[FloatArray]:
+    """Return each rating's middle rank among the pairable ratings of its simulation; nan stays nan."""
+    shape = np.broadcast_shapes(*(score.shape for score in scores), pairable.shape)
+    stacked = np.stack([np.broadcast_to(score, shape) for score in scores], axis=-1)
+    known = ~np.isnan(stacked)
+    simulations = int(np.prod(shape[:-1]))
+    values = stacked.reshape(simulations, -1)
+    each = (np.broadcast_to(pairable, shape)[..., np.newaxis] * known).reshape(simulations, -1)
+    order = np.argsort(values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    weights = np.take_along_axis(each, order, axis=-1)
+    opens = np.ones(ordered.shape, dtype=np.bool_)
+    opens[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    run = np.cumsum(opens.ravel()) - 1
+    in_run = np.bincount(run, weights.ravel(), minlength=int(run[-1]) + 1 if run.size else 0)
+    before = np.cumsum(in_run) - in_run
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (before + in_run / 2.0)[run].reshape(values.shape), axis=-1)
+    ranks = np.where(known, ranks.reshape(stacked.shape), np.nan)
+    return [ranks[..., rater] for rater in range(len(scores))]

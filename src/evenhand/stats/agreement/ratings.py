@@ -1,0 +1,190 @@
+"""Ratings as they come, turned into what the statistics count: one array a rater, people on the last axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+_FEW = 1_000
+
+
+def binary_ratings(*raters: npt.ArrayLike) -> list[BoolArray]:
+    """Return each rater's 0/1 ratings as booleans.
+
+    Examples
+    --------
+    >>> binary_ratings([0, 1, 1])
+    [array([False,  True,  True])]
+    """
+    _check_people(raters)
+    return [_as_bool(rater) for rater in raters]
+
+
+def is_binary(rater: npt.ArrayLike) -> bool:
+    """Return whether all ratings are 0 or 1 (or False or True).
+
+    Examples
+    --------
+    >>> is_binary([0, 1]), is_binary([0, 2]), is_binary(["0", "1"])
+    (True, False, False)
+    """
+    values = np.asarray(rater)
+    if values.dtype.kind not in "iuf":
+        return values.dtype == np.bool_
+    return bool(np.all((values == 0) | (values == 1)))
+
+
+def score_ratings(*raters: npt.ArrayLike) -> list[FloatArray]:
+    """Return each rater's scores as numbers; a missing or infinite score is an error.
+
+    Examples
+    --------
+    >>> score_ratings([1, 2])
+    [array([1., 2.])]
+    """
+    _check_people(raters)
+    return [_as_scores(rater, missing=False) for rater in raters]
+
+
+def scores_or_missing(*raters: npt.ArrayLike) -> list[FloatArray]:
+    """Return each rater's scores as numbers, nan where a rating is missing."""
+    _check_people(raters)
+    return [_as_scores(rater, missing=True) for rater in raters]
+
+
+def coded_ratings(
+    raters: Sequence[npt.ArrayLike], categories: Sequence[object] | None, *, missing: bool = False
+) -> tuple[list[IntArray], int]:
+    """Return each rater's ratings as the positions of their categories, and how many categories there are.
+
+    Without `categories` they are those that occur, sorted; ratings that are only 0 and 1 (or False and True) always
+    have both. A missing rating (None or nan) is -1 where `missing` is allowed, else an error.
+
+    Examples
+    --------
+    >>> coded_ratings([["low", "high"], ["low", "low"]], ["low", "medium", "high"])
+    ([array([0, 2]), array([0, 0])], 3)
+    """
+    _check_people(raters)
+    arrays = [_as_labels(rater) for rater in raters]
+    absent = [_is_missing(array) for array in arrays]
+    if not missing and any(mask.any() for mask in absent):
+        raise EvenhandError("A rating is missing; leave out people whom some rater did not rate.")
+    seen = [array[~mask] for array, mask in zip(arrays, absent, strict=True)]
+    known = _categories(seen) if categories is None else _listed(categories)
+    return [_positions(array, mask, known) for array, mask in zip(arrays, absent, strict=True)], len(known)
+
+
+def people_weights(weight: npt.ArrayLike | None, people: int) -> FloatArray:
+    """Return the number of people each row stands for: 1 each, or the weights as they were given.
+
+    Examples
+    --------
+    >>> people_weights(None, 3)
+    array([1., 1., 1.])
+    """
+    if weight is None:
+        return np.ones(people)
+    weights = np.asarray(weight, dtype=np.float64)
+    if weights.ndim == 0 or weights.shape[-1] != people:
+        raise EvenhandError(f"`weight` must have {people} values, one a person; got shape {weights.shape}.")
+    if not np.all(np.isfinite(weights) & (weights >= 0)):
+        bad = weights[~(np.isfinite(weights) & (weights >= 0))].flat[0]
+        raise EvenhandError(f"`weight` must be finite and not negative; got {bad:g}.")
+    return weights
+
+
+def plain(value: npt.ArrayLike) -> FloatArray:
+    """Return an array, or one number (a NumPy float, which behaves as an array does) where there is one only."""
+    array: FloatArray = np.asarray(value, dtype=np.float64)
+    return array[()]
+
+
+def _check_people(raters: Sequence[npt.ArrayLike]) -> None:
+    shapes = [np.shape(rater) for rater in raters]
+    if any(not shape for shape in shapes):
+        raise EvenhandError("Ratings must be arrays with people on the last axis; got one number.")
+    if len({shape[-1] for shape in shapes}) > 1:
+        sizes = ", ".join(str(shape[-1]) for shape in shapes)
+        raise EvenhandError(f"All raters must rate the same people; got {sizes} ratings.")
+
+
+def _as_bool(rater: npt.ArrayLike) -> BoolArray:
+    values = np.asarray(rater)
+    if values.dtype == np.bool_:
+        return values
+    if values.size == 0:
+        return values.astype(np.bool_)
+    if not is_binary(values):
+        bad = values.ravel() if values.dtype.kind not in "iuf" else values[(values != 0) & (values != 1)]
+        raise EvenhandError(f"Ratings must be 0 or 1; got {bad.tolist()[0]!r}.")
+    return np.asarray(values == 1)
+
+
+def _as_scores(rater: npt.ArrayLike, *, missing: bool) -> FloatArray:
+    try:
+        values = np.asarray(rater, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise EvenhandError("Scores must be numbers.") from None
+    if np.isinf(values).any() or (not missing and np.isnan(values).any()):
+        bad = values[~np.isfinite(values)].flat[0]
+        raise EvenhandError(f"Scores must be finite; got {bad}. Leave out people whom some rater did not rate.")
+    return values
+
+
+def _as_labels(rater: npt.ArrayLike) -> npt.NDArray[Any]:
+    values = np.asarray(rater)
+    return values.astype(np.int64) if values.dtype == np.bool_ else values
+
+
+def _is_missing(values: npt.NDArray[Any]) -> BoolArray:
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind == "O":
+        return np.asarray((values == None) | (values != values), dtype=np.bool_)  # noqa: E711
+    return np.zeros(values.shape, dtype=np.bool_)
+
+
+def _categories(seen: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    try:
+        known = np.unique(np.concatenate([_distinct(values) for values in seen]))
+    except TypeError:
+        raise EvenhandError("Ratings must all be text or all be numbers.") from None
+    if known.dtype.kind in "iuf" and np.isin(known, [0, 1]).all():
+        return np.array([0, 1])
+    return known
+
+
+def _distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.dtype.kind in "iu" and values.size:
+        least, most = int(values.min()), int(values.max())
+        if most - least < _FEW:  # counting is quicker than sorting
+            return np.flatnonzero(np.bincount((values - least).ravel())) + least
+    return np.unique(values)
+
+
+def _listed(categories: Sequence[object]) -> npt.NDArray[Any]:
+    known = np.asarray(categories)
+    if known.ndim != 1 or known.size < 2 or np.unique(known).size != known.size:
+        raise EvenhandError(f"`categories` must be two or more different values; got {list(categories)!r}.")
+    return known
+
+
+def _positions(values: npt.NDArray[Any], absent: BoolArray, known: npt.NDArray[Any]) -> IntArray:
+    order = np.argsort(known, kind="stable")
+    present = values[~absent]
+    at = np.minimum(np.searchsorted(known[order], present), max(known.size - 1, 0))
+    found = known[order][at] == present if known.size else np.zeros(present.shape, dtype=np.bool_)
+    if not np.all(found):
+        raise EvenhandError(
+            f"The rating {present[~found].tolist()[0]!r} is not one of `categories` {known.tolist()!r}."
+        )
+    positions = np.full(values.shape, -1, dtype=np.int64)
+    positions[~absent] = order[at]
+    return positions

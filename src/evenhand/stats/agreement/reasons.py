@@ -1,0 +1,74 @@
+"""Why a statistic of given ratings has no value."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import EvenhandError, require_choice
+from evenhand.stats.agreement.counts import binary_counts
+from evenhand.stats.agreement.intraclass import ICC_FORMS, IccForm, mean_squares
+from evenhand.stats.agreement.many import pairable_people
+from evenhand.stats.agreement.moments import SCORE_STATISTICS, score_moments
+from evenhand.stats.agreement.ratings import coded_ratings, people_weights
+from evenhand.stats.agreement.undefined import Reasons, Undefined, first_reason
+from evenhand.stats.types import BoolArray
+
+_CATEGORICAL = ("cohen_kappa", "weighted_kappa", "conger_kappa", "fleiss_kappa", "bennett_s", "ac1", "alpha")
+_BINARY = ("pabak", "prevalence_index", "bias_index", "positive_agreement", "negative_agreement")
+_NEVER_ONE_CLASS = ("bennett_s", "ac1")
+
+
+def why_undefined(statistic: str, *raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Reasons:
+    """Return why a statistic of these raters is nan, "" where it has a value.
+
+    Parameters
+    ----------
+    statistic
+        The name of the function, such as 'cohen_kappa', 'icc_a1' or 'alpha'; a form of `icc` as 'icc C,k'.
+    raters
+        Ratings as they were given to the function.
+    weight
+        Weights as they were given to the function.
+
+    Examples
+    --------
+    >>> str(why_undefined("cohen_kappa", [1, 1, 1], [1, 1, 1]))
+    'all ratings are in one class'
+    >>> str(why_undefined("pabak", [1, 1, 1], [1, 1, 1]))
+    ''
+    """
+    forms = {"icc_a1": "A,1"} | {f"icc {form}": form for form in ICC_FORMS}
+    require_choice("statistic", statistic, [*_CATEGORICAL, *_BINARY, "concordance", *forms])
+    if statistic in forms:
+        return mean_squares(*raters, weight=weight).why_undefined(cast(IccForm, forms[statistic]))
+    if statistic in _CATEGORICAL:
+        return _of_categories(statistic, raters, weight)
+    if len(raters) != 2:
+        raise EvenhandError(f"'{statistic}' compares two raters; got {len(raters)}.")
+    if statistic in SCORE_STATISTICS:
+        return score_moments(*raters, weight=weight).why_undefined(statistic)
+    return binary_counts(*raters, weight=weight).why_undefined(statistic)
+
+
+def _of_categories(statistic: str, raters: tuple[npt.ArrayLike, ...], weight: npt.ArrayLike | None) -> Reasons:
+    codes, _ = coded_ratings(raters, None, missing=True)
+    weights = people_weights(weight, codes[0].shape[-1])
+    nobody = np.asarray(weights.sum(axis=-1) == 0)
+    checks: list[tuple[BoolArray, Undefined]] = [
+        (nobody, Undefined.NOBODY),
+        (np.asarray(pairable_people(*raters, weight=weight) == 0), Undefined.NO_PAIR),
+    ]
+    if statistic not in _NEVER_ONE_CLASS:
+        alone = statistic == "alpha"  # alpha looks at people with two ratings only
+        ratings = sum((code >= 0 for code in codes), start=np.zeros(1))
+        counted = np.where(ratings >= (2 if alone else 1), weights, 0.0) > 0
+        used = [(code, counted & (code >= 0)) for code in codes]
+        top = reduce(np.maximum, (np.where(mask, code, -1).max(axis=-1, initial=-1) for code, mask in used))
+        most = np.iinfo(np.int64).max
+        low = reduce(np.minimum, (np.where(mask, code, most).min(axis=-1, initial=most) for code, mask in used))
+        checks.append((np.asarray(top == low), Undefined.ONE_CLASS))
+    return first_reason(checks)

@@ -1,0 +1,187 @@
+"""Where two kinds of critics differ: their disagreement on the same cases, and the gaps that they see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from evenhand.errors import DataError
+from evenhand.stats.correlation import adjusted_p
+from evenhand.stats.feedback.answers import Answers
+from evenhand.stats.feedback.gaps import gap, same_gap
+from evenhand.stats.feedback.kinds import Feedback
+from evenhand.stats.feedback.limits import ROUNDING
+from evenhand.stats.feedback.notions import DEFINITE, INDEFINITE, Notion, rates
+from evenhand.stats.feedback.sampling import CrossedDraws, crossed_draws
+from evenhand.stats.intervals import t_quantile
+from evenhand.stats.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Differences between two kinds of critics, first minus second; arrays of one shape, nan where undefined.
+
+    Attributes
+    ----------
+    lower, upper
+        The smallest and largest difference that the answers allow; the same where it is exact.
+    low, high
+        The interval of the difference; nan where the answers do not vary.
+    t, p, adjusted_p
+        The statistic, 0 where the bounds include 0; the two-sided p-value, and Holm's for the whole array; nan where
+        the answers do not vary.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    low: FloatArray
+    high: FloatArray
+    t: FloatArray
+    p: FloatArray
+    adjusted_p: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """How two kinds of critics differ on the cases that both have seen.
+
+    Attributes
+    ----------
+    disagreement
+        (groups, K) the differences of the rates at which they disagree with each label.
+    gaps
+        (notions,) the differences of the gaps.
+    notions
+        The notions.
+    cases, critics
+        The number of shared cases, and the critics of either kind who saw one.
+    df
+        Degrees of freedom of the tests: one less than the smallest of the three.
+    """
+
+    disagreement: Differences
+    gaps: Differences
+    notions: tuple[Notion, ...]
+    cases: int
+    critics: tuple[int, int]
+    df: int
+
+
+def compare_critics(
+    answers: Answers, kind: IntArray, first: int = 0, second: int = 1, *, rng: np.random.Generator,
+    notions: Sequence[Notion] = (*DEFINITE[1:], *INDEFINITE), draws: int = 2_000, confidence: float = 0.95,
+) -> Comparison:  # fmt: skip
+    """Return where two kinds of critics differ, with tests.
+
+    Only cases that both kinds have seen count, and each counts the same for both: an answer has the weight 1 / (answers
+    of its kind on its case). Critics are resampled within their kind and cases for both at once, so what the kinds have
+    in common cancels. The test is Student's t of a difference over its standard error (see `CrossedDraws`); for a
+    difference known only up to bounds, of the bound that is nearer to 0, and without a rejection where 0 lies between.
+
+    The gap that fewer critics see is the noisier one and therefore tends to be larger; the rates have no such bias.
+
+    Parameters
+    ----------
+    answers
+        The answers.
+    kind
+        (critics,) the kind of each critic, a code from 0.
+    first, second
+        The two kinds to compare.
+    rng
+        Source of randomness.
+    notions
+        The notions whose gaps are compared. A gap that is the same as another's is not counted twice in Holm's
+        adjustment.
+    draws
+        Number of resamples.
+    confidence
+        Two-sided confidence of the intervals.
+
+    References
+    ----------
+    S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.
+    A. C. Cameron, J. B. Gelbach and D. L. Miller (2011), Robust inference with multiway clustering, Journal of Business
+    and Economic Statistics 29.
+
+    Examples
+    --------
+    >>> seed = np.random.default_rng(0)
+    >>> critic, case = np.repeat(np.arange(40), 20), np.arange(800) % 100
+    >>> group, label, kind = np.arange(100) % 2, np.arange(100) // 2 % 2, np.arange(40) // 20
+    >>> bothered = (kind[critic] == 1) & (group[case] == 1)  # the second kind disagrees more about group 1
+    >>> disagree = (seed.random(800) < np.where(bothered, 0.5, 0.1)).astype(int)
+    >>> found = compare_critics(Answers(critic, case, disagree, group, label, 2, 40, Feedback(2)), kind, rng=seed)
+    >>> found.disagreement.lower.round(2)
+    array([[ 0.03,  0.03],
+           [-0.43, -0.47]])
+    >>> found.disagreement.adjusted_p < 0.05
+    array([[False, False],
+           [ True,  True]])
+    """
+    shared, kinds = _shared(answers, kind, (first, second))
+    counts = np.bincount(kinds, minlength=2)
+    df = int(min(*counts, shared.cases)) - 1
+    if df < 1:
+        raise DataError(
+            "a comparison needs two cases that both kinds of critics have seen, and two critics of each kind who saw "
+            f"one; got {shared.cases} cases, and {counts[0]} and {counts[1]} critics."
+        )
+    columns = partial(_columns, answers.feedback, tuple(notions))
+    drawn = crossed_draws(shared, columns, rng=rng, draws=draws, kind=kinds)
+    cells, many = answers.groups * answers.feedback.labels, len(notions)
+    rate, lower, upper = (drawn.part(slice(*ends)) for ends in ((0, cells), (cells, -many), (-many, None)))
+    shape = answers.groups, answers.feedback.labels
+    disagreement = _tested(rate, rate, np.arange(cells).reshape(shape), df, confidence)
+    alike = [same_gap(notion, answers.feedback.labels) for notion in notions]
+    family = np.array([alike.index(notion) for notion in alike], dtype=np.int64)
+    gaps = _tested(lower, upper, family, df, confidence)
+    return Comparison(disagreement, gaps, tuple(notions), shared.cases, (int(counts[0]), int(counts[1])), df)
+
+
+def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[Answers, IntArray]:
+    """Return the answers of two kinds of critics on the cases that both have seen, and the kinds as 0 and 1."""
+    which = np.where(kind == pair[0], 0, np.where(kind == pair[1], 1, -1))[answers.critic]
+    place = which * answers.cases + answers.case
+    weight = np.ones(which.size) if answers.weight is None else answers.weight
+    total = np.bincount(place[which >= 0], weights=weight[which >= 0], minlength=2 * answers.cases)
+    by_both = np.minimum(total[: answers.cases], total[answers.cases :]) > 0
+    keep = (which >= 0) & by_both[answers.case]
+    equal = np.divide(weight, total[place], out=np.zeros(which.size), where=keep)
+    kept = replace(answers, weight=equal).where(keep)
+    return kept, np.asarray(kind[np.unique(answers.critic[keep])] == pair[1], dtype=np.int64)
+
+
+def _columns(feedback: Feedback, notions: tuple[Notion, ...], masses: FloatArray) -> FloatArray:
+    """Return the differences of all rates of disagreement, then the lower and the upper ones of the gaps."""
+    agreed = rates(masses, feedback, "tolerant_calibration").lower
+    rate = agreed[..., 1, :, :] - agreed[..., 0, :, :]
+    alike = [same_gap(notion, feedback.labels) for notion in notions]
+    found = {notion: gap(masses, feedback, notion) for notion in set(alike)}
+    lower = [found[notion].lower[..., 0] - found[notion].upper[..., 1] for notion in alike]
+    upper = [found[notion].upper[..., 0] - found[notion].lower[..., 1] for notion in alike]
+    return np.concatenate([rate.reshape(*rate.shape[:-2], -1), np.stack([*lower, *upper], axis=-1)], axis=-1)
+
+
+def _tested(lower: CrossedDraws, upper: CrossedDraws, family: IntArray, df: int, confidence: float) -> Differences:
+    """Return the differences with their intervals and tests; `family` gives the test that each one repeats."""
+    from scipy.special import stdtr
+
+    shape = family.shape
+    ends = [draws.both.estimate.reshape(shape) for draws in (lower, upper)]
+    stderr = [draws.stderr().reshape(shape) for draws in (lower, upper)]
+    varies = np.maximum(stderr[0], stderr[1]) > ROUNDING  # else nothing is known of the error
+    with np.errstate(all="ignore"):
+        t = np.maximum(np.fmax(ends[0] / stderr[0], -ends[1] / stderr[1]), 0.0)
+        t = np.where(varies & np.isfinite(t), t, np.nan)
+        p = 2.0 * stdtr(float(df), -t)
+        half = [np.where(varies, t_quantile(df, confidence) * each, np.nan) for each in stderr]
+    low, high = ends[0] - half[0], ends[1] + half[1]
+    first = np.unique(family)
+    adjusted = np.full(family.size, np.nan)
+    adjusted[first] = adjusted_p(p.ravel()[first])
+    sign = np.where(ends[1] < 0, -1.0, 1.0)
+    return Differences(ends[0], ends[1], low, high, sign * t, np.asarray(p, dtype=np.float64), adjusted[family])

@@ -1,0 +1,225 @@
+"""The gap of a notion over labels and groups: exact where its rates are, else the bounds of what it can be.
+
+The gap is max_k max_{m, m'} (R_mk - R_m'k) over the cells that are defined. Groups are independent of one another, so
+the upper bound max (U_mk - L_m'k) over ordered pairs is reached. The lower bound max (0, L_mk - U_m'k) is valid, but
+the labels of a group depend on one another; `joint` has the sharp one for two groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import DataError
+from evenhand.stats.feedback.joint import CORNER_LABELS, Budget, smallest_gap
+from evenhand.stats.feedback.kinds import Feedback
+from evenhand.stats.feedback.notions import INDEFINITE, Bounds, Notion, Rates, parts, rates, ratio_masses
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The gap of one notion: arrays over whatever axes came before groups and labels (none: a single gap).
+
+    Attributes
+    ----------
+    notion
+        The notion.
+    lower, upper
+        The smallest and largest gap that the answers allow; nan where no label has two groups with a rate. The
+        published lower bound may be negative.
+    separate_lower
+        The lower bound from the intervals one by one, without the dependence of labels.
+    label
+        The label at which the upper bound (the gap, where it is exact) is attained; -1 for a notion without labels
+        or without a gap.
+    high, low
+        The groups with the higher and the lower rate there; -1 without a gap.
+    sharp
+        Whether both bounds can be attained. Else the lower one is valid, but may be too low: with a direction and
+        four labels or more, with a tolerance, with more than two groups, or with more than ten labels.
+    """
+
+    notion: Notion
+    lower: FloatArray
+    upper: FloatArray
+    separate_lower: FloatArray
+    label: IntArray
+    high: IntArray
+    low: IntArray
+    sharp: bool
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The gap where it is exact, else the middle of the bounds.
+
+        It is the largest of several noisy differences, and so too high on average.
+        """
+        return np.asarray((self.lower + self.upper) / 2)
+
+    @property
+    def exact(self) -> BoolArray:
+        """Whether the answers leave nothing open, up to rounding."""
+        return np.asarray(self.upper - self.lower <= 1e-9)
+
+
+def gap(
+    masses: npt.ArrayLike, feedback: Feedback, notion: Notion, *, bounds: Bounds = "sharp", closed: bool = False
+) -> Gap:
+    """Return the gap of a notion between groups, over all labels.
+
+    The gap in overall misclassification is the gap in equal opportunity, since the one rate is 1 less the other.
+
+    Parameters
+    ----------
+    masses
+        (..., groups, K, answers) counts, weights or shares of the answers.
+    feedback
+        The kind of feedback.
+    notion
+        One of `NOTIONS`.
+    bounds
+        'sharp' or 'published', see `rates`. The published estimate is the middle of the published bounds.
+    closed
+        Count a mass of 0 as one that may be tiny, see `rates`.
+
+    Examples
+    --------
+    >>> white, black = [[70, 10], [12, 8]], [[30, 10], [24, 36]]  # agree and disagree, for each of two labels
+    >>> found = gap([white, black], Feedback(2), "equal_opportunity")
+    >>> round(float(found.estimate), 4), bool(found.exact), int(found.label), (int(found.high), int(found.low))
+    (0.4429, True, 0, (0, 1))
+
+    With a third label there are bounds; the lower one needs the labels together:
+
+    >>> three = [[[70, 10], [12, 8], [5, 5]], [[30, 10], [4, 36], [9, 1]]]
+    >>> found = gap(three, Feedback(3), "equal_opportunity")
+    >>> [round(float(x), 4) for x in (found.separate_lower, found.lower, found.estimate, found.upper)]
+    [0.0, 0.0445, 0.4404, 0.8364]
+    """
+    mass = feedback.check(masses)
+    if mass.ndim < 3 or mass.shape[-3] < 2:
+        raise DataError(f"a gap needs at least two groups; `masses` has the shape {mass.shape}.")
+    found = rates(mass, feedback, notion, bounds=bounds, closed=closed)
+    upper, label, high, low = _largest(found.upper, found.lower)
+    separate = _largest(found.lower, found.upper)[0]
+    label = label if found.by_label else np.full_like(label, -1)
+    if bounds == "published" and notion in INDEFINITE:
+        return Gap(notion, separate, upper, separate, label, high, low, sharp=False)
+    separate = np.asarray(np.maximum(separate, 0.0))
+    two_groups = mass.shape[-3] == 2
+    exact = bool((found.exact | np.isnan(found.lower)).all())
+    if exact or notion not in INDEFINITE:
+        return Gap(notion, separate, upper, separate, label, high, low, exact or two_groups)
+    jointly = together(mass, feedback, notion, closed=closed).max(axis=-1)
+    lower = np.asarray(np.minimum(np.maximum(separate, jointly), upper))
+    return Gap(notion, lower, upper, separate, label, high, low, two_groups and _any_budget(feedback))
+
+
+def together(masses: npt.ArrayLike, feedback: Feedback, notion: Notion, *, closed: bool = False) -> FloatArray:
+    """Return for each pair of groups the smallest gap over everything that the answers leave open (see `joint`).
+
+    Parameters
+    ----------
+    masses, feedback, closed
+        As for `gap`.
+    notion
+        One of the indefinite notions.
+
+    Returns
+    -------
+    (..., pairs) the pairs (0, 1), (0, 2), ..., (1, 2), ...; 0, which is always valid, with a tolerance.
+    """
+    found = parts(masses, feedback)
+    ratio: Notion = "equal_opportunity" if notion == "overall_misclassification" else notion
+    fixed, most, low, high = ratio_masses(ratio, found)
+    first, second = np.triu_indices(fixed.shape[-2], 1)
+    if feedback.tolerance:  # then c is not known
+        return np.zeros((*fixed.shape[:-2], first.size))
+    total = found.refused_low.sum(axis=-1)
+    if ratio == "predictive_equality":
+        total = found.rest.sum(axis=-1) - total
+    compared = (most + high > 0) & ~(closed & (most == 0) & (low == 0))
+    one, two = (Budget(fixed[..., m, :], low[..., m, :], high[..., m, :], total[..., m]) for m in (first, second))
+    return smallest_gap(one, two, compared[..., first, :] & compared[..., second, :])
+
+
+def _any_budget(feedback: Feedback) -> bool:
+    """Return whether every x that a `Budget` allows can be had, and its corners are few enough to look at."""
+    free = feedback.kind == "agreement" or feedback.labels <= 3
+    return free and not feedback.tolerance and feedback.labels <= CORNER_LABELS
+
+
+def same_gap(notion: Notion, labels: int) -> Notion:
+    """Return the notion whose gap is this one's too, so that it need not be counted twice.
+
+    Overall misclassification is 1 less equal opportunity, so their gaps are one number. With two labels a case that is
+    not meant as k is meant as the other, l: predictive equality of k is 1 less equal opportunity of l, and the gap the
+    same again.
+
+    Examples
+    --------
+    >>> same_gap("overall_misclassification", 5), same_gap("predictive_equality", 2), same_gap("predictive_equality", 3)
+    ('equal_opportunity', 'equal_opportunity', 'predictive_equality')
+    """
+    if notion == "overall_misclassification" or (notion == "predictive_equality" and labels == 2):
+        return "equal_opportunity"
+    return notion
+
+
+def differences(found: Rates) -> FloatArray:
+    """Return U_mk - L_m'k for each ordered pair of groups and each label: the largest differences that can be.
+
+    Returns
+    -------
+    (..., pairs * labels) with nan where a rate is undefined. The pairs are (0, 1), (0, 2), ..., (1, 0), ..., the labels
+    run fastest. The smallest differences that can be are the negatives of those of the turned pairs.
+
+    Examples
+    --------
+    >>> found = rates([[[6, 2], [3, 1]], [[3, 3], [5, 1]]], Feedback(2), "calibration")
+    >>> differences(found).round(3)
+    array([ 0.25 , -0.083, -0.25 ,  0.083])
+    """
+    one, two = ordered_pairs(found.lower.shape[-2])
+    each = found.upper[..., one, :] - found.lower[..., two, :]
+    return np.asarray(each.reshape(*each.shape[:-2], -1))
+
+
+def ordered_pairs(groups: int) -> tuple[IntArray, IntArray]:
+    """Return the two groups of each ordered pair.
+
+    Examples
+    --------
+    >>> ordered_pairs(3)
+    (array([0, 0, 1, 1, 2, 2]), array([1, 2, 0, 2, 0, 1]))
+    """
+    one, two = np.divmod(np.arange(groups * groups), groups)
+    return one[one != two], two[one != two]
+
+
+def _largest(higher: FloatArray, lower: FloatArray) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
+    """Return max (higher_mk - lower_m'k) over labels and two different groups, and where it is: label, m, m'.
+
+    Without a list of pairs: the highest and the lowest group of a label, or one of them and the runner-up of the other
+    where they are the same group.
+    """
+    highs, lows = np.where(np.isnan(higher), -np.inf, higher), np.where(np.isnan(lower), np.inf, lower)
+    top, bottom = highs.argmax(axis=-2), lows.argmin(axis=-2)
+    group = np.arange(highs.shape[-2])[:, np.newaxis]
+    other_highs = np.where(group == top[..., np.newaxis, :], -np.inf, highs)
+    other_lows = np.where(group == bottom[..., np.newaxis, :], np.inf, lows)
+    most, second = highs.max(axis=-2), other_highs.max(axis=-2)
+    least, after = lows.min(axis=-2), other_lows.min(axis=-2)
+    keep_top = most - after >= second - least
+    same = top == bottom
+    value = np.where(same, np.where(keep_top, most - after, second - least), most - least)
+    high = np.where(same & ~keep_top, other_highs.argmax(axis=-2), top)
+    low = np.where(same & keep_top, other_lows.argmin(axis=-2), bottom)
+    label = value.argmax(axis=-1)
+    value, high, low = (np.take_along_axis(x, label[..., np.newaxis], -1)[..., 0] for x in (value, high, low))
+    known = np.isfinite(value)
+    label, high, low = (np.where(known, x, -1) for x in (label, high, low))
+    return np.where(known, value, np.nan), label, high, low

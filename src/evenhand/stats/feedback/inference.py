@@ -1,0 +1,220 @@
+"""Intervals of gaps that hold for what the answers leave open and for the sample of critics and cases at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, get_args
+
+import numpy as np
+
+from evenhand.errors import require_choice
+from evenhand.stats.bootstrap import Draws
+from evenhand.stats.feedback.answers import Answers
+from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap, together
+from evenhand.stats.feedback.kinds import Feedback
+from evenhand.stats.feedback.limits import ROUNDING, critical_values
+from evenhand.stats.feedback.notions import BY_LABEL, INDEFINITE, Bounds, Notion, rates
+from evenhand.stats.feedback.sampling import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
+from evenhand.stats.types import FloatArray
+
+GapMethod = Literal["cells", "bounds"]
+GAP_METHODS: tuple[GapMethod, ...] = get_args(GapMethod)
+
+
+@dataclass(frozen=True, eq=False)
+class GapInterval:
+    """A gap with an interval that covers the true one, wherever between its bounds that may be.
+
+    Attributes
+    ----------
+    gap
+        The gap in the sample.
+    low, high
+        The limits, from 0 to 1; nan when the answers do not vary, or a gap is undefined in too many resamples.
+    stderr
+        (2,) the standard errors of the lower and the upper bound.
+    components
+        (3, 2) the variances that critics, cases and single answers add to the two bounds; None unless both are drawn
+        again.
+    below, above
+        How far the limits lie outside of the bounds, before they are cut off at 0 and 1.
+    """
+
+    gap: Gap
+    low: float
+    high: float
+    stderr: FloatArray
+    components: FloatArray | None
+    below: float
+    above: float
+
+
+def gap_intervals(
+    answers: Answers, notions: Sequence[Notion], *, rng: np.random.Generator, draws: int = 2_000,
+    resampled: Resampled = "both", confidence: float = 0.95, bounds: Bounds = "sharp", method: GapMethod = "cells",
+) -> dict[Notion, GapInterval]:  # fmt: skip
+    """Return the gaps of several notions with their intervals, from one bootstrap of critics and cases.
+
+    Parameters
+    ----------
+    answers
+        The answers, of at least two groups.
+    notions
+        Some of `NOTIONS`.
+    rng
+        Source of randomness.
+    draws
+        Number of resamples.
+    resampled
+        'both' critics and cases, 'critics' when the cases are the whole target, or 'cases'.
+    confidence
+        The confidence with which the true gap is covered.
+    bounds
+        'sharp' or 'published', see `rates`. Published bounds have the method 'bounds' only.
+    method
+        'cells' or 'bounds', see Notes.
+
+    Notes
+    -----
+    'bounds' is the interval of `set_interval` for the two bounds of the gap. But a gap is the largest of several noisy
+    differences, so its estimate is too high and the interval too, above all when groups are treated alike. 'cells' goes
+    back to the differences: with Stoye's c_l and c_u, the gap is at most max (d_j + c_u se_j) over the largest
+    difference d_j of each ordered pair and label, since it is one of them; and at least max (d_j - q se_j) over their
+    smallest differences and the smallest gap of each pair, with q the simultaneous quantile of all of them that belongs
+    to c_l. A mass of 0 in the sample does not prove that it is 0 (`closed` in `rates`). A difference that is undefined
+    in more than 5 % of the resamples may be anything: the high limit is then 1.
+
+    References
+    ----------
+    V. Chernozhukov, S. Lee and A. M. Rosen (2013), Intersection bounds: estimation and inference, Econometrica 81.
+    J. Stoye (2009), More on confidence intervals for partially identified parameters, Econometrica 77.
+
+    Examples
+    --------
+    >>> seed = np.random.default_rng(0)
+    >>> critic, case = np.repeat(np.arange(40), 20), np.arange(800) % 100  # 40 critics, 20 cases each
+    >>> group, label = np.arange(100) % 2, np.arange(100) // 2 % 2
+    >>> disagree = (seed.random(800) < np.array([0.1, 0.5])[group[case]]).astype(int)
+    >>> answers = Answers(critic, case, disagree, group, label, 2, 40, Feedback(2))
+    >>> found = gap_intervals(answers, ["calibration"], rng=seed)["calibration"]
+    >>> round(float(found.gap.estimate), 2), round(found.low, 2), round(found.high, 2)
+    (0.47, 0.36, 0.55)
+    """
+    require_choice("method", method, GAP_METHODS)
+    feedback, masses = answers.feedback, answers.masses()
+    alike = {notion: same_gap(notion, feedback.labels) if bounds == "sharp" else notion for notion in notions}
+    distinct = tuple(dict.fromkeys(alike.values()))
+    resamples = _resample(answers, partial(_columns, feedback, distinct, bounds), rng, draws, resampled)
+    parts: dict[Notion, _Columns] = {}
+    start = 0
+    for notion in distinct:
+        differing, pairs = _sizes(feedback, notion, bounds, answers.groups)
+        part = resamples.part(slice(start, start + differing + pairs))
+        parts[notion] = _Columns(part, differing, bounds == "published" and notion in INDEFINITE)
+        start += differing + pairs
+    return {
+        notion: _interval(gap(masses, feedback, notion, bounds=bounds), parts[alike[notion]], confidence, method)
+        for notion in notions
+    }
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The draws of one notion: the largest differences, then the smallest gaps of pairs."""
+
+    draws: Draws | CrossedDraws
+    differing: int
+    published: bool
+
+    @property
+    def plain(self) -> Draws:
+        """The draws of whatever is a sample."""
+        return self.draws.both if isinstance(self.draws, CrossedDraws) else self.draws
+
+    def ends(self, columns: FloatArray) -> FloatArray:
+        """Return (..., 2) the bounds of the gap."""
+        largest, pairs = columns[..., : self.differing], columns[..., self.differing :]
+        upper, lower = np.fmax.reduce(largest, axis=-1), np.fmax.reduce(-largest, axis=-1)
+        if not self.published:
+            lower = np.minimum(np.maximum(lower, pairs.max(axis=-1, initial=0.0)), upper)
+        return np.stack([lower, upper], axis=-1)
+
+    def smallest(self, columns: FloatArray) -> FloatArray:
+        """Return (..., columns) what the gap is at least: the smallest differences, and the smallest gaps of pairs."""
+        return np.concatenate([-columns[..., : self.differing], columns[..., self.differing :]], axis=-1)
+
+
+def _resample(
+    answers: Answers, statistic: partial[FloatArray], rng: np.random.Generator, draws: int, resampled: Resampled
+) -> Draws | CrossedDraws:
+    if resampled == "both":
+        return crossed_draws(answers, statistic, rng=rng, draws=draws)
+    return crossed_bootstrap(answers, statistic, rng=rng, draws=draws, resampled=resampled)
+
+
+def _sizes(feedback: Feedback, notion: Notion, bounds: Bounds, groups: int) -> tuple[int, int]:
+    """Return how many columns `_columns` has for a notion: of differences, and of smallest gaps of pairs."""
+    depends = notion in INDEFINITE and bounds == "sharp" and feedback.kind != "label" and feedback.labels > 2
+    ordered = groups * (groups - 1)
+    columns = ordered * (feedback.labels if notion in BY_LABEL else 1)
+    return columns, ordered // 2 if depends and not feedback.tolerance else 0
+
+
+def _columns(feedback: Feedback, notions: tuple[Notion, ...], bounds: Bounds, masses: FloatArray) -> FloatArray:
+    """Return the largest differences of all pairs and labels, and the smallest gap of each pair, notion by notion."""
+    mass = masses[..., 0, :, :, :]
+    columns = []
+    for notion in notions:
+        columns.append(differences(rates(mass, feedback, notion, bounds=bounds, closed=True)))
+        if _sizes(feedback, notion, bounds, mass.shape[-3])[1]:
+            columns.append(together(mass, feedback, notion, closed=True))
+    return np.concatenate(columns, axis=-1)
+
+
+def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapMethod) -> GapInterval:
+    from scipy.special import ndtr
+
+    with np.errstate(all="ignore"):
+        if isinstance(columns.draws, CrossedDraws):
+            crossed = columns.draws.map(columns.ends)
+            ends, stderr, components = crossed.both, crossed.stderr(), crossed.components()
+        else:
+            ends = Draws(columns.ends(columns.draws.estimate), columns.ends(columns.draws.values))
+            stderr, components = ends.stderr(), None
+    lower, upper, lower_stderr, upper_stderr = (float(x) for x in (*ends.estimate, *stderr))
+    c_low, c_high = critical_values(lower, upper, lower_stderr, upper_stderr, _correlation(ends.values), confidence)
+    if np.isnan(c_low):
+        low, high = (0.0, 1.0) if lower <= 0 and upper >= 1 else (float("nan"), float("nan"))
+    elif method == "bounds" or columns.published:
+        low, high = lower - c_low * lower_stderr, upper + c_high * upper_stderr
+    else:
+        low, high = _from_cells(columns, float(ndtr(c_low)), c_high)
+    below, above = float(in_sample.lower) - low, high - float(in_sample.upper)
+    low, high = (float(np.clip(limit, 0.0, 1.0)) for limit in (low, high))
+    return GapInterval(in_sample, low, high, stderr, components, below, above)
+
+
+def _correlation(ends: FloatArray) -> float:
+    """Return the correlation of the two bounds over the draws that have both; 0 where one does not vary."""
+    known = ends[~np.isnan(ends).any(axis=1)]
+    if len(known) < 2:
+        return 0.0
+    centred = known - known.mean(axis=0)
+    spread = float(np.sqrt((centred**2).sum(axis=0).prod()))
+    return float(np.clip(centred.prod(axis=1).sum() / spread, -1.0, 1.0)) if spread > 0 else 0.0
+
+
+def _from_cells(columns: _Columns, one_sided: float, c_high: float) -> tuple[float, float]:
+    """Return the limits from the differences one by one: pointwise above, simultaneous below."""
+    stderr, drawn = columns.draws.stderr(), columns.plain
+    largest, spread = drawn.estimate[: columns.differing], stderr[: columns.differing]
+    high = np.where(np.isnan(spread), 1.0, largest + c_high * spread)[~np.isnan(largest)].max()
+    varies = stderr > ROUNDING
+    if not varies.any():
+        return 0.0, float(high)
+    estimate, values = columns.smallest(drawn.estimate)[varies], columns.smallest(drawn.values)[:, varies]
+    excess = np.fmax.reduce((values - estimate) / drawn.stderr()[varies], axis=1)
+    q = float(np.quantile(excess[~np.isnan(excess)], one_sided, method="higher"))
+    return float((estimate - q * stderr[varies]).max()), float(high)

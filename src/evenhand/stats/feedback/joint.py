@@ -1,0 +1,243 @@
+r"""The smallest gap between two groups over everything that the answers leave open, all labels at once.
+
+Take a rate R_k = c_k / (c_k + x_k) whose c is known and whose x is not: lo_k <= x_k <= hi_k and sum x = X, because
+whoever does not mean one label means another. For equal opportunity c is the mass that agrees and x what critics alone
+call k; for predictive equality c is the mass that disagrees and x what neither calls k. Under agreement feedback each x
+of this form can be had: by Hall's condition disagreements move freely but for x_k <= sum_{l != k} mu_l, which is hi_k.
+
+A gap of at most t between group 1 and group 2 means a_k(x1_k) <= x2_k <= b_k(x1_k) for all k, with
+
+    a(x) = max(lo2, c2 / (R1(x) + t) - c2),  b(x) = min(hi2, c2 / (R1(x) - t) - c2),
+
+so it can be had if and only if min sum a(x1) <= X2 <= max sum b(x1): on the way from the one x1 to the other the sums
+change continuously, and a <= b. Both functions rise. a is flat up to a kink, then concave, so the minimum is at x1 at
+or above the kinks, and at a corner of that box cut by sum x1 = X1: all coordinates but one at an end. b is convex up to
+a kink, then flat, so the same holds for the maximum, below the kinks. t is found by bisection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+CORNER_LABELS = 10
+"""With more labels corners are too many; chords in the place of the curves then give a bound that is a little lower."""
+
+Curve: TypeAlias = Callable[[FloatArray, int | slice], FloatArray]
+"""curve(x (rows, n), k) at label k, or curve(x (rows, K, n), slice(None)) at all labels."""
+Least: TypeAlias = Callable[[Curve, FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
+"""least(curve, low, high, total, the curve at both ends) -> (rows,): the least sum over the box cut by the total."""
+
+_FEW_LABELS = 4
+_PRECISION = 1e-10
+_CHUNK_NUMBERS = 2_000_000
+_ROUNDING = 1e-12
+
+
+class Budget(NamedTuple):
+    """What is known of one group's rates c / (c + x)."""
+
+    fixed: FloatArray
+    """(..., K) c."""
+    low: FloatArray
+    """(..., K) the smallest x."""
+    high: FloatArray
+    """(..., K) the largest x."""
+    total: FloatArray
+    """(...) the sum of the x."""
+
+    def at(self, rows: slice | IntArray) -> Budget:
+        """Return some of the rows."""
+        return Budget(*(field[rows] for field in self))
+
+
+def smallest_gap(one: Budget, two: Budget, compared: BoolArray) -> FloatArray:
+    """Return the smallest max_k abs(R_1k - R_2k) over everything that the two budgets allow.
+
+    Parameters
+    ----------
+    one, two
+        The two groups, with axes (..., K). A group's masses may have any scale.
+    compared
+        (..., K) the labels that count; the others still take their part of the sum.
+
+    Returns
+    -------
+    (...) the smallest gap, to 1e-10; a little below it with more than `CORNER_LABELS` labels.
+
+    Examples
+    --------
+    Three labels, with which nine in ten and three in ten agree. The first two are compared:
+
+    >>> one = Budget(np.array([0.8, 0.1, 0.0]), np.zeros(3), np.array([0.1, 0.1, 0.0]), np.array(0.1))
+    >>> two = Budget(np.array([0.1, 0.1, 0.1]), np.zeros(3), np.array([0.2, 0.7, 0.5]), np.array(0.7))
+    >>> round(float(smallest_gap(one, two, np.array([True, True, False]))), 4)
+    0.1464
+    """
+    shape, labels = compared.shape[:-1], compared.shape[-1]
+    one, two = (_flat(budget, compared.shape) for budget in (one, two))
+    used = compared.reshape(-1, labels)
+    result = np.empty(len(used))
+    step = max(1, _CHUNK_NUMBERS // 2 ** min(labels, CORNER_LABELS))
+    for start in range(0, len(used), step):
+        rows = slice(start, start + step)
+        result[rows] = _bisect(one.at(rows), two.at(rows), used[rows])
+    return result.reshape(shape)
+
+
+def _flat(budget: Budget, shape: tuple[int, ...]) -> Budget:
+    """Return the budget with one leading axis, on a scale on which c and x sum to 1."""
+    rows = int(np.prod(shape[:-1]))
+    fixed, low, high = (np.broadcast_to(field, shape).reshape(rows, shape[-1]) for field in budget[:3])
+    total = np.broadcast_to(budget.total, shape[:-1]).reshape(rows)
+    scale = fixed.sum(axis=-1) + total
+    scale = np.where(scale > 0, scale, 1.0)[:, np.newaxis]
+    return Budget(fixed / scale, low / scale, high / scale, total / scale[:, 0])
+
+
+def _bisect(one: Budget, two: Budget, used: BoolArray) -> FloatArray:
+    """Return the least t that can be had.
+
+    Where corners are many, two quick questions come first: chords below the curves tell what cannot be had, and the one
+    corner that is best for the chords what can. Only what lies in between is left to all corners.
+    """
+    low, high = np.zeros(len(used)), np.ones(len(used))
+    high[_feasible(one, two, _slack(low, used), _chord_corner)] = 0.0
+    if used.shape[-1] > _FEW_LABELS:
+        low, near = _narrow(one, two, used, low, high, _chords)
+        if used.shape[-1] > CORNER_LABELS:
+            return low
+        high = np.where(_feasible(one, two, _slack(near, used), _chord_corner), near, high)
+        high = _narrow(one, two, used, low, high, _chord_corner)[1]
+    high = _narrow(one, two, used, low, high, _corners)[1]
+    return np.where(high <= _PRECISION, 0.0, high)
+
+
+def _narrow(
+    one: Budget, two: Budget, used: BoolArray, low: FloatArray, high: FloatArray, least: Least
+) -> tuple[FloatArray, FloatArray]:
+    """Return where between two ends the answer to `_feasible` changes: a t without and one with a yes."""
+    low, high = low.copy(), high.copy()
+    while (left := np.flatnonzero(high - low > _PRECISION)).size:
+        middle = (low[left] + high[left]) / 2
+        fits = _feasible(one.at(left), two.at(left), _slack(middle, used[left]), least)
+        low[left], high[left] = np.where(fits, low[left], middle), np.where(fits, middle, high[left])
+    return low, high
+
+
+def _slack(t: FloatArray, used: BoolArray) -> FloatArray:
+    """Return (rows, K) by how much two rates may differ; one that is not compared by 2, more than rates can."""
+    return np.where(used, t[:, np.newaxis], 2.0)
+
+
+def _feasible(one: Budget, two: Budget, t: FloatArray, least: Least) -> BoolArray:
+    """Return whether a difference of at most t (rows, K) in every label can be had, as far as `least` can tell."""
+    c1, total = one.fixed, one.total
+    lowest, highest = _rate(two.fixed, two.high), _rate(two.fixed, two.low)
+    low = np.maximum(one.low, _x_at(c1, highest + t, -np.inf))
+    high = np.minimum(one.high, _x_at(c1, lowest - t, np.inf))
+    fits = ((low <= high + _ROUNDING) & ~((c1 == 0) & (lowest > t + _ROUNDING))).all(axis=-1)
+    fits &= (low.sum(axis=-1) <= total + _ROUNDING) & (high.sum(axis=-1) >= total - _ROUNDING)
+    low = np.minimum(low, high)
+
+    def a(x: FloatArray, k: int | slice) -> FloatArray:
+        return _other(two, _rate(c1[:, k, np.newaxis], x) + t[:, k, np.newaxis], k, least=True)
+
+    def minus_b(x: FloatArray, k: int | slice) -> FloatArray:
+        return -_other(two, _rate(c1[:, k, np.newaxis], x) - t[:, k, np.newaxis], k, least=False)
+
+    flat_until = np.clip(_x_at(c1, highest - t, np.inf), low, high)
+    flat_from = np.clip(_x_at(c1, lowest + t, -np.inf), low, high)
+    fits &= _minimum(a, flat_until, high, total, least) <= two.total + _ROUNDING
+    fits &= -_minimum(minus_b, low, flat_from, total, least, at_least=False) >= two.total - _ROUNDING
+    return np.asarray(fits)
+
+
+def _rate(c: FloatArray, x: FloatArray) -> FloatArray:
+    """Return c / (c + x), 0 where c is."""
+    return np.divide(c, c + x, out=np.zeros(np.broadcast_shapes(c.shape, x.shape)), where=c > 0)
+
+
+def _x_at(c: FloatArray, rate: FloatArray, without: float) -> FloatArray:
+    """Return the x that has the rate c / (c + x): inf where that is 0 or below, `without` where c is 0."""
+    defined = (c > 0) & (rate > 0)
+    x = np.divide(c, rate, out=np.full(c.shape, np.inf), where=defined) - c
+    return np.where(c > 0, x, without)
+
+
+def _other(two: Budget, rate: FloatArray, k: int | slice, *, least: bool) -> FloatArray:
+    """Return the x of the second group at which its rate is `rate`, within its own ends."""
+    c, low, high = (field[:, k, np.newaxis] for field in two[:3])
+    c = np.broadcast_to(c, rate.shape)
+    defined = (c > 0) & (rate > 0)
+    x = np.divide(c, rate, out=np.zeros(rate.shape), where=defined) - c
+    free = np.broadcast_to(low, rate.shape) if least else np.broadcast_to(high, rate.shape)
+    return np.where(c == 0, free, np.where(defined, np.clip(x, low, high), high))
+
+
+def _minimum(
+    curve: Curve, low: FloatArray, high: FloatArray, total: FloatArray, least: Least, at_least: bool = True
+) -> FloatArray:
+    """Return the least sum of curve(x_k) over the box with sum x = total, for curves concave in the box.
+
+    The curves are flat outside of the box, where x may go on: past the low ends when the sum of these is at least the
+    total, past the high ends (`at_least` False) when the sum of those is at most the total.
+    """
+    ends = curve(np.stack([low, high], axis=-1), slice(None))
+    enough = low.sum(axis=-1) >= total if at_least else high.sum(axis=-1) <= total
+    free = ends[..., 0 if at_least else 1].sum(axis=-1)
+    return np.where(enough, free, least(curve, low, high, total, ends))
+
+
+def _corners(curve: Curve, low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray) -> FloatArray:
+    """Return the least sum over the corners: every coordinate but one at an end."""
+    labels = low.shape[-1]
+    chosen = (np.arange(2 ** (labels - 1)) >> np.arange(labels - 1)[:, np.newaxis] & 1).astype(np.float64)
+    rise = ends[..., 1] - ends[..., 0]
+    best = np.full(len(low), np.inf)
+    for k in range(labels):
+        others = np.arange(labels) != k
+        taken = low[:, others].sum(axis=-1, keepdims=True) + (high - low)[:, others] @ chosen
+        x = total[:, np.newaxis] - taken
+        inside = (x >= low[:, k, np.newaxis] - _ROUNDING) & (x <= high[:, k, np.newaxis] + _ROUNDING)
+        x = np.clip(x, low[:, k, np.newaxis], high[:, k, np.newaxis])
+        value = ends[:, others, 0].sum(axis=-1, keepdims=True) + rise[:, others] @ chosen + curve(x, k)
+        best = np.minimum(best, np.where(inside, value, np.inf).min(axis=-1))
+    return best
+
+
+def _chords(
+    curve: Curve,  # noqa: ARG001 -- the other two need it
+    low: FloatArray,
+    high: FloatArray,
+    total: FloatArray,
+    ends: FloatArray,
+) -> FloatArray:
+    """Return the least sum of the curves' chords, which lie below them."""
+    slope, filled = _flattest_first(low, high, total, ends)
+    return np.asarray(ends[..., 0].sum(axis=-1) + (slope * filled).sum(axis=-1))
+
+
+def _chord_corner(curve: Curve, low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray) -> FloatArray:
+    """Return the sum of the curves at the corner at which that of the chords is least."""
+    filled = _flattest_first(low, high, total, ends)[1]
+    return np.asarray(curve((low + filled)[..., np.newaxis], slice(None))[..., 0].sum(axis=-1))
+
+
+def _flattest_first(
+    low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the slopes of the chords, and how far above its low end each x is when the flattest are filled first."""
+    room = high - low
+    rise = ends[..., 1] - ends[..., 0]
+    slope = np.divide(rise, room, out=np.zeros_like(rise), where=room > 0)
+    order = np.argsort(slope, axis=-1)
+    in_order = np.take_along_axis(room, order, -1)
+    left = (total - low.sum(axis=-1))[:, np.newaxis] - (np.cumsum(in_order, axis=-1) - in_order)
+    filled = np.empty_like(room)
+    np.put_along_axis(filled, order, np.clip(left, 0.0, in_order), -1)
+    return slope, filled

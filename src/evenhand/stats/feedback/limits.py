@@ -1,0 +1,165 @@
+"""Intervals for what is known only up to bounds, when the bounds themselves are estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from evenhand.errors import require_choice
+from evenhand.stats.intervals import tail_share
+from evenhand.stats.types import FloatArray
+
+Method = Literal["stoye", "imbens_manski"]
+
+ROUNDING = 1e-12
+"""A standard error up to this is none: what varies by it differs in the order of additions only."""
+
+
+@dataclass(frozen=True)
+class SetInterval:
+    """The interval of a value that lies between two estimated bounds.
+
+    Attributes
+    ----------
+    low, high
+        The limits, within the values that are possible; nan when neither bound varies, so that nothing is known of
+        how far off they are.
+    below, above
+        How many standard errors the limits lie outside of the bounds.
+    """
+
+    low: float
+    high: float
+    below: float
+    above: float
+
+
+def set_interval(
+    lower: float, upper: float, lower_stderr: float, upper_stderr: float, correlation: float = 0.0, *,
+    confidence: float = 0.95, possible: tuple[float, float] = (0.0, 1.0), method: Method = "stoye",
+) -> SetInterval:  # fmt: skip
+    """Return the interval [lower - c_l se_l, upper + c_u se_u] that covers any value between the true bounds.
+
+    The value can miss the interval on one side only when the bounds are far apart, on either side when they are near.
+    So c is the one-sided quantile (1.645 at 95 %) for a wide set, and the two-sided one (1.96) for a set of width 0.
+
+    - 'imbens_manski': c_l = c_u = c with Phi(c + D / max(se)) - Phi(-c) = confidence, D = upper - lower.
+    - 'stoye': the shortest interval with P(-c_l <= z, y <= c_u + D / se_u) and P(-c_l - D / se_l <= y, z <= c_u)
+      both at least the confidence, for standard normal z and y with the correlation of the two bounds.
+
+    Both need bounds that are jointly normal and in order in every sample, as bounds from the same answers are; then
+    they also hold at width 0 and near it (Stoye's lemma 3).
+
+    Parameters
+    ----------
+    lower, upper
+        Estimated bounds, lower <= upper.
+    lower_stderr, upper_stderr
+        Their standard errors.
+    correlation
+        The correlation of the two estimates; only 'stoye' uses it.
+    confidence
+        The confidence with which each value of the set is covered.
+    possible
+        The smallest and largest possible value, at which limits are cut off.
+    method
+        'stoye' or 'imbens_manski'.
+
+    References
+    ----------
+    G. W. Imbens and C. F. Manski (2004), Confidence intervals for partially identified parameters, Econometrica 72.
+    J. Stoye (2009), More on confidence intervals for partially identified parameters, Econometrica 77.
+
+    Examples
+    --------
+    >>> wide = set_interval(0.2, 0.6, 0.02, 0.02)
+    >>> round(wide.low, 4), round(wide.high, 4), round(wide.below, 3)
+    (0.1671, 0.6329, 1.645)
+    >>> point = set_interval(0.4, 0.4, 0.02, 0.02, correlation=1.0)
+    >>> round(point.low, 4), round(point.high, 4), round(point.below, 3)
+    (0.3608, 0.4392, 1.96)
+    """
+    require_choice("method", method, ("stoye", "imbens_manski"))
+    below, above = critical_values(lower, upper, lower_stderr, upper_stderr, correlation, confidence, method)
+    if np.isnan(below):
+        everything = lower <= possible[0] and upper >= possible[1]
+        low, high = possible if everything else (float("nan"), float("nan"))
+        return SetInterval(low, high, below, above)
+    low, high = max(lower - below * lower_stderr, possible[0]), min(upper + above * upper_stderr, possible[1])
+    return SetInterval(low, high, below, above)
+
+
+def critical_values(
+    lower: float, upper: float, lower_stderr: float, upper_stderr: float, correlation: float, confidence: float,
+    method: Method = "stoye",
+) -> tuple[float, float]:  # fmt: skip
+    """Return how many standard errors to go below the lower and above the upper bound; nan when neither varies.
+
+    Examples
+    --------
+    >>> [round(c, 3) for c in critical_values(0.40, 0.41, 0.02, 0.03, 0.9, 0.95)]
+    [1.868, 1.738]
+    """
+    from scipy.special import ndtr, ndtri
+
+    spread = max(lower_stderr, upper_stderr)
+    if not (np.isfinite(lower) and np.isfinite(upper) and np.isfinite(spread) and spread > ROUNDING):
+        return float("nan"), float("nan")
+    covered = 1.0 - 2.0 * tail_share(confidence)
+    width = max(upper - lower, 0.0)
+    if method == "imbens_manski":
+        c = float(_least_root(lambda x: ndtr(x + width / spread) - ndtr(-x) - covered, np.zeros(1))[0])
+        return c, c
+    stderrs = (lower_stderr, upper_stderr)
+    apart = [width / s if s > ROUNDING else (np.inf if width > 0 else 0.0) for s in stderrs]
+    low, high = float(ndtri(covered)), float(ndtri(1.0 - (1.0 - covered) / 50.0))
+    for _ in range(3):
+        below = np.linspace(low, high, 101)
+        above = _needed_above(below, apart, correlation, covered)
+        best = int(np.argmin(lower_stderr * below + upper_stderr * above))
+        step = float(below[1] - below[0])
+        low, high = max(low, float(below[best]) - step), float(below[best]) + step
+    return float(below[best]), float(above[best])
+
+
+def _needed_above(below: FloatArray, apart: list[float], correlation: float, covered: float) -> FloatArray:
+    """Return the c_u that each c_l needs under Stoye's two constraints; `apart` is D / se_l and D / se_u."""
+    from scipy.special import ndtri
+
+    least = np.full(below.shape, ndtri(covered))
+    return np.maximum(
+        _least_root(lambda c: _both_below(below, c + apart[1], -correlation) - covered, least),
+        _least_root(lambda c: _both_below(below + apart[0], c, -correlation) - covered, least),
+    )
+
+
+def _least_root(rising: Callable[[FloatArray], FloatArray], low: FloatArray) -> FloatArray:
+    """Return the least c from `low` to 12 at which a rising function is not negative; 12 where there is none."""
+    high = np.full(low.shape, 12.0)
+    for _ in range(50):
+        middle = (low + high) / 2
+        enough = rising(middle) >= 0
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high
+
+
+def _both_below(h: FloatArray, k: FloatArray, correlation: float) -> FloatArray:
+    """Return P(Z <= h, Y <= k) for standard normal Z and Y, by Owen's T.
+
+    References
+    ----------
+    D. B. Owen (1956), Tables for computing bivariate normal probabilities, Annals of Mathematical Statistics 27.
+    """
+    from scipy.special import ndtr, owens_t
+
+    h, k = np.minimum(h, 40.0), np.minimum(k, 40.0)
+    if correlation <= -1.0 + 1e-9:
+        return np.maximum(ndtr(h) + ndtr(k) - 1.0, 0.0)
+    if correlation >= 1.0 - 1e-9:
+        return np.asarray(ndtr(np.minimum(h, k)))
+    rest = np.sqrt(1.0 - correlation**2)
+    to_k, to_h = (k - correlation * h) / (h * rest), (h - correlation * k) / (k * rest)
+    return np.asarray((ndtr(h) + ndtr(k)) / 2.0 - owens_t(h, to_k) - owens_t(k, to_h))  # both are positive here

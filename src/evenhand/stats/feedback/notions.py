@@ -1,0 +1,302 @@
+"""Rates of six notions of fairness from what critics answer: exact where that is possible, else sharp intervals.
+
+For label k of a group, over all that the answers leave open: T is the mass of cases with the system's label k that the
+critic calls k too, Q the mass that the critic alone calls k, S the mass that the system calls k and O the rest. Answers
+with a single open label fix a part of T and Q; the others may or may not count. T rests on the cases labelled k and Q
+on all others, so each reaches its ends T- and T+, Q- and Q+ whatever the other does. A rate that rises in T and falls
+in Q therefore has its ends at (T-, Q+) and (T+, Q-), and both are reached: the intervals are sharp.
+
+References
+----------
+M. Telukunta and V. S. S. Nadendla, Towards inclusive fairness evaluation via eliciting disagreement feedback from
+non-expert stakeholders: the notions, and the bounds that `bounds="published"` keeps. C. F. Manski (2003), Partial
+Identification of Probability Distributions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import ConfigError, require_choice
+from evenhand.stats.feedback.kinds import Feedback
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+Notion = Literal[
+    "statistical_parity", "calibration", "accuracy_equality",
+    "equal_opportunity", "predictive_equality", "overall_misclassification",
+    "tolerant_calibration", "tolerant_accuracy",
+]  # fmt: skip
+Bounds = Literal["sharp", "published"]
+BOUNDS: tuple[Bounds, ...] = ("sharp", "published")
+
+
+class Undefined(IntEnum):
+    """Why a rate is undefined."""
+
+    DEFINED = 0
+    NO_ANSWERS = 1
+    """The group has no answers."""
+    LABEL_NEVER_GIVEN = 2
+    """The system never gives the label to the group, so nothing can be said of the cases that have it."""
+    NO_CRITIC_LABEL = 3
+    """No critic can have the label in mind for a case of the group."""
+    NO_OTHER_LABEL = 4
+    """No critic can have another label in mind for a case of the group."""
+    UNSTATED = 5
+    """The published bound is 0 / 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """The interval of one notion's rate for every group and label; nan where it is undefined.
+
+    Attributes
+    ----------
+    notion
+        The notion.
+    lower, upper
+        (..., K) the smallest and largest rate that the answers allow; one column for a notion without labels.
+    reason
+        (..., K) an `Undefined` code.
+    by_label
+        Whether the columns are labels.
+    """
+
+    notion: Notion
+    lower: FloatArray
+    upper: FloatArray
+    reason: IntArray
+    by_label: bool = True
+
+    @property
+    def exact(self) -> BoolArray:
+        """(..., K) whether the answers leave nothing open, up to rounding."""
+        return np.asarray(self.upper - self.lower <= 1e-12)
+
+
+class Parts(NamedTuple):
+    """(..., K) the masses behind the rates of each label."""
+
+    system: FloatArray
+    """S, the cases with the system's label."""
+    rest: FloatArray
+    """O, the cases with another."""
+    same_low: FloatArray
+    """T-."""
+    same_high: FloatArray
+    """T+."""
+    only_low: FloatArray
+    """Q-, what critics alone call so."""
+    only_high: FloatArray
+    """Q+."""
+    refused_low: FloatArray
+    """S - T+, what the system calls so and no critic does."""
+    refused_high: FloatArray
+    """S - T-."""
+    neither_low: FloatArray
+    """O - Q+."""
+    neither_high: FloatArray
+    """O - Q-."""
+    agreed: FloatArray
+    """The mass of the answer that agrees."""
+
+    @property
+    def everything(self) -> FloatArray:
+        """(..., K) N, the mass of all answers."""
+        return self.system + self.rest
+
+
+def parts(masses: npt.ArrayLike, feedback: Feedback) -> Parts:
+    """Return T-, T+, Q-, Q+ and what is left, for each label: sums of masses, so that a 0 is exactly 0.
+
+    Parameters
+    ----------
+    masses
+        (..., K, answers) counts, weights or shares of the answers to each of the system's labels.
+    feedback
+        The kind of feedback.
+
+    Examples
+    --------
+    >>> found = parts([[6, 2], [3, 1], [4, 4]], Feedback(3))  # agree and disagree for each of three labels
+    >>> found.same_low, found.only_low, found.only_high
+    (array([6., 3., 4.]), array([0., 0., 0.]), array([5., 6., 3.]))
+    """
+    mass = feedback.check(masses)
+    summed = mass.reshape(*mass.shape[:-2], -1) @ _sums(feedback)
+    return Parts(*np.moveaxis(summed.reshape(*mass.shape[:-2], len(Parts._fields), feedback.labels), -2, 0))
+
+
+@lru_cache(maxsize=32)
+def _sums(feedback: Feedback) -> FloatArray:
+    """Return the 0/1 matrix that adds up the masses of labels and answers to `Parts`."""
+    may = feedback.admissible
+    must = may & (may.sum(axis=2, keepdims=True) == 1)
+    own = np.eye(feedback.labels, dtype=np.bool_)[:, np.newaxis, :]
+    given = np.broadcast_to(own, may.shape)
+    agreed = own & feedback.agreeing[:, :, np.newaxis]
+    wanted = (
+        given, ~given, own & must, own & may, ~own & must, ~own & may,
+        own & ~may, own & ~must, ~own & ~may, ~own & ~must, agreed,
+    )  # fmt: skip
+    matrix = np.stack(wanted, axis=2).astype(np.float64)
+    return matrix.reshape(feedback.labels * feedback.answers, -1)
+
+
+def rates(
+    masses: npt.ArrayLike, feedback: Feedback, notion: Notion, *, bounds: Bounds = "sharp", closed: bool = False
+) -> Rates:
+    """Return the interval of a notion's rate for every group and label.
+
+    With the masses of `Parts` and N the mass of all answers,
+
+    - statistical parity: S / N;
+    - calibration: [T- / S, T+ / S]; accuracy equality: [sum T- / N, sum T+ / N];
+    - equal opportunity: [T- / (T- + Q+), T+ / (T+ + Q-)]; overall misclassification: 1 - equal opportunity;
+    - predictive equality: [(S-T+) / (S-T+ + O-Q-), (S-T-) / (S-T- + O-Q+)];
+    - tolerant calibration and accuracy: the share of cases where the critic agrees, exact with any tolerance.
+
+    A ratio a / (a + b) is 0 where a cannot be positive and b can, 1 where b cannot be positive and a can, and
+    undefined where neither can.
+
+    Parameters
+    ----------
+    masses
+        (..., K, answers) counts, weights or shares; the leading axes are groups, critics or resamples. A group need
+        not sum to 1.
+    feedback
+        The kind of feedback.
+    notion
+        One of `NOTIONS`.
+    bounds
+        'sharp', or 'published': the paper's own lower bounds with an upper bound of 1, looser, and for overall
+        misclassification wrong (EO >= L gives OMR <= 1 - L, not OMR >= 1 - L). The definite notions are the same.
+    closed
+        Count a mass of 0 as one that may be tiny, as it may in the population behind a sample: a ratio whose a or b
+        is 0 in the sample then runs over the whole of what it tends to, up to [0, 1]. For intervals of sampling.
+
+    Examples
+    --------
+    >>> answers = [[6, 2], [3, 1], [4, 4]]  # agree and disagree for each of three labels
+    >>> found = rates(answers, Feedback(3), "equal_opportunity")
+    >>> found.lower.round(3), found.upper
+    (array([0.545, 0.333, 0.571]), array([1., 1., 1.]))
+
+    Two labels leave nothing open: who disagrees with one means the other.
+
+    >>> rates([[6, 2], [3, 1]], Feedback(2), "equal_opportunity").exact
+    array([ True,  True])
+    """
+    require_choice("notion", notion, NOTIONS)
+    require_choice("bounds", bounds, BOUNDS)
+    found = parts(masses, feedback)
+    if bounds == "published" and notion in _PUBLISHED:
+        return _published(notion, found, feedback)
+    if notion == "overall_misclassification":
+        same = rates(masses, feedback, "equal_opportunity", closed=closed)
+        return Rates(notion, 1.0 - same.upper, 1.0 - same.lower, same.reason)
+    return _interval(notion, found, closed) if notion in _RATIOS else _share(notion, found)
+
+
+class Share(NamedTuple):
+    """The masses of a rate that is a share of a known mass, and why it is undefined when that is 0."""
+
+    low: str
+    high: str
+    whole: str
+    reason: Undefined
+    by_label: bool = True
+
+
+_SHARES: dict[Notion, Share] = {
+    "statistical_parity": Share("system", "system", "everything", Undefined.NO_ANSWERS),
+    "calibration": Share("same_low", "same_high", "system", Undefined.LABEL_NEVER_GIVEN),
+    "accuracy_equality": Share("same_low", "same_high", "everything", Undefined.NO_ANSWERS, by_label=False),
+    "tolerant_calibration": Share("agreed", "agreed", "system", Undefined.LABEL_NEVER_GIVEN),
+    "tolerant_accuracy": Share("agreed", "agreed", "everything", Undefined.NO_ANSWERS, by_label=False),
+}
+
+
+class Ratio(NamedTuple):
+    """The masses of a rate a / (a + b), and why it is undefined when both can only be 0."""
+
+    low: str
+    high: str
+    against_low: str
+    against_high: str
+    reason: Undefined
+
+
+_RATIOS: dict[Notion, Ratio] = {
+    "equal_opportunity": Ratio("same_low", "same_high", "only_low", "only_high", Undefined.NO_CRITIC_LABEL),
+    "predictive_equality": Ratio(
+        "refused_low", "refused_high", "neither_low", "neither_high", Undefined.NO_OTHER_LABEL
+    ),
+}
+_PUBLISHED: tuple[Notion, ...] = (*_RATIOS, "overall_misclassification")
+DEFINITE: tuple[Notion, ...] = ("statistical_parity", "calibration", "accuracy_equality")
+"""The notions that agreement alone makes exact."""
+INDEFINITE: tuple[Notion, ...] = _PUBLISHED
+"""The notions that it bounds; with two labels they are exact too."""
+TOLERANT: tuple[Notion, ...] = ("tolerant_calibration", "tolerant_accuracy")
+"""The notions that stay exact with a tolerance."""
+NOTIONS: tuple[Notion, ...] = (*DEFINITE, *INDEFINITE, *TOLERANT)
+BY_LABEL: tuple[Notion, ...] = tuple(notion for notion in NOTIONS if notion not in _SHARES or _SHARES[notion].by_label)
+"""The notions with a rate for each label."""
+
+
+def ratio_masses(notion: Notion, found: Parts) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return a-, a+, b- and b+ of a notion whose rate is a / (a + b)."""
+    ratio = _RATIOS[notion]
+    a_low, a_high, b_low, b_high = (getattr(found, name) for name in ratio[:4])
+    return a_low, a_high, b_low, b_high
+
+
+def _interval(notion: Notion, found: Parts, closed: bool) -> Rates:
+    """Return [a- / (a- + b+), a+ / (a+ + b-)] with its rules for 0 / 0."""
+    a_low, a_high, b_low, b_high = ratio_masses(notion, found)
+    with np.errstate(invalid="ignore"):
+        lower, upper = a_low / (a_low + b_high), a_high / (a_high + b_low)
+    lower = np.where(a_low + b_high == 0, 0.0 if closed else 1.0, lower)
+    upper = np.where(a_high + b_low == 0, 1.0 if closed else 0.0, upper)
+    return _defined(notion, lower, upper, a_high + b_high == 0, found.everything, _RATIOS[notion].reason)
+
+
+def _published(notion: Notion, found: Parts, feedback: Feedback) -> Rates:
+    if feedback.tolerance:
+        raise ConfigError("`bounds` 'published' knows no tolerance; use 'sharp', or set `tolerance` to 0.")
+    a = found.refused_high if notion == "predictive_equality" else found.same_low
+    with np.errstate(invalid="ignore"):
+        share = a / (a + found.rest)
+        lower = found.rest / (a + found.rest) if notion == "overall_misclassification" else share
+    return _defined(notion, lower, np.ones_like(lower), a + found.rest == 0, found.everything, Undefined.UNSTATED)
+
+
+def _share(notion: Notion, found: Parts) -> Rates:
+    """Return [low / whole, high / whole]; for a notion without labels the low and high of all labels together."""
+    share = _SHARES[notion]
+    low, high, whole = (getattr(found, name) for name in share[:3])
+    total = found.everything
+    if not share.by_label:
+        low, high = low.sum(axis=-1, keepdims=True), high.sum(axis=-1, keepdims=True)
+        whole, total = whole[..., :1], total[..., :1]
+    with np.errstate(invalid="ignore"):
+        lower, upper = np.minimum(low / whole, 1.0), np.minimum(high / whole, 1.0)
+    return _defined(notion, lower, upper, whole == 0, total, share.reason, share.by_label)
+
+
+def _defined(
+    notion: Notion, lower: FloatArray, upper: FloatArray, undefined: BoolArray, total: FloatArray, reason: Undefined,
+    by_label: bool = True,
+) -> Rates:  # fmt: skip
+    """Return the rates, nan where they are undefined, and why."""
+    why = np.where(undefined, int(reason), 0)
+    why = np.where(total == 0, int(Undefined.NO_ANSWERS), why).astype(np.int64)
+    lower, upper = (np.where(why == 0, end, np.nan) for end in (lower, upper))
+    return Rates(notion, lower, upper, why, by_label)

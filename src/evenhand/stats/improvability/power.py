@@ -1,0 +1,191 @@
+"""Planning: with what chance would the test find an improvement of a given size, and how many rows does it take?
+
+The bootstrap deviations T* - T of the components stand for the sampling error of T. With n test rows in the place of n0
+they shrink by sqrt(n0 / n). The test rejects when every component exceeds its own critical value, so its power is the
+share of resamples in which effect + deviation does so for all components at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import ConfigError
+from evenhand.stats.improvability.resampling import ValueDraws
+from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO
+from evenhand.stats.improvability.split import SplitTest
+from evenhand.stats.types import FloatArray
+
+_MOST_ROWS = 10**9
+
+
+def planned_effects(
+    test: SplitTest, gain: npt.ArrayLike, reduction: float, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0
+) -> FloatArray:
+    """Return (C,) what each component's T is for an improvement of a given size on the status quo.
+
+    Parameters
+    ----------
+    test
+        A test whose status quo, groups and utilities are those of the plan.
+    gain
+        By what share accuracy improves, one for all or one a group.
+    reduction
+        By what share all gaps between groups shrink, from 0 to 1.
+    accuracy, fairness
+        The margins to be tested, as in `SplitTest.components`.
+
+    Examples
+    --------
+    >>> from evenhand.stats.improvability import Criteria, Pair, get_utility
+    >>> values = np.array([[[5.0, 7.0]], [[4.0, 7.0]], [[4.5, 7.0]]])
+    >>> draws = ValueDraws(values, values[np.newaxis], None, None, 10, 10, "cells")
+    >>> utility = get_utility("calibration")
+    >>> planned_effects(SplitTest(draws, Criteria(utility, (utility,)), [Pair(0, 1)]), gain=0.1, reduction=0.5)
+    array([0.5, 0.4, 0.5, 1.5])
+    """
+    if not 0.0 <= reduction <= 1.0:
+        raise ConfigError(f"`reduction` must be between 0 and 1; got {reduction!r}.")
+    planned = test.draws.estimate.copy()
+    shares = np.broadcast_to(np.asarray(gain, dtype=np.float64), (len(test.accuracy_contrasts),))
+    better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
+    own = planned.copy()
+    at = slice(0, -1) if test.criteria.accuracy_of == "groups" else slice(-1, None)
+    own[at, 0, CANDIDATE] = (1.0 + better * shares) * planned[at, 0, STATUS_QUO]
+    planned[..., CANDIDATE] = (1.0 - reduction) * planned[..., STATUS_QUO]  # only differences between groups matter
+    return np.concatenate([
+        component_values(test, own[np.newaxis], accuracy, fairness)[0][: len(test.accuracy_contrasts)],
+        component_values(test, planned[np.newaxis], accuracy, fairness)[0][len(test.accuracy_contrasts) :],
+    ])  # fmt: skip
+
+
+def component_values(
+    test: SplitTest, values: FloatArray, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0
+) -> FloatArray:
+    """Return (J, C) T of every component of the signed test for values (J, G + 1, K, 2); positive is improvement.
+
+    Examples
+    --------
+    >>> from evenhand.stats.improvability import Criteria, Pair, get_utility
+    >>> values = np.array([[[5.0, 7.0]], [[4.0, 6.5]], [[4.5, 6.7]]])
+    >>> draws = ValueDraws(values, values[np.newaxis], None, None, 10, 10, "cells")
+    >>> utility = get_utility("calibration")
+    >>> component_values(SplitTest(draws, Criteria(utility, (utility,)), [Pair(0, 1)]), draws.values)
+    array([[2. , 2.5, 0.5, 1.5]])
+    """
+    margins = np.broadcast_to(np.asarray(accuracy, dtype=np.float64), (len(test.accuracy_contrasts),))
+    better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
+    own = [c.at(values, 1.0 + better * d) for c, d in zip(test.accuracy_contrasts, margins, strict=True)]
+    gaps = [contrast.at(values, 1.0 - fairness) for contrasts in test.fairness_contrasts for contrast in contrasts]
+    return np.stack([*own, *gaps], axis=-1)
+
+
+def deviations(test: SplitTest, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0) -> FloatArray:
+    """Return (J, C) T* - T of every component of the signed test."""
+    drawn = component_values(test, test.draws.values, accuracy, fairness)
+    return drawn - component_values(test, test.draws.estimate[np.newaxis], accuracy, fairness)
+
+
+def unknown_candidate(draws: ValueDraws, rng: np.random.Generator) -> ValueDraws:
+    """Return draws for planning before there is a candidate: as uncertain as the status quo, and independent of it.
+
+    Two algorithms that decide alike have correlated values, which makes differences between them easier to find, so a
+    plan with independent ones errs on the side of more rows. (Only a reversed gap is then harder to rule out, and it is
+    seldom what decides.)
+
+    Examples
+    --------
+    >>> values = np.arange(8.0).reshape(4, 1, 1, 2)
+    >>> draws = unknown_candidate(ValueDraws(values[0], values, None, None, 9, 9, "cells"), np.random.default_rng(0))
+    >>> sorted(draws.values[:, 0, 0, 1].tolist()), draws.estimate
+    ([0.0, 2.0, 4.0, 6.0], array([[[0., 0.]]]))
+    """
+    estimate, values = draws.estimate.copy(), draws.values.copy()
+    estimate[..., CANDIDATE] = estimate[..., STATUS_QUO]
+    values[..., CANDIDATE] = values[rng.permutation(len(values)), ..., STATUS_QUO]
+    return replace(draws, estimate=estimate, values=values, spread=None, spreads=None)
+
+
+def power_curve(
+    effect: npt.ArrayLike, deviation: FloatArray, rows: int, sizes: npt.ArrayLike, level: float
+) -> FloatArray:
+    """Return the power of a test on one split at each number of test rows.
+
+    Parameters
+    ----------
+    effect
+        (C,) what T is in truth.
+    deviation
+        (J, C) deviations T* - T with `rows` test rows. Undefined ones count against rejection.
+    rows
+        The test rows behind the deviations.
+    sizes
+        Numbers of test rows.
+    level
+        The level of the split's test: alpha for a single split, alpha / 2 where several are combined by their median,
+        whose power is near that of one split at alpha / 2.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).standard_normal((20_000, 1))
+    >>> power_curve([1.645], noise, 100, [100, 400], 0.05).round(1)
+    array([0.5, 1. ])
+    """
+    true = np.asarray(effect, dtype=np.float64)
+    critical = _critical(deviation, level)
+    found = []
+    for size in np.atleast_1d(np.asarray(sizes, dtype=np.float64)):
+        shrink = math.sqrt(rows / size)
+        with np.errstate(invalid="ignore"):
+            found.append(float(np.mean(((true + shrink * deviation) > shrink * critical).all(axis=1))))
+    return np.array(found)
+
+
+def sample_size(
+    effect: npt.ArrayLike, deviation: FloatArray, rows: int, level: float, power: float = 0.8, train: float = 0.0
+) -> float:
+    """Return how many rows in all give the test this power; inf where no number does.
+
+    Parameters
+    ----------
+    effect, deviation, rows, level
+        As in `power_curve`.
+    power
+        The power wanted.
+    train
+        The share of rows that trains; the test rows found are divided by 1 - train.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).standard_normal((20_000, 1))
+    >>> 590 < sample_size([1.0], noise, 100, 0.05, power=0.8) < 650
+    True
+    >>> sample_size([-1.0], noise, 100, 0.05)
+    inf
+    """
+    if not 0.0 < power < 1.0:
+        raise ConfigError(f"`power` must be between 0 and 1; got {power!r}.")
+    if not 0.0 <= train < 1.0:
+        raise ConfigError(f"`train` must be at least 0 and below 1; got {train!r}.")
+    low, high = 1, _MOST_ROWS
+    if power_curve(effect, deviation, rows, [high], level)[0] < power:
+        return math.inf
+    while high - low > max(1, low // 1000):
+        middle = (low + high) // 2 if high < 4 * low else int(math.sqrt(low * high))
+        if power_curve(effect, deviation, rows, [middle], level)[0] >= power:
+            high = middle
+        else:
+            low = middle
+    return float(math.ceil(high / (1.0 - train)))
+
+
+def _critical(deviation: FloatArray, level: float) -> FloatArray:
+    """Return (C,) the critical values: the upper quantiles of the deviations; undefined ones count as largest."""
+    if not 0.0 < level < 1.0:
+        raise ConfigError(f"`level` must be between 0 and 1; got {level!r}.")
+    filled = np.sort(np.where(np.isnan(deviation), np.inf, deviation), axis=0)
+    at = min(len(filled) - 1, math.ceil((1.0 - level) * len(filled)) - 1)
+    return np.asarray(filled[at])

@@ -1,0 +1,237 @@
+"""The test rows of one split: each row's group, and its u and w under the status quo and the candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import DataError, count
+from evenhand.stats.improvability.utilities import Utility, group_values, ratios
+from evenhand.stats.types import FloatArray, IntArray
+
+STATUS_QUO, CANDIDATE = 0, 1
+ALGORITHMS = ("the status quo", "the candidate")
+
+_LEAST_ROWS = 2
+_FEW_ROWS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that two algorithms have decided, with G groups and K utilities.
+
+    Attributes
+    ----------
+    group
+        (n,) group codes 0 to G - 1.
+    terms
+        (n, K, 2, 2) for each utility and for status quo and candidate, u and w.
+    names
+        The G names of the groups.
+    utilities
+        The K names of the utilities.
+    """
+
+    group: IntArray
+    terms: FloatArray
+    names: tuple[str, ...]
+    utilities: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return self.group.size
+
+    def values(self) -> FloatArray:
+        """Return (G + 1, K, 2) the values of status quo and candidate for each group, the last for everyone."""
+        return ratios(with_everyone(self.sums(np.ones((1, len(self)))))[0])
+
+    def sums(self, weights: npt.ArrayLike) -> FloatArray:
+        """Return (J, G, K, 2, 2) the sums of u and w by group for J sets of row weights (J, n)."""
+        w = np.asarray(weights, dtype=np.float64)
+        flat = self.terms.reshape(len(self), -1)
+        own = [w[:, self.group == g] @ flat[self.group == g] for g in range(len(self.names))]
+        return np.stack(own, axis=1).reshape(len(w), len(self.names), *self.terms.shape[1:])
+
+    def counted(self) -> IntArray:
+        """Return (G, K, 2) how many rows of each group count, that is, have w other than 0."""
+        counts = self.terms[..., 1] != 0
+        return np.stack([counts[self.group == g].sum(axis=0) for g in range(len(self.names))]).astype(np.int64)
+
+
+def make_rows(
+    group: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    status_quo: npt.ArrayLike,
+    candidate: npt.ArrayLike,
+    utilities: Sequence[Utility],
+    names: Sequence[str],
+    weights: npt.ArrayLike | None = None,
+) -> Rows:
+    """Return the rows with their u and w under both algorithms.
+
+    Parameters
+    ----------
+    group
+        (n,) group codes 0 to G - 1.
+    outcome
+        (n,) outcomes; nan where not known and not needed.
+    status_quo, candidate
+        (n,) decisions.
+    utilities
+        The utilities of accuracy and fairness, each once.
+    names
+        The G names of the groups.
+    weights
+        (n,) survey weights; u and w are multiplied by them.
+
+    Examples
+    --------
+    >>> from evenhand.stats.improvability import get_utility
+    >>> rows = make_rows([0, 0, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 0, 1, 1], [get_utility("classification")], "ab")
+    >>> rows.values()[:, 0]
+    array([[0.5, 1. ],
+           [0.5, 1. ],
+           [0.5, 1. ]])
+    """
+    codes = check_groups(group, len(names))
+    pairs = [[utility.terms(outcome, decision) for decision in (status_quo, candidate)] for utility in utilities]
+    terms = np.moveaxis(np.array(pairs, dtype=np.float64), -1, 0)
+    if terms.shape[0] != codes.size:
+        raise DataError(f"group and outcome must have one value a row; got {codes.size} and {terms.shape[0]}.")
+    if weights is not None:
+        terms = terms * check_weights(weights, codes.size)[:, np.newaxis, np.newaxis, np.newaxis]
+    return Rows(codes, np.ascontiguousarray(terms), tuple(names), tuple(utility.name for utility in utilities))
+
+
+def with_everyone(sums: FloatArray) -> FloatArray:
+    """Return sums (J, G, ...) with those over all groups appended as one more group.
+
+    Examples
+    --------
+    >>> with_everyone(np.array([[1.0, 2.0]]))
+    array([[1., 2., 3.]])
+    """
+    return np.concatenate([sums, sums.sum(axis=1, keepdims=True)], axis=1)
+
+
+def check_counts(rows: Rows, where: str = "the test rows") -> tuple[str, ...]:
+    """Raise a `DataError` where a group has fewer than 2 rows that count; return remarks on those with fewer than 10.
+
+    A row counts when its w is not 0: for calibration when it is selected, for a false positive rate when its outcome
+    is 0.
+
+    Examples
+    --------
+    >>> from evenhand.stats.improvability import get_utility
+    >>> rows = make_rows([0, 0, 1], [1, 0, 1], [1, 1, 1], [1, 1, 1], [get_utility("calibration")], "ab")
+    >>> check_counts(rows, "split 2")
+    Traceback (most recent call last):
+    evenhand.errors.DataError: in split 2, only 1 row of group 'b' counts for calibration under the status quo (a row \
+counts when it is selected); the test needs at least 2 in each group.
+    """
+    counted = rows.counted()
+    few = np.argwhere(counted < _FEW_ROWS)
+    remarks = []
+    for g, k, t in few:
+        seen, utility = int(counted[g, k, t]), rows.utilities[k]
+        fact = f"in {where}, only {count(seen, 'row')} of group '{rows.names[g]}' {'counts' if seen == 1 else 'count'} "
+        fact += f"for {utility} under {ALGORITHMS[t]}"
+        if utility == "calibration":
+            fact += " (a row counts when it is selected)"
+        if seen < _LEAST_ROWS:
+            raise DataError(f"{fact}; the test needs at least {_LEAST_ROWS} in each group.")
+        remarks.append(f"{fact}; with fewer than {_FEW_ROWS} the p-values are rough.")
+    return tuple(remarks)
+
+
+class Pair(NamedTuple):
+    """The two groups furthest apart: the one with the higher value, and the one with the lower."""
+
+    high: int
+    low: int
+
+
+def worst_pair(
+    group: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    status_quo: npt.ArrayLike,
+    utility: Utility,
+    names: Sequence[str],
+    weights: npt.ArrayLike | None = None,
+    where: str = "the training rows",
+) -> Pair:
+    """Return the groups between which the status quo's values differ most, from the training rows.
+
+    The pair and its sign must not come from the test rows: that would reject a true null too often.
+
+    Parameters
+    ----------
+    group, outcome, status_quo, weights
+        As in `make_rows`, for the training rows.
+    utility
+        The fairness utility.
+    names
+        The names of the groups.
+    where
+        What the rows are, for messages.
+
+    Examples
+    --------
+    >>> from evenhand.stats.improvability import get_utility
+    >>> worst_pair([0, 0, 1, 1], [1, 0, 1, 1], [1, 0, 0, 1], get_utility("classification"), "ab")
+    Pair(high=0, low=1)
+    """
+    codes = check_groups(group, len(names))
+    u, w = utility.terms(outcome, status_quo)
+    if weights is not None:
+        survey = check_weights(weights, codes.size)
+        u, w = u * survey, w * survey
+    values = group_values(u, w, codes, len(names))
+    if np.isnan(values).any():
+        name = names[int(np.argmax(np.isnan(values)))]
+        raise DataError(
+            f"in {where}, no row of group '{name}' counts for {utility.name} under the status quo, so its fairness "
+            "is not defined; merge the group with another or leave it out."
+        )
+    pair = Pair(int(np.argmax(values)), int(np.argmin(values)))
+    if values[pair.high] - values[pair.low] <= 1e-12 * np.abs(values).max():
+        raise DataError(
+            f"in {where}, the status quo has the same value of {utility.name} in every group: it is perfectly fair "
+            "there, and there is nothing to improve."
+        )
+    return pair
+
+
+def check_groups(group: npt.ArrayLike, groups: int) -> IntArray:
+    """Return the group codes as integers, or raise a `DataError`.
+
+    Examples
+    --------
+    >>> check_groups([0, 1, 1], 2)
+    array([0, 1, 1])
+    """
+    codes = np.asarray(group)
+    if codes.ndim != 1 or codes.dtype.kind not in "iu":
+        raise DataError(f"groups must be one whole number a row; got {codes.dtype} of shape {codes.shape}.")
+    if groups < 2:
+        raise DataError(f"fairness compares groups, so there must be at least 2; got {groups}.")
+    if codes.size and (codes.min() < 0 or codes.max() >= groups):
+        raise DataError(f"group codes must lie between 0 and {groups - 1}; got {codes.min()} to {codes.max()}.")
+    return codes.astype(np.int64)
+
+
+def check_weights(weights: npt.ArrayLike, rows: int) -> FloatArray:
+    """Return the survey weights, or raise a `DataError`.
+
+    Examples
+    --------
+    >>> check_weights([1, 2], 2)
+    array([1., 2.])
+    """
+    survey = np.asarray(weights, dtype=np.float64)
+    if survey.shape != (rows,) or not np.all(np.isfinite(survey) & (survey >= 0)):
+        raise DataError(f"weights must be {rows} numbers of at least 0, all finite; got shape {survey.shape}.")
+    return survey

@@ -1,0 +1,284 @@
+"""The test on one split: is the candidate more accurate for every group, and fairer, than the status quo?
+
+The null is that it is not: A_1g <= (1 + D_g) A_0g for some group, or abs(gap_1) >= (1 - D_f) abs(gap_0). A component is
+tested for each, and the null is rejected when all of them are: p is the largest of their p-values
+(intersection-union).
+
+Reference: E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of
+algorithms, section 3. (It prints hypothesis (3) as "is an improvement"; the null is that it is not.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import ConfigError, require_choice
+from evenhand.stats.improvability.contrasts import Contrast, p_values, squared_p_values, studentised_p_values
+from evenhand.stats.improvability.resampling import ValueDraws
+from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO, Pair
+from evenhand.stats.improvability.utilities import Utility
+from evenhand.stats.types import BoolArray, FloatArray
+
+FairnessTest = Literal["signed", "published"]
+FAIRNESS_TESTS: tuple[FairnessTest, ...] = ("signed", "published")
+AccuracyOf = Literal["groups", "everyone"]
+ACCURACY_OF: tuple[AccuracyOf, ...] = ("groups", "everyone")
+Goal = Literal["fairness", "joint_accuracy"] | int
+"""What a margin applies to: fairness, accuracy of all groups, or accuracy of one group (its number)."""
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """What has to improve: one accuracy utility, and one or more fairness utilities that may differ from it.
+
+    Attributes
+    ----------
+    accuracy
+        The utility of accuracy.
+    fairness
+        The utilities of fairness; the candidate must be fairer by each of them.
+    accuracy_of
+        Whether accuracy must improve for each of the "groups", or for "everyone" taken together.
+
+    Examples
+    --------
+    >>> from evenhand.stats.improvability import get_utility
+    >>> calibration = get_utility("calibration")
+    >>> criteria = Criteria(calibration, (calibration, get_utility("false_positive_rate")))
+    >>> [utility.name for utility in criteria.utilities], criteria.fairness_index
+    (['calibration', 'false_positive_rate'], (0, 1))
+    """
+
+    accuracy: Utility
+    fairness: tuple[Utility, ...]
+    accuracy_of: AccuracyOf = "groups"
+
+    def __post_init__(self) -> None:
+        require_choice("accuracy_of", self.accuracy_of, ACCURACY_OF)
+        if not self.fairness:
+            raise ConfigError("`fairness` must name at least one utility.")
+
+    @property
+    def utilities(self) -> tuple[Utility, ...]:
+        """The utilities, each once: that of accuracy, then those of fairness."""
+        return tuple(dict.fromkeys((self.accuracy, *self.fairness)))
+
+    @property
+    def fairness_index(self) -> tuple[int, ...]:
+        """Which of `utilities` each fairness utility is."""
+        return tuple(self.utilities.index(utility) for utility in self.fairness)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitTest:
+    """The components of the test on one split, at any margins, from one set of draws.
+
+    The signed fairness test (the default): with (high, low) the status quo's worst pair of groups *on the training
+    rows*, abs(gap_1) >= (1 - delta) abs(gap_0) is the union over ordered pairs (g, h) of
+    (1 - delta) (F_0high - F_0low) - (F_1g - F_1h) <= 0. Each is smooth in means; p is the largest of their p-values. At
+    large delta it hardly ever rejects: it then shows that two values are equal within a small margin, which takes many
+    rows.
+
+    The published test: T = (F_1r - F_1b)² - (1 - delta)² (F_0r - F_0b)². Squares of gaps near 0 are not near normal,
+    and for delta > 0 it rejects true nulls too often; its p-value may even fall as delta grows. For two groups only.
+
+    Attributes
+    ----------
+    draws
+        The values of the split's test rows and of their resamples, of `criteria.utilities` in that order.
+    criteria
+        What has to improve.
+    worst
+        For each fairness utility the status quo's worst pair on the training rows (`worst_pair`).
+    fairness_test
+        "signed" or "published".
+    studentised
+        Whether errors are divided by their standard errors (draws must hold their spread). Not for "published".
+
+    Examples
+    --------
+    >>> from evenhand.stats.improvability import bootstrap_values, get_utility, make_rows
+    >>> rng = np.random.default_rng(0)
+    >>> group, y = np.arange(2000) % 2, rng.integers(0, 2, 2000)
+    >>> old = np.where(rng.random(2000) < 0.55 + 0.3 * group, y, 1 - y)
+    >>> new = np.where(rng.random(2000) < 0.90, y, 1 - y)
+    >>> right = get_utility("classification")
+    >>> draws = bootstrap_values(make_rows(group, y, old, new, [right], "ab"), rng=rng)
+    >>> test = SplitTest(draws, Criteria(right, (right,)), [Pair(1, 0)])
+    >>> test.components().p < 0.05, float(test.curve("fairness", [0.0, 0.5, 0.999])[-1]) > 0.1
+    (True, True)
+    """
+
+    draws: ValueDraws
+    criteria: Criteria
+    worst: Sequence[Pair]
+    fairness_test: FairnessTest = "signed"
+    studentised: bool = False
+
+    def __post_init__(self) -> None:
+        require_choice("fairness_test", self.fairness_test, FAIRNESS_TESTS)
+        if len(self.worst) != len(self.criteria.fairness):
+            raise ConfigError(
+                f"`worst` must hold one pair of groups for each fairness utility, {len(self.criteria.fairness)} here; "
+                f"got {len(self.worst)}."
+            )
+        if self.fairness_test == "published" and self.draws.groups > 2:
+            raise ConfigError(
+                f"the published fairness test compares two groups; here are {self.draws.groups}. Use "
+                "`fairness_test = 'signed'`, which compares every pair."
+            )
+
+    def components(self, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0) -> Components:
+        """Return the p-value of each component.
+
+        Parameters
+        ----------
+        accuracy
+            Margins D_g: by what share accuracy must improve, one for all or one a group.
+        fairness
+            Margin D_f: by what share the gap must shrink.
+        """
+        margins = np.broadcast_to(np.asarray(accuracy, dtype=np.float64), (len(self.accuracy_contrasts),))
+        own = [self.accuracy_p(a, margins[a : a + 1])[0] for a in range(margins.size)]
+        gaps = [self.fairness_p(f, np.array([fairness]))[0] for f in range(len(self.worst))]
+        return Components(np.array(own), np.array(gaps))
+
+    def curve(self, goal: Goal, deltas: npt.ArrayLike) -> FloatArray:
+        """Return (D,) the p-value at each margin: of fairness, of joint accuracy, or of the accuracy of one group.
+
+        Parameters
+        ----------
+        goal
+            "fairness" for (0, .., 0, delta), "joint_accuracy" for (delta, .., delta, 0), or a group's number for delta
+            on its accuracy alone.
+        deltas
+            (D,) the margins.
+        """
+        grid = np.asarray(deltas, dtype=np.float64)
+        zero = np.zeros(1)
+        groups = range(len(self.accuracy_contrasts))
+        wanted = set(groups) if goal == "joint_accuracy" else {goal}
+        if goal not in ("fairness", "joint_accuracy") and goal not in groups:
+            raise ConfigError(
+                f"`goal` must be 'fairness', 'joint_accuracy' or a group from 0 to {groups[-1]}; got {goal!r}."
+            )
+        own = [self.accuracy_p(a, grid if a in wanted else zero) for a in groups]
+        gaps = [self.fairness_p(f, grid if goal == "fairness" else zero) for f in range(len(self.worst))]
+        return np.asarray(np.max(np.stack([np.broadcast_to(p, grid.shape) for p in (*own, *gaps)]), axis=0))
+
+    @cached_property
+    def accuracy_contrasts(self) -> tuple[Contrast, ...]:
+        """The contrasts of accuracy: one for each group, or one for everyone.
+
+        A_1 - x A_0 with x = 1 + D where higher is better, else x A_0 - A_1 with x = 1 - D.
+        """
+        groups = self.draws.groups
+        sign = 1.0 if self.criteria.accuracy.better == "higher" else -1.0
+        made = []
+        for g in [groups] if self.criteria.accuracy_of == "everyone" else range(groups):
+            constant, slope = np.zeros((2, groups + 1, 2))
+            constant[g, CANDIDATE], slope[g, STATUS_QUO] = sign, -sign
+            made.append(Contrast(0, constant, slope))
+        return tuple(made)
+
+    @cached_property
+    def fairness_contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """For each fairness utility the contrasts x (F_0high - F_0low) - (F_1g - F_1h) of all ordered pairs (g, h)."""
+        groups = self.draws.groups
+        made = []
+        for utility, pair in zip(self.criteria.fairness_index, self.worst, strict=True):
+            slope = np.zeros((groups + 1, 2))
+            slope[pair.high, STATUS_QUO], slope[pair.low, STATUS_QUO] = 1.0, -1.0
+            own = []
+            for g, h in permutations(range(groups), 2):
+                constant = np.zeros((groups + 1, 2))
+                constant[g, CANDIDATE], constant[h, CANDIDATE] = -1.0, 1.0
+                own.append(Contrast(utility, constant, slope))
+            made.append(tuple(own))
+        return tuple(made)
+
+    def accuracy_p(self, which: int, deltas: FloatArray) -> FloatArray:
+        """Return (D,) the p-values of one accuracy component: of a group, or 0 for everyone."""
+        contrast = self.accuracy_contrasts[which]
+        higher = self.criteria.accuracy.better == "higher"
+        slope = contrast.parts(self.draws.estimate)[1]
+        old = float(-slope if higher else slope)
+        if (deltas > 0).any() and old < 0:
+            raise ConfigError(
+                f"the status quo's value of {self.criteria.accuracy.name} is negative ({old:g}), so an improvement by "
+                "a share of it means nothing; test with a margin of 0, or shift the utility."
+            )
+        return self._p(contrast, 1.0 + deltas if higher else 1.0 - deltas)
+
+    def fairness_p(self, which: int, deltas: FloatArray) -> FloatArray:
+        """Return (D,) the p-values of the component of one fairness utility."""
+        contrasts = self.fairness_contrasts[which]
+        if self.fairness_test == "signed":
+            return np.asarray(np.max([self._p(contrast, 1.0 - deltas) for contrast in contrasts], axis=0))
+        first = contrasts[0]
+        status_quo = Contrast(first.utility, first.slope, np.zeros_like(first.slope))
+        return squared_p_values(self.draws, status_quo, first, 1.0 - deltas)
+
+    def _p(self, contrast: Contrast, x: FloatArray) -> FloatArray:
+        return (studentised_p_values if self.studentised else p_values)(self.draws, contrast, x)
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The p-values of the components of one test.
+
+    Attributes
+    ----------
+    accuracy
+        (A,) one for each group, or one for everyone.
+    fairness
+        (F,) one for each fairness utility.
+
+    Examples
+    --------
+    >>> Components(np.array([0.01, 0.02]), np.array([0.03])).p
+    0.03
+    """
+
+    accuracy: FloatArray
+    fairness: FloatArray
+
+    @property
+    def p(self) -> float:
+        """The p-value of the test: the largest of its components'."""
+        return float(max(self.accuracy.max(), self.fairness.max()))
+
+
+def largest_delta(deltas: npt.ArrayLike, rejected: npt.ArrayLike) -> float:
+    """Return the end of the unbroken run of rejections from delta = 0; nan when there is none at 0.
+
+    A rejection beyond the first gap in the run is not used: read so, the end of the run is a one-sided confidence
+    bound of how far the status quo can be improved.
+
+    Parameters
+    ----------
+    deltas
+        (D,) margins, rising from 0.
+    rejected
+        (D,) whether the null is rejected at each.
+
+    Examples
+    --------
+    >>> largest_delta([0.0, 0.1, 0.2, 0.3], [True, True, False, True])
+    0.1
+    >>> largest_delta([0.0, 0.1], [False, True])
+    nan
+    """
+    grid = np.asarray(deltas, dtype=np.float64)
+    passed: BoolArray = np.asarray(rejected, dtype=np.bool_)
+    if grid.shape != passed.shape or grid.size == 0 or grid[0] != 0 or not np.all(np.diff(grid) > 0):
+        raise ConfigError("`deltas` must rise from 0, with one decision for each.")
+    run = grid.size if passed.all() else int(np.argmin(passed))
+    return float(grid[run - 1]) if run else float("nan")

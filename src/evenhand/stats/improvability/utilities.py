@@ -1,0 +1,219 @@
+"""Utilities: what a decision is worth to a group, as a sum of u over a sum of w.
+
+The value of an algorithm for group g is U_g = sum u / sum w over the rows of g, with u and w functions of a row's
+outcome and decision. Accuracy and fairness are read off such values, and may use different utilities.
+
+Reference: E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of
+algorithms, section 2.1, examples 1 to 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+Term = Callable[[FloatArray, FloatArray], npt.ArrayLike]
+"""term(outcome, decision) -> one number a row."""
+
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Utility:
+    """A pair of functions of outcome and decision, and which way is better.
+
+    Attributes
+    ----------
+    name
+        What reports call it.
+    u, w
+        Functions `(outcome, decision) -> one number a row`; the value of a group is sum u / sum w. A row whose
+        outcome is missing (nan) must come out as nan unless its outcome does not matter.
+    better
+        Whether accuracy rises with the value ("higher") or falls with it ("lower", as for an error rate). Fairness
+        compares values between groups and does not ask.
+    binary
+        Which of "outcome" and "decision" must be 0 or 1.
+
+    Examples
+    --------
+    >>> lives = Utility("life years", lambda y, d: y * d, lambda y, d: np.ones_like(d))
+    >>> lives.terms([2.0, 5.0], [1, 0])
+    (array([2., 0.]), array([1., 1.]))
+    """
+
+    name: str
+    u: Term
+    w: Term
+    better: Better = "higher"
+    binary: tuple[str, ...] = ()
+
+    def terms(self, outcome: npt.ArrayLike, decision: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return u and w of each row.
+
+        Parameters
+        ----------
+        outcome
+            (n,) outcomes; nan where they are not known.
+        decision
+            (n,) decisions.
+        """
+        y, d = np.asarray(outcome, dtype=np.float64), np.asarray(decision, dtype=np.float64)
+        if y.ndim != 1 or y.shape != d.shape:
+            raise DataError(f"outcome and decision must have one value a row; got shapes {y.shape} and {d.shape}.")
+        if np.isnan(d).any():
+            raise DataError(f"row {np.flatnonzero(np.isnan(d))[0]} has no decision; leave such rows out.")
+        for role, values in (("outcome", y), ("decision", d)):
+            if role in self.binary:
+                self._check_binary(role, values)
+        u, w = (self._column(name, term, y, d) for name, term in (("u", self.u), ("w", self.w)))
+        bad = ~(np.isfinite(u) & np.isfinite(w))
+        if bad.any():
+            raise DataError(self._why_undefined(bad, y))
+        return u, w
+
+    def _column(self, name: str, term: Term, y: FloatArray, d: FloatArray) -> FloatArray:
+        values = np.asarray(term(y, d), dtype=np.float64)
+        if values.shape not in (y.shape, ()):
+            raise ConfigError(
+                f"`{name}` of the utility '{self.name}' must return one number a row, {y.size} here; "
+                f"got shape {values.shape}."
+            )
+        return np.broadcast_to(values, y.shape).copy()
+
+    def _check_binary(self, role: str, values: FloatArray) -> None:
+        odd = ~np.isin(values, (0.0, 1.0)) & ~np.isnan(values)
+        if odd.any():
+            raise DataError(
+                f"the utility '{self.name}' needs a {role} of 0 or 1; row {np.flatnonzero(odd)[0]} holds "
+                f"{values[odd][0]:g}."
+            )
+
+    def _why_undefined(self, bad: BoolArray, y: FloatArray) -> str:
+        unknown = bad & np.isnan(y)
+        if unknown.any():
+            return (
+                f"the utility '{self.name}' needs the outcome of {count(int(unknown.sum()), 'row')} where it is "
+                f"missing, first row {np.flatnonzero(unknown)[0]}; leave these rows out, or find their outcomes."
+            )
+        return f"the utility '{self.name}' is not a finite number in row {np.flatnonzero(bad)[0]}; check its functions."
+
+
+def _known(y: FloatArray, values: npt.ArrayLike) -> FloatArray:
+    return np.where(np.isnan(y), np.nan, values)
+
+
+# Named functions, not lambdas: a utility travels to the processes that fit the splits.
+def _right(y: FloatArray, d: FloatArray) -> FloatArray:
+    return _known(y, y == d)
+
+
+def _each_row(_: FloatArray, d: FloatArray) -> FloatArray:
+    return np.ones_like(d)
+
+
+def _outcome_if_selected(y: FloatArray, d: FloatArray) -> FloatArray:
+    return np.where(d == 1, y, 0.0)
+
+
+def _selected(_: FloatArray, d: FloatArray) -> BoolArray:
+    return np.asarray(d == 1)
+
+
+def _false_positive(y: FloatArray, d: FloatArray) -> BoolArray:
+    return np.asarray((y == 0) & (d == 1))
+
+
+def _negative(y: FloatArray, _: FloatArray) -> FloatArray:
+    return _known(y, y == 0)
+
+
+def _false_negative(y: FloatArray, d: FloatArray) -> BoolArray:
+    return np.asarray((y == 1) & (d == 0))
+
+
+def _positive(y: FloatArray, _: FloatArray) -> FloatArray:
+    return _known(y, y == 1)
+
+
+def _price_if_paid(y: FloatArray, d: FloatArray) -> FloatArray:
+    return _known(y, np.where(y >= d, d, 0.0))
+
+
+_BOTH = ("outcome", "decision")
+UTILITIES: Mapping[str, Utility] = {
+    utility.name: utility
+    for utility in (
+        Utility("classification", _right, _each_row),
+        Utility("calibration", _outcome_if_selected, _selected, binary=("decision",)),
+        Utility("false_positive_rate", _false_positive, _negative, better="lower", binary=_BOTH),
+        Utility("false_negative_rate", _false_negative, _positive, better="lower", binary=_BOTH),
+        Utility("profit", _price_if_paid, _each_row),
+    )
+}
+"""The built-in utilities by name.
+
+classification: u = [y = d], w = 1, the share of right decisions. calibration: u = y [d = 1], w = [d = 1], the mean
+outcome of the selected. false_positive_rate: u = [y = 0, d = 1], w = [y = 0]; false_negative_rate: u = [y = 1, d = 0],
+w = [y = 1]; lower is better for both. profit: u = d [y >= d], w = 1, the price paid by those whose willingness to pay
+reaches it.
+"""
+
+
+def get_utility(utility: str | Utility) -> Utility:
+    """Return a built-in utility by its name, or the user's own as it is.
+
+    Examples
+    --------
+    >>> get_utility("calibration").better
+    'higher'
+    >>> get_utility("acuracy")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: there is no utility 'acuracy'; known names: 'classification', 'calibration', \
+'false_positive_rate', 'false_negative_rate', 'profit'
+    """
+    if isinstance(utility, Utility):
+        return utility
+    if utility not in UTILITIES:
+        raise ConfigError(f"there is no utility {utility!r}; {did_you_mean(utility, UTILITIES)}")
+    return UTILITIES[utility]
+
+
+def group_values(u: FloatArray, w: FloatArray, group: IntArray, groups: int) -> FloatArray:
+    """Return U_g = sum u / sum w of each group; nan where the weights add up to 0.
+
+    Parameters
+    ----------
+    u, w
+        (n,) the terms of each row.
+    group
+        (n,) the group of each row, 0 to groups - 1.
+    groups
+        The number of groups.
+
+    Examples
+    --------
+    >>> u, w = get_utility("calibration").terms([4.0, 6.0, 1.0], [1, 1, 0])
+    >>> group_values(u, w, np.array([0, 0, 1]), 2)
+    array([ 5., nan])
+    """
+    return ratios(np.stack([np.bincount(group, weights=term, minlength=groups) for term in (u, w)], axis=-1))
+
+
+def ratios(sums: FloatArray) -> FloatArray:
+    """Return the first of the last axis' two sums over the second; nan where the second is 0.
+
+    Examples
+    --------
+    >>> ratios(np.array([[3.0, 2.0], [0.0, 0.0]]))
+    array([1.5, nan])
+    """
+    with np.errstate(all="ignore"):
+        return np.where(sums[..., 1] == 0, np.nan, sums[..., 0] / sums[..., 1])

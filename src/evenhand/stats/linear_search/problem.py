@@ -1,0 +1,236 @@
+"""What a search for a linear classifier has to reach: the goal, the floors, and the constraints from outside.
+
+A linear classifier selects when intercept + x'b >= 0. The search asks for the one with the smallest gap between groups
+that is at least as accurate as the status quo in every group (C.5 of the reference), or for the one that is most
+accurate for one group, without less for the others and with a smaller gap (C.6). The utility is classification or
+calibration, the same for accuracy and fairness.
+
+Reference: E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of
+algorithms, appendix C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import ConfigError, DataError, require_choice
+from evenhand.stats.improvability.capacity import capacity_count
+from evenhand.stats.improvability.rows import check_groups
+from evenhand.stats.improvability.utilities import get_utility, group_values, ratios
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+SearchUtility = Literal["classification", "calibration"]
+SEARCH_UTILITIES: tuple[SearchUtility, ...] = ("classification", "calibration")
+SearchGoal = Literal["fairness"] | int
+"""The smallest gap, or the highest value for one group (its number)."""
+
+_MET = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class SearchProblem:
+    """Training rows with features scaled to [0, 1], and what a candidate has to reach on them.
+
+    The value of group g is (base_g + sum a) / (size_g + sum s) over its selected rows: for classification base counts
+    the zeros, a = 2 y - 1 and s = 0; for calibration base and size are 0, a = y and s = 1.
+
+    Attributes
+    ----------
+    given
+        (n, d) the features as they were given.
+    scaled
+        (n, p) the features that may be used and vary, scaled to [0, 1].
+    used
+        (p,) which of the d features these are.
+    low, width
+        (p,) the smallest value of each and its range.
+    signs
+        (p,) 1 or -1 where a coefficient may only be positive or negative, else 0.
+    group
+        (n,) group codes.
+    names
+        The names of the groups.
+    gains
+        (n,) a.
+    base, size
+        (G,) the sums with nobody selected.
+    step
+        s, 0 or 1.
+    goal
+        "fairness", or the group whose accuracy is to rise.
+    floors
+        (G,) the values to reach; -inf for none.
+    gap_limit
+        The largest gap allowed.
+    capacity
+        How many rows must be selected, or None for any number.
+    """
+
+    given: FloatArray
+    scaled: FloatArray
+    used: IntArray
+    low: FloatArray
+    width: FloatArray
+    signs: IntArray
+    group: IntArray
+    names: tuple[str, ...]
+    gains: FloatArray
+    base: FloatArray
+    size: FloatArray
+    step: float
+    goal: SearchGoal
+    floors: FloatArray
+    gap_limit: float
+    capacity: int | None
+
+    def __len__(self) -> int:
+        return self.group.size
+
+    def values(self, decisions: BoolArray) -> FloatArray:
+        """Return (..., G) the value of each group under decisions (..., n); nan where it is not defined."""
+        chosen = np.asarray(decisions, dtype=np.float64)
+        own = [chosen[..., self.group == g] for g in range(len(self.names))]
+        sums = [own[g] @ self.gains[self.group == g] for g in range(len(self.names))]
+        numbers = [part.sum(axis=-1) for part in own]
+        top, bottom = np.stack(sums, axis=-1), np.stack(numbers, axis=-1)
+        return ratios(np.stack([self.base + top, self.size + self.step * bottom], axis=-1))
+
+    def judge(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how far values (..., G) are from the floors and the gap limit, and the objective to be made small."""
+        gap = values.max(axis=-1) - values.min(axis=-1)
+        short = np.maximum(self.floors - values, 0.0).sum(axis=-1) + np.maximum(gap - self.gap_limit, 0.0)
+        objective = gap if self.goal == "fairness" else -values[..., self.goal]
+        undefined = np.isnan(gap)
+        violation = np.where(undefined, np.inf, np.where(short <= _MET, 0.0, short))
+        return violation, np.where(undefined, np.inf, objective)
+
+    def raw(self, slopes: FloatArray, intercept: float) -> tuple[FloatArray, float]:
+        """Return coefficients and intercept for the features as they were given."""
+        coefficients = np.zeros(self.given.shape[1])
+        coefficients[self.used] = slopes / self.width
+        return coefficients, float(intercept - (slopes / self.width) @ self.low)
+
+
+def search_problem(
+    features: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    status_quo: npt.ArrayLike,
+    group: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    utility: SearchUtility = "classification",
+    goal: SearchGoal = "fairness",
+    iota: float = 0.0,
+    capacity: float | None = None,
+    monotone: npt.ArrayLike | None = None,
+    excluded: npt.ArrayLike | None = None,
+) -> SearchProblem:
+    """Return the problem of improving on a status quo's decisions on the training rows.
+
+    Parameters
+    ----------
+    features
+        (n, d) finite numbers.
+    outcome, status_quo, group
+        (n,) outcomes, decisions 0 or 1 and group codes.
+    names
+        The names of the groups.
+    utility
+        The utility of accuracy and fairness.
+    goal
+        "fairness": the smallest gap with values of at least the status quo's plus iota (C.5, and P' for calibration).
+        A group's number: its highest value, with the others at least the status quo's plus iota and a gap of at most
+        the status quo's less iota (C.6).
+    iota
+        How much better than the status quo a candidate must be on these rows. With 0 it may sit at the floor, where a
+        test on other rows has no power.
+    capacity
+        The share of rows to select; None for any number.
+    monotone
+        (d,) 1 where a feature may only raise the chance of being selected, -1 where it may only lower it, else 0.
+    excluded
+        (d,) whether a feature may not be used.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> problem = search_problem(x, [0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1], "ab")
+    >>> problem.scaled.ravel().round(2), problem.floors
+    (array([0.  , 0.33, 0.67, 1.  ]), array([0.5, 0.5]))
+    """
+    require_choice("utility", utility, SEARCH_UTILITIES)
+    if not (np.isfinite(iota) and iota >= 0):
+        raise ConfigError(f"`iota` must be at least 0; got {iota!r}.")
+    codes = check_groups(group, len(names))
+    x = np.asarray(features, dtype=np.float64)
+    if x.ndim != 2 or len(x) != codes.size:
+        raise DataError(f"features must have {codes.size} rows and one column a feature; got shape {x.shape}.")
+    y = np.asarray(outcome, dtype=np.float64)
+    old = group_values(*get_utility(utility).terms(y, status_quo), codes, len(names))
+    if np.isnan(old).any():
+        raise DataError(
+            f"the status quo selects nobody of group '{names[int(np.argmax(np.isnan(old)))]}' on the training rows, so "
+            "there is no value to improve on."
+        )
+    floors, gap_limit = _targets(old, goal, iota)
+    signs, used = _allowed(x, monotone, excluded)
+    low = x[:, used].min(axis=0)
+    width = x[:, used].max(axis=0) - low
+    gains, base, size, step = _sums(utility, y, codes, len(names))
+    return SearchProblem(
+        given=x, scaled=np.ascontiguousarray((x[:, used] - low) / width), used=used, low=low, width=width,
+        signs=signs[used], group=codes, names=tuple(names), gains=gains, base=base, size=size, step=step, goal=goal,
+        floors=floors, gap_limit=gap_limit, capacity=None if capacity is None else capacity_count(capacity, codes.size),
+    )  # fmt: skip
+
+
+def _targets(old: FloatArray, goal: SearchGoal, iota: float) -> tuple[FloatArray, float]:
+    floors = old + iota
+    if goal == "fairness":
+        return floors, float("inf")
+    if goal not in range(old.size):
+        raise ConfigError(f"`goal` must be 'fairness' or a group from 0 to {old.size - 1}; got {goal!r}.")
+    floors[goal] = -np.inf
+    return floors, float(old.max() - old.min() - iota)
+
+
+def _sums(
+    utility: SearchUtility, y: FloatArray, group: IntArray, groups: int
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Return a, base, size and s."""
+    if np.isnan(y).any():
+        raise DataError(
+            f"row {np.flatnonzero(np.isnan(y))[0]} has no outcome; the search needs that of every training row."
+        )
+    if utility == "calibration":
+        return y, np.zeros(groups), np.zeros(groups), 1.0
+    if not np.isin(y, (0.0, 1.0)).all():
+        raise DataError(f"classification needs an outcome of 0 or 1; got {y[~np.isin(y, (0.0, 1.0))][0]:g}.")
+    zeros = np.bincount(group, weights=1.0 - y, minlength=groups).astype(np.float64)
+    return 2.0 * y - 1.0, zeros, np.bincount(group, minlength=groups).astype(np.float64), 0.0
+
+
+def _allowed(
+    x: FloatArray, monotone: npt.ArrayLike | None, excluded: npt.ArrayLike | None
+) -> tuple[IntArray, IntArray]:
+    """Return the sign constraint of every feature, and the features that may be used and vary."""
+    d = x.shape[1]
+    signs = np.zeros(d, dtype=np.int64) if monotone is None else np.asarray(monotone, dtype=np.int64)
+    out = np.zeros(d, dtype=np.bool_) if excluded is None else np.asarray(excluded, dtype=np.bool_)
+    if signs.shape != (d,) or not np.isin(signs, (-1, 0, 1)).all():
+        raise ConfigError(f"`monotone` must hold -1, 0 or 1 for each of the {d} features.")
+    if out.shape != (d,):
+        raise ConfigError(f"`excluded` must hold yes or no for each of the {d} features.")
+    odd = np.argwhere(~np.isfinite(x) & ~out)
+    if odd.size:
+        raise DataError(f"features must be finite; row {odd[0, 0]}, column {odd[0, 1]} holds {x[tuple(odd[0])]}.")
+    used = np.flatnonzero(~out)
+    used = used[np.ptp(x[:, used], axis=0) > 0]
+    if used.size == 0:
+        raise ConfigError("no feature is left for the search: all of them are excluded or the same in every row.")
+    return signs, used

@@ -1,0 +1,187 @@
+"""The direction sweep: many directions of a linear classifier, all thresholds of each at once.
+
+For one direction the rows are sorted by their score, and sums that run along them give the values of all n + 1 cuts.
+With a capacity there is only one cut. Directions start from least squares and from random ones, and then gather round
+the best so far. The budget is a number of directions, so that a search can be repeated; it works for any number of
+rows, and finds in seconds what a mixed-integer solver finds in a minute, without its proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from evenhand.errors import ConfigError, EvenhandError
+from evenhand.stats.linear_search.candidate import LinearCandidate, judged
+from evenhand.stats.linear_search.problem import _MET, SearchProblem
+from evenhand.stats.pairs.workers import Step, run_chains
+from evenhand.stats.types import FloatArray, IntArray
+
+_APART = 1e-9  # cuts between scores nearer than this share of their range would not survive rounding
+_ELITE = 16
+_FRESH = 0.2  # the share of directions of a round that are drawn anew
+_SMALLEST_STEP, _LARGEST_STEP = 1e-4, 1.0
+_BATCH = 512
+_SLICE_NUMBERS = 100_000  # scores and their order stay in cache
+
+
+def sweep_directions(
+    problem: SearchProblem, rng: np.random.Generator, *, directions: int = 20_000, threads: int | None = None
+) -> LinearCandidate:
+    """Return the best linear classifier among a budget of directions.
+
+    Parameters
+    ----------
+    problem
+        What to reach.
+    rng
+        Source of randomness. The result depends on it, on the problem and on the budget only.
+    directions
+        The budget. 10,000 directions take about 0.1 s for 100 rows, 2 s for 5,000 and 10 s for 16,000 on one core.
+    threads
+        Number of threads; by default one for each core. The result does not depend on it.
+
+    Raises
+    ------
+    EvenhandError
+        No direction meets the floors and constraints.
+
+    Examples
+    --------
+    >>> from evenhand.stats.linear_search import search_problem
+    >>> rng = np.random.default_rng(0)
+    >>> x, group = rng.standard_normal((200, 2)), np.arange(200) % 2
+    >>> y = (x[:, 0] + 0.5 * rng.standard_normal(200) > 0).astype(float)
+    >>> problem = search_problem(x, y, x[:, 1] > 0, group, "ab")
+    >>> found = sweep_directions(problem, rng, directions=2_000)
+    >>> found.feasible, found.gap < 0.01
+    (True, True)
+    """
+    best = best_direction(problem, rng, directions=directions, threads=threads)
+    if not best.feasible:
+        raise EvenhandError(_nothing_found(problem, best, directions))
+    return best
+
+
+def best_direction(
+    problem: SearchProblem, rng: np.random.Generator, *, directions: int, threads: int | None = None
+) -> LinearCandidate:
+    """Return the best classifier of the sweep even where it does not meet the floors."""
+    if directions < 1:
+        raise ConfigError(f"`directions` must be at least 1; got {directions!r}.")
+    elite, merit = np.empty((0, problem.scaled.shape[1])), np.empty((0, 3))
+    done = 0
+    while done < directions:
+        batch = _batch(problem, elite, done, min(_BATCH, directions - done), rng)
+        done += len(batch)
+        elite, merit = np.vstack([batch, elite]), np.vstack([_evaluate(problem, batch, threads), merit])
+        best = _best(merit)
+        elite, merit = elite[best], merit[best]
+    if not np.isfinite(merit[0, 2]):
+        raise EvenhandError(
+            f"no cut of {done} directions selects somebody from every group"
+            + (f" and {problem.capacity} rows in all" if problem.capacity is not None else "")
+            + "; with features of few values many rows share a score, so use finer features or another capacity."
+        )
+    return judged(problem, elite[0], -float(merit[0, 2]), directions=done, found_by="sweep")
+
+
+def _best(merit: FloatArray) -> IntArray:
+    """Return the best directions, one for each merit: the newest, so that the search drifts where it cannot climb."""
+    _, first = np.unique(merit[:, :2], axis=0, return_index=True)
+    return first[:_ELITE]
+
+
+def _batch(problem: SearchProblem, elite: FloatArray, done: int, size: int, rng: np.random.Generator) -> FloatArray:
+    """Return directions to look at: at first least squares and random ones, then mostly near the best."""
+    spread = problem.scaled.std(axis=0)
+    p = spread.size
+    fresh = rng.standard_normal((size, p)) / spread
+    if done == 0:
+        known = _starting_directions(problem)
+        fresh[: len(known)] = known[:size]
+    else:
+        near = size - int(_FRESH * size)
+        chosen = elite[rng.integers(len(elite), size=near)]
+        step = np.exp(rng.uniform(np.log(_SMALLEST_STEP), np.log(_LARGEST_STEP), size=(near, 1)))
+        length = np.sqrt(np.mean((chosen * spread) ** 2, axis=1, keepdims=True))
+        few = rng.random((near, p)) < np.where(rng.random((near, 1)) < 0.5, 1.0, 1.5 / p)
+        fresh[:near] = chosen + few * step * length * fresh[:near]
+    allowed = np.where(problem.signs == 0, fresh, problem.signs * np.abs(fresh))
+    return np.asarray(allowed / np.maximum(np.abs(allowed).max(axis=1, keepdims=True), 1e-300))
+
+
+def _starting_directions(problem: SearchProblem) -> FloatArray:
+    """Return least squares of the outcome (all rows, groups of equal weight, each group), and single features.
+
+    Gains rise with the outcome for either utility, so they stand in for it.
+    """
+    sizes = np.bincount(problem.group, minlength=len(problem.names))
+    weights = [np.ones(len(problem)), 1.0 / sizes[problem.group]]
+    weights += [(problem.group == g).astype(np.float64) for g in range(len(problem.names))]
+    centred = problem.scaled - problem.scaled.mean(axis=0)
+    fitted = []
+    for weight in weights:
+        root = np.sqrt(weight)[:, np.newaxis]
+        design = np.column_stack([np.ones(len(problem)), centred]) * root
+        fitted.append(np.linalg.lstsq(design, problem.gains * root[:, 0], rcond=None)[0][1:])
+    single = np.eye(centred.shape[1])
+    return np.vstack([[one for one in fitted if np.abs(one).max() > 0] or single[:1], single, -single])
+
+
+def _evaluate(problem: SearchProblem, batch: FloatArray, threads: int | None) -> FloatArray:
+    """Return (B, 3) violation, objective and threshold of the best cut of each direction."""
+    merit = np.empty((len(batch), 3))
+    step = max(1, min(64, _SLICE_NUMBERS // len(problem)))
+
+    def chain(first: int) -> Iterator[Step]:
+        own = slice(first, min(first + step, len(batch)))
+
+        def work() -> None:
+            scores = batch[own] @ problem.scaled.T
+            merit[own] = _all_cuts(problem, scores) if problem.capacity is None else _one_cut(problem, scores)
+
+        yield own.stop - own.start, work
+
+    run_chains([chain(first) for first in range(0, len(batch), step)], len(batch), threads=threads)
+    return merit
+
+
+def _all_cuts(problem: SearchProblem, scores: FloatArray) -> FloatArray:
+    from evenhand.stats.linear_search.kernels import scan_thresholds
+
+    merit = np.empty((len(scores), 3))
+    goal = -1 if problem.goal == "fairness" else problem.goal
+    scan_thresholds(
+        scores, np.argsort(scores, axis=1), problem.group, problem.gains, problem.base, problem.size, problem.step,
+        goal, problem.floors, problem.gap_limit, _MET, _APART, merit,
+    )  # fmt: skip
+    return merit
+
+
+def _one_cut(problem: SearchProblem, scores: FloatArray) -> FloatArray:
+    """Return the merit of the cut that selects the capacity; violation inf where tied scores do not allow it."""
+    assert problem.capacity is not None  # noqa: S101 -- for the type checker
+    rows = scores.shape[1]
+    at = rows - problem.capacity
+    parted = np.partition(scores, (at - 1, at), axis=1)
+    below, above = parted[:, at - 1], parted[:, at]
+    cut = 0.5 * (below + above)
+    violation, objective = problem.judge(problem.values(scores > cut[:, np.newaxis]))
+    apart = above - below > _APART * (scores.max(axis=1) - scores.min(axis=1))
+    return np.column_stack([np.where(apart, violation, np.inf), np.where(apart, objective, np.inf),
+                            np.where(apart & np.isfinite(violation), cut, np.inf)])  # fmt: skip
+
+
+def _nothing_found(problem: SearchProblem, best: LinearCandidate, directions: int) -> str:
+    reached = ", ".join(
+        f"'{name}' {value:.4g} (needed {floor:.4g})"
+        for name, value, floor in zip(problem.names, best.values, problem.floors, strict=True)
+        if np.isfinite(floor)
+    )
+    limit = f", gap {best.gap:.4g} (at most {problem.gap_limit:.4g})" if np.isfinite(problem.gap_limit) else ""
+    return (
+        f"no linear classifier among {directions} directions is at least as accurate as asked; the nearest reaches "
+        f"{reached}{limit}. Try more directions, a smaller `iota`, more features or fewer constraints."
+    )

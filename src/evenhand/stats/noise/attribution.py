@@ -1,0 +1,215 @@
+"""Which feature's mistakes make the gap: Shapley values over the items of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import factorial
+from typing import TypeAlias
+
+import numpy as np
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.noise.draws import Mistakes, fill_mistakes, no_mistakes
+from evenhand.stats.noise.engine import pair_sums, sums_of_states
+from evenhand.stats.noise.experiment import Experiment
+from evenhand.stats.noise.states import States, predict_states, states_of
+from evenhand.stats.noise.sums import SUMS, PairSums, person_sums
+from evenhand.stats.pairs.workers import Progress, Step, run_chains
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+MOST_EXACT = 10
+Statistic: TypeAlias = Callable[[PairSums], FloatArray]
+"""sums (..., folds, groups) -> values (..., folds, groups)."""
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """How much each item adds to a statistic of each group, in every replicate.
+
+    Attributes
+    ----------
+    values
+        (replicates, items, groups) Shapley values; over items they add up to `total`.
+    total
+        (replicates, groups) the statistic when all items go wrong, less the statistic when none does.
+    exact
+        Whether all coalitions were evaluated, or orders were drawn.
+    """
+
+    values: FloatArray
+    total: FloatArray
+    exact: bool
+
+
+def attribute(
+    experiment: Experiment,
+    seeds: Sequence[np.random.SeedSequence],
+    statistic: Statistic,
+    *,
+    permutations: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Attribution:
+    """Share out a statistic at one noise level among the items that go wrong.
+
+    v(S) is the statistic, averaged over folds, when only the items of S go wrong; an item's Shapley value is its mean
+    gain v(S + j) - v(S) over all orders of the items. All coalitions use the same random numbers, so a coalition is a
+    subset of the mistakes of each person, and only their distinct rows are predicted. It is accounting: it adds up to
+    the whole, and says nothing about causes.
+
+    Parameters
+    ----------
+    experiment
+        With one noise level and one rater who makes mistakes.
+    seeds
+        One a replicate.
+    statistic
+        Turns sums into one value a fold and group, such as `lambda sums: sums.counts().kappa()`.
+    permutations
+        Orders to draw for each replicate, in pairs of an order and its reverse. By default all coalitions are
+        evaluated for up to 10 items, and 20 orders drawn above that.
+    threads, progress
+        As for `simulate`.
+
+    References
+    ----------
+    L. S. Shapley (1953), A value for n-person games, Contributions to the Theory of Games II. J. Castro, D. Gómez and
+    J. Tejada (2009), Polynomial calculation of the Shapley value based on sampling, Computers & Operations Research 36.
+
+    Examples
+    --------
+    >>> from evenhand.stats.noise import Flip, Linear, NoiseItem, replicate_seeds
+    >>> people = np.array([[i % 2, i // 2 % 2] for i in range(80)], dtype=float)
+    >>> items = tuple(NoiseItem((column,), Flip()) for column in (0, 1))
+    >>> model = Linear(np.array([2.0, 0.5]), -1.2)
+    >>> trial = Experiment(people, (model,), items, np.arange(80) // 40, levels=np.array([0.3]))
+    >>> found = attribute(trial, replicate_seeds(5, np.random.default_rng(0)), lambda sums: sums.counts().pabak())
+    >>> bool(np.allclose(found.values.sum(axis=1), found.total)), found.exact
+    (True, True)
+    """
+    items = len(experiment.items)
+    if experiment.levels.size != 1 or experiment.raters != 1:
+        raise EvenhandError("Attribution needs an experiment with one noise level and one rater who makes mistakes.")
+    if permutations is not None and permutations < 2:
+        raise EvenhandError(f"`permutations` must be at least 2; got {permutations!r}.")
+    exact = permutations is None and items <= MOST_EXACT
+    groups = experiment.cells[1]
+    values, total = np.empty((len(seeds), items, groups)), np.empty((len(seeds), groups))
+
+    def work(slot: int) -> Step:
+        def step() -> None:
+            rng = np.random.default_rng(seeds[slot])
+            mistakes = no_mistakes(experiment, 1, 1)
+            fill_mistakes(mistakes, 0, experiment, rng)
+            if exact:
+                worth = _mean_over_folds(experiment, statistic, coalition_sums(experiment, mistakes))
+                values[slot], total[slot] = shapley(worth), worth[-1] - worth[0]
+            else:
+                orders = _orders(items, permutations or 20, rng)
+                values[slot], total[slot] = _sampled(experiment, statistic, mistakes, orders)
+
+        return 1, step
+
+    experiment.prepare()
+    run_chains([[work(slot)] for slot in range(len(seeds))], len(seeds), threads=threads, progress=progress)
+    return Attribution(values, total, exact)
+
+
+def shapley(worth: FloatArray) -> FloatArray:
+    """Return the Shapley values (items, ...) of a game: worth[S] for coalitions S as bits, item j being 2^j.
+
+    phi_j = sum over S without j of |S|! (J - |S| - 1)! / J! (worth[S + j] - worth[S]).
+
+    Examples
+    --------
+    >>> shapley(np.array([0.0, 1.0, 2.0, 5.0]))
+    array([2., 3.])
+    """
+    items = len(worth).bit_length() - 1
+    if len(worth) != 2**items or items < 1:
+        raise EvenhandError(f"A game needs the worth of all 2^J coalitions; got {len(worth)} values.")
+    coalition = np.arange(len(worth))
+    size = ((coalition[:, np.newaxis] >> np.arange(items)) & 1).sum(axis=1)
+    weight = np.array([factorial(s) * factorial(items - s - 1) / factorial(items) for s in range(items)])
+    values = []
+    for j in range(items):
+        without = coalition[(coalition >> j) & 1 == 0]
+        values.append(np.tensordot(weight[size[without]], worth[without | (1 << j)] - worth[without], axes=1))
+    return np.stack(values)
+
+
+def coalition_sums(experiment: Experiment, mistakes: Mistakes) -> FloatArray:
+    """Return the sums (8, 2^J, cells) of one trial when only the items of each coalition go wrong.
+
+    Only the 2^m subsets of a person's m mistakes are predicted. Their Möbius transform is added up over people, and one
+    sum over subsets (the zeta transform) then serves all coalitions.
+    """
+    base, items = experiment.base, len(experiment.items)
+    cells = len(base.starts) - 1
+    person, subset, local = _subsets(mistakes.level[0] == 0)
+    wrong = np.flatnonzero(local > 0)
+    score, label = base.score[person], base.label[person]
+    active = (subset[wrong, np.newaxis] >> np.arange(items)) & 1 == 1
+    score[wrong], label[wrong] = predict_states(experiment, mistakes, person[wrong], active)
+    now = person_sums(base.label[person], label, base.score[person], score, base.centre[base.cell[person]])
+    total = np.empty((len(SUMS), 2**items, cells))
+    deepest = int(local.max(initial=0)).bit_length()
+    pairs = [np.flatnonzero((local >> bit) & 1) for bit in range(deepest)]
+    for number, value in enumerate(now):
+        part = value.copy()
+        for bit, upper in enumerate(pairs):
+            part[upper] -= part[upper - (1 << bit)]
+        summed = np.bincount(subset * cells + base.cell[person], part, 2**items * cells).reshape(2**items, cells)
+        for j in range(items):
+            halves = summed.reshape(-1, 2, 2**j, cells)
+            halves[:, 1] += halves[:, 0]
+        total[number] = summed
+    return total
+
+
+def _subsets(changed: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return every subset of every person's mistakes: the person, its items as bits, its number among the person's."""
+    count = changed.sum(axis=1)
+    person = np.repeat(np.arange(len(changed)), 1 << count)
+    first = np.cumsum(1 << count) - (1 << count)
+    local = np.arange(len(person)) - first[person]
+    own = np.argsort(~changed, axis=1, kind="stable")  # a person's wrong items come first
+    subset = np.zeros(len(person), dtype=np.int64)
+    for bit in range(int(count.max(initial=0))):
+        subset |= ((local >> bit) & 1) << own[person, bit]
+    return person, subset, local
+
+
+def _orders(items: int, permutations: int, rng: np.random.Generator) -> IntArray:
+    """Return orders (P, items), every second one the reverse of the one ahead of it."""
+    half = [rng.permutation(items) for _ in range((permutations + 1) // 2)]
+    return np.stack([order for drawn in half for order in (drawn, drawn[::-1])])[:permutations]
+
+
+def _sampled(
+    experiment: Experiment, statistic: Statistic, mistakes: Mistakes, orders: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return Shapley values from orders: items go wrong one after the other, as levels of noise do."""
+    items, people = len(experiment.items), len(experiment.features)
+    changed = mistakes.level[0] == 0
+    values, whole = np.zeros((items, experiment.cells[1])), np.zeros(experiment.cells[1])
+    true = sums_of_states(experiment, States(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, bool)), None, 1, 1)
+    for order in orders:
+        position = np.argsort(order)
+        level = np.where(changed, position, items).astype(np.int16)
+        changes = np.zeros((1, people, items), dtype=np.bool_)
+        who, item = np.nonzero(changed)
+        changes[0, who, position[item]] = True
+        states = states_of(experiment, Mistakes(level[np.newaxis], mistakes.value, changes))
+        summed = sums_of_states(experiment, states, None, 1, items)[:, 0]
+        worth = _mean_over_folds(experiment, statistic, np.concatenate([true[:, 0], summed], axis=1))
+        values[order] += np.diff(worth, axis=0) / len(orders)
+        whole += (worth[-1] - worth[0]) / len(orders)
+    return values, whole
+
+
+def _mean_over_folds(experiment: Experiment, statistic: Statistic, summed: FloatArray) -> FloatArray:
+    """Return the statistic (..., groups) of sums (8, ..., cells), averaged over folds; nan where one is undefined."""
+    sums = pair_sums(experiment, summed.reshape(*summed.shape[:-1], *experiment.cells))
+    return np.asarray(statistic(sums).mean(axis=-2))

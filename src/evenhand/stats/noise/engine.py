@@ -1,0 +1,258 @@
+"""The noise engine: all levels and replicates of an experiment, each distinct row predicted once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from evenhand.stats.noise.draws import fill_mistakes, no_mistakes
+from evenhand.stats.noise.experiment import Experiment
+from evenhand.stats.noise.states import States, states_of
+from evenhand.stats.noise.sums import OF_THE_FIRST, SUMS, PairSums, person_sums
+from evenhand.stats.pairs.workers import Progress, Step, run_chains
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+_MOST_IN_A_BLOCK = 16
+Trial: TypeAlias = tuple[np.random.SeedSequence, int | None]
+"""A seed, and the one level that is drawn from it; None for all of them."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The sums of every replicate, level, fold and group of an experiment.
+
+    Attributes
+    ----------
+    levels
+        (L,) noise levels.
+    sums
+        Arrays that broadcast to (replicates, L, folds, groups).
+    """
+
+    levels: FloatArray
+    sums: PairSums
+
+
+class Paths(NamedTuple):
+    """Both raters' predictions of everybody at every level, people in base order: (replicates, levels, people)."""
+
+    first_score: FloatArray
+    first_label: BoolArray
+    second_score: FloatArray
+    second_label: BoolArray
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How states change the sums: in which trial, from which step on, of whom, and each sum by how much."""
+
+    trial: IntArray
+    step: IntArray
+    person: IntArray
+    added: dict[str, FloatArray]
+
+
+def simulate(
+    experiment: Experiment,
+    seeds: Sequence[np.random.SeedSequence],
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Run all replicates of an experiment.
+
+    With common random numbers the masks are nested in the level, so a person has at most as many distinct rows as
+    entries that go wrong; they are predicted together, one call a fold and block of replicates, and only their changes
+    are added up. This is exactly what predicting everybody at every level gives.
+
+    Parameters
+    ----------
+    experiment
+        People, models and mistakes.
+    seeds
+        One a replicate, of `replicate_seeds`.
+    threads
+        Number of threads, by default one for each core; the result does not depend on it.
+    progress
+        Called as `progress(done, total)`, counting draws of everybody's mistakes.
+
+    Examples
+    --------
+    >>> from evenhand.stats.noise import Flip, Linear, NoiseItem, replicate_seeds
+    >>> people = np.arange(40.0)[:, np.newaxis] % 2
+    >>> trial = Experiment(people, (Linear(np.array([2.0]), -1.0),), (NoiseItem((0,), Flip()),), np.arange(40) // 20)
+    >>> done = simulate(trial, replicate_seeds(10, np.random.default_rng(0)))
+    >>> done.sums.counts().pabak().shape  # replicates, levels, folds, groups
+    (10, 31, 1, 2)
+    """
+    experiment.prepare()
+    trials = trials_of(experiment, seeds)
+    parts = blocks(experiment, trials)
+    results: list[FloatArray] = [np.empty(0)] * len(parts)
+
+    def work(slot: int) -> Step:
+        def step() -> None:
+            results[slot] = _block_sums(experiment, parts[slot])
+
+        return len(parts[slot]), step
+
+    run_chains([[work(slot)] for slot in range(len(parts))], len(trials), threads=threads, progress=progress)
+    summed = np.concatenate(results, axis=1).reshape(len(SUMS), len(seeds), experiment.levels.size, *experiment.cells)
+    return Simulation(experiment.levels, pair_sums(experiment, summed))
+
+
+def paths(experiment: Experiment, seeds: Sequence[np.random.SeedSequence]) -> Paths:
+    """Return everybody's predictions at every level of some replicates; the same that `simulate` adds up.
+
+    Examples
+    --------
+    >>> from evenhand.stats.noise import Flip, Linear, NoiseItem, replicate_seeds
+    >>> people = np.arange(40.0)[:, np.newaxis] % 2
+    >>> trial = Experiment(people, (Linear(np.array([2.0]), -1.0),), (NoiseItem((0,), Flip()),), np.arange(40) // 20)
+    >>> paths(trial, replicate_seeds(3, np.random.default_rng(0))).second_label.shape
+    (3, 31, 40)
+    """
+    dense = []
+    for block in blocks(experiment, trials_of(experiment, seeds)):
+        second, first = block_states(experiment, block)
+        dense.append((*_dense(experiment, first, len(block)), *_dense(experiment, second, len(block))))
+    shape = (len(seeds), experiment.levels.size, len(experiment.features))
+    return Paths(*(np.concatenate(parts).reshape(shape) for parts in zip(*dense, strict=True)))
+
+
+def trials_of(experiment: Experiment, seeds: Sequence[np.random.SeedSequence]) -> list[Trial]:
+    """Return what is drawn at once: a replicate with common random numbers, or one level of it with fresh ones."""
+    if experiment.common:
+        return [(seed, None) for seed in seeds]
+    return [
+        (np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, level)), level)
+        for seed in seeds
+        for level in range(experiment.levels.size)
+    ]
+
+
+def blocks(experiment: Experiment, trials: Sequence[Trial]) -> list[Sequence[Trial]]:
+    """Cut trials into blocks that fit into memory; their size depends on the experiment only, not on threads."""
+    people, d = experiment.features.shape
+    items, columns, steps = len(experiment.items), len(experiment.columns), steps_of(experiment)
+    states = people * items * min(float(experiment.levels[-1]), 1.0)
+    each = people * (steps + 2 * items + 8 * max(items, columns)) + states * (8 * d + 16 * items + 100)
+    size = int(np.clip(experiment.memory // (experiment.raters * each), 1, _MOST_IN_A_BLOCK))
+    return [trials[start : start + size] for start in range(0, len(trials), size)]
+
+
+def pair_sums(experiment: Experiment, summed: FloatArray) -> PairSums:
+    """Return sums (8, ..., folds, groups) of the engine as `PairSums`."""
+    n = np.diff(experiment.base.starts).astype(np.float64).reshape(experiment.cells)
+    return PairSums(n, experiment.base.centre.reshape(experiment.cells), *summed)
+
+
+def steps_of(experiment: Experiment) -> int:
+    """Return how many levels one draw serves."""
+    return experiment.levels.size if experiment.common else 1
+
+
+def block_states(experiment: Experiment, block: Sequence[Trial]) -> tuple[States, States | None]:
+    """Return the states of the second rater and, where she makes mistakes too, of the first."""
+    drawn = [no_mistakes(experiment, len(block), steps_of(experiment)) for _ in range(experiment.raters)]
+    for number, (seed, level) in enumerate(block):
+        rng = np.random.default_rng(seed)
+        for mistakes in drawn:
+            fill_mistakes(mistakes, number, experiment, rng, level)
+    found = [states_of(experiment, mistakes) for mistakes in drawn]
+    return found[0], found[1] if len(found) > 1 else None
+
+
+def _block_sums(experiment: Experiment, block: Sequence[Trial]) -> FloatArray:
+    """Return the sums (8, trials * steps, cells) of a block."""
+    second, first = block_states(experiment, block)
+    total = sums_of_states(experiment, second, first, len(block), steps_of(experiment))
+    return total.reshape(len(SUMS), -1, total.shape[-1])
+
+
+def changes_of_states(experiment: Experiment, second: States, first: States | None, steps: int) -> Changes:
+    """Return how each state changes the sums, in the order of states."""
+    base, people = experiment.base, len(experiment.features)
+    key = second.key if first is None else np.union1d(first.key, second.key)
+    place, step = np.divmod(key, steps)
+    trial, person = np.divmod(place, people)
+    opens = np.ones(key.size, dtype=np.bool_)
+    np.not_equal(place[1:], place[:-1], out=opens[1:])
+    x, r = _current(experiment, first, key, place, person, steps)
+    y, s = (second.score, second.label) if first is None else _current(experiment, second, key, place, person, steps)
+    now = person_sums(r, s, x, y, base.centre[base.cell[person]])
+    true = base_people(experiment)
+    added = {
+        name: _changes(now[number], true[number], person, opens)
+        for number, name in enumerate(SUMS)
+        if first is not None or name not in OF_THE_FIRST
+    }
+    return Changes(trial, step, person, added)
+
+
+def sums_of_states(experiment: Experiment, second: States, first: States | None, trials: int, steps: int) -> FloatArray:
+    """Return the sums (8, trials, steps, cells): those of the base, and all changes up to a step."""
+    cell, cells = experiment.base.cell, len(experiment.base.starts) - 1
+    changes = changes_of_states(experiment, second, first, steps)
+    bins = (changes.trial * steps + changes.step) * cells + cell[changes.person]
+    total = np.empty((len(SUMS), trials, steps, cells))
+    for number, (name, start) in enumerate(zip(SUMS, base_people(experiment), strict=True)):
+        total[number] = np.bincount(cell, start, cells)
+        if name in changes.added:
+            gained = np.bincount(bins, changes.added[name], trials * steps * cells).reshape(trials, steps, cells)
+            total[number] += np.cumsum(gained, axis=1)
+    return total
+
+
+def base_people(experiment: Experiment) -> tuple[FloatArray, ...]:
+    """Return what each person adds to the sums when nobody makes a mistake."""
+    base = experiment.base
+    return person_sums(base.label, base.label, base.score, base.score, base.centre[base.cell])
+
+
+def replicate_changes(experiment: Experiment, seed: np.random.SeedSequence) -> list[Changes]:
+    """Return how the states of one replicate change the sums, block by block; `trial` counts levels if drawn afresh."""
+    found, done = [], 0
+    for block in blocks(experiment, trials_of(experiment, [seed])):
+        changes = changes_of_states(experiment, *block_states(experiment, block), steps_of(experiment))
+        found.append(replace(changes, trial=changes.trial + done))
+        done += len(block)
+    return found
+
+
+def _changes(value: FloatArray, start: FloatArray, person: IntArray, opens: BoolArray) -> FloatArray:
+    """Return how far each state's value is from the one ahead of it, or from the base for a person's first."""
+    change = np.empty_like(value)
+    np.subtract(value[1:], value[:-1], out=change[1:])
+    first = np.flatnonzero(opens)
+    change[first] = value[first] - start[person[first]]
+    return change
+
+
+def _current(
+    experiment: Experiment, states: States | None, key: IntArray, place: IntArray, person: IntArray, steps: int
+) -> tuple[FloatArray, BoolArray]:
+    """Return a rater's predictions at some keys: of the last state up to there, or of the base."""
+    score, label = experiment.base.score[person], experiment.base.label[person]
+    if states is None or states.key.size == 0:
+        return score, label
+    last = np.searchsorted(states.key, key, side="right") - 1
+    own = (last >= 0) & (states.key[last] // steps == place)
+    return np.where(own, states.score[last], score), np.where(own, states.label[last], label)
+
+
+def _dense(experiment: Experiment, states: States | None, trials: int) -> tuple[FloatArray, BoolArray]:
+    """Return predictions (trials * steps, people): each state's until the person's next, before it the base's."""
+    base, people, steps = experiment.base, len(experiment.features), steps_of(experiment)
+    shape = (trials * steps, people)
+    if states is None or states.key.size == 0:
+        return np.broadcast_to(base.score, shape), np.broadcast_to(base.label, shape)
+    marks = np.full(trials * people * steps, -1)
+    marks[states.key] = np.arange(states.key.size)
+    last = np.maximum.accumulate(marks.reshape(trials, people, steps), axis=2)
+    last = np.moveaxis(last, 1, 2).reshape(shape)
+    known = last >= 0
+    return np.where(known, states.score[last], base.score), np.where(known, states.label[last], base.label)

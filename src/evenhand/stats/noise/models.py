@@ -1,0 +1,228 @@
+"""What a mistake does to an entry: one small class per kind of feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.types import BoolArray, FloatArray
+
+
+class NoiseModel(Protocol):
+    """How the entries of one feature, or of several columns that belong together, go wrong.
+
+    A noise level p is the share of entries that are touched. Of the touched entries of a person the share `rate`
+    changes, to what `draw` returns.
+    """
+
+    def check(self, values: FloatArray) -> None:
+        """Raise an `EvenhandError` when values (people, columns) are not what the model can change."""
+
+    def rate(self, values: FloatArray) -> FloatArray | None:
+        """Return (people,) the share of touched entries that change, None where all do."""
+
+    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return changed values (people, columns) for entries that change."""
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A value with two states takes the other one.
+
+    Examples
+    --------
+    >>> Flip().draw(np.array([[0.0], [1.0]]), np.random.default_rng(0)).tolist()
+    [[1.0], [0.0]]
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite([self.low, self.high]).all() and self.low != self.high):
+            raise EvenhandError(f"A flip needs two different values; got {self.low!r} and {self.high!r}.")
+
+    def check(self, values: FloatArray) -> None:
+        """Refuse values other than the two."""
+        _refuse(values, (values == self.low) | (values == self.high), f"{self.low:g} or {self.high:g}")
+
+    def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
+        """Every touched entry changes."""
+        return None
+
+    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
+        """Return the other value."""
+        return np.asarray(self.low + self.high - values)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A number is off by a normal error with standard deviation `sd`, by default rounded to a whole number.
+
+    Attributes
+    ----------
+    sd
+        Standard deviation of the error before rounding, in the units of the column.
+    whole
+        Round the error to the nearest whole number; some touched entries then do not change.
+    minimum, maximum
+        A changed value beyond these is set to them.
+
+    Examples
+    --------
+    >>> Normal(sd=5.0, minimum=18.0).draw(np.full((3, 1), 19.0), np.random.default_rng(1)).ravel().tolist()
+    [21.0, 23.0, 21.0]
+    """
+
+    sd: float
+    whole: bool = True
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.sd) and self.sd >= 0):
+            raise EvenhandError(f"`sd` must be a number and not negative; got {self.sd!r}.")
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise EvenhandError(f"`minimum` {self.minimum:g} must not be above `maximum` {self.maximum:g}.")
+
+    def check(self, values: FloatArray) -> None:
+        """Refuse infinite values."""
+        _refuse(values, ~np.isinf(values), "finite")
+
+    def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
+        """Every touched entry may change."""
+        return None
+
+    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return the values with their errors, between the limits."""
+        error = rng.standard_normal(values.shape)
+        error *= self.sd
+        if self.whole:
+            np.rint(error, out=error)
+        return between(values + error, self.minimum, self.maximum)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """A category is taken for another one, with known chances.
+
+    Attributes
+    ----------
+    values
+        The categories, as numbers in the column.
+    chances
+        chances[u][v]: the chance that a touched entry u becomes v. Rows add up to 1; the diagonal may be above 0.
+
+    Examples
+    --------
+    >>> model = Confusion((1.0, 2.0, 3.0), ((0.5, 0.5, 0.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0)))
+    >>> model.rate(np.array([[1.0], [2.0]])).tolist()
+    [0.5, 1.0]
+    >>> model.draw(np.array([[1.0], [2.0]]), np.random.default_rng(0)).ravel().tolist()
+    [2.0, 3.0]
+    """
+
+    values: tuple[float, ...]
+    chances: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        q = len(self.values)
+        if q < 2 or len(set(self.values)) != q or not np.isfinite(self.values).all():
+            raise EvenhandError(f"`values` must be two or more different numbers; got {list(self.values)}.")
+        if len(self.chances) != q or any(len(row) != q for row in self.chances):
+            raise EvenhandError(f"`chances` must have {q} rows of {q} numbers.")
+        matrix = np.array(self.chances)
+        if not (np.all(matrix >= 0) and np.allclose(matrix.sum(axis=1), 1.0, rtol=0, atol=1e-9)):
+            raise EvenhandError("Each row of `chances` must hold numbers that are not negative and add up to 1.")
+
+    def check(self, values: FloatArray) -> None:
+        """Refuse values that are no category."""
+        listed = ", ".join(f"{value:g}" for value in self.values)
+        _refuse(values, np.isin(values, self.values), f"one of {listed}")
+
+    def rate(self, values: FloatArray) -> FloatArray | None:
+        """Return the chance that a touched entry does not stay what it is."""
+        return np.asarray(1.0 - np.diagonal(np.array(self.chances))[self._positions(values)])
+
+    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return another category for each entry."""
+        others = np.array(self.chances)
+        np.fill_diagonal(others, 0.0)
+        total = others.sum(axis=1, keepdims=True)
+        steps = np.cumsum(np.divide(others, total, out=np.zeros_like(others), where=total > 0), axis=1)
+        row = steps[self._positions(values)]
+        chosen = np.minimum((rng.random(len(values))[:, np.newaxis] >= row).sum(axis=1), len(self.values) - 1)
+        return np.asarray(self.values, dtype=np.float64)[chosen, np.newaxis]
+
+    def _positions(self, values: FloatArray) -> npt.NDArray[np.intp]:
+        known = np.asarray(self.values)
+        order = np.argsort(known)
+        at = np.minimum(np.searchsorted(known[order], values[:, 0]), len(known) - 1)
+        return np.asarray(order[at])
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """A category spread over columns of 0 and 1 becomes another one, each other one with equal chance.
+
+    Examples
+    --------
+    >>> OneHot().draw(np.array([[1.0, 0.0], [0.0, 1.0]]), np.random.default_rng(0)).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+
+    def check(self, values: FloatArray) -> None:
+        """Refuse rows that do not hold exactly one 1."""
+        if values.shape[1] < 2:
+            raise EvenhandError(f"One-hot noise needs two or more columns; got {values.shape[1]}.")
+        _refuse(values, (values == 0) | (values == 1), "0 or 1")
+        if not np.all(values.sum(axis=1) == 1):
+            raise EvenhandError("One-hot columns must hold exactly one 1 in each row.")
+
+    def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
+        """Every touched entry changes."""
+        return None
+
+    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return rows with the 1 elsewhere."""
+        people, columns = values.shape
+        moved = (np.argmax(values, axis=1) + rng.integers(1, columns, people)) % columns
+        return np.asarray(moved[:, np.newaxis] == np.arange(columns), dtype=np.float64)
+
+
+def neighbours(values: tuple[float, ...], reach: int = 1) -> Confusion:
+    """Return the noise of an ordered scale: an entry moves up to `reach` steps up or down, each with equal chance.
+
+    Examples
+    --------
+    >>> neighbours((1, 2, 3)).chances
+    ((0.0, 1.0, 0.0), (0.5, 0.0, 0.5), (0.0, 1.0, 0.0))
+    """
+    if reach < 1:
+        raise EvenhandError(f"`reach` must be at least 1; got {reach!r}.")
+    ordered = tuple(sorted(float(value) for value in values))
+    apart = np.abs(np.subtract.outer(np.arange(len(ordered)), np.arange(len(ordered))))
+    near = ((apart > 0) & (apart <= reach)).astype(np.float64)
+    chances = near / np.maximum(near.sum(axis=1, keepdims=True), 1.0)
+    return Confusion(ordered, tuple(tuple(row) for row in chances.tolist()))
+
+
+def between(values: FloatArray, minimum: float | None, maximum: float | None) -> FloatArray:
+    """Return values with those beyond the limits set to them.
+
+    Examples
+    --------
+    >>> between(np.array([-1.0, 5.0]), 0.0, None)
+    array([0., 5.])
+    """
+    return values if minimum is None and maximum is None else np.clip(values, minimum, maximum)
+
+
+def _refuse(values: FloatArray, fits: BoolArray, wanted: str) -> None:
+    bad = ~fits & ~np.isnan(values)
+    if bad.any():
+        raise EvenhandError(f"A value to be perturbed must be {wanted}; got {values[bad][0]:g}.")

@@ -1,0 +1,232 @@
+"""Mistakes learned from people whom two raters rated: what a second rater says, given what the first said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.noise.experiment import NoiseItem
+from evenhand.stats.noise.models import Confusion, between
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class HotDeck:
+    """A number is off by the error that the second rater made with one of the people of a pilot study.
+
+    Attributes
+    ----------
+    first, error
+        The first rater's values and second - first, of the pilot's people.
+    near
+        Draw from this many people with the nearest values; by default from all, which was no worse in small pilots.
+    minimum, maximum
+        A changed value beyond these is set to them.
+
+    Examples
+    --------
+    >>> deck = HotDeck(np.array([1.0, 2.0, 9.0, 9.0]), np.array([0.0, 1.0, 0.0, 5.0]))
+    >>> deck.rate(np.array([[1.0], [9.0]])).tolist()
+    [0.5, 0.5]
+    >>> sorted(set(deck.draw(np.zeros((20, 1)), np.random.default_rng(0)).ravel().tolist()))
+    [1.0, 5.0]
+    """
+
+    first: FloatArray
+    error: FloatArray
+    near: int | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.first.ndim != 1 or self.first.shape != self.error.shape or self.first.size == 0:
+            raise EvenhandError("A pilot study needs the values of both raters for at least one person.")
+        if self.near is not None and not 1 <= self.near <= self.first.size:
+            raise EvenhandError(f"`near` must be from 1 to the {self.first.size} people of the pilot; got {self.near}.")
+
+    def check(self, values: FloatArray) -> None:
+        """Every number will do."""
+
+    def rate(self, values: FloatArray) -> FloatArray | None:
+        """Return the share of errors that are not 0 among the people drawn from."""
+        first, last, _ = self._windows(values)
+        return np.asarray((last - first) / (self.near or self.first.size))
+
+    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return the values with errors of the pilot that are not 0."""
+        first, last, errors = self._windows(values)
+        at = first + (rng.random(len(values)) * (last - first)).astype(np.int64)
+        moved = errors[np.minimum(at, max(errors.size - 1, 0))] if errors.size else np.zeros(len(values))
+        moved = np.where(last > first, moved, 0.0)
+        return between(values + moved[:, np.newaxis], self.minimum, self.maximum)
+
+    def _windows(self, values: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return which of the errors that are not 0, in the order of the first rater's values, belong to each value."""
+        order = np.argsort(self.first, kind="stable")
+        known, error = self.first[order], self.error[order]
+        size = self.first.size if self.near is None else self.near
+        # The nearest k start where known[i] + known[i + k] first reaches twice the value: the sums rise with i.
+        start = np.searchsorted(known[:-size] + known[size:], 2.0 * values[:, 0]) if size < known.size else 0
+        start = np.broadcast_to(start, len(values))
+        wrong = np.concatenate([[0], np.cumsum(error != 0)])
+        return wrong[start], wrong[start + size], error[error != 0]
+
+
+@dataclass(frozen=True)
+class ErrorVectors:
+    """Several columns take over the errors that the second rater made with one and the same person of a pilot study.
+
+    Attributes
+    ----------
+    errors
+        (people, columns) second - first.
+    binary
+        (columns,) where an error that is not 0 flips 0 and 1.
+    minima, maxima
+        (columns,) limits of changed values; -inf and inf for none.
+
+    Examples
+    --------
+    >>> vectors = ErrorVectors(np.array([[0.0, 0.0], [2.0, -1.0]]), np.array([False, True]))
+    >>> vectors.rate(np.zeros((1, 2))).tolist(), vectors.draw(np.zeros((1, 2)), np.random.default_rng(0)).tolist()
+    ([0.5], [[2.0, 1.0]])
+    """
+
+    errors: FloatArray
+    binary: BoolArray
+    minima: FloatArray | None = None
+    maxima: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.errors.ndim != 2 or len(self.errors) == 0 or self.binary.shape != self.errors.shape[1:]:
+            raise EvenhandError("A pilot study needs the values of both raters for at least one person.")
+
+    def check(self, values: FloatArray) -> None:
+        """Refuse binary columns with values other than 0 and 1."""
+        odd = ~np.isin(values[:, self.binary], (0.0, 1.0)) & ~np.isnan(values[:, self.binary])
+        if odd.any():
+            raise EvenhandError(f"A binary value must be 0 or 1; got {values[:, self.binary][odd][0]:g}.")
+
+    def rate(self, values: FloatArray) -> FloatArray | None:
+        """Return the share of the pilot's people with any error."""
+        return np.full(len(values), (self.errors != 0).any(axis=1).mean())
+
+    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return the values with the errors of one person each."""
+        wrong = self.errors[(self.errors != 0).any(axis=1)]
+        if len(wrong) == 0:
+            return values
+        error = wrong[rng.integers(0, len(wrong), len(values))]
+        moved = np.where(self.binary, np.where(error != 0, 1.0 - values, values), values + error)
+        low = -np.inf if self.minima is None else self.minima
+        return np.asarray(np.clip(moved, low, np.inf if self.maxima is None else self.maxima))
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """A small table in which two raters rated the same people; from it come the mistakes of an experiment.
+
+    At level 1 entries go wrong as often as in the pilot; level L means chances (1 - L) I + L Q, up to `largest_level`.
+    No gold standard is needed: only the second rating given the first is used. Both groups share one profile.
+
+    Attributes
+    ----------
+    first, second
+        (people, columns) ratings of the columns that go wrong.
+    columns
+        Where those columns are in the features.
+    categories
+        For columns (as in `columns`) that hold categories, their values; the others hold numbers.
+    together
+        Draw the errors of all columns from one person, to keep errors together; categories must then be 0 and 1.
+    near
+        For numbers, how many of the nearest people to draw errors from; by default all.
+    minima, maxima
+        Limits of numbers, by column.
+
+    Examples
+    --------
+    >>> pilot = Pilot(np.array([[0.0], [0.0], [1.0]]), np.array([[0.0], [1.0], [1.0]]), (4,), {4: (0.0, 1.0)})
+    >>> [[round(chance, 2) for chance in row] for row in pilot.items()[0].model.chances]
+    [[0.5, 0.5], [0.25, 0.75]]
+    """
+
+    first: FloatArray
+    second: FloatArray
+    columns: tuple[int, ...]
+    categories: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    together: bool = False
+    near: int | None = None
+    minima: Mapping[int, float] = field(default_factory=dict)
+    maxima: Mapping[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.first), len(self.columns))
+        if shape[0] == 0 or self.first.shape != shape or self.second.shape != shape:
+            raise EvenhandError(
+                f"Both raters of a pilot must have one row a person and {len(self.columns)} columns; "
+                f"got {self.first.shape} and {self.second.shape}."
+            )
+        if not np.isfinite(self.first).all() or not np.isfinite(self.second).all():
+            raise EvenhandError("A rating of the pilot is missing; leave out people whom one rater did not rate.")
+        if self.together and any(tuple(sorted(values)) != (0.0, 1.0) for values in self.categories.values()):
+            raise EvenhandError("Errors can only be drawn together where categories are 0 and 1.")
+
+    def items(self, people: IntArray | None = None) -> tuple[NoiseItem, ...]:
+        """Return the noise that all people of the pilot show, or those of the given rows."""
+        rows = slice(None) if people is None else people
+        first, second = self.first[rows], self.second[rows]
+        if self.together:
+            binary = np.array([column in self.categories for column in self.columns])
+            low = np.array([self.minima.get(column, -np.inf) for column in self.columns])
+            high = np.array([self.maxima.get(column, np.inf) for column in self.columns])
+            return (NoiseItem(self.columns, ErrorVectors(second - first, binary, low, high)),)
+        return tuple(self._item(at, first[:, at], second[:, at]) for at in range(len(self.columns)))
+
+    def resampled(self) -> Callable[[np.random.Generator], Sequence[NoiseItem]]:
+        """Return the function that learns from a resample of the pilot, for `Experiment.renew`."""
+        return lambda rng: self.items(rng.integers(0, len(self.first), len(self.first)))
+
+    def _item(self, at: int, first: FloatArray, second: FloatArray) -> NoiseItem:
+        column = self.columns[at]
+        if column in self.categories:
+            return NoiseItem((column,), learned_confusion(first, second, self.categories[column]))
+        deck = HotDeck(first, second - first, self.near, self.minima.get(column), self.maxima.get(column))
+        return NoiseItem((column,), deck)
+
+
+def learned_confusion(first: npt.ArrayLike, second: npt.ArrayLike, values: Sequence[float]) -> Confusion:
+    """Return the chances of the second rating given the first: Q_uv = (n_uv + 1/2) / (n_u + q/2) for q categories.
+
+    Half a person is added to every pair of categories, so that what a small pilot did not see is not impossible.
+
+    Examples
+    --------
+    >>> learned_confusion([0, 0, 0], [0, 0, 1], (0, 1)).chances
+    ((0.625, 0.375), (0.5, 0.5))
+    """
+    known = np.asarray(values, dtype=np.float64)
+    pairs = [np.asarray(rating, dtype=np.float64)[:, np.newaxis] == known for rating in (first, second)]
+    if not all(match.any(axis=1).all() for match in pairs):
+        raise EvenhandError(f"A rating of the pilot is not one of the categories {known.tolist()}.")
+    counts = pairs[0].T.astype(np.float64) @ pairs[1].astype(np.float64) + 0.5
+    chances = counts / counts.sum(axis=1, keepdims=True)
+    return Confusion(tuple(known.tolist()), tuple(tuple(row) for row in chances.tolist()))
+
+
+def largest_level(items: Sequence[NoiseItem], features: FloatArray) -> float:
+    """Return the highest noise level at which all chances stay chances: 1 / the largest rate of change.
+
+    Examples
+    --------
+    >>> model = learned_confusion([0, 0, 0, 1], [0, 0, 0, 1], (0, 1))
+    >>> largest_level([NoiseItem((0,), model)], np.array([[0.0], [1.0]]))
+    4.0
+    """
+    rates = [item.model.rate(features[:, item.columns]) for item in items]
+    top = max(1.0 if rate is None else float(np.nanmax(rate, initial=0.0)) for rate in rates)
+    return 1.0 / top if top > 0 else float("inf")

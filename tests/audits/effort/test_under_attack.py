@@ -1,0 +1,157 @@
+"""What an opposing expert found: verdicts over many bins, silent thresholds, degenerate numbers, false remarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ConfigError, DataError
+
+STEPS = ["x", "y", "z"]
+
+
+def people(score: Any, group: Any, effort_bin: Any = None, **more: Any) -> dict[str, Any]:
+    """Return people of given scores and groups, whose effort lies in the bin of a given number."""
+    score = np.asarray(score, dtype=float)
+    effort = 0.5 if effort_bin is None else (np.asarray(effort_bin) + 0.5) / 10
+    rise = np.broadcast_to(np.log(effort / (1 - effort)), score.shape)
+    return {"m": score, "g": group, "x": np.zeros(score.size), "y": np.zeros(score.size), "z": rise, **more}
+
+
+def audited(data: Any, **options: Any) -> Any:
+    table = eh.Table(data, groups="g", predictions={"m": {"column": "m", "kind": "score"}})
+    return eh.effort(table, **{"trajectory": STEPS, **options})
+
+
+def parity_finding(result: Any) -> Any:
+    return next(finding for finding in result.findings if finding.metric == "effort_parity")
+
+
+LIMIT = [{"audit": "effort", "metric": "effort_parity", "min": 0.8}]
+
+
+def test_the_lowest_of_many_bins_is_judged_by_limits_for_all_of_them() -> None:
+    wrong, samples, bins, each = 0, 60, 10, 30
+    rng = np.random.default_rng(0)
+    place = np.repeat(np.arange(bins), 2 * each)
+    group = np.tile(np.repeat(["a", "b"], each), bins)
+    for _ in range(samples):
+        mean = np.where(group == "a", 0.5, 0.4)  # true parity 0.8 in every bin
+        score = rng.beta(4 * mean, 4 * (1 - mean))
+        wrong += parity_finding(audited(people(score, group, place), thresholds=LIMIT)).verdict == "does_not_meet"
+    assert wrong <= 6  # 5% of 60 and two standard errors; judged one by one it was 18%
+
+
+def test_a_limit_is_met_only_when_every_bin_is_shown_to_meet_it() -> None:
+    rng = np.random.default_rng(1)
+    large = rng.beta(40 * 0.5, 40 * 0.5, 800) * np.tile([1, 0.88], 400)
+    small = rng.beta(2, 2, 24) * np.tile([1, 0.92], 12)
+    group = np.tile(["a", "b"], 412)
+    found = audited(people([*large, *small], group, [3] * 800 + [6] * 24), thresholds=LIMIT)
+    assert {record.bin_low: record.low > 0.8 for record in found.bins if record.bin_low} == {0.3: True, 0.6: False}
+    assert parity_finding(found).verdict == "insufficient_evidence"
+
+
+def test_a_limit_that_nothing_can_be_compared_with_is_not_passed() -> None:
+    result = audited(people(np.linspace(0, 1, 30), ["a"] * 22 + ["b"] * 8), thresholds=LIMIT)
+    finding = parity_finding(result)
+    assert (finding.verdict, finding.value) == ("insufficient_evidence", None)
+    assert "none can be compared" in finding.sentence
+    with pytest.raises(ConfigError, match="limits nothing: the table names no groups"):
+        eh.effort(
+            eh.Table(people([0.1, 0.5, 0.9], ["a", "b", "b"]), predictions="m"), trajectory=STEPS, thresholds=LIMIT
+        )
+
+
+def test_every_threshold_gets_its_verdict() -> None:
+    limits = [{"metric": "eaif", "min": 0.1}, {"metric": "eaif", "min": 0.999, "model": "m"}]
+    data = people(np.random.default_rng(0).random(60), ["a", "b"] * 30)
+    verdicts = [f.verdict for f in audited(data, thresholds=limits).findings if f.threshold]
+    assert verdicts == ["meets", "does_not_meet"]
+
+
+@pytest.mark.parametrize("each", [30, 33, 47])
+@pytest.mark.parametrize("constants", [(0.3, 0.6), (0.7, 0.8)])
+def test_constant_scores_have_no_interval(each: int, constants: tuple[float, float]) -> None:
+    data = people(np.repeat(constants, each), np.repeat(["a", "b"], each))
+    result = audited(data, thresholds=LIMIT)
+    assert {record.status for record in result.bins} == {"no interval: the scores of a group do not vary"}
+    assert parity_finding(result).verdict == "insufficient_evidence"
+
+
+def test_a_group_of_zeros_breaks_the_limit() -> None:
+    rng = np.random.default_rng(0)
+    data = people([*rng.uniform(0.3, 0.7, 500), *np.zeros(500)], np.repeat(["a", "b"], 500))
+    record = audited(data).bins[0]
+    assert (record.value, record.low, record.status) == (0, 0, "ok")
+    assert record.high == pytest.approx((1 - 0.025 ** (1 / 500)) / 0.5, rel=0.1)
+    assert parity_finding(audited(data, thresholds=LIMIT)).verdict == "does_not_meet"
+
+
+def test_people_who_are_all_treated_alike_on_average_have_no_interval() -> None:
+    data = people(np.repeat([0.0, 1.0], 50), ["a", "b"] * 50, c=np.full(100, 0.5))
+    table = eh.Table(data, predictions={name: {"column": name, "kind": "score"} for name in "mc"})
+    result = eh.effort(table, trajectory=STEPS)
+    assert result.individual[0].status == "no interval: everybody is treated equally fairly on average"
+    assert (result.differences[0].low, result.differences[0].high) == (None, None)
+    assert "cannot be told apart" in next(f.claim for f in result.findings if f.kind == "difference")
+
+
+def test_differences_hold_for_all_pairs_of_models() -> None:
+    rng = np.random.default_rng(0)
+    data = people(rng.random(80), ["a", "b"] * 40) | {f"m{k}": rng.random(80) for k in range(3)}
+    two = eh.effort(eh.Table(data, predictions=["m0", "m1"]), trajectory=STEPS).differences[0]
+    three = eh.effort(eh.Table(data, predictions=["m0", "m1", "m2"]), trajectory=STEPS).differences[0]
+    assert three.high - three.low > 1.1 * (two.high - two.low)  # type: ignore[operator]
+
+
+def test_efforts_are_given_back_by_id_only() -> None:
+    with pytest.raises(ConfigError, match="name the table's `id` column"):
+        audited(people([0.1, 0.5, 0.9], ["a", "b", "b"])).columns()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"z": np.linspace(-900, 900, 40)}, "take a larger `unit`"),
+        ({"x": np.linspace(50, 900, 40)}, "take a larger `scale`"),
+        ({"i": np.linspace(13, 39, 40)}, "The inertia runs up to 39"),
+    ],
+)
+def test_units_that_leave_no_difference_are_remarked_on(change: dict[str, Any], words: str) -> None:
+    data = people(np.linspace(0.1, 0.9, 40), ["a", "b"] * 20, i=np.ones(40)) | change
+    assert any(words in note for note in audited(data, inertia="i").notes)
+
+
+def test_what_cannot_be_is_told_in_a_sentence() -> None:
+    data = people(np.linspace(0.1, 0.9, 40), ["a", "b"] * 20, i=np.full(40, 1e7))
+    with pytest.raises(ConfigError, match="`inertia` has no rates"):
+        audited(data, inertia={})
+    with pytest.raises(ConfigError, match=r"make more than 10,000 bins"):
+        audited(data, inertia="i")
+    with pytest.raises(DataError, match="give it in a larger unit"):
+        audited(data | {"z": np.full(40, 1e300)})
+    with pytest.raises(ConfigError, match="rising time stamps"):
+        audited(data, times=[1, 2, float("inf")])
+    with pytest.raises(ConfigError, match="no parity to draw"):
+        eh.effort(eh.Table(data, predictions={"m": {"column": "m", "kind": "score"}}), trajectory=STEPS).plot()
+
+
+def test_rows_in_any_order_with_ties_give_the_same_hash() -> None:
+    rng = np.random.default_rng(0)
+    data = people(rng.integers(0, 3, 200) / 2, rng.choice(["a", "b"], 200), rng.integers(2, 5, 200))
+    order = rng.permutation(200)
+    one = audited(data)
+    other = audited({name: np.asarray(values)[order] for name, values in data.items()})
+    assert one.to_dict() == other.to_dict()
+    regrouped = audited(data | {"g": rng.permutation(data["g"])})
+    assert regrouped.hash != one.hash
+
+
+def test_groups_of_equal_means_are_two_groups() -> None:
+    data = people(np.tile([0.2, 0.2, 0.8, 0.8], 10), ["a", "b"] * 20)
+    record = audited(data).bins[0]
+    assert (record.value, {record.group_high, record.group_low}) == (pytest.approx(1), {"a", "b"})

@@ -1,0 +1,477 @@
+"""Räz (2024) on the COMPAS data: the published curves number for number, and which of the paper's claims hold.
+
+Tolerances are four standard deviations between replicates (new folds, models and mistakes), as computed independently.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from evenhand.stats.agreement import binary_counts, icc_a1, pabak_from_kappa
+from evenhand.stats.noise import (
+    Experiment,
+    Linear,
+    Predictor,
+    attribute,
+    fixed_products,
+    products,
+    published_noise,
+    replicate_seeds,
+    simulate,
+    with_derived,
+)
+from evenhand.stats.reliability import Gap, bootstrap_people, curves, gap_of, share_lower, statistic
+from evenhand.stats.types import FloatArray, IntArray
+
+FOLDER = Path(os.environ.get("EVENHAND_DATA") or "/nonexistent") / "compas"
+pytestmark = [
+    pytest.mark.replication,
+    pytest.mark.skipif(
+        not (FOLDER / "raez_seed0_models.json").is_file(), reason="EVENHAND_DATA names no folder with the COMPAS files"
+    ),
+]
+
+NUMERIC = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
+BINARY = ("c_charge_degree_M", "c_charge_degree_F", "sex")
+SETTINGS = [
+    ("all", "1", "N"), ("all", "5", "N"), ("all", "10", "N"), ("all", "1", "Y"), ("all", "5", "Y"), ("all", "10", "Y"),
+    ("num", "1", "N"), ("num", "5", "N"), ("num", "10", "N"), ("cat", "", "N"),
+]  # fmt: skip
+LEVELS = np.round(np.arange(31) * 0.01, 5)
+SPLITS = 12
+
+
+class Compas(NamedTuple):
+    columns: list[str]
+    features: FloatArray
+    white: IntArray
+    rearrested: FloatArray
+
+
+@lru_cache
+def compas() -> Compas:
+    with gzip.open(FOLDER / "friedler_numerical_binsensitive_slim.csv.gz", "rt") as file:
+        head, *rows = csv.reader(file)
+    table = np.array(rows, dtype=float)
+    columns = [name for name in head if name != "two_year_recid"]
+    features = np.ascontiguousarray(table[:, [head.index(name) for name in columns]])
+    white = features[:, columns.index("race")].astype(np.int64)
+    return Compas(columns, features, white, table[:, head.index("two_year_recid")])
+
+
+def at(*names: str) -> list[int]:
+    return [compas().columns.index(name) for name in names]
+
+
+def raw_units(weights: FloatArray, intercept: float, mean: FloatArray, scale: FloatArray) -> Linear:
+    """A model of scaled numbers as a model of raw ones."""
+    weights, numbers = weights.copy(), at(*NUMERIC)
+    intercept -= float((weights[numbers] * mean / scale).sum())
+    weights[numbers] /= scale
+    return Linear(weights, intercept)
+
+
+Split = tuple[IntArray, tuple[Predictor, ...]]
+
+
+@lru_cache
+def authors_split() -> Split:
+    """The author's folds and models of seed 0."""
+    stored = json.loads((FOLDER / "raez_seed0_models.json").read_text())
+    folds, models = np.empty(len(compas().features), dtype=np.int64), []
+    for number, fold in enumerate(stored):
+        assert fold["columns"] == compas().columns
+        folds[fold["test_index"]] = number
+        mean, scale = np.array(fold["scaler_mean"]), np.array(fold["scaler_scale"])
+        models.append(raw_units(np.array(fold["coef"]), fold["intercept"], mean, scale))
+    return folds, tuple(models)
+
+
+@lru_cache
+def own_split(seed: int) -> Split:
+    """New folds, and logistic regressions fitted to the optimum."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import KFold
+
+    features, numbers = compas().features, at(*NUMERIC)
+    folds, models = np.empty(len(features), dtype=np.int64), []
+    for number, (train, test) in enumerate(KFold(5, shuffle=True, random_state=seed).split(features)):
+        folds[test] = number
+        scaled = features[train]
+        mean, scale = scaled[:, numbers].mean(axis=0), scaled[:, numbers].std(axis=0)
+        scaled[:, numbers] = (scaled[:, numbers] - mean) / scale
+        fitted = LogisticRegression(solver="newton-cholesky", tol=1e-12).fit(scaled, compas().rearrested[train])
+        models.append(raw_units(fitted.coef_[0], float(fitted.intercept_[0]), mean, scale))
+    return folds, tuple(models)
+
+
+def experiment(name: str, split: Split, **settings: Any) -> Experiment:
+    noise = published_noise(name)
+    minima = dict.fromkeys(at(*NUMERIC), 0.0) | {at("age")[0]: 18.0}
+    items = noise.items(at(*NUMERIC), at(*BINARY), minima)
+    return Experiment(compas().features, split[1], items, compas().white, split[0], shares=noise.shares, **settings)
+
+
+@lru_cache
+def runs(name: str) -> dict[str, FloatArray]:
+    """(splits, levels, groups) of every statistic: new folds, models and mistakes each time."""
+    wanted = ("kappa", "pabak", "icc_a1", "icc_spread", "prevalence_part", "bias_part", "mean_second",
+              "mean_squared_error", "variance_first")  # fmt: skip
+    found: dict[str, list[FloatArray]] = {statistic: [] for statistic in wanted}
+    for seed in range(SPLITS):
+        trial = experiment(name, own_split(seed), common=False)
+        done = simulate(trial, replicate_seeds(1, np.random.default_rng([seed, 7])))
+        for statistic_name, values in found.items():
+            values.append(curves(trial, done, statistic_name).values[0])
+    return {statistic_name: np.array(values) for statistic_name, values in found.items()}
+
+
+def mean_gap(name: str, statistic_name: str) -> float:
+    """Group 1 less group 0, mean over levels above 0 and splits."""
+    values = runs(name)[statistic_name][:, 1:]
+    return float((values[..., 1] - values[..., 0]).mean())
+
+
+def mean_share(name: str, statistic_name: str) -> float:
+    """Share of levels at which group 1 is lower, mean over splits."""
+    values = runs(name)[statistic_name][:, 1:]
+    return float((values[..., 1] < values[..., 0]).mean())
+
+
+@lru_cache
+def over_people(name: str, follow: bool = False) -> dict[str, Gap]:
+    """Gaps with the author's models and their bootstrap over people."""
+    folds, models = authors_split()
+    if follow:
+        derive = products({at("sex-race")[0]: at("sex", "race")})
+        models = tuple(with_derived(model, derive) for model in models)
+    trial = experiment(name, (folds, models), common=False)
+    seeds, rng = replicate_seeds(6, np.random.default_rng(3)), np.random.default_rng(4)
+    draws = bootstrap_people(trial, seeds, ["kappa", "pabak", "icc_a1"], resamples=300, rng=rng)
+    return {statistic_name: gap_of(draws.gap(statistic_name, 1, 0)) for statistic_name in draws.values}
+
+
+def sure_levels(gap: Gap) -> int:
+    """At how many levels the joint band leaves out 0."""
+    return int(((gap.simultaneous.low > 0) | (gap.simultaneous.high < 0)).sum())
+
+
+# The published numbers
+
+
+def authors_rows(setting: tuple[str, str, str], fold: IntArray, level: float, stream: Any) -> FloatArray:
+    """The author's perturbed rows of one fold at one level, which use up the random stream in the author's order."""
+    feature_set, sd, minima = setting
+    rows, white = compas().features[fold].copy(), compas().white[fold]
+    groups = [np.flatnonzero(white == group) for group in (1, 0)]
+    for column in at(*NUMERIC) if feature_set != "cat" else []:
+        for own in groups:
+            mask = stream.choice([0, 1], size=len(own), p=[1 - level, level])
+            rows[own, column] = np.rint(rows[own, column] + mask * stream.normal(0, float(sd), size=len(own)))
+        if minima == "Y":
+            rows[:, column] = np.clip(rows[:, column], 18 if column == at("age")[0] else 0, None)
+    for column in at(*BINARY) if feature_set != "num" else []:
+        for own in groups:
+            rows[own, column] = (rows[own, column] + stream.choice([0, 1], size=len(own), p=[1 - level, level])) % 2
+    return rows
+
+
+@lru_cache
+def authors_perturbations() -> dict[tuple[str, str, str], list[npt.NDArray[np.int16]]]:
+    """For each of the ten experiments, per fold, the rows (levels, people, features) of the author's random stream."""
+    stream = np.random.RandomState(0)
+    order = np.arange(len(compas().features))
+    stream.shuffle(order)  # the folds were drawn first
+    folds = [np.sort(part) for part in np.array_split(order, 5)]
+    for number, fold in enumerate(folds):
+        assert np.array_equal(np.flatnonzero(authors_split()[0] == number), fold)
+    found = {}
+    for setting in SETTINGS:
+        by_level = [[authors_rows(setting, fold, level, stream) for fold in folds] for level in LEVELS]
+        found[setting] = [np.stack(of_fold).astype(np.int16) for of_fold in zip(*by_level, strict=True)]
+    return found
+
+
+def replay(setting: tuple[str, str, str], follow: bool = False) -> dict[str, FloatArray]:
+    """The author's statistics (levels, groups), means over folds, with sex-race as it was or following sex."""
+    folds, models = authors_split()
+    sums: dict[str, FloatArray] = {}
+    for number, perturbed in enumerate(authors_perturbations()[setting]):
+        own, predict = np.flatnonzero(folds == number), models[number]
+        rows = perturbed.reshape(-1, perturbed.shape[-1]).astype(np.float64)
+        if follow:
+            rows = products({at("sex-race")[0]: at("sex", "race")})(rows)
+        first, second = predict(compas().features[own]), predict(rows)
+        score, label = second.score.reshape(31, -1), second.label.reshape(31, -1)
+        for group in (0, 1):
+            people = compas().white[own] == group
+            counts = binary_counts(first.label[people], label[:, people])
+            kappa, pi, bi = counts.kappa(), counts.prevalence_index(), counts.bias_index()
+            values = {
+                "ICC_2": icc_a1(first.score[people], score[:, people]), "kappa": kappa, "PABAK": counts.pabak(),
+                "PAK": pabak_from_kappa(kappa, pi, 0.0), "BAK": pabak_from_kappa(kappa, 0.0, bi),
+            }  # fmt: skip
+            for statistic_name, value in values.items():
+                sums.setdefault(statistic_name, np.zeros((31, 2)))[:, group] += value / 5
+    return sums
+
+
+@lru_cache
+def published() -> dict[tuple[str, str, str], list[dict[str, str]]]:
+    with gzip.open(FOLDER / "raez_published_irr_curves.csv.gz", "rt") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: float(row["noise_level"]))
+    keys = [(row["feature_set"], row["variance"], row["num_min"]) for row in rows]
+    return {setting: [row for row, key in zip(rows, keys, strict=True) if key == setting] for setting in SETTINGS}
+
+
+def test_the_people_of_the_paper() -> None:
+    assert len(compas().features) == 6167
+    assert compas().white.sum() == 2100
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids="-".join)
+def test_the_published_curves_are_replayed(setting: tuple[str, str, str]) -> None:
+    """With sd (not variance) 1, 5 and 10, independent masks and seed 0: all ten files, 310 rows of 10 values."""
+    assert len(published()[setting]) == 31
+    for statistic_name, values in replay(setting).items():
+        for group in (0, 1):
+            expected = [float(row[f"group_{group}_{statistic_name}"]) for row in published()[setting]]
+            np.testing.assert_allclose(values[:, group], expected, atol=1e-9, rtol=0)
+
+
+REVERSAL = [
+    (("all", "1", "N"), (0.001, 0.044), (-0.0066, 0.0162), (0.038, 0.069)),
+    (("cat", "", "N"), (0.009, 0.062), (-0.004, 0.019), None),
+    (("all", "5", "N"), (-0.027, -0.001), (-0.029, -0.015), None),
+    (("all", "10", "N"), (-0.034, -0.013), (-0.043, -0.034), None),
+]
+
+
+@pytest.mark.parametrize(("setting", "kappa", "icc", "pabak"), REVERSAL, ids=["1", "categorical", "5", "10"])
+def test_the_signs_change_when_sex_race_follows_sex(
+    setting: tuple[str, str, str], kappa: Any, icc: Any, pabak: Any
+) -> None:
+    """The author's models and random numbers; only sex-race is recomputed as sex times race."""
+    for statistic_name, expected in (("kappa", kappa), ("ICC_2", icc), ("PABAK", pabak)):
+        if expected is not None:
+            gaps = [np.diff(replay(setting, follow)[statistic_name][1:], axis=1).mean() for follow in (False, True)]
+            np.testing.assert_allclose(gaps, expected, atol=6e-4)
+    if setting == ("all", "1", "N"):
+        lower = [(np.diff(replay(setting, follow)["ICC_2"][1:], axis=1) < 0).sum() for follow in (False, True)]
+        assert lower == [28, 0]
+
+
+def test_the_reversal_is_no_accident_of_the_people() -> None:
+    found = over_people("raez-2024/all/1", follow=True)
+    assert found["kappa"].z > 5
+    assert found["pabak"].z > 9
+    assert found["icc_a1"].z > 10
+    assert sure_levels(found["icc_a1"]) == 30
+
+
+def test_the_product_that_is_held_fixed_is_found() -> None:
+    found = fixed_products(compas().features, at(*NUMERIC, *BINARY))
+    assert [tuple(product) for product in found] == [(*at("sex-race"), *at("sex"), *at("race"))]
+
+
+# What other runs give
+
+TEXT_1 = {
+    5: [(0.9436, 0.0037), (0.9452, 0.0079), (0.9443, 0.0037), (0.9593, 0.0059), (0.9896, 0.0004), (0.9875, 0.0006)],
+    10: [(0.8986, 0.0054), (0.8961, 0.0105), (0.8999, 0.0053), (0.9229, 0.0079), (0.9793, 0.0007), (0.9752, 0.0011)],
+    20: [(0.8144, 0.0093), (0.8173, 0.0099), (0.8174, 0.0090), (0.8659, 0.0067), (0.9577, 0.0010), (0.9505, 0.0014)],
+    30: [(0.7433, 0.0067), (0.7506, 0.0117), (0.7484, 0.0066), (0.8188, 0.0081), (0.9359, 0.0012), (0.9254, 0.0024)],
+}
+
+
+@pytest.mark.parametrize("level", TEXT_1)
+def test_levels_of_the_papers_reading(level: int) -> None:
+    expected = iter(TEXT_1[level])
+    error = np.sqrt(1 / SPLITS + 1 / 20)  # of the difference of two means
+    for statistic_name in ("kappa", "pabak", "icc_a1"):
+        for group in (0, 1):
+            value, sd = next(expected)
+            found = runs("raez-2024-text/all/1")[statistic_name][:, level, group].mean()
+            assert found == pytest.approx(value, abs=4 * sd * error + 5e-5)
+
+
+def test_levels_of_the_codes_reading() -> None:
+    expected = {"kappa": (0.430, 0.390), "pabak": (0.436, 0.494), "icc_a1": (0.486, 0.432)}
+    for statistic_name, values in expected.items():
+        found = runs("raez-2024/all/10")[statistic_name][:, 30]
+        error = found.std(axis=0, ddof=1) * np.sqrt(1 / SPLITS + 1 / 20)
+        assert (np.abs(found.mean(axis=0) - values) < 4 * error + 5e-4).all()
+
+
+GAPS = [  # setting, statistic, gap averaged over levels
+    ("raez-2024-text/all/1", "kappa", 0.0024), ("raez-2024-text/all/1", "pabak", 0.0381),
+    ("raez-2024-text/all/1", "icc_a1", -0.0058), ("raez-2024/all/10", "kappa", -0.0342),
+    ("raez-2024/all/10", "pabak", 0.0367), ("raez-2024/all/10", "icc_a1", -0.0469),
+    ("raez-2024/minima/1", "pabak", 0.033), ("raez-2024/minima/5", "pabak", 0.019),
+    ("raez-2024/minima/10", "pabak", 0.007), ("raez-2024-text/minima/1", "pabak", 0.032),
+    ("raez-2024-text/minima/5", "pabak", 0.029), ("raez-2024-text/minima/10", "pabak", 0.027),
+    ("raez-2024-text/numeric/1", "kappa", -0.0068), ("raez-2024-text/numeric/1", "pabak", 0.0084),
+    ("raez-2024-text/numeric/5", "pabak", 0.0146), ("raez-2024-text/numeric/10", "pabak", 0.0169),
+    ("raez-2024/numeric/1", "pabak", 0.0083), ("raez-2024/numeric/5", "pabak", 0.0183),
+    ("raez-2024/numeric/10", "pabak", 0.0145), ("raez-2024/categorical", "kappa", 0.0080),
+    ("raez-2024/categorical", "pabak", 0.034), ("raez-2024-text/all/1", "icc_spread", 0.0026),
+    ("raez-2024-text/all/10", "icc_spread", 0.0056), ("raez-2024/minima/10", "icc_spread", -0.036),
+    ("raez-2024/numeric/10", "icc_spread", 0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "statistic_name", "expected"), GAPS)
+def test_gaps_averaged_over_levels(name: str, statistic_name: str, expected: float) -> None:
+    values = runs(name)[statistic_name][:, 1:]
+    gaps = (values[..., 1] - values[..., 0]).mean(axis=1)
+    error = gaps.std(ddof=1) * np.sqrt(1 / SPLITS + 1 / 20)
+    assert gaps.mean() == pytest.approx(expected, abs=4 * error + 6e-4)
+
+
+# The claims of the paper, one by one
+
+
+@pytest.mark.parametrize("reading", ["raez-2024", "raez-2024-text"])
+@pytest.mark.parametrize("size", [1, 5, 10])
+def test_pabak_is_lower_for_group_0_in_both_readings(reading: str, size: int) -> None:
+    assert mean_share(f"{reading}/all/{size}", "pabak") < 0.1
+    assert over_people(f"{reading}/all/{size}")["pabak"].z > 4
+
+
+@pytest.mark.parametrize("reading", ["raez-2024", "raez-2024-text"])
+@pytest.mark.parametrize("size", [1, 5, 10])
+def test_icc_is_lower_for_group_1_as_it_was_run(reading: str, size: int) -> None:
+    assert mean_share(f"{reading}/all/{size}", "icc_a1") > 0.95
+    assert over_people(f"{reading}/all/{size}")["icc_a1"].z < -3
+
+
+def test_kappa_has_no_gap_with_small_errors() -> None:
+    assert mean_share("raez-2024-text/all/1", "kappa") == pytest.approx(0.45, abs=0.15)
+    assert abs(over_people("raez-2024-text/all/1")["kappa"].z) < 1.5
+
+
+def test_kappa_is_lower_for_group_1_only_when_the_size_is_a_standard_deviation() -> None:
+    five, ten = (over_people(f"raez-2024/all/{size}")["kappa"] for size in (5, 10))
+    text_five, text_ten = (over_people(f"raez-2024-text/all/{size}")["kappa"] for size in (5, 10))
+    assert five.z < -2
+    assert ten.z < -4
+    assert sure_levels(five) >= 1
+    assert sure_levels(ten) >= 12
+    assert abs(text_five.z) < 2
+    assert abs(text_ten.z) < 3
+    assert sure_levels(text_five) + sure_levels(text_ten) <= 2
+
+
+def test_prevalence_and_not_bias_explains_kappa_against_pabak() -> None:
+    parts = [runs("raez-2024-text/all/1")[name][:, 1:].mean(axis=(0, 1)) for name in ("prevalence_part", "bias_part")]
+    np.testing.assert_allclose(parts[0], [0.0027, 0.0382], atol=8e-4)
+    np.testing.assert_allclose(parts[1], [-0.0003, -0.0001], atol=1e-4)
+    rare = [runs("raez-2024/minima/10")[name][:, 1:, 0].mean() for name in ("prevalence_part", "bias_part")]
+    np.testing.assert_allclose(rare, [0.0013, -0.0006], atol=4e-4)
+
+
+def test_minima_make_results_slightly_more_reliable() -> None:
+    expected = {1: (0.743, 0.763), 5: (0.673, 0.716), 10: (0.623, 0.683)}
+    for size, values in expected.items():
+        free, limited = (runs(f"raez-2024-text/{name}/{size}")["kappa"][:, 30, 0].mean() for name in ("all", "minima"))
+        assert limited > free
+        np.testing.assert_allclose([free, limited], values, atol=4 * 0.012 * np.sqrt(1 / SPLITS + 1 / 20))
+
+
+def test_minima_close_the_pabak_gap_only_when_the_size_is_a_standard_deviation() -> None:
+    closing = [mean_gap(f"raez-2024/minima/{size}", "pabak") for size in (1, 5, 10)]
+    assert closing[0] > 1.3 * closing[1] > 2 * closing[2]
+    assert abs(over_people("raez-2024/minima/10")["pabak"].z) < 2
+    assert mean_gap("raez-2024-text/minima/10", "pabak") > 0.02
+    assert over_people("raez-2024-text/minima/10")["pabak"].z > 3
+
+
+def test_numeric_errors_alone_have_opposite_signs_and_pabak_does_not_shrink() -> None:
+    kappa = [mean_gap(f"raez-2024-text/numeric/{size}", "kappa") for size in (1, 5, 10)]
+    pabak = [mean_gap(f"raez-2024-text/numeric/{size}", "pabak") for size in (1, 5, 10)]
+    assert 0 > kappa[0] > kappa[1] > kappa[2]
+    assert 0 < pabak[0] < pabak[1] < pabak[2] + 0.002
+    as_run = [mean_gap(f"raez-2024/numeric/{size}", "pabak") for size in (1, 5, 10)]
+    assert as_run[1] > 1.5 * as_run[0]
+    printed = [np.diff(replay(("num", size, "N"))["PABAK"][1:], axis=1).mean() for size in ("1", "5", "10")]
+    np.testing.assert_allclose(printed, [0.0075, 0.0183, 0.0105], atol=6e-5)
+
+
+def test_categorical_errors_alone_show_no_kappa_gap_and_no_larger_pabak_gap() -> None:
+    found = over_people("raez-2024/categorical")["kappa"]
+    assert 0 < found.z < 2
+    assert sure_levels(found) == 0
+    assert mean_share("raez-2024/categorical", "kappa") < 0.4
+    alone = mean_gap("raez-2024/categorical", "pabak")
+    assert all(alone < mean_gap(f"raez-2024-text/all/{size}", "pabak") for size in (1, 5, 10))
+
+
+def test_mean_scores_differ_and_the_difference_shrinks() -> None:
+    small, large = (-np.diff(runs(name)["mean_second"].mean(axis=0), axis=1).ravel() for name in
+                    ("raez-2024-text/all/1", "raez-2024/all/10"))  # fmt: skip
+    np.testing.assert_allclose([small[0], small[30], large[30]], [0.098, 0.091, 0.074], atol=0.004)
+
+
+def test_the_icc_gap_is_one_of_spread() -> None:
+    found = runs("raez-2024-text/all/1")
+    np.testing.assert_allclose(found["variance_first"][:, 0].mean(axis=0), [0.0387, 0.0303], atol=3e-4)
+    np.testing.assert_allclose(found["mean_squared_error"][:, 30].mean(axis=0), [0.00504, 0.00462], atol=1.2e-4)
+    for name in ("raez-2024-text/all/1", "raez-2024/all/10"):
+        assert mean_gap(name, "icc_a1") < 0 < mean_gap(name, "icc_spread")
+    values = found["icc_spread"].mean(axis=0)[1:]
+    assert share_lower(values[:, 1] - values[:, 0]) == 0
+
+
+# Beyond the paper
+
+
+def test_two_noisy_raters_have_larger_gaps_and_no_bias() -> None:
+    trial = experiment("raez-2024-text/all/1", authors_split(), raters=2)
+    done = simulate(trial, replicate_seeds(40, np.random.default_rng(1)))
+    gap = {name: np.diff(curves(trial, done, name).mean[1:], axis=1).mean() for name in ("kappa", "pabak", "icc_a1")}
+    assert gap["pabak"] == pytest.approx(0.054, abs=0.006)
+    assert gap["icc_a1"] == pytest.approx(-0.010, abs=0.001)
+    assert gap["kappa"] == pytest.approx(-0.001, abs=0.006)
+    np.testing.assert_allclose(curves(trial, done, "bias_index").mean[30], 0.0, atol=0.004)
+    one = experiment("raez-2024-text/all/1", authors_split())
+    alone = curves(one, simulate(one, replicate_seeds(40, np.random.default_rng(1))), "bias_index").mean[30]
+    np.testing.assert_allclose(alone, [-0.059, -0.026], atol=0.004)
+
+
+def test_sex_makes_two_thirds_of_the_pabak_gap() -> None:
+    trial = experiment("raez-2024-text/all/1", authors_split(), levels=np.array([0.2]))
+    seeds = replicate_seeds(60, np.random.default_rng(5))
+    found = attribute(trial, seeds, lambda sums: statistic("pabak", sums))
+    assert found.exact
+    gap = dict(zip((*NUMERIC, *BINARY), np.diff(found.values.mean(axis=0), axis=1).ravel(), strict=True))
+    assert sum(gap.values()) == pytest.approx(0.048, abs=0.006)
+    assert gap["sex"] == pytest.approx(0.032, abs=0.003)
+    assert gap["sex"] / sum(gap.values()) == pytest.approx(0.67, abs=0.06)
+    large = experiment("raez-2024/all/10", authors_split(), levels=np.array([0.2]))
+    icc = attribute(large, seeds, lambda sums: statistic("icc_a1", sums))
+    parts = dict(zip((*NUMERIC, *BINARY), np.diff(icc.values.mean(axis=0), axis=1).ravel(), strict=True))
+    assert parts["juv_other_count"] == pytest.approx(-0.028, abs=0.006)
+    assert parts["priors_count"] == pytest.approx(-0.018, abs=0.004)
+    assert parts["juv_fel_count"] == pytest.approx(-0.008, abs=0.003)
+
+
+def test_common_random_numbers_are_a_trade() -> None:
+    """Differences of levels gain; the mean over levels of one replicate varies 14 to 16 times as much."""
+    spread = {}
+    for common in (True, False):
+        trial = experiment("raez-2024/all/1", authors_split(), common=common)
+        values = curves(trial, simulate(trial, replicate_seeds(60, np.random.default_rng(2))), "kappa").values
+        gap = values[..., 1] - values[..., 0]
+        spread[common] = (gap[:, 1:].mean(axis=1).var(), (gap[:, 30] - gap[:, 20]).std())
+    assert 6 < spread[True][0] / spread[False][0] < 30
+    assert spread[True][1] < 0.85 * spread[False][1]

@@ -1,0 +1,177 @@
+"""Intervals of gaps: what they cover, what they share, and what has none. `benchmarks/bounds.py` measures coverage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evenhand.errors import ConfigError
+from evenhand.stats.feedback import INDEFINITE, NOTIONS, Answers, Feedback, gap, gap_intervals, plan_answers
+from evenhand.stats.feedback.inference import GapInterval
+
+Sampler = Callable[..., Answers]
+
+
+def interval(answers: Answers, notion: str = "calibration", seed: int = 0, **options: object) -> GapInterval:
+    rng = np.random.default_rng(seed)
+    return gap_intervals(answers, [notion], rng=rng, draws=400, **options)[notion]  # type: ignore[list-item, index, arg-type]
+
+
+def test_every_gap_lies_in_its_interval(crossed: Sampler) -> None:
+    for labels, kind in ((2, "agreement"), (3, "agreement"), (3, "direction"), (3, "label")):
+        answers = crossed(np.random.default_rng(0), labels=labels, kind=kind, bias=(0.0, 0.6))
+        found = gap_intervals(answers, NOTIONS, rng=np.random.default_rng(1), draws=300)
+        assert list(found) == list(NOTIONS)
+        for notion, each in found.items():
+            in_sample = gap(answers.masses(), answers.feedback, notion)
+            assert each.gap.upper == in_sample.upper
+            assert 0 <= each.low <= in_sample.lower <= in_sample.upper <= each.high <= 1
+            assert each.components is not None
+            assert (each.components >= 0).all()
+            np.testing.assert_allclose(each.components.sum(axis=0), each.stderr**2)
+
+
+def test_misclassification_has_the_interval_of_equal_opportunity(crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(2), labels=3)
+    found = gap_intervals(answers, INDEFINITE, rng=np.random.default_rng(3), draws=200)
+    one, two = found["equal_opportunity"], found["overall_misclassification"]
+    assert (one.low, one.high) == pytest.approx((two.low, two.high))
+    assert (int(one.gap.high), int(one.gap.low)) == (int(two.gap.low), int(two.gap.high))
+
+
+def test_intervals_of_a_null_gap_start_at_0_where_the_maximum_does_not(crossed: Sampler) -> None:
+    """Four labels and no gap: the bounds' own interval misses 0 far too often, that of the cells does not."""
+    missed = {"cells": 0, "bounds": 0}
+    for seed in range(60):
+        answers = crossed(np.random.default_rng(seed), labels=4, cases=150, critics=40, each=15)
+        for method in missed:
+            missed[method] += interval(answers, "calibration", seed, method=method).low > 0
+    assert missed["cells"] <= 6
+    assert missed["bounds"] >= missed["cells"] + 5
+
+
+def test_a_real_gap_is_found(crossed: Sampler) -> None:
+    """Group 1 is seen a whole step higher: the interval excludes 0 and covers the gap of a sample 50 times as large."""
+    truth = gap(
+        crossed(np.random.default_rng(4), bias=(0.0, 1.0), cases=20_000, critics=4_000, each=20).masses(),
+        Feedback(2),
+        "calibration",
+    )
+    found = interval(crossed(np.random.default_rng(5), bias=(0.0, 1.0), cases=400, critics=80, each=20))
+    assert 0 < found.low < float(truth.estimate) < found.high < 1
+
+
+def test_critics_alone_are_surer_than_critics_and_cases(crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(6), critics=120, each=40)
+    both, critics = interval(answers), interval(answers, resampled="critics")
+    assert critics.stderr[1] < both.stderr[1]
+    assert critics.components is None
+
+
+def test_published_bounds_have_their_interval_too(crossed: Sampler) -> None:
+    found = interval(crossed(np.random.default_rng(7), labels=3), "equal_opportunity", bounds="published")
+    assert found.gap.lower < 0
+    assert found.low == 0.0
+    assert found.high >= found.gap.upper
+
+
+def test_everybody_agrees_so_nothing_is_known_of_the_error(crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(8))
+    all_agree = Answers(
+        answers.critic, answers.case, np.zeros_like(answers.answer), answers.group, answers.label, 2, answers.critics,
+        Feedback(2),
+    )  # fmt: skip
+    found = interval(all_agree)
+    assert float(found.gap.estimate) == 0.0
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert plan_answers(found, all_agree, 0.1).hurdle == "no_interval"
+    uneven = replace(all_agree, weight=np.random.default_rng(0).random(answers.answer.size))
+    assert math.isnan(interval(uneven).low)  # though sums of weights differ by rounding
+
+
+def test_no_agreement_in_a_sample_leaves_everything_open(crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(9), labels=3)
+    none = Answers(
+        answers.critic, answers.case, np.ones_like(answers.answer), answers.group, answers.label, 2, answers.critics,
+        Feedback(3),
+    )  # fmt: skip
+    found = interval(none, "equal_opportunity")
+    assert float(found.gap.upper) == 0.0
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_a_tiny_cell_may_be_anything() -> None:
+    """The second group has one case of label 1: resamples often miss it, so the gap may be as large as 1."""
+    critic, case = np.repeat(np.arange(30), 20), np.arange(600) % 60
+    group = (np.arange(60) >= 40).astype(np.int64)
+    label = np.where(group == 1, 0, np.arange(60) % 2)
+    label[59] = 1
+    answer = (np.random.default_rng(10).random(600) < 0.3).astype(np.int64)
+    assert interval(Answers(critic, case, answer, group, label, 2, 30, Feedback(2))).high == 1.0
+
+
+def test_the_method_is_checked(crossed: Sampler) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'cells'"):
+        interval(crossed(np.random.default_rng(0)), method="cell")
+
+
+class TestPlanning:
+    """How many more answers."""
+
+    def test_four_times_the_answers_halve_an_exact_gaps_interval(self, crossed: Sampler) -> None:
+        answers = crossed(np.random.default_rng(11), bias=(0.0, 1.2), cases=400, critics=80, each=20)
+        found = interval(answers)
+        plan = plan_answers(found, answers, (found.high - found.low) / 2)
+        assert plan.hurdle is None
+        assert plan.critics is not None
+        assert plan.critics == pytest.approx(3 * 80, abs=2)
+        assert plan.cases == pytest.approx(3 * 400, abs=2)
+        assert plan.answers == 20 * plan.critics
+        assert plan.least == pytest.approx(0.0, abs=1e-9)
+
+    def test_the_planned_sample_has_the_planned_width(self, crossed: Sampler) -> None:
+        answers = crossed(np.random.default_rng(12), bias=(0.0, 0.8), cases=300, critics=60, each=20)
+        plan = plan_answers(interval(answers), answers, 0.12)
+        assert plan.critics is not None
+        assert plan.cases is not None
+        larger = crossed(
+            np.random.default_rng(13), bias=(0.0, 0.8), cases=300 + plan.cases, critics=60 + plan.critics, each=20
+        )
+        found = interval(larger)
+        assert found.high - found.low == pytest.approx(0.12, rel=0.25)
+
+    def test_narrow_enough_already(self, crossed: Sampler) -> None:
+        answers = crossed(np.random.default_rng(14))
+        plan = plan_answers(interval(answers), answers, 0.99)
+        assert (plan.critics, plan.cases, plan.answers, plan.hurdle) == (0, 0, 0, None)
+
+    def test_what_is_left_open_stays_open(self, crossed: Sampler) -> None:
+        answers = crossed(np.random.default_rng(15), labels=3)
+        found = interval(answers, "equal_opportunity")
+        plan = plan_answers(found, answers, 0.1)
+        assert (plan.hurdle, plan.critics, plan.answers) == ("open", None, None)
+        assert plan.least == pytest.approx(float(found.gap.upper - found.gap.lower))
+
+    def test_more_critics_on_the_same_cases(self, crossed: Sampler) -> None:
+        answers = crossed(np.random.default_rng(16), bias=(0.0, 1.2), cases=60, critics=80, each=30)
+        found = interval(answers)
+        wanted = (found.high - found.low) / 3
+        stuck = plan_answers(found, answers, wanted, new_cases=False)
+        assert stuck.hurdle == "cases"
+        assert wanted < stuck.least < stuck.now
+        slightly = plan_answers(found, answers, (stuck.least + stuck.now) / 2, new_cases=False)
+        assert slightly.critics is not None
+        assert slightly.critics > 0
+        assert slightly.cases == 0
+
+    def test_what_is_refused(self, crossed: Sampler) -> None:
+        answers = crossed(np.random.default_rng(17))
+        with pytest.raises(ConfigError, match="`width` must be above 0"):
+            plan_answers(interval(answers), answers, 0.0)
+        with pytest.raises(ConfigError, match="both critics and cases"):
+            plan_answers(interval(answers, resampled="critics"), answers, 0.1)

@@ -1,0 +1,100 @@
+"""Intervals of what is known up to bounds: Stoye's and Imbens and Manski's constraints, by other means."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, norm
+
+from evenhand.errors import ConfigError
+from evenhand.stats.feedback import set_interval
+from evenhand.stats.feedback.limits import critical_values
+
+CASES = [
+    (width, ratio, correlation)
+    for width in (0.0, 0.01, 0.03, 0.2)
+    for ratio in (0.5, 1.0)
+    for correlation in (-0.6, 0.0, 0.9)
+]
+
+
+def coverages(below: float, above: float, width: float, ratio: float, correlation: float) -> tuple[float, float]:
+    """The chances to cover the lower and the upper end of the set."""
+    lower, upper = 0.02, 0.02 * ratio
+    cov = [[1.0, -correlation], [-correlation, 1.0]]
+    return (
+        float(multivariate_normal.cdf([below, above + width / upper], cov=cov)),
+        float(multivariate_normal.cdf([below + width / lower, above], cov=cov)),
+    )
+
+
+@pytest.mark.parametrize(("width", "ratio", "correlation"), CASES)
+def test_stoyes_interval_covers_both_ends_and_none_is_shorter(width: float, ratio: float, correlation: float) -> None:
+    below, above = critical_values(0.3, 0.3 + width, 0.02, 0.02 * ratio, correlation, 0.95)
+    ends = coverages(below, above, width, ratio, correlation)
+    assert min(ends) >= 0.95 - 1e-4
+    length = below + ratio * above
+    for other in np.linspace(1.65, 2.6, 20):
+        shorter = (length - 0.01 - other) / ratio
+        assert min(coverages(float(other), shorter, width, ratio, correlation)) < 0.95
+
+
+@pytest.mark.parametrize(("width", "ratio", "correlation"), CASES)
+def test_imbens_and_manskis_interval_solves_its_equation(width: float, ratio: float, correlation: float) -> None:
+    below, above = critical_values(0.3, 0.3 + width, 0.02, 0.02 * ratio, correlation, 0.9, "imbens_manski")
+    assert below == above
+    assert norm.cdf(below + width / 0.02) - norm.cdf(-below) == pytest.approx(0.9, abs=1e-9)
+
+
+def test_from_the_two_sided_to_the_one_sided_quantile() -> None:
+    point, wide = (set_interval(0.4, upper, 0.01, 0.01, 1.0) for upper in (0.4, 0.9))
+    assert point.below == pytest.approx(1.96, abs=0.001)
+    assert (point.low, point.high) == pytest.approx((0.3804, 0.4196), abs=1e-4)
+    assert wide.below == pytest.approx(1.645, abs=0.001)
+
+
+@pytest.mark.parametrize("width", [0.0, 0.02, 0.05])
+def test_each_value_between_the_bounds_is_covered(width: float) -> None:
+    """Simulated: bounds that are jointly normal and in order."""
+    rng = np.random.default_rng(0)
+    shared, own = rng.standard_normal((2, 1_500))
+    lower = 0.4 + 0.02 * shared
+    upper = 0.4 + width + 0.02 * shared + 0.01 * np.abs(own) * (width > 0)
+    stderr = float(upper.std()), float(lower.std())
+    correlation = float(np.corrcoef(lower, upper)[0, 1])
+    inside = np.zeros(3)
+    for low_end, high_end in zip(lower, upper, strict=True):
+        found = set_interval(low_end, high_end, stderr[1], stderr[0], correlation, method="imbens_manski")
+        inside += [found.low <= value <= found.high for value in (0.4, 0.4 + width / 2, 0.4 + width)]
+    assert (inside / 1_500).min() >= 0.935
+
+
+def test_limits_stay_possible() -> None:
+    found = set_interval(0.01, 0.99, 0.1, 0.1)
+    assert (found.low, found.high) == (0.0, 1.0)
+    assert set_interval(-0.5, 0.5, 0.1, 0.1, possible=(-1.0, 1.0)).low < -0.6
+
+
+def test_one_bound_that_does_not_vary() -> None:
+    found = set_interval(0.0, 0.4, 0.0, 0.05)
+    assert found.low == 0.0
+    assert found.high == pytest.approx(0.4 + 1.645 * 0.05, abs=1e-3)
+
+
+@pytest.mark.parametrize("stderr", [0.0, math.nan])
+def test_bounds_that_do_not_vary_have_no_interval(stderr: float) -> None:
+    found = set_interval(0.2, 0.4, stderr, stderr)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+def test_unless_they_span_everything() -> None:
+    found = set_interval(0.0, 1.0, 0.0, 0.0)
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_the_method_is_checked() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'stoye'"):
+        set_interval(0.0, 1.0, 0.1, 0.1, method="stoy")  # type: ignore[arg-type]

@@ -1,0 +1,71 @@
+"""Paper 2 on the real critics of Dressel and Farid: the published estimate errs, the sharp one does not."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+import numpy as np
+import pytest
+
+from evenhand.datasets import load_dressel_farid
+from evenhand.stats.feedback import INDEFINITE, Answers, Feedback, Gap, Notion, gap
+
+pytestmark = [
+    pytest.mark.replication,
+    pytest.mark.skipif(not os.environ.get("EVENHAND_DATA"), reason="EVENHAND_DATA names no folder of data"),
+]
+
+EXPECTED = {"no_race": (0.147, 0.171, 0.147), "race": (0.142, 0.162, 0.142)}
+PRINTED = (0.12, 0.17, 0.15)
+
+
+@cache
+def critics(condition: str, kind: str) -> Answers:
+    """White and Black defendants only, as agreement or as the critics' own labels."""
+    table = load_dressel_farid(backend="pandas")
+    table = table[(table["condition"] == condition) & table["race"].isin(["White", "Black"])]
+    cases = table.drop_duplicates("case").sort_values("case")
+    return Answers(
+        np.unique(table["critic"], return_inverse=True)[1],
+        np.searchsorted(cases["case"].to_numpy(), table["case"].to_numpy()),
+        table["disagrees" if kind == "agreement" else "prediction"].to_numpy(),
+        (cases["race"] == "Black").to_numpy().astype(np.int64),
+        cases["compas_decision"].to_numpy(),
+        2,
+        400,
+        Feedback(2, kind),  # type: ignore[arg-type]
+    )
+
+
+def gaps(condition: str, notion: Notion) -> tuple[Gap, Gap, Gap]:
+    """The true gaps of the 400 critics, the published ones and the sharp ones."""
+    truth, feedback = critics(condition, "label"), critics(condition, "agreement")
+    return (
+        gap(truth.by_critic(), truth.feedback, notion),
+        gap(feedback.by_critic(), feedback.feedback, notion, bounds="published"),
+        gap(feedback.by_critic(), feedback.feedback, notion),
+    )
+
+
+@pytest.mark.parametrize("condition", EXPECTED)
+def test_mean_absolute_errors(condition: str) -> None:
+    for notion, expected in zip(INDEFINITE, EXPECTED[condition], strict=True):
+        truth, published, sharp = gaps(condition, notion)
+        assert truth.estimate.shape == (400,)
+        assert np.abs(published.estimate - truth.estimate).mean() == pytest.approx(expected, abs=6e-4)
+        np.testing.assert_allclose(sharp.estimate, truth.estimate, atol=1e-12)
+        assert sharp.exact.all()
+
+
+def test_the_printed_errors_are_near_those_of_the_condition_without_race() -> None:
+    for notion, printed in zip(INDEFINITE, PRINTED, strict=True):
+        truth, published, _ = gaps("no_race", notion)
+        assert np.abs(published.estimate - truth.estimate).mean() == pytest.approx(printed, abs=0.03)
+
+
+def test_the_published_bounds_hold_but_for_misclassification() -> None:
+    for notion in INDEFINITE:
+        truth, published, _ = gaps("race", notion)
+        outside = (truth.estimate > published.upper + 1e-12) | (truth.estimate < published.lower - 1e-12)
+        assert outside.any() == (notion == "overall_misclassification")

@@ -1,0 +1,170 @@
+"""The bootstrap of critics and cases: exact variances of sums, and what a resample keeps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evenhand.datasets import load_dressel_farid
+from evenhand.errors import ConfigError, DataError, EvenhandError
+from evenhand.stats.feedback import Answers, Feedback, Resampled, crossed_bootstrap, crossed_draws, rates, sampling
+from evenhand.stats.types import FloatArray
+
+Sampler = Callable[..., Answers]
+
+
+def everything(masses: FloatArray) -> FloatArray:
+    return masses.reshape(*masses.shape[:-4], -1)
+
+
+def exact_covariance(answers: Answers, resampled: Resampled) -> FloatArray:
+    """Var of the masses: E[uu'] = 1 + [same critic] - 1/critics for drawn critics, and likewise for cases."""
+    cell = np.eye(int(np.prod(answers.shape)))[answers.cell]
+    same_critic, same_case = (np.equal.outer(codes, codes) for codes in (answers.critic, answers.case))
+    critics = 1.0 + (same_critic - 1.0 / answers.critics if resampled != "cases" else 0.0)
+    cases = 1.0 + (same_case - 1.0 / answers.cases if resampled != "critics" else 0.0)
+    return np.asarray(cell.T @ (critics * cases - 1.0) @ cell)
+
+
+@pytest.mark.parametrize("resampled", ["both", "critics", "cases"])
+def test_masses_have_the_mean_and_the_covariance_of_their_law(resampled: Resampled, crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(0), cases=12, critics=9, each=7)
+    drawn = crossed_bootstrap(
+        answers, everything, rng=np.random.default_rng(1), draws=40_000, resampled=resampled
+    )  # fmt: skip
+    covariance = exact_covariance(answers, resampled)
+    spread = np.sqrt(np.diagonal(covariance))
+    np.testing.assert_array_equal(drawn.estimate, answers.masses().ravel())
+    assert (np.abs(drawn.values.mean(axis=0) - drawn.estimate) <= 5 * spread / 200).all()
+    np.testing.assert_allclose(np.cov(drawn.values.T), covariance, atol=0.04 * covariance.max())
+
+
+def test_components_are_the_two_way_variance(crossed: Sampler) -> None:
+    """For a mean: sum over critics + sum over cases - sum over answers of the squared influences."""
+    answers = crossed(np.random.default_rng(2), cases=300, critics=150, each=40)
+
+    def share(masses: FloatArray) -> FloatArray:
+        agree = masses[..., 0, :, :, 0].sum(axis=(-2, -1))
+        return np.asarray((agree / masses[..., 0, :, :, :].sum(axis=(-3, -2, -1)))[..., np.newaxis])
+
+    influence = ((answers.answer == 0) - (answers.answer == 0).mean()) / answers.answer.size
+    by_critic, by_case = (np.bincount(code, weights=influence) for code in (answers.critic, answers.case))
+    two_way = (by_critic**2).sum() + (by_case**2).sum() - (influence**2).sum()
+    drawn = crossed_draws(answers, share, rng=np.random.default_rng(3), draws=8_000)
+    assert drawn.stderr()[0] == pytest.approx(np.sqrt(two_way), rel=0.05)
+    assert drawn.both.stderr()[0] ** 2 == pytest.approx(two_way + 2 * (influence**2).sum(), rel=0.06)
+    assert drawn.components()[2, 0] == pytest.approx((influence**2).sum(), rel=0.3)
+
+
+def test_kinds_of_critics_are_drawn_apart(crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(4), critics=30, each=10)
+    kind = np.arange(30) % 3
+
+    def size(masses: FloatArray) -> FloatArray:
+        return np.asarray(masses.sum(axis=(-3, -2, -1)))
+
+    drawn = crossed_bootstrap(answers, size, rng=np.random.default_rng(5), draws=50, resampled="critics", kind=kind)
+    np.testing.assert_array_equal(drawn.values, 100.0)  # ten critics of each kind, ten answers each
+    assert crossed_bootstrap(answers, size, rng=np.random.default_rng(5), draws=50, kind=kind).stderr().min() > 0
+
+
+def test_the_order_of_rows_and_chunks(crossed: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = crossed(np.random.default_rng(6))
+    mixed = np.random.default_rng(7).permutation(answers.answer.size)
+    turned = replace(answers, critic=answers.critic[mixed], case=answers.case[mixed], answer=answers.answer[mixed])
+    one, two = (
+        crossed_bootstrap(each, everything, rng=np.random.default_rng(8), draws=20).values for each in (answers, turned)
+    )
+    np.testing.assert_array_equal(one, two)
+    monkeypatch.setattr(sampling, "_CHUNK_NUMBERS", 1)
+    chunked = crossed_bootstrap(answers, everything, rng=np.random.default_rng(8), draws=3_000)
+    covariance = exact_covariance(answers, "both")
+    np.testing.assert_allclose(np.cov(chunked.values.T), covariance, atol=0.12 * covariance.max())
+
+
+def test_weights_are_repetitions(crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(9), cases=20, critics=10, each=8)
+    twice = np.random.default_rng(10).integers(1, 4, answers.answer.size)
+    weighted = replace(answers, weight=twice.astype(np.float64))
+    repeated = replace(
+        answers,
+        critic=np.repeat(answers.critic, twice),
+        case=np.repeat(answers.case, twice),
+        answer=np.repeat(answers.answer, twice),
+    )
+    np.testing.assert_array_equal(weighted.masses(), repeated.masses())
+    np.testing.assert_array_equal(weighted.by_critic(), repeated.by_critic())
+    one, two = (
+        crossed_bootstrap(each, everything, rng=np.random.default_rng(11), draws=20).values
+        for each in (weighted, repeated)
+    )
+    np.testing.assert_allclose(one, two)
+
+
+def test_reduction_to_masses(crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(12), labels=3, bias=(0.0, 0.2, 0.4), kind="direction")
+    by_hand = np.zeros(answers.shape)
+    for case, answer in zip(answers.case, answers.answer, strict=True):
+        by_hand[answers.group[case], answers.label[case], answer] += 1
+    np.testing.assert_array_equal(answers.masses(), by_hand)
+    np.testing.assert_array_equal(answers.by_critic().sum(axis=0), by_hand)
+    kind = np.arange(answers.critics) % 2
+    odd = answers.where(kind[answers.critic] == 1)
+    np.testing.assert_array_equal(answers.by(kind, 2)[1], odd.masses())
+    assert odd.critics == answers.critics // 2
+    assert odd.cases <= answers.cases
+
+
+def test_one_critic_and_one_case() -> None:
+    one = np.zeros(1, dtype=np.int64)
+    answers = Answers(one, one, one, one, one, 1, 1, Feedback(2))
+    drawn = crossed_bootstrap(answers, everything, rng=np.random.default_rng(0), draws=5)
+    np.testing.assert_array_equal(drawn.values, np.tile(drawn.estimate, (5, 1)))
+
+
+def test_what_is_refused(crossed: Sampler) -> None:
+    answers = crossed(np.random.default_rng(0))
+    with pytest.raises(DataError, match="`critic` must be codes from 0 to 2; got 3"):
+        replace(answers, critics=3, critic=np.full(answers.critic.size, 3))
+    with pytest.raises(DataError, match="one entry for each answer"):
+        replace(answers, critic=answers.critic[:-1])
+    with pytest.raises(DataError, match="one entry for each case"):
+        replace(answers, group=answers.group[:-1])
+    with pytest.raises(DataError, match="`weight`"):
+        replace(answers, weight=np.full(answers.critic.size, -1.0))
+    with pytest.raises(EvenhandError, match="`draws` must be at least 2"):
+        crossed_bootstrap(answers, everything, rng=np.random.default_rng(0), draws=1)
+    with pytest.raises(ConfigError, match="did you mean 'critics'"):
+        crossed_bootstrap(answers, everything, rng=np.random.default_rng(0), resampled="critic")  # type: ignore[arg-type]
+
+
+@pytest.mark.replication
+@pytest.mark.skipif(not os.environ.get("EVENHAND_DATA"), reason="EVENHAND_DATA names no folder of data")
+def test_shared_cases_are_what_makes_the_real_gap_uncertain() -> None:
+    """Equal opportunity of the label 'low' differs by race with a standard error of 0.038, critics alone say 0.010."""
+    table = load_dressel_farid(backend="pandas")
+    table = table[(table["condition"] == "no_race") & table["race"].isin(["White", "Black"])]
+    cases = table.drop_duplicates("case").sort_values("case")
+    answers = Answers(
+        np.unique(table["critic"], return_inverse=True)[1],
+        np.searchsorted(cases["case"].to_numpy(), table["case"].to_numpy()),
+        table["disagrees"].to_numpy(),
+        (cases["race"] == "Black").to_numpy().astype(np.int64),
+        cases["compas_decision"].to_numpy(),
+        2,
+        400,
+        Feedback(2),
+    )
+
+    def difference(masses: FloatArray) -> FloatArray:
+        rate = rates(masses[..., 0, :, :, :], Feedback(2), "equal_opportunity").lower[..., 0]
+        return np.asarray(rate[..., :1] - rate[..., 1:])
+
+    drawn = crossed_draws(answers, difference, rng=np.random.default_rng(0))
+    assert drawn.both.stderr()[0] == pytest.approx(0.038, abs=0.002)
+    assert drawn.critics.stderr()[0] == pytest.approx(0.010, abs=0.001)
+    assert drawn.stderr()[0] == pytest.approx(0.038, abs=0.002)

@@ -1,0 +1,113 @@
+"""Utilities: the built-in ones against plain counting and scikit-learn, the user's own, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, confusion_matrix
+
+from evenhand.errors import ConfigError, DataError
+from evenhand.stats.improvability import UTILITIES, Utility, get_utility, group_values
+from evenhand.stats.types import FloatArray
+
+RNG = np.random.default_rng(5)
+Y = RNG.integers(0, 2, 300).astype(float)
+D = RNG.integers(0, 2, 300).astype(float)
+ALL = np.zeros(300, dtype=np.int64)
+
+
+def value(name: str, y: FloatArray = Y, d: FloatArray = D) -> float:
+    return float(group_values(*get_utility(name).terms(y, d), np.zeros(y.size, dtype=np.int64), 1)[0])
+
+
+def test_rates_are_those_of_scikit_learn() -> None:
+    tn, fp, fn, tp = confusion_matrix(Y, D).ravel()
+    assert value("classification") == pytest.approx(accuracy_score(Y, D))
+    assert value("false_positive_rate") == pytest.approx(fp / (fp + tn))
+    assert value("false_negative_rate") == pytest.approx(fn / (fn + tp))
+    assert value("calibration") == pytest.approx(tp / (tp + fp))
+
+
+def test_calibration_is_the_mean_outcome_of_the_selected() -> None:
+    y = RNG.exponential(3.0, 300)
+    assert value("calibration", y) == pytest.approx(y[D == 1].mean())
+
+
+def test_profit_is_the_price_where_it_is_paid() -> None:
+    willing, price = np.array([5.0, 3.0, 3.0, 1.0]), np.array([4.0, 4.0, 3.0, 0.5])
+    assert value("profit", willing, price) == pytest.approx((4 + 0 + 3 + 0.5) / 4)
+
+
+def test_error_rates_are_better_when_lower() -> None:
+    assert {name for name, utility in UTILITIES.items() if utility.better == "lower"} == {
+        "false_positive_rate",
+        "false_negative_rate",
+    }
+
+
+def test_groups_are_kept_apart_and_an_empty_one_is_nan() -> None:
+    group = np.arange(300) % 2
+    u, w = get_utility("classification").terms(Y, D)
+    values = group_values(u, w, group, 3)
+    for g in (0, 1):
+        assert values[g] == pytest.approx((Y == D)[group == g].mean())
+    assert np.isnan(values[2])
+
+
+def test_an_outcome_may_be_missing_where_it_does_not_matter() -> None:
+    y = np.where(D == 1, Y, np.nan)
+    assert value("calibration", y) == value("calibration")
+
+
+@pytest.mark.parametrize("name", ["classification", "false_positive_rate", "false_negative_rate", "profit"])
+def test_an_outcome_that_matters_must_not_be_missing(name: str) -> None:
+    y = Y.copy()
+    y[[7, 9]] = np.nan
+    with pytest.raises(DataError, match=rf"'{name}' needs the outcome of 2 rows where it is missing, first row 7"):
+        value(name, y)
+
+
+def test_selecting_somebody_without_an_outcome_is_refused() -> None:
+    with pytest.raises(DataError, match="needs the outcome of 1 row where it is missing, first row 1"):
+        value("calibration", np.array([1.0, np.nan]), np.array([1.0, 1.0]))
+
+
+def test_the_users_own_functions() -> None:
+    own = Utility("net", lambda y, d: y * d - 0.1 * d, lambda y, d: 1.0)
+    u, w = own.terms(Y, D)
+    np.testing.assert_allclose(u, Y * D - 0.1 * D)
+    np.testing.assert_array_equal(w, 1.0)
+    assert get_utility(own) is own
+
+
+def test_a_function_of_the_wrong_shape_is_named() -> None:
+    with pytest.raises(ConfigError, match="`w` of the utility 'odd' must return one number a row, 300 here"):
+        Utility("odd", lambda y, d: y, lambda y, d: np.ones(3)).terms(Y, D)
+
+
+def test_a_function_that_is_not_finite_is_named() -> None:
+    with pytest.raises(DataError, match="the utility 'odd' is not a finite number in row 0"):
+        Utility("odd", lambda y, d: np.full_like(y, np.inf), lambda y, d: 1.0).terms(Y, D)
+
+
+@pytest.mark.parametrize(("name", "y", "d", "role"), [
+    ("calibration", 1.0, 2.0, "decision"), ("false_positive_rate", 3.0, 1.0, "outcome"),
+])  # fmt: skip
+def test_values_other_than_0_and_1_are_refused(name: str, y: float, d: float, role: str) -> None:
+    with pytest.raises(DataError, match=f"needs a {role} of 0 or 1; row 0 holds"):
+        get_utility(name).terms([y], [d])
+
+
+def test_bad_columns_are_refused() -> None:
+    with pytest.raises(DataError, match="one value a row; got shapes"):
+        get_utility("profit").terms([1.0, 2.0], [1.0])
+    with pytest.raises(DataError, match="row 1 has no decision"):
+        get_utility("profit").terms([1.0, 2.0], [1.0, np.nan])
+
+
+@pytest.mark.parametrize("name", UTILITIES)
+def test_utilities_travel_to_other_processes(name: str) -> None:
+    again = pickle.loads(pickle.dumps(get_utility(name)))  # noqa: S301 -- our own bytes
+    assert again == get_utility(name)

@@ -1,0 +1,119 @@
+"""The sweep: it finds what turning a line through all angles finds, keeps the constraints, and can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from evenhand.errors import ConfigError, EvenhandError
+from evenhand.stats.linear_search import LinearCandidate, SearchProblem, search_problem, sweep_directions
+from evenhand.stats.linear_search.sweep import best_direction
+
+Make = Callable[..., SearchProblem]
+Best = Callable[[SearchProblem], float]
+
+CASES: list[dict[str, object]] = [
+    {"utility": "classification"},
+    {"utility": "classification", "goal": 1},
+    {"utility": "classification", "groups": 3},
+    {"utility": "classification", "capacity": 0.5},
+    {"utility": "classification", "monotone": [1, -1]},
+    {"utility": "calibration"},
+    {"utility": "calibration", "goal": 0},
+    {"utility": "calibration", "capacity": None},
+    {"utility": "calibration", "monotone": [1, 1]},
+]
+
+
+def found_by_sweep(problem: SearchProblem, **options: int) -> LinearCandidate:
+    return best_direction(problem, np.random.default_rng(0), **({"directions": 4_000} | options))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_finds_the_best_of_all_linear_classifiers(problem_of: Make, best_of: Best, case: dict[str, object]) -> None:
+    feasible = 0
+    for seed in range(6):
+        problem = problem_of(n=24, seed=seed, **case)
+        best = best_of(problem)
+        found = found_by_sweep(problem)
+        assert found.feasible == np.isfinite(best)
+        if found.feasible:
+            feasible += 1
+            assert float(problem.judge(found.values)[1]) == pytest.approx(best, abs=1e-12)
+    assert feasible >= 2
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_figures_are_those_of_the_coefficients(problem_of: Make, case: dict[str, object]) -> None:
+    problem = problem_of(n=60, seed=2, **case)
+    found = found_by_sweep(problem, directions=500)
+    chosen = found.decide(problem.given)
+    np.testing.assert_allclose(found.values, problem.values(chosen))
+    assert found.gap == pytest.approx(np.ptp(problem.values(chosen)))
+    if problem.capacity is not None:
+        assert chosen.sum() == problem.capacity
+    assert (problem.signs * found.coefficients >= 0).all()
+
+
+def test_the_units_of_features_do_not_matter(problem_of: Make) -> None:
+    problem = problem_of(n=80, seed=1)
+    y = (problem.gains + 1) / 2
+    moved = search_problem(problem.given * [1e-4, 1e5] + [9.0, -7e6], y, y, problem.group, "ab")
+    plain = search_problem(problem.given, y, y, problem.group, "ab")
+    first, second = found_by_sweep(plain, directions=800), found_by_sweep(moved, directions=800)
+    np.testing.assert_array_equal(first.decide(plain.given), second.decide(moved.given))
+
+
+def test_it_can_be_repeated_on_any_number_of_threads(problem_of: Make) -> None:
+    for utility in ("classification", "calibration"):
+        problem = problem_of(n=300, seed=3, utility=utility)
+        first = found_by_sweep(problem, directions=1_500, threads=1)
+        for threads in (2, 3):
+            again = found_by_sweep(problem, directions=1_500, threads=threads)
+            np.testing.assert_array_equal(again.coefficients, first.coefficients)
+            assert again.intercept == first.intercept
+
+
+def test_more_directions_are_never_worse(problem_of: Make) -> None:
+    rng = np.random.default_rng(4)
+    x, group = rng.standard_normal((200, 8)), rng.integers(2, size=200)
+    y = (x[:, :3].sum(axis=1) + rng.standard_normal(200) > 0).astype(float)
+    problem = search_problem(x, y, x[:, 0] > 0.3 * group, group, "ab", goal=0)
+    values = [found_by_sweep(problem, directions=size).values[0] for size in (512, 2_048, 8_192)]
+    assert values[0] <= values[1] <= values[2]
+    assert values[0] < values[2]
+
+
+def test_tied_scores_are_never_cut(problem_of: Make) -> None:
+    """Rows with equal features must be decided alike, whatever the capacity."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 3, (120, 2)).astype(float)
+    y = rng.poisson(2 + x.sum(axis=1)).astype(float)
+    problem = search_problem(x, y, rng.random(120) < 0.5, np.arange(120) % 2, "ab", utility="calibration")
+    chosen = found_by_sweep(problem).decide(x)
+    for point in np.unique(x, axis=0):
+        assert np.unique(chosen[(x == point).all(axis=1)]).size == 1
+
+
+def test_a_capacity_that_no_cut_can_meet_is_refused() -> None:
+    x = np.repeat([[0.0], [1.0]], 10, axis=0)
+    problem = search_problem(x, np.ones(20), np.ones(20), np.arange(20) % 2, "ab", capacity=0.3)
+    with pytest.raises(
+        EvenhandError, match=r"no cut of 600 directions selects .* 6 rows in all; with features of few values"
+    ):
+        found_by_sweep(problem, directions=600)
+
+
+def test_floors_out_of_reach_are_refused(problem_of: Make) -> None:
+    problem = problem_of(n=60, iota=0.9)
+    with pytest.raises(
+        EvenhandError, match=r"among 600 directions .* the nearest reaches 'a' 0\.\d+ \(needed 1\.\d+\), 'b'"
+    ):
+        sweep_directions(problem, np.random.default_rng(0), directions=600)
+
+
+def test_a_budget_of_nothing_is_refused(problem_of: Make) -> None:
+    with pytest.raises(ConfigError, match="`directions` must be at least 1; got 0"):
+        sweep_directions(problem_of(), np.random.default_rng(0), directions=0)

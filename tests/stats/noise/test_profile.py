@@ -1,0 +1,186 @@
+"""Mistakes learned from a pilot: smoothing, hot decks, whole vectors, levels, and a truth they must find."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenhand.errors import EvenhandError
+from evenhand.stats.noise import (
+    Confusion,
+    ErrorVectors,
+    Experiment,
+    Flip,
+    HotDeck,
+    Linear,
+    NoiseItem,
+    Normal,
+    Pilot,
+    largest_level,
+    learned_confusion,
+    replicate_seeds,
+    simulate,
+)
+from evenhand.stats.types import FloatArray
+
+
+def test_half_a_person_is_added() -> None:
+    """Q_uv = (n_uv + 1/2) / (n_u + 1) for two categories."""
+    model = learned_confusion([0, 0, 0, 1, 1], [0, 1, 0, 1, 1], (0, 1))
+    np.testing.assert_allclose(model.chances, [[2.5 / 4, 1.5 / 4], [0.5 / 3, 2.5 / 3]])
+    three = learned_confusion([0, 0], [0, 2], (0, 1, 2))
+    np.testing.assert_allclose(three.chances[0], [1.5 / 3.5, 0.5 / 3.5, 1.5 / 3.5])
+
+
+def test_the_level_mixes_the_profile_with_the_identity() -> None:
+    """At level L the chance of v given u is (1 - L) I + L Q, also above 1."""
+    model = Confusion((0.0, 1.0), ((0.9, 0.1), (0.4, 0.6)))
+    features = np.repeat([0.0, 1.0], 30_000)[:, np.newaxis]
+    items = (NoiseItem((0,), model),)
+    assert largest_level(items, features) == pytest.approx(1 / 0.4)
+    levels = np.array([0.5, 1.0, 2.5])
+    trial = Experiment(features, (Linear(np.ones(1), -0.5),), items, np.repeat([0, 1], 30_000), levels=levels)
+    changed = 1.0 - simulate(trial, replicate_seeds(3, np.random.default_rng(0))).sums.counts().agreement()
+    np.testing.assert_allclose(changed.mean(axis=0)[:, 0], np.outer(levels, [0.1, 0.4]), atol=0.006)
+    with pytest.raises(EvenhandError, match="more than every entry"):
+        Experiment(features, (Linear(np.ones(1), -0.5),), items, np.repeat([0, 1], 30_000), levels=np.array([2.6]))
+
+
+def test_exact_shares_of_a_profile_touch_and_then_change(experiment: object) -> None:
+    model = Confusion((0.0, 1.0), ((0.75, 0.25), (0.5, 0.5)))
+    features = np.repeat([0.0, 1.0], 20_000)[:, np.newaxis]
+    trial = Experiment(
+        features, (Linear(np.ones(1), -0.5),), (NoiseItem((0,), model),), np.repeat([0, 1], 20_000),
+        levels=np.array([0.4]), shares="exact",
+    )  # fmt: skip
+    changed = 1.0 - simulate(trial, replicate_seeds(3, np.random.default_rng(0))).sums.counts().agreement()
+    np.testing.assert_allclose(changed.mean(axis=0)[0, 0], [0.1, 0.2], atol=0.006)
+
+
+def test_a_hot_deck_draws_the_errors_of_the_pilot() -> None:
+    first, error = np.arange(10.0), np.array([0, 0, 1, 0, -2, 0, 0, 3, 0, 1.0])
+    deck = HotDeck(first, error)
+    rate = deck.rate(np.zeros((1, 1)))
+    assert rate is not None
+    assert rate[0] == 0.4
+    drawn = deck.draw(np.zeros((40_000, 1)), np.random.default_rng(0)).ravel()
+    for value, share in ((1.0, 0.5), (-2.0, 0.25), (3.0, 0.25)):
+        assert (drawn == value).mean() == pytest.approx(share, abs=0.01)
+    assert set(drawn) == {1.0, -2.0, 3.0}
+
+
+@pytest.mark.parametrize("near", [1, 3, 7])
+def test_a_near_hot_deck_draws_from_the_nearest(near: int) -> None:
+    rng = np.random.default_rng(1)
+    first = rng.normal(size=40)  # no ties
+    error = np.where(rng.random(40) < 0.6, rng.normal(size=40), 0.0)
+    deck = HotDeck(first, error, near=near)
+    values = np.concatenate([rng.normal(size=20), [-9.0, 9.0]])[:, np.newaxis]
+    rate = deck.rate(values)
+    assert rate is not None
+    seen = np.array([deck.draw(values, rng).ravel() - values.ravel() for _ in range(200)])
+    for at, value in enumerate(values.ravel()):
+        own = error[np.argsort(np.abs(first - value))[:near]]
+        wrong = own[own != 0]
+        assert rate[at] == pytest.approx(len(wrong) / near)
+        expected = set(np.round(wrong, 9)) if len(wrong) else {0.0}
+        assert set(np.round(seen[:, at], 9)) == expected
+
+
+def test_a_pilot_without_errors_changes_nothing() -> None:
+    features = np.arange(30.0)[:, np.newaxis]
+    for pilot in (Pilot(features, features, (0,)), Pilot(features, features, (0,), together=True)):
+        assert largest_level(pilot.items(), features) == float("inf")
+        trial = Experiment(
+            features, (Linear(np.ones(1), -9.0),), pilot.items(), np.zeros(30, int), levels=np.array([1.0])
+        )
+        done = simulate(trial, replicate_seeds(2, np.random.default_rng(0)))
+        np.testing.assert_array_equal(done.sums.moments().mean_squared_error(), 0.0)
+
+
+def test_error_vectors_keep_errors_together() -> None:
+    errors = np.array([[0.0, 0.0], [3.0, 1.0], [-2.0, 0.0], [0.0, -1.0]])
+    model = ErrorVectors(errors, np.array([False, True]), minima=np.array([0.0, -np.inf]))
+    rate = model.rate(np.zeros((2, 2)))
+    assert rate is not None
+    assert rate.tolist() == [0.75, 0.75]
+    drawn = model.draw(np.array([[1.0, 0.0]] * 300 + [[1.0, 1.0]] * 300), np.random.default_rng(0))
+    assert {tuple(row) for row in drawn[:300].tolist()} == {(4.0, 1.0), (0.0, 0.0), (1.0, 1.0)}
+    assert {tuple(row) for row in drawn[300:].tolist()} == {(4.0, 0.0), (0.0, 1.0), (1.0, 0.0)}
+    with pytest.raises(EvenhandError, match="must be 0 or 1; got 7"):
+        model.check(np.array([[1.0, 7.0]]))
+
+
+def people(n: int, rng: np.random.Generator) -> FloatArray:
+    group = rng.integers(0, 2, n)
+    return np.column_stack([rng.poisson(3 + group, n), rng.integers(0, 2, n), group]).astype(float)
+
+
+def second_rating(features: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The truth: 20 % of counts off by a rounded normal, 10 % of the binary entries flipped."""
+    count = np.where(rng.random(len(features)) < 0.2, np.rint(rng.normal(0, 2, len(features))), 0.0)
+    flip = rng.random(len(features)) < 0.1
+    return np.column_stack([features[:, 0] + count, np.where(flip, 1 - features[:, 1], features[:, 1])])
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_pilot_finds_the_truth(together: bool) -> None:
+    """The kappa of a large simulation from 400 doubly rated people is that of the true mistakes."""
+    rng = np.random.default_rng(4)
+    features = people(4_000, rng)
+    groups, model = features[:, 2].astype(int), Linear(np.array([0.5, 1.0, 0.2]), -2.4)
+    truth = (NoiseItem((0,), Normal(2.0)), NoiseItem((1,), Flip()))
+    seeds = replicate_seeds(60, rng)
+    expected = []
+    for item, level in zip(truth, (0.2, 0.1), strict=True):
+        trial = Experiment(features, (model,), (item,), groups, levels=np.array([level]))
+        expected.append(1 - simulate(trial, seeds).sums.counts().agreement().mean(axis=0).ravel())
+    found = []
+    for _ in range(12):
+        doubly = people(400, rng)[:, :2]
+        rated = second_rating(np.column_stack([doubly, np.zeros(400)]), rng)
+        pilot = Pilot(doubly, rated, (0, 1), {1: (0.0, 1.0)}, together=together)
+        trial = Experiment(features, (model,), pilot.items(), groups, levels=np.array([1.0]))
+        found.append(1 - simulate(trial, seeds[:10]).sums.counts().agreement().mean(axis=0).ravel())
+    wrong = np.mean(found, axis=0)
+    alone = np.sum(expected, axis=0)  # nearly additive: errors are rare
+    assert (wrong < alone + 0.01).all()
+    assert (wrong > 0.85 * alone - 0.01).all()
+
+
+def test_resampling_the_pilot_carries_its_uncertainty() -> None:
+    rng = np.random.default_rng(5)
+    features = people(2_000, rng)
+    doubly = people(40, rng)[:, :2]
+    pilot = Pilot(doubly, second_rating(np.column_stack([doubly, np.zeros(40)]), rng), (0, 1), {1: (0.0, 1.0)})
+    spread = []
+    for renew in (None, pilot.resampled()):
+        trial = Experiment(
+            features, (Linear(np.array([0.5, 1.0, 0.2]), -2.4),), pilot.items(), features[:, 2].astype(int),
+            levels=np.array([1.0]), renew=renew,
+        )  # fmt: skip
+        spread.append(simulate(trial, replicate_seeds(80, rng)).sums.counts().pabak().std(axis=0).mean())
+    assert spread[1] > 1.5 * spread[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"first": np.zeros((3, 1))}, "2 columns; got"),
+        ({"second": np.array([[0.0, np.nan]] * 4)}, "rating of the pilot is missing"),
+        ({"together": True, "categories": {1: (0.0, 1.0, 2.0)}}, "only be drawn together"),
+    ],
+)
+def test_wrong_pilots_are_named(change: dict[str, object], message: str) -> None:
+    settings: dict[str, object] = {
+        "first": np.zeros((4, 2)), "second": np.zeros((4, 2)), "columns": (0, 1), "categories": {1: (0.0, 1.0)},
+    } | change  # fmt: skip
+    with pytest.raises(EvenhandError, match=message):
+        Pilot(**settings)  # type: ignore[arg-type]
+
+
+def test_wrong_decks_are_named() -> None:
+    with pytest.raises(EvenhandError, match="from 1 to the 3 people"):
+        HotDeck(np.zeros(3), np.zeros(3), near=4)
+    with pytest.raises(EvenhandError, match="not one of the categories"):
+        learned_confusion([0, 2], [0, 1], (0, 1))
