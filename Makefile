@@ -36,10 +36,17 @@ bench: $(VENV)/.dev  ## Speed and memory against peers, one table per claim.
 	@$(BIN)/python benchmarks/bootstrap.py
 	@$(BIN)/python benchmarks/pairs.py
 	@$(BIN)/python benchmarks/robustness.py
+	@$(BIN)/python benchmarks/reliability.py
+	@$(BIN)/python benchmarks/improvability_speed.py
 
 bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simulation.
 	@$(BIN)/python benchmarks/coverage.py
 	@$(BIN)/python benchmarks/eaif_coverage.py
+	@$(BIN)/python benchmarks/effort_parity_level.py
+	@$(BIN)/python benchmarks/bounds.py
+	@$(BIN)/python benchmarks/reliability_level.py
+	@$(BIN)/python benchmarks/improvability_level.py
+	@$(BIN)/python benchmarks/study_recovery.py
 
 constraints: $(VENV)/.dev $(VENV)/.docs  ## Write the versions installed here into constraints.txt.
 	@$(BIN)/python tools/constraints.py

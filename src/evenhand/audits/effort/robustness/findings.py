@@ -42,7 +42,7 @@ def robustness_findings(robustness: Robustness, differences: Sequence[Difference
             audit="effort", model=model, grouping=curve.grouping, stratum=None, metric=curve.metric, kind="robustness",
             against="specifications", claim=claim, unit="", value=value, low=None, high=None, n=robustness.people,
             sentence=f"{claim.removesuffix('.')}; n = {robustness.people:,}.", threshold=None, verdict="no_threshold",
-            caveat=_CAVEAT,
+            caveat=f"{_alike(curve)}{_CAVEAT}",
         )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def ranking_claim(curve: Curve, fairest: Sequence[FairestRecord]) -> str:
     verb = "is" if len(leaders) == 1 else "are"
     tied = any(record.tied for record in fairest)
     parts = [
-        f"{names} {verb} the fairest {place} {often}{_distinct(curve)}",
+        f"{names} {verb} the fairest {place} {often}",
         *(["counted in parts where models are tied"] if tied else []),
         *([f"{size - ranked:,} more cannot be ranked"] if size > ranked else []),
         *_own(fairest, [record.model for record in leaders], share),
@@ -87,11 +87,13 @@ def _leaders(fairest: Sequence[FairestRecord]) -> list[FairestRecord]:
     return [record for record in fairest if (record.wins or 0.0) > most - 1e-9]
 
 
-def _distinct(curve: Curve) -> str:
+def _alike(curve: Curve) -> str:
     """Say how many specifications have numbers of their own, where some have the same."""
     numbers = np.round(curve.value.reshape(curve.size, -1), 12)
     different = len(np.unique(np.nan_to_num(numbers, nan=-1.0), axis=0))
-    return "" if different == curve.size else f", {different:,} of which have different numbers"
+    if different == curve.size:
+        return ""
+    return f"Of all {curve.size:,} specifications only {different:,} give different numbers. "
 
 
 def _own(fairest: Sequence[FairestRecord], leaders: Sequence[str], share: float) -> list[str]:
