@@ -28,12 +28,12 @@ def test_the_quickstart_runs(
 @pytest.mark.parametrize(
     ("name", "models", "human"),
     [
-        ("households", ["XGBoost", "Logistic regression", "Random forest"], 0.6577),
-        ("defendants", ["Light GBM", "Logistic regression", "Decision tree"], 0.6037),
+        ("households", ["xgboost", "logistic", "random_forest"], 0.6577),
+        ("defendants", ["lightgbm", "logistic", "decision_tree"], 0.6037),
     ],
 )
 def test_the_pipelines_of_the_effort_paper_run(name: str, models: list[str], human: float, tmp_path: Path) -> None:
-    pytest.importorskip("xgboost", reason="the pipeline fits XGBoost, of the extra 'models'")
+    pytest.importorskip("xgboost", reason="the pipeline fits xgboost, of the extra 'models'")
     pytest.importorskip("lightgbm", reason="the pipeline fits LightGBM, of the extra 'models'")
     audit = eh.audit(EXAMPLES / f"{name}.toml")
     result = audit["effort"]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from evenhand._version import __version__
 from evenhand.charts import to_svg
@@ -37,7 +37,7 @@ def render(audit: Audit) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(amount=shown_amount, slug=slug)
+    environment.filters.update(amount=shown_amount, slug=slug, code=code)
     style = environment.loader.get_source(environment, "report.css")[0] if environment.loader else ""
     findings = audit.findings
     judged = [finding for finding in findings if finding.threshold is not None]
@@ -66,6 +66,17 @@ def slug(text: str) -> str:
     'values-by-race-sex'
     """
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
+
+
+def code(text: str) -> Markup:
+    """Return text, escaped, with what stands between backticks set as code.
+
+    Examples
+    --------
+    >>> code("a < b: take a larger `unit`")
+    Markup('a &lt; b: take a larger <code>unit</code>')
+    """
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704
 
 
 def _policy(style: str) -> str:

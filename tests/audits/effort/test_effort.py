@@ -191,7 +191,7 @@ def test_the_section_of_a_report(result: EffortResult) -> None:
         "Individual fairness",
         "Parity among people of similar effort",
         "How effort is spread",
-        "The pairs treated worst",
+        "The least fair pairs",
     ]
     assert result.plot().to_dict()["concat"]
 

@@ -33,7 +33,7 @@ def test_individual_fairness_by_model_and_weight(result: EffortResult) -> None:
     assert table.columns == (
         "Model", "Equal weights", "Weight 0.3 on effort", "Human study weights (0.6577 on effort)",
     )  # fmt: skip
-    assert [row[0] for row in table.rows] == ["XGBoost", "house model"]
+    assert [row[0] for row in table.rows] == ["xgboost", "house model"]
     for model, row in zip(("xgboost", "house model"), table.rows, strict=True):
         for weight, cell in zip((0.5, 0.3, 0.6577), row[1:], strict=True):
             record = next(r for r in result.individual if (r.model, r.weight) == (model, weight))
@@ -57,4 +57,4 @@ def test_text_keeps_its_columns(result: EffortResult) -> None:
     assert lines[:2] == ["Effort-aware individual fairness", ""]
     ends = {len(line) for line in lines[2:]}
     assert len(ends) == 1
-    assert np.char.startswith(lines[3:], ["XGBoost", "house model"]).all()
+    assert np.char.startswith(lines[3:], ["xgboost", "house model"]).all()

@@ -92,7 +92,7 @@ def effort(
     method
         How pairs are compared; 'auto' chooses by size and says what it chose.
     worst
-        How many of the people and pairs treated worst are listed (with an id role only).
+        How many of the least fair pairs, and of people by the fairness of their pairs, are listed (with an id role).
     confidence, seed
         Confidence of the intervals, and the seed of what is sampled.
     thresholds

@@ -104,7 +104,7 @@ def weight_panel(result: EffortResult) -> Any:
 
 
 def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:
-    """Return small plots of the trajectories of the pairs treated worst, some for each model at the first weight."""
+    """Return small plots of the trajectories of the least fair pairs, some for each model at the first weight."""
     import altair as alt
 
     paths: dict[str, list[PathRecord]] = {}

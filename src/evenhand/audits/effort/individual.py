@@ -1,4 +1,4 @@
-"""Effort-aware individual fairness: values and differences of models, the people and pairs treated worst."""
+"""Effort-aware individual fairness: values and differences of models, the least fair pairs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def difference_records(found: Found, spec: EffortSpec) -> Iterator[DifferenceRec
 
 
 def person_records(people: People, found: Found, spec: EffortSpec) -> Iterator[PersonRecord]:
-    """Yield the people treated worst, where the table has an id to name them by."""
+    """Yield the people whose pairs are least fair, where the table has an id to name them by."""
     if people.rows.ids is None or spec.worst == 0:
         return
     for (model, weight), result in found.items():
@@ -100,7 +100,7 @@ def person_records(people: People, found: Found, spec: EffortSpec) -> Iterator[P
 
 
 def pair_records(people: People, spec: EffortSpec) -> Iterator[PairRecord]:
-    """Yield the pairs treated worst, where the table has an id and pairs can be enumerated."""
+    """Yield the least fair pairs, where the table has an id and pairs can be enumerated."""
     ids = people.rows.ids
     if ids is None or spec.worst == 0 or len(ids) > MOST_ENUMERATED:
         return
@@ -115,7 +115,7 @@ def pair_records(people: People, spec: EffortSpec) -> Iterator[PairRecord]:
 
 
 def path_records(people: People, pairs: tuple[PairRecord, ...]) -> Iterator[PathRecord]:
-    """Yield the trajectories of the people who are in the pairs treated worst."""
+    """Yield the trajectories of the people who are in the least fair pairs."""
     wanted = set(dict.fromkeys(name for pair in pairs for name in (pair.id_a, pair.id_b)))
     times = people.times or tuple(float(step) for step in range(len(people.steps)))
     for row, name in enumerate(people.rows.ids or ()):

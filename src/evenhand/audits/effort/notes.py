@@ -30,7 +30,7 @@ def people_notes(people: People, spec: EffortSpec) -> tuple[str, ...]:
             f"The history has {people.strangers:,} people who are not among those of the table; they are not used."
         )
     if people.rows.ids is None and spec.worst:
-        notes.append("The people and pairs treated worst are not listed, since the table names no id column.")
+        notes.append("The least fair pairs and their people are not listed, since the table names no id column.")
     return tuple(notes)
 
 
@@ -69,7 +69,7 @@ def crowd_notes(crowd: Crowd, spec: EffortSpec) -> tuple[str, ...]:
     """Return the remarks on people who stayed in the data's engine."""
     notes = [
         f"The {crowd.n:,} people stayed in the data's own engine: it counted those who are alike, or filled a grid "
-        "that was corrected on a sample of people. The people and pairs treated worst are not listed."
+        "that was corrected on a sample of people. The least fair pairs and their people are not listed."
     ]
     return (*notes, *_steps(spec.trajectory, spec.times, spec))
 

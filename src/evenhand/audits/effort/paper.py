@@ -10,13 +10,6 @@ from evenhand.core.sections import DisplayTable
 if TYPE_CHECKING:
     from evenhand.audits.effort.result import EffortResult
 
-_MODELS = {
-    "xgboost": "XGBoost",
-    "lightgbm": "Light GBM",
-    "logistic": "Logistic regression",
-    "random_forest": "Random forest",
-    "decision_tree": "Decision tree",
-}
 _HUMAN_WEIGHTS = (0.6577, 0.6037)  # of effort, from the paper's study on income and on arrests
 
 
@@ -43,7 +36,7 @@ def individual_table(result: EffortResult, data: str = "", places: int = 3) -> D
     weights = list(dict.fromkeys(record.weight for record in result.individual))
     columns = ("Model", *(_weight_title(weight) for weight in weights))
     rows = [
-        (_MODELS.get(model, model), *(_shown(values[model, weight], places) for weight in weights))
+        (model, *(_shown(values[model, weight], places) for weight in weights))
         for model in dict.fromkeys(record.model for record in result.individual)
     ]
     return _table("Effort-aware individual fairness", data, columns, rows)
@@ -60,7 +53,7 @@ def parity_table(result: EffortResult, data: str = "", places: int = 2) -> Displ
     groupings = list(dict.fromkeys(record.grouping for record in whole))
     columns = ("Model", *(f"{grouping[:1].upper()}{grouping[1:]} parity" for grouping in groupings))
     rows = [
-        (_MODELS.get(model, model), *(_shown(values[model, grouping], places) for grouping in groupings))
+        (model, *(_shown(values[model, grouping], places) for grouping in groupings))
         for model in dict.fromkeys(record.model for record in whole)
     ]
     return _table("Traditional parity of mean scores, without regard to effort", data, columns, rows)

@@ -79,7 +79,7 @@ class BinGroupRecord:
 
 @dataclass(frozen=True, slots=True)
 class PersonRecord:
-    """A person treated worst: `value` is the mean fairness of the pairs they are in."""
+    """A person whose pairs are least fair, to their loss or gain: `value` is the mean fairness of those pairs."""
 
     model: str
     weight: float
@@ -92,7 +92,7 @@ class PersonRecord:
 
 @dataclass(frozen=True, slots=True)
 class PairRecord:
-    """A pair treated worst: their scores differ by `value` more than effort and aggregate do."""
+    """One of the least fair pairs: their scores differ by `value` more than effort and aggregate do."""
 
     model: str
     weight: float
@@ -129,7 +129,7 @@ class SpreadRecord:
 
 @dataclass(frozen=True, slots=True)
 class PathRecord:
-    """One step of the trajectory of a person who is in a pair treated worst."""
+    """One step of the trajectory of a person who is in one of the least fair pairs."""
 
     id: str
     step: str

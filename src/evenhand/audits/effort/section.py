@@ -58,7 +58,7 @@ def effort_section(result: EffortResult) -> Section:
     if result.pairs:
         parts.append(
             Figure(
-                "The pairs treated worst",
+                "The least fair pairs",
                 "Two people whose scores differ by more than their effort and aggregate do, at effort weight "
                 f"{result.spec.weights[0]:g}. The full list is below.",
                 " ".join(_pair_sentence(pair) for pair in result.pairs[:3]),
@@ -112,9 +112,8 @@ def _people_table(result: EffortResult) -> DisplayTable:
         for r in result.people
     ]
     columns = ("Model", "Weight", "Person", "Score", "Effort", "Aggregate", "Mean fairness of their pairs")
-    return DisplayTable(
-        "The people treated worst", columns, tuple(rows), (False, True, False) + (True,) * 4, folded=True
-    )
+    caption = "The people whose pairs are least fair, to their loss or their gain"
+    return DisplayTable(caption, columns, tuple(rows), (False, True, False) + (True,) * 4, folded=True)
 
 
 def _pair_sentence(pair: PairRecord) -> str:
@@ -140,7 +139,7 @@ def _pair_table(result: EffortResult) -> DisplayTable:
     ]
     columns = ("Model", "Weight", "Person", "Other", "Score", "Other's score", "Distance", "Excess")
     return DisplayTable(
-        "The pairs treated worst", columns, tuple(rows), (False, True, False, False) + (True,) * 4, folded=True
+        "The least fair pairs", columns, tuple(rows), (False, True, False, False) + (True,) * 4, folded=True
     )
 
 

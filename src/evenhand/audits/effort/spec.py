@@ -82,7 +82,9 @@ class EffortSpec(Spec):
     robustness: Annotated[Choices | None, BeforeValidator(as_choices)] = Field(
         None, description="Whether to try other defensible choices too: true, or a table of them."
     )
-    worst: int = Field(10, ge=0, le=1_000, description="How many of the people and pairs treated worst are listed.")
+    worst: int = Field(
+        10, ge=0, le=1_000, description="How many of the least fair pairs, and of the people in such pairs, are listed."
+    )
 
     @field_validator("trajectory")
     @classmethod
@@ -123,7 +125,7 @@ class EffortSpec(Spec):
                     f"the threshold for {threshold.metric!r} must give min= above 0 and at most 1, since 1 is fair; "
                     f"got {threshold.in_words()}"
                 )
-        return value
+        return tuple(threshold.model_copy(update={"audit": "effort"}) for threshold in value)
 
     @model_validator(mode="after")
     def _one_kind_of_trajectory(self) -> Self:
