@@ -24,9 +24,6 @@ needs_holdout = pytest.mark.skipif(
     not (FOLDER / LOCAL["hospital_holdout"]).is_file(),
     reason="EVENHAND_DATA names no folder with the hospital hold-out",
 )
-needs_full = pytest.mark.skipif(
-    not (FOLDER / LOCAL["hospital"]).is_file(), reason="EVENHAND_DATA names no folder with the full hospital file"
-)
 
 
 @needs_holdout
@@ -41,15 +38,6 @@ def test_the_holdout_has_the_known_figures() -> None:
     means = table.groupby("race")["gagne_sum_t"].mean()
     assert means["White"] == pytest.approx(1.26, abs=0.05)  # the whole file: 1.26 and 2.06
     assert means["Black"] == pytest.approx(2.06, abs=0.10)
-
-
-@needs_full
-def test_the_full_file_has_the_known_figures() -> None:
-    table = load_hospital("full", backend="pandas")
-    assert table.shape == (48_784, 160)
-    assert table["race"].value_counts().to_dict() == {"White": 43_202, "Black": 5_582}
-    means = table.groupby("race")["gagne_sum_t"].mean().round(2)
-    assert means.to_dict() == {"Black": 2.06, "White": 1.26}
 
 
 @pytest.mark.skipif(not HEAD.is_file(), reason="EVENHAND_DATA names no folder with the first rows of the hospital file")

@@ -23,7 +23,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 _EXACT_ROWS = 200_000  # distinct rows that strips take on by themselves: 2e10 pairs, seconds
 ROW_SUM = 60  # what one row against one point costs in blocks, in pairs of strips
 _GLANCE = 500_000  # people whose values are looked at first
-_MOSTROW_SUMS = 500_000_000  # and what blocks take on by themselves: again seconds
+_MOST_ROW_SUMS = 500_000_000  # and what blocks take on by themselves: again seconds
 
 
 def individual_fairness(
@@ -108,11 +108,11 @@ def _choose(people: People) -> Method:
     if len(people) > 2 * _GLANCE:  # the numbers can only be larger than in a part
         every = slice(None, None, len(people) // _GLANCE)
         rows, points = _counts(people, every)
-        if rows > _EXACT_ROWS and points * rows > _MOSTROW_SUMS:
+        if rows > _EXACT_ROWS and points * rows > _MOST_ROW_SUMS:
             return "grid"
     rows, points = _counts(people, slice(None))
     row_sums = points * rows
-    if ROW_SUM * row_sums <= rows * rows // 2 and row_sums <= _MOSTROW_SUMS:
+    if ROW_SUM * row_sums <= rows * rows // 2 and row_sums <= _MOST_ROW_SUMS:
         return "blocks"
     return "strips" if rows <= _EXACT_ROWS else "grid"
 
