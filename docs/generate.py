@@ -22,15 +22,34 @@ from typer.testing import CliRunner
 
 import evenhand.stats
 from evenhand import Prediction, Table
+from evenhand.audits.agreement import AgreementSpec
+from evenhand.audits.disagreement import DisagreementSpec
+from evenhand.audits.disagreement.spec import COLUMNS, FeedbackTable
 from evenhand.audits.effort import EffortSpec
 from evenhand.audits.effort.robustness.choices import Choices
 from evenhand.audits.effort.spec import History
+from evenhand.audits.improvability.candidates import Candidate
+from evenhand.audits.improvability.spec import ImprovabilitySpec, StatusQuo
 from evenhand.audits.parity import ParitySpec
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, Metric
+from evenhand.audits.reliability import ReliabilitySpec
+from evenhand.audits.reliability.mistakes import FeatureNoise, PilotTable
+from evenhand.audits.reliability.sources import ModelSource
 from evenhand.cli.main import app
 from evenhand.core.spec import Threshold
 from evenhand.models.spec import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
+from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
+from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
+from evenhand.study.spec import (
+    AttentionCheck,
+    Bonus,
+    Condition,
+    Feedback,
+    Payment,
+    Questions,
+    StudySpec,
+)
 from evenhand.table import Roles
 from evenhand.table.roles import Scalar
 from evenhand.table.sources import FileOptions
@@ -53,7 +72,7 @@ _HISTORY_ROW = (
     "source",
     "text",
     "required",
-    "Path of the long table, seen from the folder of the file. In Python `data` takes a frame or a mapping too.",
+    "Path of that table, seen from the folder of the file. In Python `data` takes a frame or a mapping too.",
 )
 # Where the code alone would mislead: the type, the default and the meaning that a reader needs; None keeps it.
 _AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
@@ -63,6 +82,47 @@ _AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
         "robustness": ("true or false, or a table", "`false`", None),
     },
     "Fit": {"estimator": (None, "the model's name", "The estimator's short name.")},
+    "ReliabilitySpec": {
+        "model": ("text, a list of texts or a table", None, None),
+        "noise": ("text, a list of texts or a table", None, None),
+        "linked": ("table of texts or lists of texts", None, None),
+        "attribution": ("true or false, or a number", "`true`", None),
+    },
+    "ModelSource": {"model": ("function or object", None, None)},
+    "FeatureNoise": {
+        "values": ("list of values", None, None),
+        "ordinal": ("true or false, or a list of values", "`false`", None),
+    },
+    "ImprovabilitySpec": {
+        "status_quo": ("text or a table", None, None),
+        "utility": ("text or code", "`'classification'`", None),
+        "fairness_utility": ("text, a list of texts or code", None, None),
+        "candidates": ("text, a list of texts or a table", "`['linear', 'lasso', 'random_forest']`", None),
+        "train": (None, "2/3", None),
+    },
+    "StatusQuo": {"model": ("a fitted model", None, None)},
+    "Candidate": {
+        "rule": (None, "what the others say", None),
+        "estimator": ("text or an estimator", None, None),
+        "own": ("code", None, None),
+        "family": ("list of candidates", None, None),
+        "monotone": ("table of `1` or `-1`", None, None),
+    },
+    "AgreementSpec": {"categories": ("list of values", None, None)},
+    "AnalysisSpec": {
+        "min_count": (None, None, "Not used."),
+        "resamples": (None, None, "Bootstrap resamples of people, and of rows."),
+        "exclusions": ("table", "see below", None),
+    },
+    "Exclusions": {"failed_checks": ("whole number, at least 1, or `false`", None, None)},
+    "Feedback": {"assignment": ("table", "see below", None)},
+    "StudySpec": {
+        "conditions": ("tables by name", None, None),
+        "questions": ("table of texts", "see below", None),
+        "attention": ("list of tables", None, None),
+        "payment": ("table", None, None),
+        "analysis": ("table", "see below", None),
+    },
 }
 
 
@@ -155,6 +215,19 @@ def settings_part() -> str:
         "`[effort]`": _rows(EffortSpec),
         "`[effort.history]`": [_HISTORY_ROW, *_rows(History, only=("id", "time", "value"))],
         "`[effort.robustness]`": _rows(Choices),
+        "`[disagreement]`": _rows(DisagreementSpec),
+        "`[disagreement.feedback]`": [_HISTORY_ROW, *_rows(FeedbackTable, only=COLUMNS)],
+        "`[reliability]`": _rows(ReliabilitySpec),
+        "`[reliability.model.NAME]`": _rows(ModelSource),
+        "`[reliability.noise.FEATURE]`": _rows(FeatureNoise),
+        "`[reliability.noise.pilot]`": [
+            _HISTORY_ROW,
+            *_rows(PilotTable, only=("suffixes", "columns", "together", "near", "resample")),
+        ],
+        "`[agreement]`": _rows(AgreementSpec),
+        "`[improvability]`": _rows(ImprovabilitySpec),
+        "`[improvability.status_quo]`": _rows(StatusQuo),
+        "`[improvability.candidates.NAME]`": _rows(Candidate),
         "`[[thresholds]]`": _rows(Threshold),
         "`[report]`": _rows(ReportSettings),
     }
@@ -276,6 +349,33 @@ def _plural(words: str) -> str:
     return " or ".join(parts)
 
 
+# Studies --------------------------------------------------------------------------------------------------
+
+
+def study_part() -> str:
+    """Return the settings of `study.toml` and of the functions of `eh.study`, and the columns of answers."""
+    sections: dict[str, type[BaseModel]] = {
+        "Top level of `study.toml`": StudySpec, "`[conditions.NAME]`": Condition, "`[feedback]`": Feedback,
+        "`[feedback.assignment]`, `assign_cases`": CaseSettings, "`[[attention]]`": AttentionCheck,
+        "`[payment]`": Payment, "`[[payment.bonuses]]`": Bonus, "`[analysis]`, `analyze`": AnalysisSpec,
+        "`[analysis.exclusions]`, `apply_exclusions`": Exclusions, "`design_sets`": SetSettings,
+        "The column map of `read_survey`": SurveyMap, "`Respondents`": Respondents, "`Critics`": Critics,
+    }  # fmt: skip
+    lines = []
+    for title, model in sections.items():
+        shown = [(f"`{name}`", *rest) for name, *rest in _rows(model)]
+        lines += [f"## {title}", "", table(("Setting", "Type", "Default", "Meaning"), shown), ""]
+    wording = [(f"`{name}`", str(field.default)) for name, field in Questions.model_fields.items()]
+    lines += ["## `[questions]`", "", table(("Question", "Wording by default"), wording), ""]
+    columns = [
+        (f"`{c.name}`", c.kind or "both", "person" if c.level == "person" else "answer", c.type.replace("_", " or "),
+         c.description)
+        for c in ANSWER_COLUMNS
+    ]  # fmt: skip
+    head = ("Column", "Kind of study", "One for each", "Type", "Meaning")
+    return "\n".join([*lines, "## Columns of answers", "", table(head, columns), ""])
+
+
 # Command line ---------------------------------------------------------------------------------------------
 
 
@@ -343,6 +443,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "metrics": metrics_part,
     "named_gaps": named_gaps_part,
     "settings": settings_part,
+    "study": study_part,
     "cli": cli_part,
     "stats": stats_part,
 }

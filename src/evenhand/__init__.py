@@ -12,41 +12,62 @@ from evenhand._version import __version__
 from evenhand.errors import EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand import datasets, models
+    from evenhand import datasets, models, study
+    from evenhand.audits.agreement import AgreementResult, agreement
+    from evenhand.audits.disagreement import DisagreementResult, disagreement
     from evenhand.audits.effort import EffortResult, effort
+    from evenhand.audits.improvability import ImprovabilityResult, improvability
     from evenhand.audits.parity import ParityResult, parity
+    from evenhand.audits.reliability import ReliabilityResult, reliability
     from evenhand.report import Audit, audit
     from evenhand.table import Prediction, Table
 
 __all__ = [
+    "AgreementResult",
     "Audit",
+    "DisagreementResult",
     "EffortResult",
     "EvenhandError",
+    "ImprovabilityResult",
     "ParityResult",
     "Prediction",
+    "ReliabilityResult",
     "Table",
     "__version__",
+    "agreement",
     "audit",
     "datasets",
+    "disagreement",
     "effort",
+    "improvability",
     "models",
     "parity",
+    "reliability",
+    "study",
 ]
 
 _HOMES = {
+    "AgreementResult": "evenhand.audits.agreement",
     "Audit": "evenhand.report",
+    "DisagreementResult": "evenhand.audits.disagreement",
     "EffortResult": "evenhand.audits.effort",
+    "ImprovabilityResult": "evenhand.audits.improvability",
     "ParityResult": "evenhand.audits.parity",
     "Prediction": "evenhand.table",
+    "ReliabilityResult": "evenhand.audits.reliability",
     "Table": "evenhand.table",
+    "agreement": "evenhand.audits.agreement",
     "audit": "evenhand.report",
+    "disagreement": "evenhand.audits.disagreement",
     "effort": "evenhand.audits.effort",
+    "improvability": "evenhand.audits.improvability",
     "parity": "evenhand.audits.parity",
+    "reliability": "evenhand.audits.reliability",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("datasets", "models"):
+    if name in ("datasets", "models", "study"):
         return import_module(f"evenhand.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)

@@ -16,14 +16,26 @@ import pytest
 import evenhand as eh
 import evenhand.stats
 from evenhand import errors
+from evenhand.audits.agreement import AgreementSpec
+from evenhand.audits.agreement import records as agreement_records
+from evenhand.audits.disagreement import DisagreementSpec
+from evenhand.audits.disagreement import records as disagreement_records
+from evenhand.audits.disagreement.spec import FeedbackTable
 from evenhand.audits.effort import EffortSpec
 from evenhand.audits.effort import records as effort_records
 from evenhand.audits.effort.robustness import records as robustness_records
 from evenhand.audits.effort.robustness.choices import Choices
 from evenhand.audits.effort.spec import History
+from evenhand.audits.improvability import records as improvability_records
+from evenhand.audits.improvability.candidates import Candidate
+from evenhand.audits.improvability.spec import ImprovabilitySpec, StatusQuo
 from evenhand.audits.parity import ParitySpec
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS
 from evenhand.audits.parity.records import CalibrationRecord, GapRecord, GroupRecord
+from evenhand.audits.reliability import ReliabilitySpec
+from evenhand.audits.reliability import records as reliability_records
+from evenhand.audits.reliability.mistakes import FeatureNoise, PilotTable
+from evenhand.audits.reliability.sources import ModelSource
 from evenhand.cli import console
 from evenhand.cli.main import main
 from evenhand.core.findings import Finding
@@ -58,7 +70,7 @@ def test_every_generated_part_is_included() -> None:
         assert f"../_generated/{name}.md" in pages
 
 
-@pytest.mark.parametrize("name", sorted(set(eh.__all__) - {"datasets", "models", "__version__"}))
+@pytest.mark.parametrize("name", sorted(set(eh.__all__) - {"datasets", "models", "study", "__version__"}))
 def test_public_names_are_in_the_reference(name: str) -> None:
     assert re.search(rf"^\.\. auto(class|function|exception):: evenhand\.{name}$", reference("api"), re.MULTILINE)
 
@@ -124,6 +136,19 @@ def test_named_gaps_are_in_the_reference(name: str) -> None:
         ("## `[effort]`", [*EffortSpec.model_fields, *inspect.signature(eh.effort).parameters]),
         ("## `[effort.history]`", list(History.model_fields)),
         ("## `[effort.robustness]`", list(Choices.model_fields)),
+        (
+            "## `[disagreement]`",
+            [*DisagreementSpec.model_fields, *inspect.signature(eh.disagreement).parameters],
+        ),
+        ("## `[disagreement.feedback]`", list(FeedbackTable.model_fields)),
+        ("## `[reliability]`", [*ReliabilitySpec.model_fields, *inspect.signature(eh.reliability).parameters]),
+        ("## `[reliability.model.NAME]`", list(ModelSource.model_fields)),
+        ("## `[reliability.noise.FEATURE]`", list(FeatureNoise.model_fields)),
+        ("## `[reliability.noise.pilot]`", list(PilotTable.model_fields)),
+        ("## `[agreement]`", [*AgreementSpec.model_fields, *inspect.signature(eh.agreement).parameters]),
+        ("## `[improvability]`", [*ImprovabilitySpec.model_fields, *inspect.signature(eh.improvability).parameters]),
+        ("## `[improvability.status_quo]`", list(StatusQuo.model_fields)),
+        ("## `[improvability.candidates.NAME]`", list(Candidate.model_fields)),
         ("## `[[thresholds]]`", list(Threshold.model_fields)),
         ("## `[report]`", list(ReportSettings.model_fields)),
     ],
@@ -182,6 +207,29 @@ def test_exit_codes_are_in_the_reference() -> None:
         ("### specifications", robustness_records.SpecificationRecord),
         ("### fairest", robustness_records.FairestRecord),
         ("### flips", robustness_records.FlipRecord),
+        ("### curves", reliability_records.CurveRecord),
+        ("### gaps of reliability", reliability_records.GapRecord),
+        ("### attribution", reliability_records.AttributionRecord),
+        ("### models of reliability", reliability_records.ModelRecord),
+        ("### statistics", agreement_records.StatisticRecord),
+        ("### gaps of raters", agreement_records.GapRecord),
+        ("### counts", agreement_records.CountRecord),
+        ("### gaps of critics", disagreement_records.GapRecord),
+        ("### rates", disagreement_records.RateRecord),
+        ("### critics", disagreement_records.CriticRecord),
+        ("### stakeholders", disagreement_records.StakeholderRecord),
+        ("### plan", disagreement_records.PlanRecord),
+        ("### truth", disagreement_records.TruthRecord),
+        ("### splits", improvability_records.SplitRecord),
+        ("### decision", improvability_records.DecisionRecord),
+        ("### deltas", improvability_records.DeltaRecord),
+        ("### curves of improvability", improvability_records.CurveRecord),
+        ("### values", improvability_records.ValueRecord),
+        ("### candidates", improvability_records.CandidateRecord),
+        ("### coefficients", improvability_records.CoefficientRecord),
+        ("### power", improvability_records.PowerRecord),
+        ("### sample_sizes", improvability_records.SampleSizeRecord),
+        ("### reasons", improvability_records.ReasonRecord),
     ],
 )
 def test_fields_of_the_results_are_in_the_reference(heading: str, record: Any) -> None:
@@ -200,6 +248,34 @@ def test_tables_of_the_results_are_in_the_reference(heading: str, result: Any) -
     found = next(own for own in audit.results.values() if isinstance(own, result))
     text = section(reference("results-json"), heading)
     for name in found.to_dict():
+        assert re.search(rf"^\| .*`{name}`.* \| ", text, re.MULTILINE), name
+
+
+def test_tables_of_the_disagreement_audit_are_in_the_reference() -> None:
+    answers = eh.datasets.make_kidney_offers(40, 4, seed=1)
+    settings: dict[str, Any] = {"decision": "quality", "disagree": "disagrees", "critic": "critic", "case": "offer"}
+    result = eh.disagreement(eh.Table(answers, groups="patient_sex"), **settings)
+    text = section(reference("results-json"), "## audits.disagreement")
+    for name in result.to_dict():
+        assert re.search(rf"^\| .*`{name}`.* \| ", text, re.MULTILINE), name
+
+
+def test_tables_of_reliability_and_agreement_are_in_the_reference() -> None:
+    people = {"x": [0, 1] * 30, "y": [0, 1, 1] * 20, "g": ["a", "b"] * 30}
+    settings = {"model": lambda rows: rows[:, 0], "features": ["x"], "noise": {"x": "flip"}, "resamples": 100}
+    audit = eh.audit(eh.Table(people, groups="g"), reliability=settings, agreement={"raters": ["x", "y"]})
+    for name, result in audit.results.items():
+        text = section(reference("results-json"), f"## audits.{name}")
+        for field in result.to_dict():
+            assert re.search(rf"^\| .*`{field}`.* \| ", text, re.MULTILINE), field
+
+
+def test_tables_of_the_improvability_audit_are_in_the_reference() -> None:
+    people = {"y": [0, 1] * 60, "g": ["a", "b", "b"] * 40, "old": [0, 0, 0, 1] * 30, "new": [0, 1, 1] * 40}
+    table = eh.Table(people, groups="g", outcome="y")
+    result = eh.improvability(table, status_quo="old", candidates="new", splits=1, resamples=100)
+    text = section(reference("results-json"), "## audits.improvability")
+    for name in result.to_dict():
         assert re.search(rf"^\| .*`{name}`.* \| ", text, re.MULTILINE), name
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import evenhand as eh
+from evenhand.audits.disagreement import DisagreementResult
 from evenhand.audits.effort import EffortResult
 from evenhand.audits.effort.paper import individual_table, parity_table
 
@@ -52,9 +53,46 @@ def test_the_pipelines_of_the_effort_paper_run(name: str, models: list[str], hum
     assert page.startswith("<!DOCTYPE html>")
 
 
+def test_the_feedback_on_kidney_offers_runs(tmp_path: Path) -> None:
+    audit = eh.audit(EXAMPLES / "feedback.toml")
+    result = audit["disagreement"]
+    assert isinstance(result, DisagreementResult)
+    assert all(result.tables.values()), "every table has rows"
+    assert {gap.stakeholder for gap in result.gaps} == {None, "Patient", "Donor", "Family", "Surgeon"}
+    assert all(record.inside == 1.0 for record in result.truth)
+    assert sum(finding.threshold is not None for finding in audit.findings) == 2
+    page = audit.save(tmp_path)["report.html"].read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+
+
+def test_mistakes_and_raters(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="models are fitted, of the extra 'models'")
+    found = eh.audit(EXAMPLES / "reliability.toml")["reliability"]
+    assert isinstance(found, eh.ReliabilityResult)
+    assert [model.model for model in found.models] == ["full", "sparse"]
+    assert {finding.verdict for finding in found.findings if finding.metric == "pabak"} == {"meets"}
+    assert all(record.value is not None for record in found.gaps)
+    raters = eh.audit(EXAMPLES / "agreement.toml")
+    assert raters["agreement"].findings
+    assert raters.save(tmp_path)["report.html"].read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_the_improvability_of_a_care_programme_runs(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="candidates are fitted, with the extra 'models'")
+    audit = eh.audit(EXAMPLES / "improvability.toml")
+    result = audit["improvability"]
+    assert isinstance(result, eh.ImprovabilityResult)
+    assert "need_score" in {one.candidate for one in result.established}
+    assert {finding.verdict for finding in audit.findings if finding.model == "need_score"} >= {"does_not_meet"}
+    page = audit.save(tmp_path)["report.html"].read_text(encoding="utf-8")
+    assert "The three-part process of a disparate-impact case" in page
+
+
 def test_no_data_is_committed() -> None:
     allowed = {
-        "README.md", ".gitignore", "audit.toml", "households.csv", "households.toml", "defendants.toml", "out"
+        "README.md", ".gitignore", "audit.toml", "households.csv", "households.toml", "defendants.toml",
+        "reliability.toml", "improvability.toml", "agreement.toml",
+        "feedback.toml", "out",
     }  # fmt: skip
     ignored = (EXAMPLES / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert "households.csv" in ignored

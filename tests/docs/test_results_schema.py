@@ -14,6 +14,11 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.audits.agreement import AgreementSpec
+from evenhand.audits.agreement import records as agreement_records
+from evenhand.audits.disagreement import DisagreementSpec
+from evenhand.audits.disagreement import records as disagreement_records
+from evenhand.audits.disagreement.spec import FeedbackTable
 from evenhand.audits.effort import EffortSpec
 from evenhand.audits.effort import records as effort_records
 from evenhand.audits.effort.robustness.choices import Choices
@@ -21,6 +26,10 @@ from evenhand.audits.effort.robustness.records import FairestRecord, FlipRecord,
 from evenhand.audits.effort.spec import History
 from evenhand.audits.parity import ParitySpec
 from evenhand.audits.parity.records import CalibrationRecord, GapRecord, GroupRecord
+from evenhand.audits.reliability import ReliabilitySpec
+from evenhand.audits.reliability import records as reliability_records
+from evenhand.audits.reliability.mistakes import FeatureNoise, NoiseSetting, PilotTable
+from evenhand.audits.reliability.sources import ModelSource
 from evenhand.core.findings import Finding
 from evenhand.models.estimators import ESTIMATORS
 from evenhand.models.spec import Fit, ModelsSettings
@@ -93,6 +102,22 @@ audit = "effort"
 metric = "effort_parity"
 grouping = "sex"
 min = 0.5
+"""
+
+RELIABILITY_TOML = """
+[data]
+source = "people.csv"
+groups = "g"
+
+[reliability]
+model = "own:risk"
+features = "age"
+replicates = 2
+resamples = 100
+
+[reliability.noise.pilot]
+source = "pilot.csv"
+suffixes = ["_a", "_b"]
 """
 
 INVENTED_TOML = """
@@ -222,6 +247,102 @@ def invented_data() -> eh.Audit:
     return eh.audit("audit.toml")
 
 
+def disagreement() -> eh.Audit:
+    """Few critics, a small group and a missing one, a label that nobody got, kinds of critics, the truth, a plan."""
+    offers = eh.datasets.make_kidney_offers(60, 12, seed=3, cases_per_critic=20, backend="pandas")
+    offers.loc[offers["offer"] <= 2, "patient_sex"] = None
+    offers.loc[(offers["offer"] > 2) & (offers["offer"] < 6), "patient_sex"] = "Other"
+    limits = [{"audit": "disagreement", "metric": "calibration", "max": 0.1, "grouping": "patient_sex"}]
+    settings = {
+        "decision": "quality", "answer": "answer", "critic": "critic", "case": "offer", "stakeholder": "stakeholder",
+        "truth": "critic_quality", "labels": [1, 2, 3, 4, 5], "target_width": 0.2, "resamples": 100,
+    }  # fmt: skip
+    table = eh.Table(offers, groups=["patient_sex", "donor_age"])
+    return eh.audit(table, disagreement=settings, thresholds=limits)
+
+
+def disagreement_in_two_files() -> eh.Audit:
+    """Published bounds, and everybody of one mind."""
+    Path("cases.csv").write_text(
+        "case,sex,label\n" + "".join(f"k{i},{'fm'[i % 2]},{'xyz'[i % 3]}\n" for i in range(30)), encoding="utf-8"
+    )
+    rows = "".join(f"k{case},c{critic},no\n" for critic in range(4) for case in range(30))
+    Path("answers.csv").write_text("case,who,disagrees\n" + rows, encoding="utf-8")
+    Path("audit.toml").write_text(
+        '[data]\nsource = "cases.csv"\nid = "case"\ngroups = "sex"\n'
+        '[disagreement]\ndecision = "label"\nbounds = "published"\nresamples = 100\n'
+        '[disagreement.feedback]\nsource = "answers.csv"\ncritic = "who"\ndisagree = "disagrees"\n',
+        encoding="utf-8",
+    )
+    return eh.audit("audit.toml")
+
+
+DISAGREEMENT_CASES = [disagreement, disagreement_in_two_files]
+
+
+def reliability() -> eh.Audit:
+    """A function and a fitted model, small and missing groups, thresholds, every kind of mistake."""
+    pytest.importorskip("sklearn", reason="the case fits a model, of the extra 'models'")
+    rng = np.random.default_rng(3)
+    people = make_people(300) | {"x": rng.integers(0, 2, 300), "age": rng.integers(18, 60, 300)}
+    people["word"] = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
+    given = eh.Table(people, groups=["group", "sex"], outcome="x")
+    noise = {
+        "age": {"sd": 2, "minimum": 18, "maximum": 90}, "word": {"ordinal": ["a", "b", "c"]},
+        "score": {"sd": 0.1, "whole": False},
+    }  # fmt: skip
+    models = {"own": lambda rows: rows["score"], "tree": {"estimator": "decision_tree", "features": ["age", "word"]}}
+    limits = [{"metric": "pabak", "max": 0.5, "model": "tree"}]
+    settings = {
+        "model": models, "features": ["age", "word", "score"], "noise": noise, "noise_levels": [0, 0.2], "folds": 3,
+        "replicates": 3, "resamples": 100, "thresholds": limits, "reference": {"sex": "f"},
+    }  # fmt: skip
+    return eh.audit(given, reliability=settings)
+
+
+def reliability_undefined() -> eh.Audit:
+    settings = {
+        "model": lambda rows: np.full(len(rows), 0.2), "features": ["a"], "noise": "raez-2024-text/categorical",
+        "replicates": 2, "resamples": 100, "linked": {}, "noise_levels": [0.1],
+    }  # fmt: skip
+    return eh.audit(eh.Table({"a": [0, 1] * 30, "g": ["x", "y"] * 30}, groups="g"), reliability=settings)
+
+
+def reliability_from_a_pilot() -> eh.Audit:
+    rng = np.random.default_rng(4)
+    ages = rng.integers(18, 60, 80)
+    Path("pilot.csv").write_text("age_a,age_b\n" + "".join(f"{a},{a + a % 2}\n" for a in ages[:30]), encoding="utf-8")
+    rows = "".join(f"{a},{'xy'[i % 2]}\n" for i, a in enumerate(ages))
+    Path("people.csv").write_text("age,g\n" + rows, encoding="utf-8")
+    Path("own.py").write_text("def risk(rows):\n    return rows[:, 0] / 100\n", encoding="utf-8")
+    Path("audit.toml").write_text(RELIABILITY_TOML, encoding="utf-8")
+    return eh.audit("audit.toml", allow_code=True)
+
+
+def agreement() -> eh.Audit:
+    rng = np.random.default_rng(5)
+    first = rng.integers(0, 2, 200)
+    people = make_people(200) | {"x": first, "y": np.where(rng.random(200) < 0.1, 1 - first, first)}
+    given = eh.Table(people, groups=["group", "sex"], weight="weight")
+    return eh.audit(given, agreement={"raters": ["x", "y"], "thresholds": [{"metric": "kappa", "max": 0.3}]})
+
+
+def agreement_of_scores_and_grades() -> eh.Audit:
+    rng = np.random.default_rng(6)
+    people = {"a": rng.random(40), "b": rng.random(40), "c": rng.random(40), "g": ["x", "y"] * 20}
+    return eh.audit(eh.Table(people, groups="g"), agreement={"raters": ["a", "b", "c"], "resamples": 200})
+
+
+def agreement_undefined() -> eh.Audit:
+    return eh.audit(eh.Table({"a": [1] * 20, "b": [1] * 20, "g": ["x", "y"] * 10}, groups="g"), agreement={
+        "raters": ["a", "b"], "resamples": 100
+    })  # fmt: skip
+
+
+RELIABILITY_CASES = [
+    reliability, reliability_undefined, reliability_from_a_pilot, agreement, agreement_of_scores_and_grades,
+    agreement_undefined,
+]  # fmt: skip
 PARITY_CASES = [plain, within, custom_metric, decisions_only, undefined_cells, weights, dropped_rows, from_file]
 EFFORT_CASES = [effort, effort_by_sampled_pairs, effort_of_fitted_models, invented_data]
 
@@ -235,7 +356,9 @@ def test_the_schema_is_a_schema() -> None:
     assert SCHEMA["properties"]["schema"]["const"] == SCHEMA_VERSION
 
 
-@pytest.mark.parametrize("case", PARITY_CASES + EFFORT_CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize(
+    "case", PARITY_CASES + EFFORT_CASES + RELIABILITY_CASES + DISAGREEMENT_CASES, ids=lambda case: case.__name__
+)
 def test_results_fit_the_schema(case: Callable[[], eh.Audit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert problems(json.loads(case().to_json())) == []
@@ -263,6 +386,35 @@ def test_the_effort_cases_hold_what_they_promise(tmp_path: Path, monkeypatch: py
     assert {"ok", "undefined", "small", "missing group", "no interval", "one model", "one option"} <= kinds
 
 
+def test_the_disagreement_cases_hold_what_they_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    full, kinds = set(), set()
+    for case in DISAGREEMENT_CASES:
+        found = case().to_dict()["audits"]["disagreement"]
+        own = {name for name in found if isinstance(found[name], list) and found[name]}
+        full |= own
+        kinds |= {r["status"].partition(":")[0] for name in own for r in found[name] if "status" in r}
+    tables = SCHEMA["$defs"]["disagreement"]["properties"]
+    assert full == {name for name in tables if tables[name].get("type") == "array"}
+    assert {"ok", "undefined", "no interval", "not reachable"} <= kinds
+
+
+def test_the_reliability_cases_hold_what_they_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table has rows in one of them, and every kind of remark occurs."""
+    monkeypatch.chdir(tmp_path)
+    full: set[tuple[str, str]] = set()
+    kinds = set()
+    for case in RELIABILITY_CASES:
+        for audit, found in case().to_dict()["audits"].items():
+            tables = {name for name in found if isinstance(found[name], list) and found[name]}
+            full |= {(audit, name) for name in tables}
+            kinds |= {r["status"].partition(":")[0] for name in tables for r in found[name] if "status" in r}
+    for audit in ("reliability", "agreement"):
+        tables = SCHEMA["$defs"][audit]["properties"]
+        assert {(audit, name) for name in tables if tables[name].get("type") == "array"} <= full
+    assert {"ok", "undefined", "no interval"} <= kinds
+
+
 RECORDS = {
     "group": GroupRecord,
     "gap": GapRecord,
@@ -280,6 +432,19 @@ RECORDS = {
     "specification": SpecificationRecord,
     "fairest": FairestRecord,
     "flip": FlipRecord,
+    "reliability_curve": reliability_records.CurveRecord,
+    "reliability_gap": reliability_records.GapRecord,
+    "attribution": reliability_records.AttributionRecord,
+    "reliability_model": reliability_records.ModelRecord,
+    "agreement_value": agreement_records.StatisticRecord,
+    "agreement_gap": agreement_records.GapRecord,
+    "agreement_count": agreement_records.CountRecord,
+    "disagreement_gap": disagreement_records.GapRecord,
+    "disagreement_rate": disagreement_records.RateRecord,
+    "disagreement_critic": disagreement_records.CriticRecord,
+    "disagreement_stakeholders": disagreement_records.StakeholderRecord,
+    "disagreement_plan": disagreement_records.PlanRecord,
+    "disagreement_truth": disagreement_records.TruthRecord,
 }
 
 
@@ -297,8 +462,16 @@ def test_the_schema_has_every_field_of_a_record(name: str, record: Any) -> None:
         ("effort_spec", EffortSpec),
         ("history", History),
         ("choices", Choices),
+        ("reliability_spec", ReliabilitySpec),
+        ("model_source", ModelSource),
+        ("noise_setting", NoiseSetting),
+        ("feature_noise", FeatureNoise),
+        ("pilot", PilotTable),
+        ("agreement_spec", AgreementSpec),
         ("models_settings", ModelsSettings),
         ("fit", Fit),
+        ("disagreement_spec", DisagreementSpec),
+        ("feedback", FeedbackTable),
     ],
 )
 def test_the_schema_has_every_setting(name: str, settings: Any) -> None:
@@ -315,6 +488,39 @@ def test_the_schema_knows_every_estimator() -> None:
 @pytest.fixture(scope="module")
 def results() -> Any:
     return json.loads(plain().to_json())
+
+
+@pytest.fixture(scope="module")
+def disagreement_results() -> Any:
+    return json.loads(disagreement().to_json())
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("findings", 0, "metric"), "eaif"),
+        (("findings", 0, "kind"), "ratio"),
+        (("audits", "disagreement", "surprise"), []),
+        (("audits", "disagreement", "gaps", 0, "kind"), "vague"),
+        (("audits", "disagreement", "gaps", 0, "upper"), 1.5),
+        (("audits", "disagreement", "gaps", 0, "same_as"), "eaif"),
+        (("audits", "disagreement", "plan", 0, "status"), "perhaps"),
+        (("audits", "disagreement", "labels"), ["one"]),
+        (("config", "disagreement", "bounds"), "loose"),
+        (("config", "disagreement", "thresholds", 0, "metric"), "tpr"),
+    ],
+    ids=lambda value: ".".join(map(str, value)) if isinstance(value, tuple) else repr(value),
+)
+def test_the_schema_refuses_what_disagreement_audits_do_not_write(
+    disagreement_results: Any, path: tuple[Any, ...], value: Any
+) -> None:
+    assert problems(disagreement_results) == []
+    assert problems(changed(disagreement_results, path, value))
+
+
+@pytest.fixture(scope="module")
+def reliability_results() -> Any:
+    return json.loads(reliability().to_json())
 
 
 @pytest.fixture(scope="module")
@@ -371,6 +577,29 @@ def test_the_schema_refuses_what_effort_audits_do_not_write(
 ) -> None:
     assert problems(effort_results) == []
     assert problems(changed(effort_results, path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("findings", 0, "metric"), "tpr"),
+        (("findings", 0, "against"), "worst_pair"),
+        (("audits", "reliability", "hash"), "abc"),
+        (("audits", "reliability", "surprise"), []),
+        (("audits", "reliability", "curves", 0, "status"), "fine"),
+        (("audits", "reliability", "gaps", 0, "p_value"), 1.5),
+        (("audits", "reliability", "attribution", 0, "method"), "guess"),
+        (("audits", "reliability", "models", 0, "kind"), "oracle"),
+        (("config", "reliability", "model", "own", "file"), 3),
+        (("config", "reliability", "noise", 0, "features", "age", "sd"), -1),
+    ],
+    ids=lambda value: ".".join(map(str, value)) if isinstance(value, tuple) else repr(value),
+)
+def test_the_schema_refuses_what_reliability_audits_do_not_write(
+    reliability_results: Any, path: tuple[Any, ...], value: Any
+) -> None:
+    assert problems(reliability_results) == []
+    assert problems(changed(reliability_results, path, value))
 
 
 def changed(results: Any, path: tuple[Any, ...], value: Any) -> Any:

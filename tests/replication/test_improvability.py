@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import evenhand as eh
 from evenhand.datasets import available, load_hospital
 from evenhand.stats.improvability import (
     Criteria,
@@ -146,3 +147,24 @@ def test_decisions_may_be_held_fixed_although_the_cut_is_taken_on_the_test_rows(
             values.append(y[drawn][own].mean())
         again.append(values[1] - values[0])
     assert np.std(again) == pytest.approx(fixed, rel=0.08)
+
+
+def test_the_audit_gives_the_same_figures() -> None:
+    """The whole hold-out tests the authors' lasso, which was fitted to other patients; the paper names the pair."""
+    table = eh.Table(load_hospital("holdout", backend="polars"), id="row", groups="race")
+    result = eh.improvability(
+        table, status_quo="risk_score_t", outcome="gagne_sum_t", utility="calibration", capacity=0.03,
+        candidates={"lasso": {"column": "gagne_sum_t_hat"}}, splits=1, train=0, worst_pair=("Black", "White"),
+        alpha=0.05, delta=[0, 0.4, 0.5, 0.725, 0.9], resamples=40_000,
+    )  # fmt: skip
+    values = {(r.candidate, r.group): r.value for r in result.values}
+    assert values[None, "Black"] == pytest.approx(6.562, abs=5e-4)
+    assert values["lasso", "White"] == pytest.approx(7.458, abs=5e-4)
+    p = {(d.test, d.delta): d.p_median for d in result.decision if d.target == "fairness"}
+    for delta, expected in ((0.0, 0.017), (0.4, 0.046), (0.5, 0.065)):
+        assert p["signed", delta] == pytest.approx(expected, abs=0.006)
+    for delta, expected in ((0.0, 0.074), (0.5, 0.048), (0.725, 0.024), (0.9, 0.011)):
+        assert p["published", delta] == pytest.approx(expected, abs=0.006)
+    largest = {(d.test, d.target): d.value for d in result.deltas}
+    assert largest["signed", "fairness"] == pytest.approx(0.41, abs=0.03)
+    assert largest["published", "fairness"] is None  # it rejects large margins and not the margin of 0

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError, EvenhandError
+from evenhand.stats.bootstrap import Draws
 from evenhand.stats.random_intercept import random_intercept
 from evenhand.stats.regression import (
+    NO_FIT,
     LinearFit,
     bootstrap_weight,
     coefficient_bootstrap,
@@ -237,7 +239,7 @@ def test_columns_that_depend_on_each_other_are_undefined() -> None:
     twice = ols(np.column_stack([x[:, 0], 2 * x[:, 0]]), y, NAMES, who)
     assert np.isnan(twice.coef).all()
     assert np.isnan(f_test(twice).p_value)
-    assert delta_weight(twice).status == "undefined: no fit"
+    assert delta_weight(twice).status == f"undefined: {NO_FIT}"
     few = ols(x[:2], y[:2], NAMES, who[:2])
     assert np.isnan(few.coef).all()
     one_person = ols(x, y, NAMES, np.zeros(len(y)))
@@ -274,3 +276,51 @@ def test_wrong_questions_are_told(fit: LinearFit) -> None:
         ols([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0], ["x"]).coefficients("cluster")
     with pytest.raises(ConfigError, match="did you mean 'cluster'"):
         wald(fit, [[0, 1, 0]], "a = 0", "clustr")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("level", [3.0, 0.1, 1e9])
+def test_a_target_that_does_not_vary_has_no_weight(level: float) -> None:
+    """Rounding errors of two coefficients that are 0 are no weight."""
+    x, _, who = clustered(people=10)
+    y = np.full(len(x), level)
+    fit = ols(x, y, NAMES, who)
+    np.testing.assert_array_equal(fit.coef, [level, 0.0, 0.0])
+    assert np.isnan(fit.covariance()).all()
+    assert np.isnan(fit.covariance("cluster")).all()
+    assert delta_weight(fit).status == f"undefined: {NO_FIT}"
+    draws = coefficient_bootstrap(x, y, who, resamples=50, rng=np.random.default_rng(0))
+    assert np.isnan(bootstrap_weight(draws, 10, trajectory=2, aggregate=1).value)
+    assert np.isnan(random_intercept(x, y, NAMES, who).covariance).all()
+
+
+def test_a_perfect_fit_has_no_standard_error() -> None:
+    x, _, who = clustered(people=10)
+    fit = ols(x, x[:, 1] / 3, NAMES, who)
+    np.testing.assert_allclose(fit.coef, [0, 0, 1 / 3], atol=1e-12)
+    assert fit.r2 == pytest.approx(1.0)
+    assert np.isnan(fit.coefficients("cluster").p_value).all()
+    draws = coefficient_bootstrap(x, x[:, 1] / 3, who, resamples=50, rng=np.random.default_rng(0))
+    for found in (delta_weight(fit), bootstrap_weight(draws, 10, trajectory=2, aggregate=1)):
+        assert found.value == pytest.approx(1.0)
+        assert found.value <= 1
+        assert np.isnan(found.low)
+        assert found.status.startswith("no interval")
+    mixed = random_intercept(x, x[:, 1] / 3, NAMES, who)
+    np.testing.assert_allclose(mixed.coef, [0, 0, 1 / 3], atol=1e-12)
+    assert np.isnan(mixed.share)
+
+
+def test_people_of_one_row_have_no_variance_of_their_own() -> None:
+    x, y, _ = clustered(people=10)
+    mixed, plain = random_intercept(x, y, NAMES, np.arange(len(y))), ols(x, y, NAMES)
+    np.testing.assert_allclose(mixed.coef, plain.coef)
+    np.testing.assert_allclose(mixed.covariance, plain.classical)
+    assert np.isnan(mixed.share)
+
+
+def test_limits_of_a_weight_stay_between_0_and_1() -> None:
+    values = np.random.default_rng(0).normal([0.0, 0.3, 0.6], 0.2, (500, 3))
+    found = bootstrap_weight(Draws(np.array([0.0, 0.3, 0.6]), values), people=4, trajectory=2, aggregate=1)
+    assert found.value == pytest.approx(2 / 3)
+    assert found.stderr > 0.2
+    assert (found.low, found.high, found.status) == (0.0, 1.0, "ok")

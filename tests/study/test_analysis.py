@@ -242,9 +242,9 @@ def test_tables_in_the_papers_layout(result: StudyResult) -> None:
     assert two.columns == (
         "Rank correlation",
         "CLUE, r",
-        "CLUE, interval by people",
+        "CLUE, interval",
         "SHED, r",
-        "SHED, interval by people",
+        "SHED, interval",
     )
     assert [row[0] for row in two.rows][2] == "Aggregate and trajectory distance"
     assert two.rows[1][1].endswith("***")
@@ -263,13 +263,16 @@ def test_tables_in_the_papers_layout(result: StudyResult) -> None:
     assert four.rows[1][3] == f"[{published.low:.4f}, {published.high:.4f}]"
     five = result.paper_table(5)
     assert five.columns[1:] == ("CLUE, overall", "CLUE, output", "SHED, overall", "SHED, output",
-                                "CLUE against SHED, overall", "CLUE against SHED, output")  # fmt: skip
-    assert [row[0] for row in five.rows] == [
-        "Intercept", "Aggregate", "Trajectory", "condition CLUE", "aggregate × CLUE", "trajectory × CLUE", "R-squared",
+                                "moderation, overall", "moderation, output")  # fmt: skip
+    assert "moderation: CLUE against SHED" in five.caption
+    assert [row[0] for row in five.rows if not row[0].startswith("std. error")] == [
+        "Intercept", "Aggregate", "Trajectory", "Condition CLUE", "Aggregate × CLUE", "Trajectory × CLUE", "R-squared",
         "Adj. R-squared", "F", "Answers", "People",
     ]  # fmt: skip
-    coefficient = result.estimate("regressions", "aggregate", method="published", condition="CLUE", target="overall")
-    assert five.rows[1][1].startswith(f"{coefficient.value:.4f}***")
+    for place, method in ((4, "published"), (5, "clustered")):
+        one = result.estimate("regressions", "aggregate", method=method, condition="CLUE", target="overall")
+        assert five.rows[3][1].startswith(f"{one.value:.4f}***")
+        assert five.rows[place][1] == f"({one.stderr:.4f})"
     for table in (two, three, four, five):
         assert all(len(row) == len(table.columns) == len(table.numeric) for row in table.rows)
     with pytest.raises(ConfigError, match="one of 2, 3, 4 and 5; got 6"):
@@ -334,7 +337,7 @@ def test_one_person_and_answers_that_do_not_vary() -> None:
     alone = analyze(read_responses(columns), exclusions={"failed_checks": None}, **QUICK)
     people = alone.estimate("comparisons", "trajectory - aggregate", method="participant_bootstrap", target="overall")
     assert people.low is None
-    assert people.status == "no interval: too few people, or an answer does not vary"
+    assert people.status == "no interval: too few people"
     columns = simulate_responses(12, conditions=["one"], seed=1).to_columns()
     columns["aggregate"][:] = 3.0
     flat = analyze(read_responses(columns), exclusions={"failed_checks": None}, **QUICK)
@@ -357,7 +360,10 @@ def test_wrong_input_is_told(responses: Responses) -> None:
     feedback = {"participant": ["c"], "item": ["1"], "decision": ["x"], "answer": ["agree"]}
     with pytest.raises(ConfigError, match=r"use eh\.disagreement"):
         analyze(read_responses(feedback))
-    with pytest.raises(DataError, match="there is nothing to analyse"):
+    with pytest.raises(DataError, match="all 60 people are left out by the exclusion rules"):
         analyze(responses, exclusions={"too_fast": 1e9})
+    empty = {**responses.to_columns(), "overall": [None] * 720, "risk": [None] * 720}
+    with pytest.raises(DataError, match="there is nothing to analyse"):
+        analyze(read_responses(empty))
     with pytest.raises(ConfigError, match="`alpha`"):
         analyze(responses, alpha=2.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError
-from evenhand.study import Responses, apply_exclusions, read_responses
+from evenhand.study import Exclusions, Responses, apply_exclusions, read_responses, study_schema
 from evenhand.study.exclusions import answered_share
 
 
@@ -91,3 +91,12 @@ def test_everybody_may_be_left_out(responses: Responses) -> None:
 def test_wrong_rules_are_told(responses: Responses) -> None:
     with pytest.raises(ConfigError, match="did you mean 'failed_checks'"):
         apply_exclusions(responses, {"failed_check": 2})
+
+
+def test_false_keeps_everybody() -> None:
+    """TOML has no none."""
+    assert Exclusions.parse({"failed_checks": False}, "[exclusions]").failed_checks is None
+    with pytest.raises(ConfigError, match="`failed_checks`"):
+        Exclusions.parse({"failed_checks": 0}, "[exclusions]")
+    options = study_schema()["$defs"]["Exclusions"]["properties"]["failed_checks"]["anyOf"]
+    assert {"const": False, "type": "boolean"} in options

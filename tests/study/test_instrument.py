@@ -172,3 +172,18 @@ def test_tables_that_do_not_fit_are_told(households: pd.DataFrame) -> None:
     flat = households.head(50).assign(**dict.fromkeys(YEARS, 5))
     with pytest.raises(DataError, match="are equal"):
         design_sets(table_of(flat), YEARS)
+
+
+def test_of_several_draws_the_best_crossed_is_kept(households: pd.DataFrame) -> None:
+    crossings = []
+    for draws in (1, 20):
+        made = design_sets(table_of(households), YEARS, sets=12, step=100, seed=3, draws=draws)
+        crossings.append(np.mean([abs(one.quality.crossing or 0.0) for one in made.sets]))
+    assert crossings[1] < crossings[0] / 3
+
+
+def test_a_copy_that_cannot_be_alike_is_explained() -> None:
+    data = eh.datasets.make_defendants(500, seed=1)
+    table = eh.Table(data, id="defendant", groups="race")
+    with pytest.raises(DataError, match=r"moves the trajectory by 0\.\d+ and the total by 0\.\d+ standard deviations"):
+        design_sets(table, [f"arrests_year{year}" for year in range(1, 5)])

@@ -11,7 +11,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.errors import ConfigError
+import evenhand as eh
+from evenhand.errors import ConfigError, DataError
 from evenhand.study import StudySpec, read_study, study_schema, study_template
 from evenhand.study.schema import KINDS
 from evenhand.study.spec import Questions, texts_of
@@ -150,3 +151,78 @@ def test_wrong_files_are_told(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("kind = ")
     with pytest.raises(ConfigError, match="is not valid TOML"):
         read_study(tmp_path / "bad.toml")
+
+
+def write_effort(folder: Path, sets: int = 3, **roles: Any) -> StudySpec:
+    """Write an effort study of one condition with its sets beside it, and read it."""
+    given = {"predictions": {"m": "risk_logistic"}, **roles}
+    table = eh.Table(eh.datasets.make_households(800, seed=1), id="household", groups="race", **given)
+    made = eh.study.design_sets(table, [f"income_{year}" for year in range(2019, 2023)], sets=sets, step=100)
+    made.save(folder / "income.json")
+    text = study_template("effort")
+    start, end = text.index("[conditions.arrests]"), text.index("[[attention]]")
+    (folder / "study.toml").write_text(text[:start] + text[end:], encoding="utf-8")
+    return read_study(folder / "study.toml")
+
+
+def test_the_sets_are_found_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = write_effort(tmp_path)
+    monkeypatch.chdir("/")
+    assert [len(one.sets) for one in spec.instruments().values()] == [3]
+    (tmp_path / "income.json").unlink()
+    with pytest.raises(DataError, match=r"income.json' could not be read"):
+        spec.instruments()
+
+
+def test_an_instrument_must_suffice(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"holds 2 sets, but `sets_per_person` is 3; design more sets"):
+        write_effort(tmp_path, sets=2).instruments()
+    with pytest.raises(ConfigError, match=r"holds no score to show for K; give the table of design_sets\(\)"):
+        write_effort(tmp_path, predictions={}).instruments()
+    with pytest.raises(ConfigError, match="only a feedback study deals out cases"):
+        write_effort(tmp_path).assignment()
+
+
+CASES = {
+    "case": list(range(100)), "label": ["low", "high"] * 50, "race": ["a"] * 60 + ["b"] * 40, "age": [30] * 100,
+    "charge": ["x"] * 100, "priors": [1] * 100,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, None),
+        ({"age": None}, "`shown` in \\[feedback\\] got 'age'"),
+        ({"label": ["low", "middle"] * 50}, "`labels` in \\[feedback\\] lacks 'middle'"),
+    ],
+)
+def test_cases_are_dealt_out_from_the_file(change: dict[str, Any], message: str | None, tmp_path: Path) -> None:
+    columns = {name: values for name, values in {**CASES, **change}.items() if values is not None}
+    rows = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (tmp_path / "cases.csv").write_text("\n".join(rows), encoding="utf-8")
+    text = (
+        study_template("feedback")
+        .replace("per_critic = 50", "per_critic = 20")
+        .replace("per_case = 20", "per_case = 3")
+    )
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    spec = read_study(tmp_path / "study.toml")
+    if message is None:
+        dealt = spec.assignment()
+        assert (len(dealt.critics), {len(seen) for seen in dealt.critics}) == (15, {20})
+    else:
+        with pytest.raises(ConfigError, match=message):
+            spec.assignment()
+
+
+def test_the_bonus_has_one_share() -> None:
+    raw = effort()
+    raw["payment"]["bonuses"][0]["share"] = 0.2
+    spec = StudySpec.parse(raw, "study.toml")
+    assert spec.analysis.bonus_share == 0.2
+    result = spec.analyze(eh.study.simulate_responses(40, seed=1))
+    assert sum(one.bonus for one in result.bonus) == 8
+    raw["analysis"]["bonus_share"] = 0.1
+    with pytest.raises(ConfigError, match=r"pays the truth serum to a share of 0.2, but `bonus_share` in \[analysis\]"):
+        StudySpec.parse(raw, "study.toml")

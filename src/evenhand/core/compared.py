@@ -1,4 +1,4 @@
-"""The groups of a grouping that are large enough to be compared, person by person, and the one they are held against."""
+"""The groups of a grouping that are large enough to be compared, and the one they are held against."""
 
 from __future__ import annotations
 

@@ -70,6 +70,9 @@ def shown_amount(finding: Finding) -> tuple[str, str]:
     """Return a finding's number and interval as they are written, in the finding's unit."""
     points = finding.unit == "points"
     scale, places = (100.0, 1) if points else (1.0, 3)
+    ends = [abs(end) for end in (finding.value, finding.low, finding.high) if end is not None]
+    if not points and max(ends, default=0.0) < 0.01:
+        places = 4
     value, low, high = (
         None if end is None else f"{end * scale:.{places}f}" for end in (finding.value, finding.low, finding.high)
     )

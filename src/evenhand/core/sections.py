@@ -18,13 +18,34 @@ class Figure:
 
 @dataclass(frozen=True)
 class DisplayTable:
-    """A table of finished text; `numeric` says which columns are set to the right."""
+    """A table of finished text; `numeric` says which columns are set to the right.
+
+    Examples
+    --------
+    >>> print(DisplayTable("Two people", ("Name", "Age"), (("Ann", "9"), ("Bob", "31")), (False, True)))
+    Two people
+    <BLANKLINE>
+    Name  Age
+    Ann     9
+    Bob    31
+    """
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[bool, ...]
     folded: bool = False
+
+    def __str__(self) -> str:
+        lines = (self.columns, *self.rows)
+        widths = [max(len(line[at]) for line in lines) for at in range(len(self.columns))]
+        set_out = (
+            (cell.rjust if right else cell.ljust)(width)
+            for line in lines
+            for cell, width, right in zip(line, widths, self.numeric, strict=True)
+        )
+        text = ("  ".join(next(set_out) for _ in self.columns).rstrip() for _ in lines)
+        return "\n".join([self.caption, "", *text])
 
 
 @dataclass(frozen=True)

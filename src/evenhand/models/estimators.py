@@ -52,7 +52,8 @@ ESTIMATORS: dict[str, Recipe] = {
     ),
     "random_forest": Recipe(
         "sklearn.ensemble", "RandomForestClassifier",
-        {"n_estimators": 100, "max_depth": None, "min_samples_leaf": 1}, {"n_jobs": 1}, regressor="RandomForestRegressor",
+        {"n_estimators": 100, "max_depth": None, "min_samples_leaf": 1}, {"n_jobs": 1},
+        regressor="RandomForestRegressor",
     ),
     # Limited, because a tree that grows to the end answers 0 or 1 only.
     "decision_tree": Recipe(

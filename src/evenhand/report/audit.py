@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
 from evenhand.audits import REGISTRY
@@ -22,6 +22,9 @@ from evenhand.errors import ConfigError
 from evenhand.models.attach import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.table import Table
+
+if TYPE_CHECKING:
+    from evenhand.study.responses import Responses
 
 SCHEMA_VERSION = 1
 
@@ -120,7 +123,7 @@ class Audit:
 
 
 def audit(
-    source: str | os.PathLike[str] | Table,
+    source: str | os.PathLike[str] | Table | Responses,
     *,
     seed: int | None = None,
     allow_code: bool = False,
@@ -131,14 +134,15 @@ def audit(
     Parameters
     ----------
     source
-        The path of an `audit.toml`, or a `Table`.
+        The path of an `audit.toml`, or a `Table`; or the `Responses` of a human study, to analyse it with a report.
     seed
         Overrides the seed of every audit and of the models.
     allow_code
         Whether `audit.toml` may name Python functions to import.
     **sections
         For a table: the sections of `audit.toml` as mappings, such as ``parity={}`` and
-        ``thresholds=[{"metric": "selection_rate", "min": 0.8}]``.
+        ``thresholds=[{"metric": "selection_rate", "min": 0.8}]``. For responses: ``study={}``, with the arguments of
+        `eh.study.analyze` or the `analysis` of a `study.toml`.
 
     Examples
     --------
@@ -148,6 +152,12 @@ def audit(
     >>> eh.audit(table, parity={"metrics": "selection_rate"}).findings[0].verdict
     'no_threshold'
     """
+    if seed is not None and seed < 0:
+        raise ConfigError(f"`seed` must be 0 or more; got {seed}.")
+    if not isinstance(source, str | os.PathLike | Table):
+        from evenhand.report.study import audit_study
+
+        return audit_study(source, sections, seed)
     started, clock = datetime.now(UTC), _Clock()
     arguments: dict[str, Any] = {}
     if isinstance(source, Table):
@@ -162,8 +172,6 @@ def audit(
         with clock.timing("read"):
             step(f"Reading {config.source or 'invented data'}")
             table = make_table(arguments)
-    if seed is not None and seed < 0:
-        raise ConfigError(f"`seed` must be 0 or more; got {seed}.")
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         models = config.models and config.models.model_copy(update={"seed": seed})

@@ -36,8 +36,10 @@ class ReportSettings(Settings):
 class DatasetSettings(Settings):
     """Settings of `[data]` for invented data in place of a `source`."""
 
-    dataset: str = Field(description="Invented data instead of a `source`: `'households'` or `'defendants'`.")
-    rows: int = Field(10_000, ge=1, description="How many rows of invented data.")
+    dataset: str = Field(
+        description="Invented data instead of a `source`: `'households'`, `'defendants'` or `'kidney_offers'`."
+    )
+    rows: int = Field(10_000, ge=1, description="How many people, or cases, of invented data.")
     dataset_seed: int = Field(0, ge=0, description="Seed of the invented data.")
 
     def make(self) -> Any:
@@ -46,7 +48,7 @@ class DatasetSettings(Settings):
         makers = {name.removeprefix("make_"): name for name in datasets.__all__ if name.startswith("make_")}
         if self.dataset not in makers:
             raise ConfigError(f"`dataset` in [data] got {self.dataset!r}; {did_you_mean(self.dataset, makers)}")
-        return getattr(datasets, makers[self.dataset])(self.rows, self.dataset_seed)
+        return getattr(datasets, makers[self.dataset])(self.rows, seed=self.dataset_seed)
 
 
 class AuditConfig(Settings):

@@ -50,8 +50,8 @@ def render(audit: Audit) -> str:
         sections=[
             _section(name, replace(result.section(), notes=audit.notes[name])) for name, result in audit.results.items()
         ],
-        left_out=_left_out(audit), roles=list(_roles(audit.config.data)), data=audit.data, run=audit.run,
-        about_people=bool(audit.config.data.get("predictions")),
+        left_out=_left_out(audit), roles=[*_roles(audit.config.data), *_participants(audit.data)], data=audit.data,
+        run=audit.run, rows_word=_rows_word(audit), study="people" in audit.data,
         most_rows=MOST_ROWS,
         config=json.dumps(audit.config.as_dict(), indent=2, ensure_ascii=False), models=_models(audit),
     )  # fmt: skip
@@ -96,6 +96,19 @@ def _roles(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if data.get("outcome") is not None:
         value = "1, true or yes" if data["positive"] is None else repr(data["positive"])
         yield "Positive outcome", f"{data['outcome']} is {value}"
+
+
+def _participants(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Say how many people took part in a study, and how many of them were analysed."""
+    if "people" in data:
+        everybody, used = data["people"], data["people_used"]
+        yield "People", f"{used:,}" if used == everybody else f"{used:,} of {everybody:,}"
+
+
+def _rows_word(audit: Audit) -> str:
+    if "people" in audit.data:
+        return "Answers"
+    return "People" if audit.config.data.get("predictions") else "Rows"
 
 
 def _selected(prediction: dict[str, Any]) -> str:

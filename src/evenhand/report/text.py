@@ -23,7 +23,8 @@ _STYLES: dict[Verdict, str] = {
 def print_summary(audit: Audit, console: Console) -> None:
     """Print the verdicts first, then a few findings without one; the report has the rest."""
     console.print(Text(audit.config.report.title, style="bold"))
-    rows = f"{audit.data['rows_used']:,} people"
+    noun = "people" if audit.config.data.get("predictions") else "rows"
+    rows = f"{audit.data['rows_used']:,} {noun}"
     if audit.data["rows_dropped"]:
         rows += f" ({audit.data['rows_dropped']:,} rows with missing values dropped)"
     console.print(Text(rows, style="dim"))

@@ -20,6 +20,7 @@ from evenhand.stats.types import FloatArray, IntArray, Interval
 Adjustment = Literal["bonferroni", "holm"]
 
 _CHUNK_NUMBERS = 1_000_000
+_ROUNDING = 1e-12
 
 
 class ClusterEstimate(NamedTuple):
@@ -79,7 +80,7 @@ def spearman_matrix(values: npt.ArrayLike) -> FloatArray:
     spread = np.sqrt(np.diagonal(products))
     with np.errstate(all="ignore"):
         found = products / np.outer(spread, spread)
-    return np.asarray(np.where(np.isnan(found), np.nan, np.clip(found, -1.0, 1.0)))
+    return np.asarray(np.where(np.abs(found) > 1 - _ROUNDING, np.sign(found), found))
 
 
 def correlation_t(r: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
@@ -364,9 +365,10 @@ def cluster_t(draws: Draws, people: int, confidence: float = 0.95) -> ClusterEst
     [0.0, 0.4, 0.05]
     """
     stderr, df = draws.stderr(), people - 1
+    stderr = np.where(stderr > _ROUNDING, stderr, np.nan)  # resamples that differ by rounding only say nothing
     with np.errstate(all="ignore"):
-        statistic = np.where(stderr > 0, draws.estimate / stderr, np.nan)
-    low, high = student_t(draws.estimate, np.where(stderr > 0, stderr, np.nan), df, confidence)
+        statistic = draws.estimate / stderr
+    low, high = student_t(draws.estimate, stderr, df, confidence)
     return ClusterEstimate(draws.estimate, stderr, df, statistic, two_sided_p(statistic, df), low, high)
 
 

@@ -10,7 +10,16 @@ import numpy.typing as npt
 
 from evenhand.stats.correlation import person_codes, two_sided_p
 from evenhand.stats.intervals import normal_quantile
-from evenhand.stats.regression import INTERCEPT, Coefficients, centred_design, design_and_target, inverse_or_nan, roots
+from evenhand.stats.regression import (
+    INTERCEPT,
+    Coefficients,
+    centred_design,
+    centred_target,
+    design_and_target,
+    inverse_or_nan,
+    ols,
+    roots,
+)
 from evenhand.stats.types import FloatArray, IntArray
 
 _GRID = np.concatenate(
@@ -67,7 +76,9 @@ def random_intercept(
     Returns
     -------
     RandomIntercept
-        nan throughout when columns depend on each other, or there are fewer than two people or too few rows.
+        nan throughout when columns depend on each other, or there are fewer than two people or too few rows. Where
+        everybody gave one row the two variances cannot be told apart: they are nan and the fit is least squares. A
+        perfect fit has coefficients only.
 
     References
     ----------
@@ -86,11 +97,15 @@ def random_intercept(
 
     design, target = design_and_target(x, y, names)
     centred, shift = centred_design(design)
+    centred_y, level = centred_target(target)
     who = person_codes(people, len(design))
     terms, (n, k) = (INTERCEPT, *names), design.shape
     if n <= k or who.max() < 1 or np.isnan(inverse_or_nan((centred.T @ centred)[np.newaxis])).any():
         return RandomIntercept(terms, np.full(k, np.nan), np.full((k, k), np.nan), float("nan"), float("nan"))
-    fit_at = _profile(centred, target, who)
+    plain = ols(x, y, names)
+    if len(np.unique(who)) == n or not plain.residual_variance > 0:
+        return RandomIntercept(terms, plain.coef, plain.classical, float("nan"), float("nan"))
+    fit_at = _profile(centred, centred_y, who)
     heights = np.array([fit_at(share)[0] for share in _GRID])
     best = int(np.argmin(heights))
     around = (_GRID[max(best - 1, 0)], _GRID[min(best + 1, len(_GRID) - 1)])
@@ -98,7 +113,8 @@ def random_intercept(
     share = float(found.x) if found.fun < heights[best] else float(_GRID[best])
     _, coef, inverse, within = fit_at(share)
     covariance = within * (shift @ inverse @ shift.T)
-    return RandomIntercept(terms, shift @ coef, covariance, within * share / (1 - share), within)
+    coef = shift @ coef + level * np.eye(k)[0]
+    return RandomIntercept(terms, coef, covariance, within * share / (1 - share), within)
 
 
 def _profile(

@@ -21,9 +21,14 @@ from evenhand.stats.types import FloatArray, IntArray
 
 Inference = Literal["classical", "cluster"]
 INTERCEPT = "intercept"
+NO_FIT = "there is no fit, or both coefficients are 0"
+NO_SPREAD = "no interval: too few people, or a fit without error"
 
 _CHUNK_NUMBERS = 1_000_000
 _SINGULAR = 1e-10
+_NO_ERROR = 1e-24
+"""Squared errors below this share of the target's are rounding: the fit is perfect, and nothing tells its error."""
+_ROUNDING = 1e-12
 
 
 class Coefficients(NamedTuple):
@@ -130,7 +135,8 @@ def ols(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.Ar
     Returns
     -------
     LinearFit
-        nan throughout when the columns depend on each other or there are fewer rows than terms.
+        nan throughout when the columns depend on each other or there are fewer rows than terms. A perfect fit has
+        coefficients but no standard errors.
 
     References
     ----------
@@ -148,17 +154,20 @@ def ols(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.Ar
     centred, shift = centred_design(design)
     n, k = design.shape
     bread = inverse_or_nan((centred.T @ centred)[np.newaxis])[0] if n >= k else np.full((k, k), np.nan)
-    coef = bread @ (centred.T @ target)
-    errors = target - centred @ coef
-    rest, spread = float(errors @ errors), float(((target - target.mean()) ** 2).sum())
-    variance = rest / (n - k) if n > k else np.nan
+    around, level = centred_target(target)
+    coef = bread @ (centred.T @ around)
+    errors = around - centred @ coef
+    rest, spread = float(errors @ errors), float(around @ around)
+    perfect = rest <= _NO_ERROR * spread
+    variance = np.nan if n <= k else 0.0 if perfect else rest / (n - k)
     r2 = 1 - rest / spread if spread > 0 else np.nan
     adjusted = 1 - (1 - r2) * (n - 1) / (n - k) if n > k else np.nan
     who = None if people is None else person_codes(people, n)
-    cluster = None if who is None else shift @ _clustered(centred, errors, bread, who) @ shift.T
+    known = np.nan if perfect else 1.0
+    cluster = None if who is None else known * shift @ _clustered(centred, errors, bread, who) @ shift.T
     return LinearFit(
-        (INTERCEPT, *names), shift @ coef, variance * (shift @ bread @ shift.T), cluster, n,
-        None if who is None else len(np.unique(who)), r2, adjusted, variance,
+        (INTERCEPT, *names), shift @ coef + level * np.eye(k)[0], known * variance * (shift @ bread @ shift.T), cluster,
+        n, None if who is None else len(np.unique(who)), r2, adjusted, variance,
     )  # fmt: skip
 
 
@@ -303,14 +312,16 @@ def coefficient_bootstrap(
     centred, shift = centred_design(design)
     k, persons = design.shape[1], int(who.max()) + 1
     a, b = np.triu_indices(k)
-    parts = np.hstack([centred[:, a] * centred[:, b], centred * target[:, np.newaxis]])
+    around, level = centred_target(target)
+    parts = np.hstack([centred[:, a] * centred[:, b], centred * around[:, np.newaxis]])
     sums = np.column_stack([np.bincount(who, weights=part, minlength=persons) for part in parts.T])
     drawn = np.empty((resamples, k))
     step = max(1, _CHUNK_NUMBERS // max(persons, sums.shape[1]))
     for start in range(0, resamples, step):
         counts = rng.multinomial(persons, np.full(persons, 1 / persons), size=min(step, resamples - start))
         drawn[start : start + len(counts)] = _solved(counts.astype(np.float64) @ sums, k)
-    return Draws(_solved(sums.sum(axis=0)[np.newaxis], k)[0] @ shift.T, drawn @ shift.T)
+    back = level * np.eye(k)[0]
+    return Draws(_solved(sums.sum(axis=0)[np.newaxis], k)[0] @ shift.T + back, drawn @ shift.T + back)
 
 
 def bootstrap_weight(
@@ -335,12 +346,17 @@ def bootstrap_weight(
 
 
 def _weight(value: float, stderr: float, df: float, confidence: float) -> WeightEstimate:
-    if not 0 <= value <= 1:
-        reason = "the two coefficients do not have the same sign" if np.isfinite(value) else "no fit"
+    """Return the weight with limits within 0 and 1."""
+    if not -_ROUNDING <= value <= 1 + _ROUNDING:
+        reason = "the two coefficients do not have the same sign" if np.isfinite(value) else NO_FIT
         return WeightEstimate(np.nan, np.nan, df, np.nan, np.nan, f"undefined: {reason}")
-    low, high = student_t(value, stderr, df, confidence)
-    status = "ok" if np.isfinite(low) else "no interval: too few people"
-    return WeightEstimate(value, stderr, df, float(low), float(high), status)
+    share = min(max(value, 0.0), 1.0)
+    if not stderr > _ROUNDING:
+        return WeightEstimate(share, np.nan, df, np.nan, np.nan, NO_SPREAD)
+    low, high = student_t(share, stderr, df, confidence)
+    if not np.isfinite(low):
+        return WeightEstimate(share, stderr, df, np.nan, np.nan, NO_SPREAD)
+    return WeightEstimate(share, stderr, df, max(float(low), 0.0), min(float(high), 1.0), "ok")
 
 
 def centred_design(design: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -349,6 +365,12 @@ def centred_design(design: FloatArray) -> tuple[FloatArray, FloatArray]:
     shift = np.eye(len(means))
     shift[0] -= means
     return design - means, shift
+
+
+def centred_target(target: FloatArray) -> tuple[FloatArray, float]:
+    """Return the target less its mean, exactly 0 where it does not vary, and the mean."""
+    level = float(target[0]) if np.ptp(target) == 0 else float(target.mean())
+    return target - level, level
 
 
 def _clustered(design: FloatArray, errors: FloatArray, bread: FloatArray, who: IntArray) -> FloatArray:

@@ -1,13 +1,14 @@
 """Human studies: the design of what people are shown, their answers, and what the answers say."""
 
 from evenhand.study.analysis import AnalysisSpec, StudyResult, analyze
-from evenhand.study.cases import Assignment, assign_cases
+from evenhand.study.cases import Assignment, CaseSettings, assign_cases
+from evenhand.study.critics import Critics, simulate_feedback
 from evenhand.study.exclusions import Exclusions, apply_exclusions
 from evenhand.study.instrument import design_sets
 from evenhand.study.power import Power, people_needed, power
 from evenhand.study.rationales import CodedRationales, code_rationales, export_rationales, rationale_sheet
 from evenhand.study.responses import Responses, read_responses
-from evenhand.study.sets import Instrument, load_instrument
+from evenhand.study.sets import Instrument, SetSettings, load_instrument
 from evenhand.study.simulate import Respondents, simulate_responses
 from evenhand.study.spec import StudySpec, read_study, study_schema
 from evenhand.study.survey import SurveyMap, read_survey
@@ -16,12 +17,15 @@ from evenhand.study.template import study_template
 __all__ = [
     "AnalysisSpec",
     "Assignment",
+    "CaseSettings",
     "CodedRationales",
+    "Critics",
     "Exclusions",
     "Instrument",
     "Power",
     "Respondents",
     "Responses",
+    "SetSettings",
     "StudyResult",
     "StudySpec",
     "SurveyMap",
@@ -38,6 +42,7 @@ __all__ = [
     "read_responses",
     "read_study",
     "read_survey",
+    "simulate_feedback",
     "simulate_responses",
     "study_schema",
     "study_template",

@@ -39,6 +39,17 @@ class CaseSettings(Settings):
 
 
 @dataclass(frozen=True)
+class Cases:
+    """The cases: their ids, and the group and label of each as places in the sorted names."""
+
+    ids: tuple[str, ...]
+    group: IntArray
+    label: IntArray
+    group_names: list[str]
+    label_names: list[str]
+
+
+@dataclass(frozen=True)
 class CoverRecord:
     """How often critics see a group or a label: the fewest and the most cases of it that a critic has."""
 
@@ -101,17 +112,22 @@ def assign_cases(
     Examples
     --------
     >>> cases = {"case": range(1_000), "label": ["high", "low"] * 500, "race": ["A"] * 600 + ["B"] * 400}
-    >>> assign_cases(cases, id="case", decision="label", groups="race")
+    >>> import evenhand as eh
+    >>> eh.study.assign_cases(cases, id="case", decision="label", groups="race")
     <Assignment: 400 critics, 50 cases each, 20 a case>
     """
     spec = CaseSettings.parse(settings, "the arguments of assign_cases()")
-    named = (groups,) if isinstance(groups, str) else tuple(groups)
-    ids, group, label, group_names, label_names = _read(data, id, decision, named)
+    return deal_cases(read_cases(data, id, decision, (groups,) if isinstance(groups, str) else tuple(groups)), spec)
+
+
+def deal_cases(cases: Cases, spec: CaseSettings) -> Assignment:
+    """Deal cases out to critics as the settings say."""
+    group, label = cases.group, cases.label
     rng = np.random.default_rng(spec.seed)
     chosen, notes = _chosen(group, label, spec, rng)
     subsets = len(chosen) // spec.per_critic
     deals = [
-        _covering_deal(group[chosen], label[chosen], subsets, spec, rng, group_names, label_names)
+        _covering_deal(group[chosen], label[chosen], subsets, spec, rng, cases.group_names, cases.label_names)
         for _ in range(spec.per_case if spec.design == "spread" else 1)
     ]
     critics, numbers, seen = [], [], []
@@ -119,18 +135,18 @@ def assign_cases(
         deal = deals[round_number % len(deals)]
         for subset in range(subsets):
             held = rng.permutation(chosen[deal == subset])
-            critics.append(tuple(str(ids[case]) for case in held))
+            critics.append(tuple(cases.ids[case] for case in held))
             numbers.append(subset + 1 + (round_number * subsets if spec.design == "spread" else 0))
             seen.append(held)
     coverage = (
-        *_coverage("group", group, group_names, seen, chosen), *_coverage("label", label, label_names, seen, chosen),
+        *_coverage("group", group, cases.group_names, seen, chosen),
+        *_coverage("label", label, cases.label_names, seen, chosen),
     )  # fmt: skip
     return Assignment(tuple(critics), tuple(numbers), coverage, spec, tuple(notes))
 
 
-def _read(
-    data: Any, id_column: str, decision: str, groups: Sequence[str]
-) -> tuple[Any, IntArray, IntArray, list[str], list[str]]:
+def read_cases(data: Any, id_column: str, decision: str, groups: Sequence[str]) -> Cases:
+    """Read the cases and check that each has an id of its own and a decision."""
     columns, _ = read_columns(data)
     for name in (id_column, decision, *groups):
         if name not in columns:
@@ -146,7 +162,7 @@ def _read(
     joined = [" × ".join(row) for row in zip(*parts, strict=True)] if parts else ["all"] * len(ids)
     group_names, group = np.unique(joined, return_inverse=True)
     label_names, label = np.unique(labels.astype(str), return_inverse=True)
-    return ids, group, label, group_names.tolist(), label_names.tolist()
+    return Cases(tuple(ids), group, label, group_names.tolist(), label_names.tolist())
 
 
 def _chosen(

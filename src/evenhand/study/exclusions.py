@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from evenhand.settings import Settings
 from evenhand.stats.types import BoolArray, FloatArray
@@ -14,6 +14,11 @@ from evenhand.study.responses import ExclusionRecord, Responses
 
 CORE = {"effort": ("trajectory", "aggregate", "overall"), "feedback": ("answer",)}
 """What an answer must hold to count as given."""
+
+
+def _none_for_false(value: Any) -> Any:
+    """Accept false for none, which TOML does not have."""
+    return None if value is False else value
 
 
 class Exclusions(Settings):
@@ -26,9 +31,10 @@ class Exclusions(Settings):
     """
 
     unfinished: bool = Field(False, description="Leave out who did not reach the end.")
-    failed_checks: int | None = Field(
-        2, ge=1, description="Leave out who failed this many attention checks or more; none: keep them."
-    )
+    failed_checks: Annotated[
+        Annotated[int, Field(ge=1)] | None,
+        BeforeValidator(_none_for_false, json_schema_input_type=Annotated[int, Field(ge=1)] | Literal[False] | None),
+    ] = Field(2, description="Leave out who failed this many attention checks or more; false keeps them.")
     incomplete: float | None = Field(
         None, gt=0, le=1, description="Leave out who answered less than this share of their questions."
     )
@@ -41,10 +47,10 @@ def apply_exclusions(responses: Responses, rules: Exclusions | dict[str, Any] | 
 
     Examples
     --------
-    >>> from evenhand.study.responses import read_responses
+    >>> import evenhand as eh
     >>> rows = {"participant": ["p1", "p2"], "checks_passed": [3, 1], "checks_total": [3, 3], "item": ["1", "1"],
     ...         "subject": ["A", "A"], "trajectory": [1, 2], "aggregate": [2, 1], "overall": [1, 2]}
-    >>> kept = apply_exclusions(read_responses(rows))
+    >>> kept = eh.study.apply_exclusions(eh.study.read_responses(rows))
     >>> kept.excluded[0].rule, kept.excluded[0].participants
     ('failed_checks', ('p2',))
     """

@@ -24,10 +24,6 @@ from evenhand.table.table import Table
 
 _TRIES = 500
 """People of a group that are tried as K before the next group's turn; each costs a look at everybody."""
-_HINT_FOR_A = (
-    " The changed copy of K is too far from K: make `step` or `perturb` smaller, or use measure='acceleration', which "
-    "the first time step does not enter."
-)
 _DIFFERENT = {"A": (False, False), "B": (True, False), "C": (False, True), "D": (True, True)}
 
 
@@ -42,7 +38,8 @@ def design_sets(
     """Choose sets of five people to compare.
 
     K's come from the groups in turn; the others are taken from the groups that the sets hold fewest of. Everybody is
-    in at most one set. Among those who fit, chance decides, by the seed.
+    in at most one set. Among those who fit, chance decides, by the seed; of several draws the one is kept in which the
+    two distances go together least.
 
     Parameters
     ----------
@@ -66,7 +63,7 @@ def design_sets(
     --------
     >>> import evenhand as eh
     >>> table = eh.Table(eh.datasets.make_households(2_000, seed=1), id="household", groups="race")
-    >>> made = design_sets(table, [f"income_{year}" for year in range(2019, 2023)], sets=6, step=100)
+    >>> made = eh.study.design_sets(table, [f"income_{year}" for year in range(2019, 2023)], sets=6, step=100)
     >>> made, made.sets[0].subjects[1].perturbed
     (<Instrument: 6 sets of five over income_2019, income_2020, income_2021, income_2022>, True)
     """
@@ -157,10 +154,23 @@ class _Chooser:
                 if found is not None:
                     return self._taken(name, int(person), *found)
         lacking = ", ".join(f"{role} {times:,} times" for role, times in self.missing.items() if times)
-        hint = "" if max(self.missing, key=lambda role: self.missing[role]) != "A" else _HINT_FOR_A
+        hint = "" if max(self.missing, key=lambda role: self.missing[role]) != "A" else self._hint_for_copies()
         raise DataError(
             f"set {name} of {self.spec.sets} cannot be made: nobody fitting was left as {lacking or 'K'}. Widen the "
             f"limits of similar and different, ask for fewer sets, or bring more people.{hint}"
+        )
+
+    def _hint_for_copies(self) -> str:
+        """Say how far one step of the first value moves the copy A away from K, and what the limits are."""
+        spec = self.spec
+        change = np.zeros(self.pool.values.shape[1])
+        change[0] = spec.step
+        trajectory, aggregate = np.abs(self._measured(change))
+        return (
+            " A is a copy of K with its first value changed by at least `step`; that alone moves the trajectory by "
+            f"{trajectory:.2g} and the total by {aggregate:.2g} standard deviations, where `similar_trajectory` is "
+            f"{spec.similar_trajectory:g} and `similar_aggregate` {spec.similar_aggregate:g}. Raise these, make `step` "
+            "or `perturb` smaller, or use measure='acceleration', which the first value does not enter."
         )
 
     def _around(self, person: int) -> tuple[FloatArray, dict[str, int]] | None:
@@ -169,15 +179,28 @@ class _Chooser:
         if copy is None:
             self.missing["A"] += 1
             return None
-        others: dict[str, int] = {}
-        for role in ("B", "C", "D"):
-            fitting = self.free & self._fits(self.pool.measures, person, role)
-            fitting[[person, *others.values()]] = False
-            if not fitting.any():
+        fitting = {}
+        for role in ("B", "C", "D"):  # nobody fits two roles
+            here = self.free & self._fits(self.pool.measures, person, role)
+            here[person] = False
+            if not here.any():
                 self.missing[role] += 1
                 return None
-            others[role] = self._pick(np.flatnonzero(fitting), [person, *others.values()])
-        return copy, others
+            fitting[role] = np.flatnonzero(here)
+        drawn = [self._draw(person, fitting) for _ in range(self.spec.draws)]
+        return copy, min(drawn, key=lambda others: abs(self._crossing(person, copy, others)))
+
+    def _draw(self, person: int, fitting: Mapping[str, Any]) -> dict[str, int]:
+        """Return one B, C and D out of those who fit."""
+        others: dict[str, int] = {}
+        for role, people in fitting.items():
+            others[role] = self._pick(people, [person, *others.values()])
+        return others
+
+    def _crossing(self, person: int, copy: FloatArray, others: Mapping[str, int]) -> float:
+        """Return how far the two distances to K go together over the four pairs."""
+        measures = np.vstack([self._measured(copy), self.pool.measures[list(others.values())]])
+        return crossing_of(np.abs(measures - self.pool.measures[person])) or 0.0
 
     def _fits(self, measures: FloatArray, person: int, role: str) -> BoolArray:
         """Tell whose trajectory and aggregate stand to those of K as the role wants."""
@@ -248,7 +271,20 @@ def _quality(subjects: Sequence[Subject], spec: SetSettings) -> SetQuality:
     near_limit = np.array([spec.similar_trajectory, spec.similar_aggregate])
     far_limit = np.array([spec.different_trajectory, spec.different_aggregate])
     margin = min(float(((near_limit - similar) / near_limit).min()), float(((different - far_limit) / far_limit).min()))
+    return SetQuality(
+        float(similar[0]), float(different[0]), float(similar[1]), float(different[1]), margin, crossing_of(apart)
+    )
+
+
+def crossing_of(apart: FloatArray) -> float | None:
+    """Return the correlation of the two distances to K over the four pairs (4, 2); None where one does not vary.
+
+    Examples
+    --------
+    >>> near_and_far = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> crossing_of(near_and_far), round(crossing_of(near_and_far**2 + [[0, 0], [0, 0], [0, 0], [4, 4]]) or 0, 2)
+    (0.0, 0.94)
+    """
     spread = apart - apart.mean(axis=0)
     norm = float(np.sqrt((spread**2).sum(axis=0).prod()))
-    crossing = finite((spread[:, 0] @ spread[:, 1]) / norm) if norm > 0 else None
-    return SetQuality(float(similar[0]), float(different[0]), float(similar[1]), float(different[1]), margin, crossing)
+    return finite((spread[:, 0] @ spread[:, 1]) / norm) if norm > 0 else None

@@ -59,7 +59,8 @@ def power(
 
     Examples
     --------
-    >>> found = power(40, {"weight": 0.6}, studies=200)
+    >>> import evenhand as eh
+    >>> found = eh.study.power(40, {"weight": 0.6}, studies=200)
     >>> 0 < found.low < found.value < found.high < 1
     True
     """
@@ -96,7 +97,8 @@ def people_needed(
 
     Examples
     --------
-    >>> few, many = (people_needed(0.8, {"weight": weight}, studies=200).people for weight in (0.7, 0.6))
+    >>> import evenhand as eh
+    >>> few, many = (eh.study.people_needed(0.8, {"weight": weight}, studies=200).people for weight in (0.7, 0.6))
     >>> few < many
     True
     """

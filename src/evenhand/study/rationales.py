@@ -108,10 +108,10 @@ def rationale_sheet(
 
     Examples
     --------
-    >>> from evenhand.study.responses import read_responses
+    >>> import evenhand as eh
     >>> rows = {"participant": ["p1", "p2"], "item": ["7", "7"], "decision": ["high", "high"],
     ...         "answer": ["agree", "disagree"], "reason": ["looks right", "too harsh"]}
-    >>> sorted(rationale_sheet(read_responses(rows))["text"])
+    >>> sorted(eh.study.rationale_sheet(eh.study.read_responses(rows))["text"])
     ['looks right', 'too harsh']
     """
     rows = _rows(responses, source, items)
@@ -158,13 +158,13 @@ def code_rationales(
 
     Examples
     --------
-    >>> from evenhand.study.responses import read_responses
+    >>> import evenhand as eh
     >>> rows = {"participant": ["p1", "p2"], "item": ["7", "7"], "decision": ["high", "high"],
     ...         "answer": ["agree", "disagree"], "reason": ["looks right", "too harsh"]}
-    >>> responses = read_responses(rows)
-    >>> sheet = rationale_sheet(responses)
+    >>> responses = eh.study.read_responses(rows)
+    >>> sheet = eh.study.rationale_sheet(responses)
     >>> filled = {**sheet, "codes": ["harsh" if "harsh" in text else "right" for text in sheet["text"]]}
-    >>> found = code_rationales(responses, {"ann": filled, "bob": filled})
+    >>> found = eh.study.code_rationales(responses, {"ann": filled, "bob": filled})
     >>> [(one.statistic, one.value) for one in found.agreement if one.code == "harsh"][:2]
     [('kappa', 1.0), ('pabak', 1.0)]
     """

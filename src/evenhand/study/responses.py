@@ -170,9 +170,10 @@ def read_responses(data: Any, kind: Kind | None = None, *, points: int = len(SCA
 
     Examples
     --------
+    >>> import evenhand as eh
     >>> feedback = {"participant": ["c1", "c1"], "item": ["7", "9"], "decision": ["high", "low"],
     ...             "answer": ["agree", "disagree"]}
-    >>> read_responses(feedback).kind
+    >>> eh.study.read_responses(feedback).kind
     'feedback'
     """
     columns, backend = read_columns(data)

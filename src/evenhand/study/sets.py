@@ -35,6 +35,7 @@ class SetSettings(Settings):
     opposite: bool = Field(True, description="Whether different trajectories must also run in opposite directions.")
     perturb: float = Field(0.05, gt=0, le=0.5, description="By which share A's first time step differs from K's.")
     step: float = Field(1.0, gt=0, description="Values come in multiples of this: $100, 1 arrest.")
+    draws: int = Field(20, ge=1, le=1_000, description="Draws of B, C and D for each K; the best crossed is kept.")
     times: tuple[float, ...] | None = Field(None, description="Time stamps of the columns; by default 0, 1, 2 ...")
     seed: int = Field(0, ge=0, description="The same seed gives the same sets.")
 

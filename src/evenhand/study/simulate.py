@@ -28,6 +28,14 @@ _DIFFERENT_TRAJECTORY = np.array([0, 1, 0, 1])
 _DIFFERENT_AGGREGATE = np.array([0, 0, 1, 1])
 _POINTS = len(SCALE)
 _REFERENCE_RISK = 0.3
+_REASONS = {
+    "trajectory": ("I looked at which way it is going.", "The trend over the years matters most.",
+                   "One is going up and the other down."),
+    "aggregate": ("I went by the total.", "Added up they are about the same.", "The sum over all years decides."),
+    "both": ("The trend and the total together.", "Partly the total, partly where it is going."),
+    "vague": ("It felt right.", "Just my impression."),
+}  # fmt: skip
+"""What people write: reasons of four kinds, to try out coding."""
 
 
 class Respondents(Settings):
@@ -54,6 +62,7 @@ class Respondents(Settings):
     output_strength: float = Field(0.047, gt=0, description="Sum of the two coefficients of the output distance.")
     output_noise: float = Field(0.10, ge=0, description="Spread of a single output distance.")
     careless: float = Field(0.04, ge=0, le=1, description="Share of people who answer at random and fail checks.")
+    reasons: float = Field(0.5, ge=0, le=1, description="Share of answers with a reason in words.")
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,7 @@ def simulate_responses(
     *,
     conditions: Mapping[str, Respondents | Mapping[str, Any]] | Sequence[str] = ("arrests", "income"),
     sets: int = 3,
+    pool: int | None = None,
     seed: int = 0,
 ) -> Responses:
     """Make the responses of one effort study.
@@ -113,22 +123,28 @@ def simulate_responses(
     people : participants, dealt out to the conditions in turn.
     conditions : names of the conditions, or what the people in each are like.
     sets : sets of five that each person sees; each gives four pairs.
+    pool : sets of the instrument, from which everybody sees `sets` at random; by default as many as they see.
     seed : the same seed gives the same answers.
 
     Examples
     --------
-    >>> simulate_responses(10, seed=1)
+    >>> import evenhand as eh
+    >>> eh.study.simulate_responses(10, seed=1)
     <Responses: effort, 10 people, 120 answers>
     """
     if people < 1 or sets < 1:
         raise ConfigError(f"`people` and `sets` must be at least 1; got {people} and {sets}.")
+    of = sets if pool is None else pool
+    if of < sets:
+        raise ConfigError(f"`pool` must hold as many sets as each person sees, {sets}; got {of}.")
     kinds = _respondents(conditions)
-    rng = np.random.default_rng(seed)
+    rng, words = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     blocks = []
     for place, (condition, respondents) in enumerate(kinds.items()):
         numbers = np.arange(place, people, len(kinds))
         if numbers.size:
-            blocks.append(_block(condition, respondents, numbers, sets, rng))
+            block = _block(condition, respondents, numbers, sets, rng)
+            blocks.append({**block, **_shown(len(numbers), sets, of, words), **_said(respondents, block, words)})
     columns = {name: [value for block in blocks for value in block[name]] for name in blocks[0]}
     return build_responses(columns, "effort", where="the simulated answers")
 
@@ -153,8 +169,9 @@ def _block(
     )
     careless = drawn.careless[0].astype(bool)
     similar = (overall <= _POINTS / 2).mean(axis=0)
-    own = np.where(overall <= _POINTS / 2, 0.12, -0.12)  # people expect others to think as they do
-    predicted = np.clip(np.round(similar + own + 0.12 * rng.standard_normal((people, pairs)), 2), 0, 1)
+    # People expect less agreement than there is, and others to think as they do.
+    expected = 0.5 + 0.6 * (similar - 0.5) + np.where(overall <= _POINTS / 2, 0.12, -0.12)
+    predicted = np.clip(np.round(expected + 0.12 * rng.standard_normal((people, pairs)), 2), 0, 1)
     ticked = _ticked(respondents, people, pairs, rng)
     checks = rng.binomial(3, np.where(careless, 0.3, 0.97))
 
@@ -166,7 +183,6 @@ def _block(
         "condition": [condition] * (people * pairs),
         "duration": of_people(np.round(np.where(careless, 600, 2520) * rng.lognormal(0, 0.3, people))),
         "finished": [1] * (people * pairs), "checks_passed": of_people(checks), "checks_total": [3] * (people * pairs),
-        "item": np.tile(np.repeat(np.arange(1, sets + 1).astype(str), 4), people).tolist(),
         "subject": np.tile(np.array(SUBJECTS), people * sets).tolist(),
         "trajectory": trajectory.ravel().tolist(), "aggregate": aggregate.ravel().tolist(),
         "overall": overall.ravel().tolist(), "factor_trajectory": ticked[0].tolist(),
@@ -174,6 +190,27 @@ def _block(
         "predicted": predicted.ravel().tolist(), "risk_reference": [_REFERENCE_RISK] * (people * pairs),
         "risk": np.round(_REFERENCE_RISK + output, 2).ravel().tolist(),
     }  # fmt: skip
+
+
+def _shown(people: int, sets: int, of: int, rng: np.random.Generator) -> dict[str, list[Any]]:
+    """Return which sets each person sees, and in which place."""
+    seen = np.tile(np.arange(1, sets + 1), (people, 1))
+    if of > sets:
+        seen = rng.permuted(np.tile(np.arange(1, of + 1), (people, 1)), axis=1)[:, :sets]
+    places = np.tile(np.arange(1, sets + 1), (people, 1))
+    return {
+        "item": np.repeat(seen.ravel(), 4).astype(str).tolist(), "position": np.repeat(places.ravel(), 4).tolist()
+    }  # fmt: skip
+
+
+def _said(respondents: Respondents, block: dict[str, list[Any]], rng: np.random.Generator) -> dict[str, list[Any]]:
+    """Return the reasons: mostly about the factors that were ticked, now and then vague."""
+    trajectory, aggregate = np.array(block["factor_trajectory"]) > 0, np.array(block["factor_aggregate"]) > 0
+    kinds = np.select([trajectory & aggregate, trajectory, aggregate], ["both", "trajectory", "aggregate"], "vague")
+    kinds = np.where(rng.random(kinds.size) < 0.1, "vague", kinds)
+    silent, pick = rng.random(kinds.size) >= respondents.reasons, rng.integers(0, 1 << 30, kinds.size)
+    said = [_REASONS[kind][at % len(_REASONS[kind])] for kind, at in zip(kinds.tolist(), pick.tolist(), strict=True)]
+    return {"reason": [None if quiet else words for quiet, words in zip(silent.tolist(), said, strict=True)]}
 
 
 def _ticked(respondents: Respondents, people: int, pairs: int, rng: np.random.Generator) -> FloatArray:

@@ -9,13 +9,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.settings import Settings
+from evenhand.study.analysis.analyze import run
+from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.spec import AnalysisSpec
-from evenhand.study.cases import CaseSettings
+from evenhand.study.cases import Assignment, CaseSettings, deal_cases, read_cases
+from evenhand.study.responses import Responses, read_columns
 from evenhand.study.schema import FEEDBACK, SCALE, Kind
+from evenhand.study.sets import Instrument, load_instrument
 
 _IS_TEXT = "text shown to people"
 Text = Annotated[str | dict[str, str], _IS_TEXT]
@@ -146,6 +150,19 @@ class StudySpec(Settings):
     analysis: AnalysisSpec = Field(AnalysisSpec(), description="How the answers are analysed, and who is left out.")
     seed: int = Field(0, ge=0, description="Seed of what chance decides: conditions, orders, assignment.")
 
+    _folder: Path = PrivateAttr(default=Path())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_share(cls, values: Any) -> Any:
+        """Take the share of people with a truth-serum bonus from [[payment.bonuses]], where it is paid."""
+        try:
+            shares = [one.get("share", 0.1) for one in values["payment"]["bonuses"] if one["by"] == "truth_serum"]
+            analysis = {**values.get("analysis", {})}
+        except (KeyError, TypeError, AttributeError):
+            return values
+        return {**values, "analysis": {"bonus_share": shares[0], **analysis}} if shares else values
+
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
         if self.kind == "effort" and not self.conditions:
@@ -158,6 +175,16 @@ class StudySpec(Settings):
             raise ValueError("[conditions] belong to a study of kind 'effort'")
         if self.kind == "effort" and len(self.scale) % 2:
             raise ValueError(f"`scale` must have an even number of points, half of them similar; got {len(self.scale)}")
+        return self
+
+    @model_validator(mode="after")
+    def _bonuses_agree(self) -> Self:
+        for bonus in self.payment.bonuses:
+            if bonus.by == "truth_serum" and bonus.share != self.analysis.bonus_share:
+                raise ValueError(
+                    f"[[payment.bonuses]] pays the truth serum to a share of {bonus.share:g}, but `bonus_share` in "
+                    f"[analysis] is {self.analysis.bonus_share:g}; leave the latter out"
+                )
         return self
 
     @model_validator(mode="after")
@@ -192,6 +219,46 @@ class StudySpec(Settings):
             if language not in self.languages:
                 raise ValueError(f"`{where}` has a text in {language!r}; {did_you_mean(language, self.languages)}")
             _check_placeholders(where, word)
+
+    def instruments(self) -> dict[str, Instrument]:
+        """Read the sets of every condition, from beside the `study.toml`, and check that they suffice.
+
+        Raises a `ConfigError` where an instrument holds fewer sets than each person is to see, or shows no score for K.
+        """
+        found = {}
+        for name, condition in self.conditions.items():
+            made = load_instrument(self._folder / condition.instrument)
+            if len(made.sets) < self.sets_per_person:
+                raise ConfigError(
+                    f"the instrument of [conditions.{name}] holds {count(len(made.sets), 'set')}, but "
+                    f"`sets_per_person` is {self.sets_per_person}; design more sets."
+                )
+            if any(one.subjects[0].score is None for one in made.sets):
+                raise ConfigError(
+                    f"the instrument of [conditions.{name}] holds no score to show for K; give the table of "
+                    "design_sets() a prediction, or name its `model`."
+                )
+            found[name] = made
+        return found
+
+    def assignment(self) -> Assignment:
+        """Read the cases of a feedback study, from beside the `study.toml`, and deal them out to critics."""
+        if self.feedback is None:
+            raise ConfigError("only a feedback study deals out cases; this one is of kind 'effort'.")
+        asked, source = self.feedback, self._folder / self.feedback.cases
+        columns, _ = read_columns(source)
+        for name in asked.shown:
+            if name not in columns:
+                raise ConfigError(f"`shown` in [feedback] got {name!r}; {did_you_mean(name, columns)}")
+        cases = read_cases(columns, asked.id, asked.decision, asked.groups)
+        for label in cases.label_names:
+            if label not in asked.labels:
+                raise ConfigError(f"`labels` in [feedback] lacks {label!r}; {did_you_mean(label, asked.labels)}")
+        return deal_cases(cases, asked.assignment)
+
+    def analyze(self, responses: Responses) -> StudyResult:
+        """Analyse responses as [analysis] says."""
+        return run(responses, self.analysis)
 
     def words(self, text: str | Mapping[str, str], language: str | None = None) -> str:
         """Return a text in a language, by default the first."""
@@ -243,7 +310,7 @@ def _check_placeholders(where: str, text: str) -> None:
 
 
 def read_study(path: str | os.PathLike[str]) -> StudySpec:
-    """Read and check a `study.toml`."""
+    """Read and check a `study.toml`; the files that it names are looked for beside it."""
     name = os.fspath(path)
     try:
         raw = tomllib.loads(Path(name).read_text(encoding="utf-8"))
@@ -253,7 +320,9 @@ def read_study(path: str | os.PathLike[str]) -> StudySpec:
         raise ConfigError(f"'{name}' is a folder; give the path of a study.toml file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"'{name}' is not valid TOML: {error}") from None
-    return StudySpec.parse(raw, name)
+    spec = StudySpec.parse(raw, name)
+    spec._folder = Path(name).parent
+    return spec
 
 
 def study_schema() -> dict[str, Any]:
@@ -261,7 +330,8 @@ def study_schema() -> dict[str, Any]:
 
     Examples
     --------
-    >>> sorted(study_schema()["required"])
+    >>> import evenhand as eh
+    >>> sorted(eh.study.study_schema()["required"])
     ['consent', 'kind', 'name', 'payment', 'title']
     """
     schema = StudySpec.model_json_schema()

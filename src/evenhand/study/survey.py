@@ -75,8 +75,9 @@ def read_survey(data: Any, kind: Kind, columns: SurveyMap | Mapping[str, Any], *
 
     Examples
     --------
+    >>> import evenhand as eh
     >>> export = {"ResponseId": ["R1"], "S1_A_t": ["Similar"], "S1_A_a": ["Different"], "S1_A_o": ["Similar"]}
-    >>> found = read_survey(export, "effort", {"columns": {"participant": "ResponseId",
+    >>> found = eh.study.read_survey(export, "effort", {"columns": {"participant": "ResponseId",
     ...     "trajectory": "S{item}_{subject}_t", "aggregate": "S{item}_{subject}_a", "overall": "S{item}_{subject}_o"}})
     >>> found.answers["aggregate"]
     array([5.])

@@ -78,7 +78,7 @@ currency = "USD"
 minutes = 42
 {bonuses}
 [analysis.exclusions]
-failed_checks = 2                 # leave out who failed this many attention checks
+failed_checks = 2                 # leave out who failed this many attention checks; false keeps them
 """
 
 _BONUSES = """
@@ -99,7 +99,8 @@ def study_template(kind: Kind) -> str:
 
     Examples
     --------
-    >>> study_template("feedback").splitlines()[1]
+    >>> import evenhand as eh
+    >>> eh.study.study_template("feedback").splitlines()[1]
     'kind = "feedback"'
     """
     require_choice("kind", kind, KINDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_serializer, field_validator
 
@@ -27,6 +27,8 @@ class ParitySpec(Spec):
     >>> ParitySpec(metrics=["tpr", "fpr"]).metrics
     ('tpr', 'fpr')
     """
+
+    code: ClassVar[tuple[str, ...]] = ("custom",)
 
     metrics: Names | None = Field(None, description="Metrics to compute; by default all that the data allows.")
     custom: dict[str, Callable[..., Any]] = Field({}, description="Your own metrics: functions of a group's cells.")

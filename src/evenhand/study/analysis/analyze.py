@@ -10,17 +10,17 @@ from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.study.analysis.correlations import correlation_tables
 from evenhand.study.analysis.factors import factor_records
 from evenhand.study.analysis.findings import conclusion_notes, make_findings
-from evenhand.study.analysis.parts import Part, parts_of
+from evenhand.study.analysis.parts import TARGETS, Part, parts_of
 from evenhand.study.analysis.regressions import regression_table
 from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.serum import bonus_table
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.exclusions import Exclusions, apply_exclusions
-from evenhand.study.responses import Responses
+from evenhand.study.responses import Responses, read_responses
 
 
 def analyze(
-    responses: Responses,
+    responses: Responses | Any,
     *,
     alpha: float = 0.05,
     baseline: str | None = None,
@@ -42,13 +42,13 @@ def analyze(
     Parameters
     ----------
     responses
-        The answers; `read_responses` and `read_survey` make them.
+        The answers; `read_responses` and `read_survey` make them. A file or data frame is read by the former.
     alpha
         Below this a p-value counts as significant where the result says that a conclusion changes.
     baseline
         Condition that the moderation model compares the others with; by default the last by name.
     exclusions
-        Rules of who is left out, by default who failed two attention checks; ``{"failed_checks": None}`` keeps all.
+        Rules of who is left out, by default who failed two attention checks; ``{"failed_checks": False}`` keeps all.
     serum_weight, bonus_share, bonus_ties, bonus_answered
         The truth serum's weight of predictions, the share of people who get the bonus, what happens to ties at the
         last place, and the share of their pairs that people must have predicted to be paid.
@@ -64,13 +64,14 @@ def analyze(
 
     Examples
     --------
-    >>> from evenhand.study import simulate_responses
-    >>> result = analyze(simulate_responses(40, seed=2), resamples=200)
+    >>> import evenhand as eh
+    >>> result = eh.study.analyze(eh.study.simulate_responses(40, seed=2), resamples=200)
     >>> sorted(result.weights)
     ['arrests', 'income']
     """
     given = exclusions.model_dump() if isinstance(exclusions, Exclusions) else dict(exclusions or {})
-    return run(responses, AnalysisSpec.parse(
+    answers = responses if isinstance(responses, Responses) else read_responses(responses)
+    return run(answers, AnalysisSpec.parse(
         {
             "alpha": alpha, "baseline": baseline, "exclusions": given, "serum_weight": serum_weight,
             "bonus_share": bonus_share, "bonus_ties": bonus_ties, "bonus_answered": bonus_answered,
@@ -84,15 +85,14 @@ def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
     """Analyse responses as a spec says."""
     if responses.kind != "effort":
         raise ConfigError(
-            "analyze() is for effort studies; for feedback, build a Table from responses.to_frame() and use "
-            "eh.disagreement(table, decision='decision', ...)."
+            "analyze() is for effort studies; for feedback use eh.disagreement(table of the cases, decision='...', "
+            "feedback={'data': responses.to_frame(), 'case': 'item', 'critic': 'participant', 'answer': 'answer'})."
         )
     kept = apply_exclusions(responses, spec.exclusions)
     parts = list(parts_of(kept))
     if not any(len(part.y) for part in parts):
-        raise DataError("no answer holds trajectory, aggregate and overall distance; there is nothing to analyse.")
-    if spec.baseline is not None and spec.baseline not in kept.conditions:
-        raise ConfigError(f"`baseline` got {spec.baseline!r}; {did_you_mean(spec.baseline, kept.conditions)}")
+        raise DataError(_nothing(responses, kept))
+    _require_conditions(kept, spec)
     correlations, comparisons = correlation_tables(parts, spec)
     regressions = regression_table(parts, spec)
     bonus, serum_notes = bonus_table(kept, spec)
@@ -106,6 +106,30 @@ def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
     )  # fmt: skip
 
 
+def _require_conditions(kept: Responses, spec: AnalysisSpec) -> None:
+    """Refuse a baseline or a threshold for a condition or a target that is not there."""
+    if spec.baseline is not None and spec.baseline not in kept.conditions:
+        raise ConfigError(f"`baseline` got {spec.baseline!r}; {did_you_mean(spec.baseline, kept.conditions)}")
+    for threshold in spec.thresholds:
+        for name, value, known in (
+            ("grouping", threshold.grouping, kept.conditions),
+            ("stratum", threshold.stratum, TARGETS),
+        ):
+            if value is not None and value not in known:
+                raise ConfigError(f"`{name}` of a threshold got {value!r}; {did_you_mean(value, known)}")
+        if threshold.model is not None:
+            raise ConfigError("a study has no models; leave `model` out of its thresholds.")
+
+
+def _nothing(responses: Responses, kept: Responses) -> str:
+    people, left = len(responses.people["participant"]), len(kept.people["participant"])
+    if people and not left:
+        return (
+            f"all {count(people, 'person', 'people')} are left out by the exclusion rules; nobody is left to analyse."
+        )
+    return "no answer holds trajectory, aggregate and overall distance; there is nothing to analyse."
+
+
 def _left_out(kept: Responses, parts: Sequence[Part]) -> tuple[dict[str, Any], ...]:
     gone: list[tuple[str | None, int, str]] = [
         (None, one.people, f"{one.rule}: people who {one.limit} ({count(one.rows, 'answer')})")
@@ -116,6 +140,11 @@ def _left_out(kept: Responses, parts: Sequence[Part]) -> tuple[dict[str, Any], .
         (part.condition, part.gaps, f"answers without both distances and the {part.target} distance")
         for part in parts
         if part.gaps
+    ]
+    gone += [
+        (part.condition, 1, f"one person alone: not in the moderation model of the {part.target} distance")
+        for part in parts
+        if part.people == 1 and len(kept.conditions) > 1
     ]
     return tuple(
         {"model": None, "grouping": "condition" if condition is not None else None, "group": condition, "n": n,

@@ -18,15 +18,16 @@ _SERIES = ("rows (published)", "people")
 
 def correlation_panels(result: StudyResult) -> list[Any]:
     """Return a panel for each condition and target: the correlation of each distance with it, with both intervals."""
+    shown = [r for r in result.correlations if r.value is not None and r.target in TARGETS]
+    ends = [end for r in shown for end in (r.value, r.low, r.high) if end is not None]
+    domain = (min(0.0, *ends), max(0.0, *ends)) if ends else None
     panels = []
     for condition in result.conditions:
         for target in TARGETS:
-            records = [
-                r for r in result.correlations if (r.condition, r.target) == (condition, target) and r.value is not None
-            ]
+            records = [r for r in shown if (r.condition, r.target) == (condition, target)]
             if records:
                 title = f"{condition}: {target} distance".removeprefix(": ")
-                panels.append(_interval_panel(records, title, "Rank correlation", DISTANCES, zero=True))
+                panels.append(_interval_panel(records, title, "Rank correlation", DISTANCES, domain=domain))
     return panels
 
 
@@ -35,7 +36,7 @@ def weight_panel(result: StudyResult) -> Any:
     records = [
         r
         for r in result.regressions
-        if r.term == "weight" and r.method in _WORDS and r.method != "clustered" and r.value
+        if r.term == "weight" and r.method in _WORDS and r.method != "clustered" and r.value is not None
     ]
     labels = {id(r): r.condition or "all" for r in records}
     order = list(dict.fromkeys(labels.values()))
@@ -48,7 +49,7 @@ def factor_panels(result: StudyResult) -> list[Any]:
     return [
         _interval_panel(
             [r for r in result.factors if r.condition == condition and r.term in order], condition or "All",
-            "Share of answers", order, zero=True, percent=True,
+            "Share of answers", order, domain=(0.0, 1.0), percent=True,
         )
         for condition in dict.fromkeys(r.condition for r in result.factors)
     ]  # fmt: skip
@@ -56,7 +57,7 @@ def factor_panels(result: StudyResult) -> list[Any]:
 
 def _interval_panel(
     records: Sequence[EstimateRecord | FactorRecord], title: str, axis: str, order: Sequence[str],
-    labels: dict[int, str] | None = None, *, zero: bool = False, percent: bool = False,
+    labels: dict[int, str] | None = None, *, domain: tuple[float, float] | None = None, percent: bool = False,
 ) -> Any:  # fmt: skip
     """Return points with intervals, one line for each term, the two forms in colours and shapes of their own."""
     import altair as alt
@@ -72,8 +73,8 @@ def _interval_panel(
         yOffset=alt.YOffset("form:N", sort=list(_SERIES)),
         color=alt.Color("form:N", scale=series_scale(_SERIES, PALETTE), legend=legend),
     )
-    look = alt.Axis(tickCount=4, format="%") if percent else alt.Axis(tickCount=4)
-    scale = alt.Scale(zero=zero)
+    look = alt.Axis(tickCount=2, format="%") if percent else alt.Axis(tickCount=4)
+    scale = alt.Scale(zero=False) if domain is None else alt.Scale(domain=list(domain), nice=True)
     rule = base.mark_rule(strokeWidth=2, opacity=0.75).encode(
         x=alt.X("low:Q", title=axis, scale=scale, axis=look), x2="high:Q"
     )

@@ -22,7 +22,7 @@ from evenhand.stats.correlation import (
     two_sided_p,
     williams_t,
 )
-from evenhand.study.analysis.parts import Part, record, with_families
+from evenhand.study.analysis.parts import Part, record, why_no_spread, with_families
 from evenhand.study.analysis.records import EstimateRecord
 from evenhand.study.analysis.spec import AnalysisSpec
 
@@ -43,7 +43,7 @@ def correlation_tables(
     """Return the tables `correlations` and `comparisons`."""
     correlations: list[EstimateRecord] = []
     comparisons: list[EstimateRecord] = []
-    for part in parts:
+    for part in (part for part in parts if len(part.y)):
         step(f"Correlating the answers of {part.condition or 'all people'}, {part.target} distance")
         r = _coefficients(part)
         draws = None
@@ -77,11 +77,11 @@ def _correlations(
         wanted.append(("aggregate", _BETWEEN, "trajectory"))
     n = len(part.y)
     for term, at, target in wanted:
-        t = float(correlation_t(r[at], n))
+        t = float(correlation_t(r[at], n)) if abs(r[at]) < 1 else np.nan
         low, high = spearman_interval(r[at], n, spec.confidence)
         yield record(
             part, term, "published", value=float(r[at]), statistic=t, df=n - 2, p_value=float(two_sided_p(t, n - 2)),
-            low=float(low), high=float(high), target=target,
+            low=float(low), high=float(high), target=target, status=_no_test(part, float(r[at]), t),
         )  # fmt: skip
         yield _of_people(part, term, clustered, at, float(r[at]), target)
 
@@ -91,12 +91,13 @@ def _of_people(
 ) -> EstimateRecord:
     """Return what the bootstrap of people says of one statistic."""
     if found is None or np.isnan(found.stderr[at]):
-        reason = "no interval: too few people, or an answer does not vary" if np.isfinite(value) else ""
+        reason = f"no interval: {why_no_spread(part)}" if np.isfinite(value) else ""
         return record(part, term, "participant_bootstrap", value=value, status=reason, target=target)
+    most = 2.0 if term == DIFFERENCE else 1.0
     return record(
         part, term, "participant_bootstrap", value=value, stderr=float(found.stderr[at]),
-        statistic=float(found.statistic[at]), df=found.df, p_value=float(found.p_value[at]), low=float(found.low[at]),
-        high=float(found.high[at]), target=target,
+        statistic=float(found.statistic[at]), df=found.df, p_value=float(found.p_value[at]),
+        low=max(float(found.low[at]), -most), high=min(float(found.high[at]), most), target=target,
     )  # fmt: skip
 
 
@@ -104,11 +105,18 @@ def _row_tests(part: Part, r: Any) -> Iterator[EstimateRecord]:
     n = len(part.y)
     for name, (test, student) in TESTS.items():
         statistic = float(test(r[_TRAJECTORY], r[_AGGREGATE], r[_BETWEEN], n))
+        statistic = statistic if np.isfinite(statistic) else np.nan
         df = float(n - 3) if student else np.inf
+        gap = float(r[_TRAJECTORY] - r[_AGGREGATE])
         yield record(
-            part, DIFFERENCE, name, value=float(r[_TRAJECTORY] - r[_AGGREGATE]), statistic=statistic, df=df,
-            p_value=float(two_sided_p(statistic, df)),
+            part, DIFFERENCE, name, value=gap, statistic=statistic, df=df, p_value=float(two_sided_p(statistic, df)),
+            status=_no_test(part, gap, statistic),
         )  # fmt: skip
+
+
+def _no_test(part: Part, value: float, statistic: float) -> str:
+    """Say why a number has no test; nothing where it has one, or is itself undefined."""
+    return f"no test: {why_no_spread(part)}" if np.isfinite(value) and not np.isfinite(statistic) else ""
 
 
 def _row_bootstrap(part: Part, r: Any, spec: AnalysisSpec) -> Iterator[EstimateRecord]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evenhand.core.numbers import finite
-from evenhand.stats.correlation import adjusted_p
+from evenhand.stats.correlation import adjusted_p, spearman
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.study.analysis.records import EstimateRecord
 from evenhand.study.responses import Responses
@@ -50,7 +50,7 @@ class Part:
 
 
 def parts_of(responses: Responses) -> Iterator[Part]:
-    """Yield the rows of every condition and target that the study asked for."""
+    """Yield the rows of every condition, and of every target that was asked for in it."""
     distances = np.column_stack([responses.numbers(name) for name in DISTANCES])
     targets = {"overall": responses.numbers("overall"), "output": responses.output()}
     names = responses.condition_of_rows()
@@ -58,11 +58,30 @@ def parts_of(responses: Responses) -> Iterator[Part]:
         for t, target in enumerate(TARGETS):
             here = names == condition
             whole = here & ~np.isnan(targets[target]) & ~np.isnan(distances).any(axis=1)
-            if (~np.isnan(targets[target])).any():
+            if (here & ~np.isnan(targets[target])).any():
                 yield Part(
                     condition, target, (c, t), distances[whole], targets[target][whole], responses.person[whole],
                     int(here.sum() - whole.sum()),
                 )  # fmt: skip
+
+
+def why_undefined(part: Part) -> str:
+    """Say why the answers of a part do not give a number."""
+    if len(part.y) < 3:
+        return "too few answers"
+    for name, column in zip((*DISTANCES, part.target), part.columns.T, strict=True):
+        if np.ptp(column) == 0:
+            return f"the {name} distance does not vary"
+    if abs(spearman(*part.distances.T)) > 1 - 1e-9:
+        return "the aggregate and the trajectory distance go together entirely"
+    return "too few people" if part.people < 3 else "too few answers that differ"
+
+
+def why_no_spread(part: Part) -> str:
+    """Say why a number has no standard error."""
+    return (
+        "too few people" if part.people < 3 else "too few answers" if len(part.y) < 4 else "nothing is left to chance"
+    )
 
 
 def record(
@@ -72,7 +91,7 @@ def record(
 ) -> EstimateRecord:  # fmt: skip
     """Return a record, undefined numbers as null; adjusted p-values come later, with the family."""
     number = finite(value)
-    said = status or ("ok" if number is not None else "undefined: an answer does not vary, or too few rows")
+    said = status or ("ok" if number is not None else f"undefined: {why_undefined(part)}")
     return EstimateRecord(
         model, part.condition, target or part.target, term, method, len(part.y), part.people, finite(stderr),
         finite(statistic), finite(df), finite(p_value), None, None, number, finite(low), finite(high), said,

@@ -10,6 +10,8 @@ import numpy as np
 from evenhand.core.progress import step
 from evenhand.stats.random_intercept import random_intercept
 from evenhand.stats.regression import (
+    NO_FIT,
+    NO_SPREAD,
     Coefficients,
     Inference,
     LinearFit,
@@ -24,7 +26,15 @@ from evenhand.stats.regression import (
     wald_zero,
 )
 from evenhand.stats.types import FloatArray
-from evenhand.study.analysis.parts import DISTANCES, TARGETS, Part, record, with_families
+from evenhand.study.analysis.parts import (
+    DISTANCES,
+    TARGETS,
+    Part,
+    record,
+    why_no_spread,
+    why_undefined,
+    with_families,
+)
 from evenhand.study.analysis.records import EstimateRecord
 from evenhand.study.analysis.spec import AnalysisSpec
 
@@ -37,11 +47,9 @@ TIMES = " × "
 def regression_table(parts: Sequence[Part], spec: AnalysisSpec) -> tuple[EstimateRecord, ...]:
     """Return the table `regressions`."""
     records: list[EstimateRecord] = []
-    for part in parts:
+    for part in (part for part in parts if len(part.y)):
         step(f"Fitting the {part.target} distance of {part.condition or 'all people'}")
-        fit = ols(part.distances, part.y, DISTANCES, part.who) if len(part.y) else None
-        if fit is None:
-            continue
+        fit = ols(part.distances, part.y, DISTANCES, part.who)
         records += _fit_records(part, fit, spec, "condition")
         records += _nulls(part, fit)
         records += _mixed(part, part.distances, DISTANCES, spec, "condition")
@@ -64,7 +72,7 @@ def _fit_records(part: Part, fit: LinearFit, spec: AnalysisSpec, model: str) -> 
         whole = f_test(fit, inference)
         yield record(
             part, "f_statistic", method, value=whole.f, statistic=whole.f, df=whole.df_error, p_value=whole.p_value,
-            model=model,
+            model=model, status=_no_test(part, fit, whole.f),
         )  # fmt: skip
     yield record(part, "r_squared", "published", value=fit.r2, model=model)
     yield record(part, "adjusted_r_squared", "published", value=fit.adjusted_r2, model=model)
@@ -79,7 +87,7 @@ def _coefficients(
         yield record(
             part, name, method, value=value, stderr=stderr, statistic=float(found.statistic[at]), df=found.df,
             p_value=float(found.p_value[at]), low=float(found.low[at]), high=float(found.high[at]), model=model,
-            status="no interval: too few people" if missing else "",
+            status=f"no interval: {why_no_spread(part)}" if missing else "",
         )  # fmt: skip
 
 
@@ -91,17 +99,24 @@ def _nulls(part: Part, fit: LinearFit) -> Iterator[EstimateRecord]:
             (EQUAL, wald_equal(fit, *DISTANCES, inference)),
         ):
             gap = float(fit.coef[2] - fit.coef[1]) if term == EQUAL else np.nan
-            status = "" if np.isnan(test.statistic) else "ok"
             yield record(
                 part, term, method, value=gap, statistic=test.statistic, df=test.df_error, p_value=test.p_value,
-                status=status,
+                status=_no_test(part, fit, test.statistic) or ("ok" if np.isfinite(test.statistic) else ""),
             )  # fmt: skip
+
+
+def _no_test(part: Part, fit: LinearFit, statistic: float) -> str:
+    """Say why a fitted model gives no test; nothing where it does, or where there is no fit."""
+    if np.isfinite(statistic) or not np.isfinite(fit.coef).all():
+        return ""
+    return f"no test: {why_no_spread(part)}"
 
 
 def _weights(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Iterator[EstimateRecord]:
     for method, inference in INFERENCES.items():
         yield _weight(part, delta_weight(fit, inference=inference, confidence=spec.confidence), method)
     if part.people < 2:
+        yield _weight(part, delta_weight(fit, inference="cluster"), "participant_bootstrap")
         return
     rng = np.random.default_rng([spec.seed, *part.seeds, 2])
     draws = coefficient_bootstrap(part.distances, part.y, part.who, resamples=spec.resamples, rng=rng)
@@ -110,9 +125,12 @@ def _weights(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Iterator[Estimat
 
 
 def _weight(part: Part, found: WeightEstimate, method: str) -> EstimateRecord:
+    reasons = {f"undefined: {NO_FIT}": why_undefined, NO_SPREAD: why_no_spread}
+    why = reasons.get(found.status)
+    status = found.status if why is None else f"{found.status.partition(':')[0]}: {why(part)}"
     return record(
         part, WEIGHT, method, value=found.value, stderr=found.stderr, df=found.df, low=found.low, high=found.high,
-        status=found.status,
+        status=status,
     )  # fmt: skip
 
 
@@ -121,17 +139,22 @@ def _mixed(part: Part, x: FloatArray, names: Sequence[str], spec: AnalysisSpec, 
         return
     fit = random_intercept(x, part.y, names, part.who)
     yield from _coefficients(part, fit.names, fit.coefficients(spec.confidence), "random_intercept", model)
-    yield record(part, "share_between_people", "random_intercept", value=fit.share, model=model)
+    single = "undefined: everybody gave one answer" if part.people == len(part.y) else ""
+    yield record(part, "share_between_people", "random_intercept", value=fit.share, model=model, status=single)
 
 
 def _moderation(parts: Sequence[Part], spec: AnalysisSpec) -> Iterator[EstimateRecord]:
-    """Yield the model with the condition and its products with both distances, where there are several conditions."""
+    """Yield the model with the condition and its products with both distances, where there are several conditions.
+
+    A condition with one person takes no part: its clustered standard errors would be 0.
+    """
     for target in TARGETS:
-        own = [part for part in parts if part.target == target]
+        own = [part for part in parts if part.target == target and part.people >= 2]
         if len(own) < 2:
             continue
         step(f"Fitting the moderation of the {target} distance")
-        baseline = spec.baseline if spec.baseline is not None else own[-1].condition
+        named = [part.condition for part in own]
+        baseline = spec.baseline if spec.baseline in named else named[-1]
         others = [part.condition for part in own if part.condition != baseline]
         whole = replace(
             own[0], condition=f"{', '.join(others)} against {baseline}", gaps=sum(part.gaps for part in own),

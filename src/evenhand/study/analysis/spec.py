@@ -41,4 +41,4 @@ class AnalysisSpec(Spec):
                     f"`metric` {threshold.metric!r} of a threshold is not known; "
                     f"{did_you_mean(threshold.metric, METRICS)}"
                 )
-        return value
+        return tuple(threshold.model_copy(update={"audit": "study"}) for threshold in value)

@@ -42,26 +42,30 @@ def _table_2(result: StudyResult) -> DisplayTable:
         for condition in result.conditions:
             published = held.get((condition, target, term, "published"))
             people = held.get((condition, target, term, "participant_bootstrap"))
-            cells += [_starred(published, "value", _STARS), _interval(people)]
+            cells += [_starred(published, "value", _STARS, adjusted=True), _interval(people)]
         rows.append(tuple(cells))
-    columns = ("Rank correlation", *_of_conditions(result, ("r", "interval by people")))
-    caption = f"Correlations (the paper's table 2). {_star_words(_STARS)}; stars as published, for rows."
+    columns = ("Rank correlation", *_of_conditions(result, ("r", "interval")))
+    caption = (
+        f"Correlations (the paper's table 2). {_star_words(_STARS)}, by rows as published, adjusted by Bonferroni; "
+        "intervals by people."
+    )
     return _table(caption, columns, rows)
 
 
 def _table_3(result: StudyResult) -> DisplayTable:
     held = {(r.condition, r.target, r.method): r for r in result.comparisons}
     rows = [
-        (name, f"trajectory and aggregate with {target}",
-         *(_starred(held.get((condition, target, method)), "statistic", _STARS) for condition in result.conditions))
+        (name, target,
+         *(_starred(held.get((condition, target, method)), "statistic", _STARS, adjusted=True)
+           for condition in result.conditions))
         for method, name in _TESTS
         for target in TARGETS
         if any(held.get((condition, target, method)) for condition in result.conditions)
     ]  # fmt: skip
-    columns = ("Test", "Comparison", *_of_conditions(result, ("statistic",)))
+    columns = ("Test", "Target", *_of_conditions(result, ("statistic",)))
     caption = (
-        f"Is trajectory the stronger one? (the paper's table 3). {_star_words(_STARS)}; not adjusted for many tests, "
-        "the records hold Bonferroni and Holm."
+        f"Does trajectory correlate with the target more than aggregate does? (the paper's table 3). "
+        f"{_star_words(_STARS)}, adjusted by Bonferroni."
     )
     return _table(caption, columns, rows, text=2)
 
@@ -84,17 +88,17 @@ def _table_4(result: StudyResult) -> DisplayTable:
 
 
 def _table_5(result: StudyResult) -> DisplayTable:
-    """Terms down, models across; each cell is the coefficient with classical and clustered standard errors."""
+    """Terms down, models across; below each coefficient its classical and its clustered standard error."""
     models = list(dict.fromkeys((r.model, r.condition, r.target) for r in result.regressions))
     held = {(r.model, r.condition, r.target, r.term, r.method): r for r in result.regressions}
     terms = list(dict.fromkeys(r.term for r in result.regressions if r.method == "clustered" and _is_coefficient(r)))
     rows = []
     for term in terms:
-        cells = [_term(term)]
-        for model in models:
-            published, people = (held.get((*model, term, method)) for method in ("published", "clustered"))
-            cells.append(_coefficient(published, people))
-        rows.append(tuple(cells))
+        published = [held.get((*model, term, "published")) for model in models]
+        people = [held.get((*model, term, "clustered")) for model in models]
+        rows.append((_term(term), *(_starred(r, "value", _REGRESSION_STARS) if r else "" for r in published)))
+        rows.append(("std. error, rows", *(_error(r) for r in published)))
+        rows.append(("std. error, people", *(_error(r) for r in people)))
     for term, words in (("r_squared", "R-squared"), ("adjusted_r_squared", "Adj. R-squared"), ("f_statistic", "F")):
         rows.append((words, *(_places(held.get((*model, term, "published"))) for model in models)))
     first = {
@@ -102,10 +106,17 @@ def _table_5(result: StudyResult) -> DisplayTable:
     }
     rows.append(("Answers", *(f"{first[model].n:,}" for model in models)))
     rows.append(("People", *(f"{first[model].people:,}" for model in models)))
-    columns = ("", *(f"{condition}, {target}".removeprefix(", ") for _, condition, target in models))
+    columns = (
+        "",
+        *(
+            f"{'moderation' if kind == 'moderation' else condition}, {target}".removeprefix(", ")
+            for kind, condition, target in models
+        ),
+    )
+    moderation = next((f"; moderation: {condition}" for kind, condition, _ in models if kind == "moderation"), "")
     caption = (
-        f"Regressions (the paper's table 5): coefficient, classical standard error (published), clustered one. "
-        f"{_star_words(_REGRESSION_STARS)}; stars as published."
+        f"Regressions (the paper's table 5{moderation}). Standard errors classical, as published, and clustered by "
+        f"person. {_star_words(_REGRESSION_STARS)}, as published."
     )
     return _table(caption, columns, rows)
 
@@ -115,21 +126,23 @@ def _is_coefficient(record: EstimateRecord) -> bool:
 
 
 def _term(term: str) -> str:
-    return {"intercept": "Intercept", "aggregate": "Aggregate", "trajectory": "Trajectory"}.get(term, term)
+    return f"{term[0].upper()}{term[1:]}"
 
 
-def _coefficient(published: EstimateRecord | None, people: EstimateRecord | None) -> str:
-    if published is None or published.value is None:
+def _error(record: EstimateRecord | None) -> str:
+    if record is None:
         return ""
-    clustered = f" ({people.stderr:.4f})" if people is not None and people.stderr is not None else ""
-    return f"{_starred(published, 'value', _REGRESSION_STARS)} ({published.stderr or 0:.4f}){clustered}"
+    return DASH if record.stderr is None else f"({record.stderr:.4f})"
 
 
-def _starred(record: EstimateRecord | None, field: str, levels: Sequence[tuple[float, str]]) -> str:
+def _starred(
+    record: EstimateRecord | None, field: str, levels: Sequence[tuple[float, str]], *, adjusted: bool = False
+) -> str:
     number = None if record is None else getattr(record, field)
     if record is None or number is None:
         return DASH
-    stars = next((mark for limit, mark in levels if record.p_value is not None and record.p_value < limit), "")
+    p = record.p_adjusted if adjusted else record.p_value
+    stars = next((mark for limit, mark in levels if p is not None and p < limit), "")
     return f"{number:.4f}{stars}"
 
 

@@ -1,0 +1,152 @@
+"""From a table to ratings: positions of categories or scores, in one canonical order."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.agreement.spec import AgreementSpec
+from evenhand.audits.agreement.statistics import Scale
+from evenhand.errors import ConfigError, DataError, count
+from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.table.cells import Cells
+from evenhand.table.coding import Coded
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS
+from evenhand.table.labels import label_of, sort_key
+from evenhand.table.roles import Scalar
+from evenhand.table.table import Table
+
+MOST_CATEGORIES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Rated:
+    """People and what raters gave them.
+
+    Parameters
+    ----------
+    scale : what the ratings are.
+    labels : the categories, lowest first; empty for scores.
+    ratings : (people, raters) positions of categories, or scores; nan where missing.
+    weight : survey weights, or None.
+    groups : one cell a person.
+    dropped : people left out for a missing rating.
+    """
+
+    scale: Scale
+    labels: tuple[str, ...]
+    ratings: FloatArray
+    weight: FloatArray | None
+    groups: Cells
+    dropped: int
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what every number is computed from; the same on every engine and in any order."""
+        found = hashlib.sha256(repr((self.scale, self.labels, self.ratings.shape)).encode())
+        weight = [] if self.weight is None else [self.weight]
+        for column in (*self.ratings.T, *weight, *(self.groups.codes[name] for name in sorted(self.groups.codes))):
+            found.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
+        return found.hexdigest()
+
+
+def gather(table: Table, spec: AgreementSpec) -> Rated:
+    """Read the ratings of a table; refuse or drop people with a missing one, or keep them."""
+    rows = table.coded_rows({f"rater {name}": name for name in spec.raters})
+    coded = [rows.columns[f"rater {name}"] for name in spec.raters]
+    values = _values(coded)
+    scale = spec.scale or _scale(values, spec)
+    known = () if scale == "interval" else _categories(values, scale, spec)
+    ratings = np.column_stack([_numbers(one, scale, known, name) for one, name in zip(coded, spec.raters, strict=True)])
+    keep = _keep(ratings, spec.missing or table.roles.missing, spec)
+    groups = rows.groups.where(keep)
+    weight = None if rows.weight is None else rows.weight[keep]
+    by = [*ratings[keep].T, *groups.codes.values(), *([] if weight is None else [weight])]
+    order = np.lexsort(by)
+    return Rated(
+        scale, tuple(label_of(value) for value in known), ratings[keep][order],
+        None if weight is None else weight[order], groups.where(order), int((~keep).sum()),
+    )  # fmt: skip
+
+
+def _values(coded: list[Coded]) -> list[Any]:
+    """Return the values that occur, in order; refuse a mixture of text and numbers."""
+    found = {value for one in coded for value in one.values}
+    if not found:
+        raise DataError("the raters' columns hold no ratings.")
+    if len({isinstance(value, str) for value in found}) > 1:
+        raise DataError("some raters' columns hold text and others numbers; give all the same kind.")
+    return sorted(found, key=sort_key)
+
+
+def _scale(values: list[Any], spec: AgreementSpec) -> Scale:
+    """Return what the ratings seem to be."""
+    if spec.categories is not None:
+        return "binary" if len(spec.categories) == 2 else "nominal"
+    if len(values) <= 2 or spec.positive is not None:
+        return "binary"
+    return "nominal" if isinstance(values[0], str) else "interval"
+
+
+def _categories(values: list[Any], scale: Scale, spec: AgreementSpec) -> tuple[Any, ...]:
+    """Return the categories, lowest first; of two, the positive one is the second."""
+    known: list[Any] = values
+    if spec.categories is not None:
+        listed = {label_of(value): value for value in spec.categories}
+        strange = [label_of(value) for value in values if label_of(value) not in listed]
+        if strange:
+            raise DataError(f"the rating {strange[0]!r} is not one of `categories`; list all values.")
+        known = list(spec.categories)
+    if scale == "ordinal" and spec.categories is None and isinstance(values[0], str):
+        raise ConfigError("ratings of text have no order; list their values as `categories`, lowest first.")
+    if len(known) > MOST_CATEGORIES:
+        raise DataError(f"the ratings take {len(known):,} different values; use scale='interval' for numbers.")
+    return _binary(known, spec.positive) if scale == "binary" else tuple(known)
+
+
+def _binary(known: list[Any], positive: Scalar | None) -> tuple[Any, ...]:
+    if len(known) > 2:
+        raise DataError(f"binary ratings have two values; these have {len(known)}, such as {label_of(known[2])!r}.")
+    labels = [label_of(value).strip().lower() for value in known]
+    if positive is not None:
+        if label_of(positive) not in [label_of(value) for value in known]:
+            raise DataError(f"`positive` is {positive!r}, which no rater gave.")
+        yes = [label_of(value) for value in known].index(label_of(positive))
+    else:
+        yes = next((at for at, label in enumerate(labels) if label in TRUE_WORDS), len(known) - 1)
+    if len(known) == 1:
+        says_no = positive is None and labels[0] in FALSE_WORDS
+        return (known[0], "(other)") if says_no else ("(other)", known[0])
+    return known[1 - yes], known[yes]
+
+
+def _numbers(coded: Coded, scale: Scale, known: tuple[Any, ...], name: str) -> FloatArray:
+    if scale == "interval":
+        try:
+            numbers = [float(value) for value in coded.values]
+        except ValueError:
+            raise DataError(f"the rater {name!r} gave text, which the interval scale cannot hold.") from None
+        if not np.isfinite(numbers).all():
+            raise DataError(f"the rater {name!r} gave infinite scores; replace them.")
+    else:
+        place = {label_of(value): at for at, value in enumerate(known)}
+        numbers = [float(place[label_of(value)]) for value in coded.values]
+    return np.array([*numbers, np.nan])[coded.codes]
+
+
+def _keep(ratings: FloatArray, policy: str, spec: AgreementSpec) -> BoolArray:
+    given = (~np.isnan(ratings)).sum(axis=1)
+    if policy == "error" and (given < ratings.shape[1]).any():
+        where = ", ".join(
+            f"{name!r} in {n:,}" for name, n in zip(spec.raters, np.isnan(ratings).sum(axis=0), strict=True) if n
+        )
+        raise DataError(
+            f"ratings are missing in {count(int((given < ratings.shape[1]).sum()), 'row')} of {len(ratings):,} "
+            f"({where}); leave these people out with missing='drop', or use what there is with missing='keep'."
+        )
+    keep = np.asarray(given >= (2 if policy == "keep" else ratings.shape[1]), dtype=np.bool_)
+    if not keep.any():
+        raise DataError("nobody has the ratings of two raters.")
+    return keep

@@ -1,0 +1,310 @@
+"""From tables to a panel: who answered what on which case, as codes in one canonical order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.disagreement.labels import Labels, find_labels, require_order
+from evenhand.audits.disagreement.repeats import one_answer_each
+from evenhand.audits.disagreement.spec import COLUMNS, DisagreementSpec
+from evenhand.audits.disagreement.words import answer_words, read_answers
+from evenhand.errors import ConfigError, DataError, count
+from evenhand.stats.feedback import TOO_HIGH, TOO_LOW, Feedback
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.table.cells import Cells
+from evenhand.table.coding import Coded
+from evenhand.table.labels import label_of, shown
+from evenhand.table.table import Table
+
+MOST_KINDS = 20
+_SHOWN = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Answers of critics on cases.
+
+    Parameters
+    ----------
+    critic, case, answer : (n,) codes, sorted by critic and case; a critic answers a case once.
+    truth : (n,) the label that the critic has in mind, where that is known.
+    weight : (n,) survey weights, or None.
+    label, groups : (cases,) the system's label, and the codes of the group columns.
+    critics, cases : the names behind the codes.
+    stakeholder, stakeholders : (critics,) the kind of each critic, -1 where unknown, and the names of the kinds.
+    labels, feedback : the labels, and what an answer leaves open.
+    unanswered : cases of the table that nobody answered.
+    dropped : rows without an answer, where such rows were to be dropped.
+    repeated, superseded : answers given again in the same words, and earlier answers that a later one replaced.
+    inconsistent : answers that contradict the critic's own label.
+    """
+
+    critic: IntArray
+    case: IntArray
+    answer: IntArray
+    truth: IntArray | None
+    weight: FloatArray | None
+    label: IntArray
+    groups: Cells
+    critics: tuple[str, ...]
+    cases: tuple[str, ...]
+    stakeholder: IntArray | None
+    stakeholders: tuple[str, ...]
+    labels: Labels
+    feedback: Feedback
+    unanswered: int = 0
+    dropped: int = 0
+    repeated: int = 0
+    superseded: int = 0
+    inconsistent: int = 0
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the answers, the same for the same data on every engine."""
+        names = {
+            "critics": self.critics, "cases": self.cases, "labels": self.labels.names, "kind": self.feedback.kind,
+            "stakeholders": self.stakeholders, "groups": dict(sorted(self.groups.labels.items())),
+        }  # fmt: skip
+        digest = hashlib.sha256(json.dumps(names, sort_keys=True).encode())
+        codes = [self.critic, self.case, self.answer, self.label, self.truth, self.stakeholder]
+        codes += [self.groups.codes[name] for name in sorted(self.groups.codes)]
+        for array in codes:
+            digest.update(b"-" if array is None else np.ascontiguousarray(array, dtype="<i8").tobytes())
+        if self.weight is not None:
+            digest.update(np.ascontiguousarray(self.weight, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Answers as they stand in the data, before they are sorted and checked."""
+
+    critic: Coded
+    case: IntArray
+    columns: Mapping[str, Coded]
+    label: IntArray
+    groups: Cells
+    cases: tuple[str, ...]
+    weight: FloatArray | None
+    labels: Labels
+    dropped: int = 0
+
+
+def gather(table: Table, spec: DisagreementSpec) -> Panel:
+    """Return the answers of a table, or of a table of feedback on the cases of a table."""
+    rows = _one_table(table, spec) if spec.feedback is None else _two_tables(table, spec)
+    names = {role: column for role in COLUMNS if (column := spec.column(role)) is not None}
+    said = read_answers(rows.columns, names)
+    rows, said_codes = _answered(rows, said.codes, table.roles.missing == "drop")
+    if said.kind == "direction":
+        require_order(rows.labels, "an answer of too high or too low")
+    if spec.tolerance:
+        require_order(rows.labels, "`tolerance`")
+    feedback = Feedback(len(rows.labels.names), said.kind, spec.tolerance or 0)
+    truth = None
+    if "truth" in rows.columns:
+        truth = rows.labels.codes_of(rows.columns["truth"], "truth", names["truth"])
+    times = rows.columns["answered"].codes if "answered" in rows.columns else None
+    kept, repeated, superseded = one_answer_each(
+        rows.critic, rows.case, said_codes, truth, times, rows.cases, latest=spec.contradictions == "latest"
+    )
+    panel = _panel(rows, said_codes, truth, kept, feedback)
+    _refuse_impossible(panel)
+    return replace(
+        panel, dropped=rows.dropped, repeated=repeated, superseded=superseded, inconsistent=_inconsistent(panel)
+    )
+
+
+def _one_table(table: Table, spec: DisagreementSpec) -> _Rows:
+    """Read a table with a row for each answer; label and groups of a case must be the same in all its rows."""
+    asked = {role: column for role in COLUMNS if (column := spec.column(role)) is not None}
+    found = table.coded_rows({"decision": spec.decision, **asked})
+    columns = found.columns
+    _refuse_absent(columns, {"decision": spec.decision, **asked}, ("decision", "critic", "case"))
+    labels = find_labels({role: columns[role] for role in ("decision", "truth") if role in columns}, spec)
+    label = labels.codes_of(columns["decision"], "decision", spec.decision)
+    if "case" in columns:
+        case, names = columns["case"].codes, columns["case"].labels
+    else:
+        case, names = _rows_as_cases(columns, label, found.groups)
+    attributes = {spec.decision: label, **found.groups.codes}
+    by_case = {name: _of_cases(name, codes, case, names) for name, codes in attributes.items()}
+    groups = Cells(
+        {n: by_case[n] for n in found.groups.codes}, found.groups.labels, np.ones(len(names), dtype=np.int64)
+    )
+    return _Rows(columns["critic"], case, columns, by_case[spec.decision], groups, names, found.weight, labels)
+
+
+def _rows_as_cases(columns: Mapping[str, Coded], label: IntArray, groups: Cells) -> tuple[IntArray, tuple[str, ...]]:
+    """Give every row a case of its own, numbered in an order that does not depend on the engine's."""
+    order = np.lexsort([*(column.codes for column in columns.values()), *groups.codes.values(), label])
+    case = np.empty(order.size, dtype=np.int64)
+    case[order] = np.arange(order.size)
+    return case, tuple(str(number) for number in range(1, order.size + 1))
+
+
+def _of_cases(name: str, codes: IntArray, case: IntArray, cases: tuple[str, ...]) -> IntArray:
+    """Return what the rows of each case say of it, which must be one thing."""
+    said = np.zeros(len(cases), dtype=np.int64)
+    said[case] = codes
+    torn = np.unique(case[said[case] != codes])
+    if torn.size:
+        raise DataError(
+            f"{count(torn.size, 'case has', 'cases have')} several values of {name!r} (such as "
+            f"{shown([cases[code] for code in torn[:_SHOWN]], _SHOWN)}); a case must have one label and one group."
+        )
+    return said
+
+
+def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
+    """Read a table of cases and a table of answers, joined by the id of the case."""
+    if spec.feedback is None or table.roles.id is None:
+        raise ConfigError("`feedback` is joined to the table by its cases; name the table's `id` column.")
+    source = spec.feedback.data if spec.feedback.source is None else spec.folder / spec.feedback.source
+    cases = table.coded_rows({"id": table.roles.id, "decision": spec.decision})
+    _refuse_absent(cases.columns, {"decision": spec.decision}, ("decision",))
+    asked = {role: column for role in COLUMNS if (column := spec.column(role)) is not None}
+    asked.setdefault("case", table.roles.id)
+    answers = Table(source, missing=table.roles.missing)
+    columns = answers.coded_rows(asked).columns
+    _refuse_absent(columns, asked, ("critic", "case"))
+    labelled = {"decision": cases.columns["decision"]} | {r: columns[r] for r in ("truth",) if r in columns}
+    labels = find_labels(labelled, spec)
+    order = np.argsort(cases.columns["id"].codes)  # an id is its own code
+    names = cases.columns["id"].labels
+    case = _known_cases(columns["case"], names, asked["case"])
+    label = labels.codes_of(cases.columns["decision"], "decision", spec.decision)[order]
+    groups = Cells(
+        {name: codes[order] for name, codes in cases.groups.codes.items()}, cases.groups.labels, cases.groups.n
+    )
+    weight = None if cases.weight is None else cases.weight[order][case]
+    return _Rows(columns["critic"], case, columns, label, groups, names, weight, labels)
+
+
+def _known_cases(column: Coded, cases: tuple[str, ...], name: str) -> IntArray:
+    place = {case: code for code, case in enumerate(cases)}
+    known = np.array([place.get(label_of(value), -1) for value in column.values] or [-1], dtype=np.int64)
+    strangers = [value for value, code in zip(column.values, known, strict=False) if code < 0]
+    codes = known[column.codes]
+    if strangers:
+        rows = int((codes < 0).sum())
+        raise DataError(
+            f"`case` column {name!r} of `feedback` names {count(len(strangers), 'case')} in {count(rows, 'row')} that "
+            f"the table does not have (such as {shown(strangers, _SHOWN)}); add the cases, or remove the answers."
+        )
+    return codes
+
+
+def _refuse_absent(columns: Mapping[str, Coded], names: Mapping[str, str], roles: tuple[str, ...]) -> None:
+    problems = []
+    for role in roles:
+        if role in columns and columns[role].absent:
+            rows, column = len(columns[role].codes), names[role]
+            problems.append(
+                f"`{role}` column {column!r} is missing in {count(columns[role].absent, 'row')} of {rows:,}; fill or "
+                "remove them."
+            )
+    if problems:
+        raise DataError(problems)
+
+
+def _answered(rows: _Rows, said: IntArray, drop: bool) -> tuple[_Rows, IntArray]:
+    """Return the rows with an answer (and with a label of the critic's own, where there are such)."""
+    absent = said < 0
+    for role in ("truth", "answered"):
+        if role in rows.columns:
+            absent |= rows.columns[role].codes < 0
+    lost = int(absent.sum())
+    if not lost:
+        return rows, said
+    if not drop or lost == absent.size:
+        raise DataError(
+            f"{count(lost, 'row')} of {absent.size:,} have no answer, no time or no label of the critic's own; fill "
+            f"{'it' if lost == 1 else 'them'}, or drop {'it' if lost == 1 else 'them'} with missing='drop'."
+        )
+    keep = ~absent
+    columns = {role: Coded(column.codes[keep], column.values) for role, column in rows.columns.items()}
+    weight = None if rows.weight is None else rows.weight[keep]
+    fewer = replace(rows, critic=columns["critic"], case=rows.case[keep], columns=columns, weight=weight, dropped=lost)
+    return fewer, said[keep]
+
+
+def _panel(rows: _Rows, said: IntArray, truth: IntArray | None, kept: IntArray, feedback: Feedback) -> Panel:
+    """Put the kept answers in order, and leave out critics and cases without one."""
+    critics, critic = _used(rows.critic.codes[kept], len(rows.critic.values))
+    cases, case = _used(rows.case[kept], len(rows.cases))
+    kind, kinds = _kinds(rows, critics)
+    groups = Cells(
+        {name: codes[cases] for name, codes in rows.groups.codes.items()}, rows.groups.labels, rows.groups.n[cases]
+    )
+    names = rows.critic.labels
+    return Panel(
+        critic=critic, case=case, answer=said[kept], truth=None if truth is None else truth[kept],
+        weight=None if rows.weight is None else rows.weight[kept], label=rows.label[cases], groups=groups,
+        critics=tuple(names[code] for code in critics), cases=tuple(rows.cases[code] for code in cases),
+        stakeholder=kind, stakeholders=kinds, labels=rows.labels, feedback=feedback,
+        unanswered=len(rows.cases) - cases.size,
+    )  # fmt: skip
+
+
+def _used(codes: IntArray, many: int) -> tuple[IntArray, IntArray]:
+    """Return the codes that are used, and the codes numbered anew without the others."""
+    seen: BoolArray = np.bincount(codes, minlength=many) > 0
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[codes]
+
+
+def _kinds(rows: _Rows, critics: IntArray) -> tuple[IntArray | None, tuple[str, ...]]:
+    """Return the kind of each critic, which must be one and the same in all their answers."""
+    if "stakeholder" not in rows.columns:
+        return None, ()
+    column = rows.columns["stakeholder"]
+    if len(column.values) > MOST_KINDS:
+        raise DataError(
+            f"`stakeholder` has {len(column.values):,} kinds of critics, more than {MOST_KINDS}; is it an identifier? "
+            "Choose something coarser."
+        )
+    kind = np.full(len(rows.critic.values), -1, dtype=np.int64)
+    kind[rows.critic.codes] = column.codes
+    torn = np.unique(rows.critic.codes[kind[rows.critic.codes] != column.codes])
+    if torn.size:
+        named = shown([rows.critic.values[code] for code in torn[:_SHOWN]], _SHOWN)
+        raise DataError(
+            f"{count(torn.size, 'critic has', 'critics have')} several values of `stakeholder` (such as {named}); a "
+            "critic must be of one kind."
+        )
+    return kind[critics], column.labels
+
+
+def _refuse_impossible(panel: Panel) -> None:
+    """Refuse 'too high' at the lowest label and 'too low' at the highest."""
+    if panel.feedback.kind != "direction":
+        return
+    given = panel.label[panel.case]
+    wrong = ~panel.feedback.possible[given, panel.answer]
+    for answer, end in ((TOO_HIGH, "lowest"), (TOO_LOW, "highest")):
+        bad = wrong & (panel.answer == answer)
+        if bad.any():
+            label = panel.labels.names[int(given[bad][0])]
+            raise DataError(
+                f"{answer_words('direction')[answer]!r} is the answer to the label {label!r} in "
+                f"{count(int(bad.sum()), 'row')}, but {label!r} is {_among(end, panel)}; correct the answers, or "
+                "declare all `labels` in their order."
+            )
+
+
+def _among(end: str, panel: Panel) -> str:
+    near = f" or within the tolerance of {panel.feedback.tolerance} of it" if panel.feedback.tolerance else ""
+    return f"the {end} label{near}"
+
+
+def _inconsistent(panel: Panel) -> int:
+    """Return how many answers say something else than the critic's own label."""
+    if panel.truth is None:
+        return 0
+    open_labels: Any = panel.feedback.admissible[panel.label[panel.case], panel.answer, panel.truth]
+    return int((~open_labels).sum())

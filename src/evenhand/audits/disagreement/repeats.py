@@ -1,0 +1,65 @@
+"""A critic answers a case once: what to do when the data has more."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.errors import DataError, count
+from evenhand.stats.types import BoolArray, IntArray
+from evenhand.table.coding import Coded
+from evenhand.table.labels import shown
+
+_SHOWN = 3
+
+
+def one_answer_each(
+    critic: Coded, case: IntArray, answer: IntArray, truth: IntArray | None, time: IntArray | None,
+    cases: tuple[str, ...], *, latest: bool,
+) -> tuple[IntArray, int, int]:  # fmt: skip
+    """Return the rows to keep, sorted by critic and case, one for each pair; refuse contradictions.
+
+    Parameters
+    ----------
+    critic, case, answer, truth, time
+        Codes of the rows; `time` only to know the latest.
+    cases
+        The names of the cases.
+    latest
+        Whether the latest of several answers counts; else they must be the same.
+
+    Returns
+    -------
+    The rows to keep, how many rows repeat an answer, and how many a later answer replaced.
+    """
+    pair = critic.codes * len(cases) + case
+    order = np.argsort(pair, kind="stable")
+    sorted_pair = pair[order]
+    again = np.flatnonzero(sorted_pair[1:] == sorted_pair[:-1])
+    if not again.size:
+        return order, 0, 0
+    said = answer if truth is None else answer * (int(truth.max()) + 1) + truth
+    when = np.zeros_like(said) if time is None or not latest else time
+    order = np.lexsort((said, when, pair))
+    pair, said, when = pair[order], said[order], when[order]
+    first = np.concatenate([[True], pair[1:] != pair[:-1]])
+    start = np.flatnonzero(first)
+    ends = np.concatenate([start[1:], [pair.size]]) - 1
+    group = np.cumsum(first) - 1
+    final = (when == when[ends][group]) if latest else np.ones(pair.size, dtype=np.bool_)
+    torn = np.unique(group[final & (said != said[ends][group])])
+    if torn.size:
+        rows = order[start[torn[:_SHOWN]]]
+        _refuse(torn.size, [(critic.labels[critic.codes[row]], cases[case[row]]) for row in rows], latest)
+    superseded: BoolArray = said != said[ends][group]
+    replaced = int(superseded.sum())
+    return order[ends], pair.size - ends.size - replaced, replaced
+
+
+def _refuse(many: int, examples: list[tuple[str, str]], latest: bool) -> None:
+    named = "; ".join(f"critic {shown([who], 1)} on case {shown([what], 1)}" for who, what in examples)
+    advice = (
+        "the latest answers have the same time; correct them."
+        if latest
+        else "correct them, or keep the latest with contradictions='latest' and the column `answered`."
+    )
+    raise DataError(f"{count(many, 'pair')} of critic and case have contradictory answers ({named}); {advice}")

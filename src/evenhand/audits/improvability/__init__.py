@@ -1,0 +1,8 @@
+"""Improvability: could the decisions be fairer without being worse at their job?"""
+
+from evenhand.audits.improvability.audit import improvability
+from evenhand.audits.improvability.result import ImprovabilityResult
+from evenhand.audits.improvability.rules import TrainingRows
+from evenhand.audits.improvability.spec import ImprovabilitySpec
+
+__all__ = ["ImprovabilityResult", "ImprovabilitySpec", "TrainingRows", "improvability"]

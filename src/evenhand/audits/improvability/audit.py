@@ -1,0 +1,256 @@
+"""The improvability audit: a table and settings in, a result out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.improvability import tables
+from evenhand.audits.improvability.candidates import described
+from evenhand.audits.improvability.curves import make_margins
+from evenhand.audits.improvability.findings import make_findings
+from evenhand.audits.improvability.notes import make_notes
+from evenhand.audits.improvability.people import Given, Sample, read_sample
+from evenhand.audits.improvability.reasons import power_records, reason_records, size_records
+from evenhand.audits.improvability.result import ImprovabilityResult
+from evenhand.audits.improvability.rules import require_cut
+from evenhand.audits.improvability.spec import ImprovabilitySpec
+from evenhand.audits.improvability.splits import Setting, Tested, rows_of, run_splits
+from evenhand.core.progress import step
+from evenhand.core.spec import Threshold
+from evenhand.errors import ConfigError, EvenhandError, count, did_you_mean, require_extra
+from evenhand.stats.improvability import AccuracyOf, FairnessTest, Rule, Utility
+from evenhand.table.table import Table
+
+
+def improvability(
+    table: Table,
+    *,
+    status_quo: Any,
+    grouping: str | Sequence[str] | None = None,
+    features: Sequence[str] | str = (),
+    outcome: str | None = None,
+    utility: str | Utility = "classification",
+    fairness_utility: str | Utility | Sequence[str | Utility] | None = None,
+    accuracy_of: AccuracyOf = "groups",
+    candidates: Any = ("linear", "lasso", "random_forest"),
+    capacity: float | None = None,
+    splits: int = 5,
+    train: float = 2 / 3,
+    alpha: float = 0.10,
+    delta: float | Sequence[float] = 0.0,
+    fairness_test: FairnessTest = "signed",
+    combine: Rule = "median",
+    studentised: bool = False,
+    worst_pair: Sequence[str] | None = None,
+    use_group: bool = False,
+    gain: float = 0.05,
+    reduction: float = 0.5,
+    power: float = 0.8,
+    jobs: int | None = None,
+    min_count: int = 10,
+    resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    thresholds: Sequence[Threshold | Mapping[str, Any]] = (),
+) -> ImprovabilityResult:
+    """Test whether decisions could be fairer without being less accurate.
+
+    In each of several random splits a selection rule sees the training rows only and returns a candidate. On the test
+    rows the candidate is compared with the status quo: accuracy A_g = sum u / sum w of every group, and the gap between
+    groups. The null is that the candidate is not better in all of these at once; it is tested by a bootstrap of the
+    test rows, with the largest p-value of the components, and the splits are combined.
+
+    Parameters
+    ----------
+    table
+        The data with its roles.
+    status_quo
+        The decisions that are challenged: a column of decisions, a column of scores (with `capacity`, or as
+        ``{"column": "risk", "threshold": 0.5}``), a model of the table, or a fitted model with `predict`.
+    grouping
+        The grouping to compare; not needed where the table has one.
+    features
+        Columns that candidates may use.
+    outcome
+        Column of what really happened, any number. By default the table's outcome, as 0 or 1.
+    utility, fairness_utility
+        What a decision is worth to a group, for accuracy and for fairness (by default the same; several must all become
+        fairer): 'classification', 'calibration', 'false_positive_rate', 'false_negative_rate', 'profit', or an
+        `evenhand.stats.improvability.Utility` of your own.
+    accuracy_of
+        Whether accuracy must rise for each of the 'groups', or for 'everyone' taken together.
+    candidates
+        Names, or a mapping of names to settings: estimators ('linear', 'lasso', 'random_forest', 'gradient_boosting',
+        ...), any scikit-learn estimator, 'reductions' (fairlearn), 'search' over a family, 'sweep' and 'milp' (linear
+        classifiers), a column of decisions or scores, or a function of `TrainingRows`.
+    capacity
+        The share of rows that is selected: scores are ranked to it on the test rows. Ties at the cut are drawn at
+        random from the seed, and counted.
+    splits, train
+        Number of splits, and the share of rows that train. With given candidates and a `worst_pair`, `train` may be 0.
+    alpha
+        Level of the test.
+    delta
+        Margins to decide at: fairness, or accuracy, must improve by this share.
+    fairness_test
+        'signed', which is valid at all margins, or 'published', the paper's, which is not for margins above 0.
+    combine
+        'median' (the paper's: median p below alpha / 2) or 'exchangeable', which is valid too and has more power.
+    studentised
+        Whether errors are divided by their standard errors.
+    worst_pair
+        Two groups, the higher first, known from elsewhere to be furthest apart under the status quo.
+    use_group
+        Whether the columns of the grouping may be features.
+    gain, reduction, power
+        The improvement that planning is for, and the power wanted.
+    jobs
+        Processes for the splits; by default joblib's own setting, so that its backends (Dask, Ray) can take them.
+    min_count
+        Groups with fewer rows are left out.
+    resamples, confidence, seed
+        Bootstrap resamples, confidence of the intervals, and the seed.
+    thresholds
+        Limits, such as ``{"metric": "improvable_fairness", "max": 0}``: the status quo must not be shown to be
+        improvable by more than this share.
+
+    Returns
+    -------
+    ImprovabilityResult
+        Tables `splits`, `decision`, `deltas`, `curves`, `values`, `candidates`, `coefficients`, `power`, `sample_sizes`
+        and `reasons`. `export(folder)` writes the candidates.
+
+    References
+    ----------
+    E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of algorithms.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> patients = eh.datasets.make_patients(100_000, seed=1)
+    >>> result = eh.improvability(
+    ...     eh.Table(patients, id="patient", groups="race"), status_quo="risk_score", outcome="illnesses",
+    ...     utility="calibration", capacity=0.05, candidates="need_score", splits=3, resamples=1_000,
+    ... )
+    >>> [(one.target, one.rejected) for one in result.decision if one.test == "signed"][:2]
+    [('fairness', True), ('joint_accuracy', True)]
+    """
+    return run(table, ImprovabilitySpec.parse(
+        {
+            "status_quo": status_quo, "grouping": grouping, "features": features, "outcome": outcome,
+            "utility": utility, "fairness_utility": fairness_utility, "accuracy_of": accuracy_of,
+            "candidates": candidates, "capacity": capacity, "splits": splits, "train": train, "alpha": alpha,
+            "delta": delta, "fairness_test": fairness_test, "combine": combine, "studentised": studentised,
+            "worst_pair": worst_pair, "use_group": use_group, "gain": gain, "reduction": reduction, "power": power,
+            "jobs": jobs, "min_count": min_count, "resamples": resamples, "confidence": confidence, "seed": seed,
+            "thresholds": thresholds,
+        },
+        "the arguments of improvability()",
+    ))  # fmt: skip
+
+
+def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
+    """Audit a table as a spec says."""
+    step("Reading the rows of the improvability test")
+    sample = _with_status_quo(read_sample(table, spec), spec)
+    _check(sample, spec)
+    margins = make_margins(spec.delta, coarse=spec.studentised, higher=spec.utility.better == "higher")
+    setting = Setting(sample, spec, margins)
+    _refuse_unknown_outcomes(setting)
+    step(f"Testing {count(len(spec.candidates), 'candidate')} on {count(spec.splits, 'split')}")
+    tests = run_splits(setting)
+    _require_some(tests)
+    return _result(table, setting, tests)
+
+
+def _result(table: Table, setting: Setting, tests: dict[str, tuple[Tested, ...]]) -> ImprovabilityResult:
+    spec = setting.spec
+    decisions = tuple(tables.decision_records(setting, tests))
+    deltas = tuple(tables.delta_records(setting, tests))
+    values = tuple(tables.value_records(setting, tests))
+    power, sizes = tuple(power_records(setting, tests)), tuple(size_records(setting, tests))
+    reasons = tuple(reason_records(setting, tests, decisions, power, sizes))
+    return ImprovabilityResult(
+        spec=spec, findings=make_findings(setting, decisions, deltas, values, reasons),
+        left_out=setting.sample.left_out, notes=(*table.source.notes, *make_notes(setting, tests)),
+        backend=table.backend, splits=tuple(tables.split_records(setting, tests)), decision=decisions, deltas=deltas,
+        curves=tuple(tables.curve_records(setting, tests)), values=values,
+        candidates=tuple(tables.candidate_records(setting, tests)),
+        coefficients=tuple(tables.coefficient_records(tests)), power=power, sample_sizes=sizes, reasons=reasons,
+        hash=setting.sample.digest(), setting=setting, tests=tests,
+    )  # fmt: skip
+
+
+def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
+    """Refuse, before the work, what no split could do."""
+    for threshold in spec.thresholds:
+        if threshold.grouping not in (None, sample.grouping):
+            hint = did_you_mean(threshold.grouping, [sample.grouping])
+            raise ConfigError(f"`grouping` {threshold.grouping!r} of a threshold is not the one tested; {hint}")
+    if spec.fairness_test == "published" and len(sample.groups) > 2:
+        raise ConfigError(
+            f"the published fairness test compares two groups; {sample.grouping!r} has {len(sample.groups)}. Use "
+            "fairness_test = 'signed', which compares every pair."
+        )
+    quo = sample.given["status_quo"]
+    if quo.kind == "score" and spec.capacity is None and quo.threshold is None:
+        raise ConfigError(
+            "the status quo holds scores, so nothing says who is selected; give `capacity`, or "
+            "status_quo = { column = ..., threshold = ... }; for decisions that are numbers, such as prices, "
+            "kind = 'decision'."
+        )
+    for name, candidate in spec.candidates.items():
+        for member in (candidate, *candidate.family):
+            if member.refits:
+                for package in ("sklearn", "joblib", "threadpoolctl"):
+                    require_extra(package, "models", f"the candidate {name!r}")
+            require_cut(member, spec.capacity, sample.binary, name)
+            if member.linear_search and spec.fairness != (spec.utility,):
+                raise ConfigError(
+                    f"the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. "
+                    "Use another rule."
+                )
+
+
+def _with_status_quo(sample: Sample, spec: ImprovabilitySpec) -> Sample:
+    """Return the sample with the status quo's scores, where it is a model that has to be asked."""
+    model = spec.status_quo.model
+    if model is None:
+        return sample
+    try:
+        if hasattr(model, "predict_proba"):
+            values = np.asarray(model.predict_proba(sample.matrix), dtype=np.float64)[:, 1]
+        else:
+            values = np.asarray((model.predict if hasattr(model, "predict") else model)(sample.matrix), np.float64)
+    except Exception as error:
+        raise EvenhandError(f"the status quo {described(model)} cannot score the features: {error}") from error
+    if values.shape != (len(sample),) or not np.isfinite(values).all():
+        raise EvenhandError(f"the status quo {described(model)} must return one finite number a row.")
+    two_valued = bool(np.isin(values, (0.0, 1.0)).all())
+    threshold = spec.status_quo.threshold
+    if threshold is None and spec.capacity is None and hasattr(model, "predict_proba"):
+        threshold = 0.5
+    kind = spec.status_quo.kind or ("decision" if two_valued and threshold is None else "score")
+    return replace(sample, given={**sample.given, "status_quo": Given(values, kind, threshold)})
+
+
+def _refuse_unknown_outcomes(setting: Setting) -> None:
+    """Say at once where a missing outcome is needed whatever a candidate selects."""
+    unknown = np.flatnonzero(np.isnan(setting.sample.outcome))
+    if unknown.size:
+        nobody = np.zeros(unknown.size)
+        rows_of(setting, unknown, nobody, nobody, "the data")
+
+
+def _require_some(tests: Mapping[str, Sequence[Tested]]) -> None:
+    for name, tested in tests.items():
+        if all(one.status != "ok" for one in tested):
+            raise EvenhandError(
+                f"in no split was there a candidate to test: {tested[0].status.removeprefix('no candidate: ')}"
+                if repr(name) in tested[0].status
+                else f"candidate {name!r}: in no split was there one to test: {tested[0].status}"
+            )

@@ -1,0 +1,248 @@
+"""What a candidate can be: a rule that makes one from the training rows, or a column that was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Self
+
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    field_serializer,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from evenhand.errors import did_you_mean
+from evenhand.models.estimators import ESTIMATORS
+from evenhand.models.spec import Fit
+from evenhand.settings import Settings
+
+RuleName = Literal["estimator", "column", "search", "sweep", "milp", "reductions", "own"]
+CONSTRAINTS = (
+    "demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate"
+)  # fmt: skip
+Constraint = Literal["demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate"]
+
+_LINEAR = ("goal", "iota", "directions", "monotone", "excluded")
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    "estimator": ("estimator", "settings", "threshold"),
+    "column": ("column", "threshold"),
+    "search": ("family", "folds"),
+    "sweep": _LINEAR,
+    "milp": (*_LINEAR, "time_limit", "margin"),
+    "reductions": ("estimator", "settings", "constraint", "slack", "threshold"),
+    "own": ("own", "threshold"),
+}
+# The setting that tells which rule is meant, where it is not named.
+_MARKS = {
+    "column": "column", "own": "own", "search": "family", "reductions": "constraint", "estimator": "estimator",
+    "milp": "time_limit",
+}  # fmt: skip
+_SHORT = ("search", "sweep", "milp", "reductions")
+# The paper's random forest has 300 trees (footnote 11).
+_OURS: dict[str, dict[str, Any]] = {"random_forest": {"n_estimators": 300}}
+
+
+class Candidate(Settings):
+    """One candidate, or the rule that makes one.
+
+    Parameters
+    ----------
+    rule : 'estimator', 'column', 'search', 'sweep', 'milp', 'reductions' or 'own'.
+    estimator, settings : a named estimator with settings of its library, or any scikit-learn estimator.
+    column : a column of decisions or scores, or a model of the table; nothing is fitted.
+    threshold : selected above it, where no capacity ranks the scores.
+    family, folds : the candidates that a search compares by cross-validation on the training rows.
+    goal, iota, directions, monotone, excluded : what the linear searches look for, and under which constraints.
+    time_limit, margin : seconds and margin of the mixed-integer program.
+    constraint, slack : what a fairlearn reduction equalises, and within what difference.
+    own : a function of `TrainingRows` that returns a function of a feature matrix.
+
+    Examples
+    --------
+    >>> Candidate(rule="estimator", estimator="random_forest").settings["n_estimators"]
+    300
+    """
+
+    rule: RuleName = Field(description="What makes the candidate; by default what the other settings say.")
+    estimator: Any = Field(None, description="An estimator's short name; in Python also any scikit-learn estimator.")
+    settings: dict[str, Any] = Field({}, description="Settings of the estimator, by its library's names.")
+    column: str | None = Field(None, description="A column of decisions or scores, or a model; nothing is fitted.")
+    threshold: float | None = Field(None, description="Selected above it, where there is no capacity; by default 0.5.")
+    family: tuple[Candidate, ...] = Field((), description="Candidates that a search compares on the training rows.")
+    folds: int = Field(5, ge=2, le=50, description="Folds of the search.")
+    goal: str = Field("fairness", description="`fairness`, or the group whose accuracy the linear search raises.")
+    iota: float = Field(0.0, ge=0, description="How much better than the status quo on the training rows.")
+    directions: int = Field(5_000, ge=1, description="Budget of the sweep.")
+    monotone: dict[str, Literal[1, -1]] = Field({}, description="Features that may only raise (1) or lower (-1).")
+    excluded: tuple[str, ...] = Field((), description="Features that the linear search may not use.")
+    time_limit: float = Field(60.0, gt=0, description="Seconds that HiGHS may take in each split.")
+    margin: float = Field(1e-4, gt=0, lt=1, description="How far from 0 the score of a row not selected must be.")
+    constraint: Constraint = Field("equalized_odds", description="What a fairlearn reduction equalises.")
+    slack: float = Field(0.01, gt=0, lt=1, description="The difference that the reduction allows.")
+    own: Any = Field(None, description="Your own selection rule, a function.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_in(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        given = dict(values)
+        if given.get("rule") is None:
+            given["rule"] = _guessed(given)
+        if given["rule"] == "reductions" and given.get("estimator") is None:
+            given["estimator"] = "logistic"
+        if given["rule"] == "search" and not given.get("family"):
+            given["family"] = ("linear", "lasso", "random_forest")
+        if "family" in given:
+            given["family"] = tuple(as_candidates(given["family"]).values())
+        estimator = given.get("estimator")
+        if isinstance(estimator, str) and isinstance(given.get("settings", {}), Mapping):
+            settings = {**_OURS.get(estimator, {}), **given.get("settings", {})}
+            given["settings"] = Fit(estimator=estimator, settings=settings).settings
+        return given
+
+    @field_validator("family")
+    @classmethod
+    def _no_search_in_a_search(cls, value: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        if any(member.rule == "search" for member in value):
+            raise ValueError("a search cannot be a member of a search's family")
+        return value
+
+    @model_validator(mode="after")
+    def _own_settings_only(self) -> Self:
+        allowed = ("rule", *_SETTINGS[self.rule])
+        for name in sorted(self.model_fields_set):
+            if name not in allowed and getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"`{name}` is no setting of the rule {self.rule!r}; it has {_listed(allowed[1:])}")
+        needed = {"estimator": self.estimator, "column": self.column, "own": self.own}
+        if self.rule in needed and needed[self.rule] is None:
+            raise ValueError(f"the rule {self.rule!r} needs its `{self.rule}`")
+        if self.estimator is not None and not isinstance(self.estimator, str):
+            if not _is_estimator(self.estimator):
+                raise ValueError(f"`estimator` must be a name or a scikit-learn estimator; got {self.estimator!r}")
+            if self.settings:
+                raise ValueError("`settings` go with an estimator's name; set those of your own estimator on it")
+        if self.own is not None and not callable(self.own):
+            raise ValueError(f"`own` must be a function of the training rows; got {self.own!r}")
+        return self
+
+    @field_serializer("estimator", "own")
+    def _in_words(self, value: Any) -> str | None:
+        return None if value is None else described(value)
+
+    @model_serializer(mode="wrap")
+    def _own_settings(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write the rule and the settings that it has."""
+        kept = ("rule", *_SETTINGS[self.rule])
+        return {name: value for name, value in written(self).items() if name in kept}
+
+    @property
+    def refits(self) -> bool:
+        """Whether it is made anew in every split."""
+        return self.rule != "column"
+
+    @property
+    def linear_search(self) -> bool:
+        """Whether it is a search over linear classifiers."""
+        return self.rule in ("sweep", "milp")
+
+    def in_words(self) -> str:
+        """Return what it is, for a report."""
+        what = described(self.estimator) if self.estimator is not None else ""
+        members = "; ".join(member.in_words() for member in self.family)
+        words = {
+            "estimator": what.replace("_", " "),
+            "column": f"column {self.column!r}, given",
+            "search": f"the most promising of: {members}",
+            "sweep": f"linear classifier, sweep over {self.directions:,} directions",
+            "milp": f"linear classifier, mixed-integer program, at most {self.time_limit:g} s",
+            "reductions": f"fairlearn reduction of {what}, {self.constraint.replace('_', ' ')} within {self.slack:g}",
+            "own": f"the user's rule {described(self.own)}" if self.own is not None else "",
+        }
+        return words[self.rule]
+
+
+def as_candidates(value: Any) -> dict[str, Any]:
+    """Return candidates by name from a name, an estimator, a function, a list of these, or a mapping.
+
+    Examples
+    --------
+    >>> as_candidates(["linear", "need_score"])
+    {'linear': {'rule': 'estimator', 'estimator': 'linear'}, 'need_score': {'rule': 'column', 'column': 'need_score'}}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): _settings(given, str(name)) for name, given in value.items()}
+    if isinstance(value, Candidate):
+        return {value.in_words(): value}
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return {_name(value): _settings(value, _name(value))}
+    found: dict[str, Any] = {}
+    for given in value:
+        name = given.in_words() if isinstance(given, Candidate) else _name(given)
+        if name in found:
+            raise ValueError(f"two candidates are called {name!r}; give them names of their own, in a mapping")
+        found[name] = _settings(given, name)
+    return found
+
+
+def _settings(given: Any, name: str) -> Any:
+    if isinstance(given, Mapping):
+        named = name in (*_SHORT, *ESTIMATORS) and not any(mark in given for mark in ("rule", *_MARKS.values()))
+        return {**(_settings(name, name) if named or not given else {}), **given}
+    if isinstance(given, Candidate):
+        return given
+    if isinstance(given, str):
+        if given in _SHORT:
+            return {"rule": given}
+        return {"rule": "estimator", "estimator": given} if given in ESTIMATORS else {"rule": "column", "column": given}
+    if _is_estimator(given):
+        return {"rule": "estimator", "estimator": given}
+    if callable(given):
+        return {"rule": "own", "own": given}
+    raise ValueError(
+        f"a candidate must be a name, a table of settings, a scikit-learn estimator or a function; got {given!r}"
+    )
+
+
+def _guessed(given: Mapping[str, Any]) -> str:
+    """Return the rule that a candidate's settings belong to."""
+    for name in given:
+        if name not in Candidate.model_fields:
+            raise ValueError(
+                f"there is no setting `{name}` of a candidate; {did_you_mean(name, Candidate.model_fields)}"
+            )
+    for rule, mark in _MARKS.items():
+        if given.get(mark) is not None:
+            return rule
+    if any(name in _LINEAR for name in given):
+        return "sweep"
+    raise ValueError(f"a candidate needs its `rule`: {_listed(_SETTINGS)}")
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return str(value.get("column") or value.get("rule") or described(value.get("estimator")))
+    return type(value).__name__ if _is_estimator(value) else str(getattr(value, "__name__", type(value).__name__))
+
+
+def _is_estimator(value: Any) -> bool:
+    return not isinstance(value, type) and hasattr(value, "fit") and hasattr(value, "predict")
+
+
+def described(value: Any) -> str:
+    """Return a name for settings and reports: the same in every process."""
+    if isinstance(value, str):
+        return value
+    if _is_estimator(value):
+        return " ".join(repr(value).split())
+    home, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    return f"{home}:{name}" if home and name else type(value).__name__
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

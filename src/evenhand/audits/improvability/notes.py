@@ -1,0 +1,115 @@
+"""Remarks that a reader of an improvability audit needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from evenhand.audits.improvability.people import Sample
+from evenhand.audits.improvability.splits import Setting, Tested
+from evenhand.errors import count
+
+_MOST_REMARKS = 5
+
+
+def make_notes(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+    """Yield the remarks."""
+    spec, sample = setting.spec, setting.sample
+    yield from _labels(setting)
+    yield from _proxies(sample)
+    if spec.use_group and set(sample.grouping.split(" × ")) & set(spec.features):
+        yield (
+            f"Candidates may use {sample.grouping} itself, so they may treat the groups differently on purpose. In US "
+            "law that can be disparate treatment, whatever its effect."
+        )
+    if len(spec.candidates) > 1:
+        yield (
+            f"{len(spec.candidates)} candidates were tested, each at level {spec.alpha:g}. The claim that at least one "
+            "of them improves on the status quo rests on p_adjusted (Holm)."
+        )
+    yield from _ties(tests)
+    yield from _solver(tests)
+    if spec.fairness_test == "published" and max(spec.delta) > 0:
+        yield (
+            "The published fairness test rejects true nulls too often at margins above 0: in simulations at the "
+            "boundary of the null 9 to 34 percent at margins of 0.725 and 0.9, where 5 are allowed. Do not rely on it "
+            "there; use fairness_test = 'signed'."
+        )
+    if sample.weight is not None:
+        yield (
+            "Survey weights enter the values and the tests. Candidates are fitted without them, and a capacity is a "
+            "share of rows."
+        )
+    remarks = [remark for tested in tests.values() for one in tested for remark in one.remarks]
+    yield from (f"{remark[:1].upper()}{remark[1:]}" for remark in remarks[:_MOST_REMARKS])
+    if len(remarks) > _MOST_REMARKS:
+        yield f"{len(remarks) - _MOST_REMARKS} more splits have groups with few rows that count."
+
+
+def _labels(setting: Setting) -> Iterator[str]:
+    """Warn of selective labels: outcomes that are known for some only."""
+    sample = setting.sample
+    unknown = int(np.isnan(sample.outcome).sum())
+    if sample.unlabelled:
+        yield (
+            f"The outcome was missing in {count(sample.unlabelled, 'row')}, which were left out. If it is missing "
+            "because of what was decided (selective labels), the result holds for the people whose outcome is known, "
+            "not for all: a candidate might do better or worse on the others."
+        )
+    if unknown:
+        yield (
+            f"The outcome is missing in {count(unknown, 'row')} and was not needed there, since no algorithm compared "
+            "here selects them. Candidates were fitted to the others only. If outcomes are missing because of what was "
+            "decided (selective labels), candidates have learned from people whom the status quo chose."
+        )
+
+
+def _proxies(sample: Sample) -> Iterator[str]:
+    """Warn of features that tell the group, whatever they are called."""
+    for place, name in enumerate(sample.features):
+        values, codes = np.unique(sample.matrix[:, place], return_inverse=True)
+        if not 1 < values.size <= max(50, len(sample.groups)):
+            continue
+        seen = np.zeros((values.size, len(sample.groups)), dtype=np.bool_)
+        seen[codes.ravel(), sample.group] = True
+        if (seen.sum(axis=1) == 1).all():
+            yield (
+                f"The feature {name} tells every row's group, so a candidate that uses it can treat the groups "
+                "differently on purpose. Leave it out unless that is allowed."
+            )
+
+
+def _ties(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+    first = next(iter(tests.values()))
+    told = [("the status quo", max(one.status_quo.tied for one in first))]
+    told += [
+        (name, max((one.made.decided.tied for one in tested if one.made is not None), default=0))
+        for name, tested in tests.items()
+    ]
+    tied = [f"{name}: up to {count(most, 'row')}" for name, most in told if most]
+    if tied:
+        yield (
+            "Rows with the same score at the cut of the capacity were drawn at random from the seed, each with the "
+            f"same chance ({'; '.join(tied)} in a split)."
+        )
+
+
+def _solver(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+    for name, tested in tests.items():
+        stopped = sum(
+            one.made is not None and one.made.linear is not None and one.made.linear.solver is not None
+            and "time limit" in one.made.linear.solver.status
+            for one in tested
+        )  # fmt: skip
+        if stopped:
+            yield (
+                f"{name}: the solver was stopped by its time limit in {stopped} of {count(len(tested), 'split')}, so "
+                "another run may find another classifier. The test holds for those found here, which can be exported."
+            )
+        lost = [one for one in tested if one.status != "ok"]
+        if lost:
+            yield (
+                f"{name}: in {len(lost)} of {count(len(tested), 'split')} there was no candidate to test, which counts "
+                f"against rejection ({lost[0].status.removeprefix('no candidate: ')})"
+            )

@@ -1,0 +1,104 @@
+"""Power by the number of rows, and which of the two reasons is plausible where the test does not reject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from evenhand.audits.improvability.planning import SIZES
+from evenhand.audits.improvability.records import DecisionRecord, PowerRecord, ReasonRecord, SampleSizeRecord
+from evenhand.audits.improvability.splits import Setting, Tested
+from evenhand.core.numbers import shown
+from evenhand.errors import count
+
+Tests = Mapping[str, Sequence[Tested]]
+_NONE = "undefined: no split has a candidate"
+_NEVER = "undefined: no number of rows gives this power"
+
+
+def power_records(setting: Setting, tests: Tests) -> Iterator[PowerRecord]:
+    """Yield the power of the test for multiples of the rows at hand."""
+    spec, rows = setting.spec, len(setting.sample)
+    for name, tested in tests.items():
+        plans = [one.planned for one in tested if one.planned is not None]
+        for scenario in ("found", "planned"):
+            size = (None, None) if scenario == "found" else (spec.gain, spec.reduction)
+            curves = [one.found if scenario == "found" else one.wanted for one in plans]
+            for at, factor in enumerate(SIZES):
+                value = float(np.median([curve[at] for curve in curves])) if curves else None
+                yield PowerRecord(
+                    name, scenario, size[0], size[1], round(factor * rows), value, "ok" if curves else _NONE
+                )
+
+
+def size_records(setting: Setting, tests: Tests) -> Iterator[SampleSizeRecord]:
+    """Yield how many rows the power wanted takes, the median over the splits."""
+    spec = setting.spec
+    for name, tested in tests.items():
+        plans = [one.planned for one in tested if one.planned is not None]
+        for scenario in ("found", "planned"):
+            size = (None, None) if scenario == "found" else (spec.gain, spec.reduction)
+            needed = [one.found_rows if scenario == "found" else one.wanted_rows for one in plans]
+            middle = float(np.median(needed)) if needed else float("nan")
+            value = round(middle) if np.isfinite(middle) else None
+            status = "ok" if value is not None else _NEVER if needed else _NONE
+            yield SampleSizeRecord(name, scenario, size[0], size[1], spec.power, value, status)
+
+
+def reason_records(
+    setting: Setting, tests: Tests, decisions: Sequence[DecisionRecord], power: Sequence[PowerRecord],
+    sizes: Sequence[SampleSizeRecord],
+) -> Iterator[ReasonRecord]:  # fmt: skip
+    """Yield, for each candidate whose test does not reject at a margin of 0, which reason is plausible."""
+    spec, rows = setting.spec, len(setting.sample)
+    least = min(spec.delta)
+    for name, tested in tests.items():
+        own = [d for d in decisions if d.candidate == name and d.test == spec.fairness_test and d.target == "fairness"]
+        if any(d.rejected for d in own if d.delta == least):
+            continue
+        improved = sum(one.planned is not None and one.planned.improved for one in tested)
+        here = {r.scenario: r.value for r in power if r.candidate == name and r.rows == rows}
+        needed = next(r.value for r in sizes if r.candidate == name and r.scenario == "found")
+        reason = _reason(improved, len(tested), here.get("planned"), spec.power)
+        sentence = _sentence(setting, reason, name, improved, len(tested), here, needed)
+        yield ReasonRecord(
+            name, reason, improved, len(tested), here.get("found"), here.get("planned"), needed, sentence
+        )
+
+
+def _reason(improved: int, splits: int, planned: float | None, wanted: float) -> str:
+    if 2 * improved > splits:
+        return "too_few_rows"
+    return "not_found" if planned is not None and planned >= wanted else "unclear"
+
+
+def _sentence(
+    setting: Setting, reason: str, name: str, improved: int, splits: int, here: Mapping[str, float | None],
+    needed: int | None,
+) -> str:  # fmt: skip
+    spec, rows = setting.spec, len(setting.sample)
+    where = f"in {improved} of {count(splits, 'split')}"
+    size = f"accuracy up by {shown(spec.gain, percent=True)} and a gap smaller by {shown(spec.reduction, percent=True)}"
+    chance = shown(here.get("planned"), percent=True)
+    planned = f"An improvement of a given size ({size}) would be found with {chance} chance."
+    if reason == "too_few_rows":
+        more = (
+            f"about {needed:,} rows would give the test {shown(spec.power, percent=True)} power, against {rows:,} here"
+            if needed is not None
+            else "no number of rows would give the test the power wanted"
+        )
+        return (
+            f"{name} is better than the status quo on the test rows {where}, but not beyond chance. The plausible "
+            f"reason is too few rows: if the improvement is real and of this size, {more}."
+        )
+    if reason == "not_found":
+        return (
+            f"{name} is better than the status quo on the test rows {where} only. {planned} So too few rows are not "
+            "the likely reason: this rule did not find a better algorithm. There may be none among those it can reach; "
+            "another rule or other features may still find one."
+        )
+    return (
+        f"{name} is better than the status quo on the test rows {where} only. {planned} So both reasons remain: the "
+        "rule may not have found a better algorithm that exists, and with so few rows the test could have missed it."
+    )

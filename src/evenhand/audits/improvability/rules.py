@@ -1,0 +1,370 @@
+"""Selection rules: from training rows to an algorithm that can decide other rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from evenhand.audits.improvability.candidates import Candidate
+from evenhand.audits.improvability.people import Given, Sample, given_key
+from evenhand.errors import ConfigError, EvenhandError, require_extra
+from evenhand.models.estimators import make_pipeline, small_seed
+from evenhand.stats.improvability import Selection, select_top
+from evenhand.stats.linear_search import (
+    SEARCH_UTILITIES,
+    LinearCandidate,
+    search_problem,
+    solve_milp,
+    sweep_directions,
+)
+from evenhand.stats.types import FloatArray, IntArray
+
+Kind = Literal["score", "decision"]
+Scorer = Callable[[FloatArray], Any]
+DEFAULT_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """What a selection rule may see.
+
+    Parameters
+    ----------
+    features, names : (n, d) numbers and codes of text, and the names of the columns.
+    labels : for features of text, what their codes mean.
+    outcome : (n,) what happened; nan where it is not known.
+    group, groups : (n,) the group of each row, and the names of the groups.
+    status_quo : (n,) the decisions of the status quo.
+    weight : survey weights, or None.
+    capacity : the share to select, or None.
+    seed : for a rule that draws random numbers.
+    """
+
+    features: FloatArray
+    names: tuple[str, ...]
+    labels: Mapping[str, tuple[str, ...]]
+    outcome: FloatArray
+    group: IntArray
+    groups: tuple[str, ...]
+    status_quo: FloatArray
+    weight: FloatArray | None
+    capacity: float | None
+    seed: int
+
+    def known(self) -> TrainingRows:
+        """Return the rows whose outcome is known."""
+        keep = ~np.isnan(self.outcome)
+        if keep.all():
+            return self
+        return replace(
+            self, features=self.features[keep], outcome=self.outcome[keep], group=self.group[keep],
+            status_quo=self.status_quo[keep], weight=None if self.weight is None else self.weight[keep],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """An algorithm that a rule has made.
+
+    Parameters
+    ----------
+    score : from a feature matrix to scores or decisions.
+    kind : which of the two.
+    threshold : selected above it, where no capacity ranks the scores.
+    pipeline : the scikit-learn pipeline behind it, or None.
+    linear : the linear classifier that a search found, or None.
+    columns : names of the columns that `linear` weighs.
+    """
+
+    score: Scorer
+    kind: Kind
+    threshold: float | None
+    pipeline: Any = None
+    linear: LinearCandidate | None = None
+    columns: tuple[str, ...] = ()
+
+
+class Decided(NamedTuple):
+    """Decisions, and how much of them was chance: rows tied at the cut of a capacity, and those of them selected."""
+
+    decisions: FloatArray
+    tied: int = 0
+    tied_selected: int = 0
+
+
+def fit_rule(candidate: Candidate, rows: TrainingRows, utility: str, name: str) -> Fitted:
+    """Make a candidate from the training rows.
+
+    Parameters
+    ----------
+    candidate : the rule.
+    rows : the training rows.
+    utility : the name of the accuracy utility, which the linear searches need.
+    name : what the candidate is called, for messages.
+    """
+    try:
+        if candidate.linear_search:
+            return _linear(candidate, rows.known(), utility)
+        if candidate.rule == "own":
+            return _own(candidate, rows)
+        make = _reduction if candidate.rule == "reductions" else _estimator
+        with import_module("threadpoolctl").threadpool_limits(limits=1):  # sums of threads differ in their last bits
+            return make(candidate, rows.known())
+    except EvenhandError as error:
+        raise type(error)(f"candidate {name!r}: {error}") from error
+    except Exception as error:
+        reason = str(error).strip() or type(error).__name__
+        raise EvenhandError(f"the candidate {name!r} could not be made: {reason}") from error
+
+
+def decide(algorithm: Given | Fitted, values: FloatArray, capacity: float | None, rng: np.random.Generator) -> Decided:
+    """Return decisions from scores or decisions of an algorithm: ranked to the capacity, or cut at the threshold."""
+    if algorithm.kind == "decision":
+        return Decided(values)
+    if capacity is not None:
+        chosen: Selection = select_top(values, capacity, rng)
+        cut = chosen.tied if chosen.tied_selected < chosen.tied else 0
+        return Decided(chosen.selected.astype(np.float64), cut, chosen.tied_selected if cut else 0)
+    cut_at = DEFAULT_THRESHOLD if algorithm.threshold is None else algorithm.threshold
+    return Decided((values > cut_at).astype(np.float64))
+
+
+def scores(fitted: Fitted, matrix: FloatArray, name: str) -> FloatArray:
+    """Return what a fitted candidate says of rows, one finite number each."""
+    one_thread = import_module("threadpoolctl").threadpool_limits(limits=1) if fitted.pipeline else nullcontext()
+    with one_thread:
+        found = np.asarray(fitted.score(matrix), dtype=np.float64)
+    if found.shape != (len(matrix),) or not np.isfinite(found).all():
+        raise EvenhandError(
+            f"the candidate {name!r} must return one finite number a row, {len(matrix)} here; got shape {found.shape}"
+            + ("." if found.shape != (len(matrix),) else " with values that are not finite.")
+        )
+    return found
+
+
+def given_of(sample: Sample, name: str, candidate: Candidate) -> Given:
+    """Return the column that a candidate stands for."""
+    return sample.given[given_key(name, str(candidate.column))]
+
+
+def is_binary(outcome: FloatArray) -> bool:
+    """Tell whether all outcomes are 0 or 1."""
+    return bool(np.isin(outcome, (0.0, 1.0)).all())
+
+
+def require_cut(candidate: Candidate, capacity: float | None, binary: bool, name: str) -> None:
+    """Refuse scores of an outcome that is no chance, where neither capacity nor threshold cuts them."""
+    scored = candidate.rule in ("estimator", "reductions")
+    if scored and capacity is None and candidate.threshold is None and not binary:
+        raise ConfigError(
+            f"the candidate {name!r} predicts an outcome that is not 0 or 1, so nothing says who is selected; give "
+            "`capacity`, or the candidate's `threshold`."
+        )
+
+
+def _text(rows: TrainingRows) -> tuple[list[int], list[int]]:
+    text = [place for place, name in enumerate(rows.names) if name in rows.labels]
+    return text, [place for place in range(len(rows.names)) if place not in text]
+
+
+def _estimator(candidate: Candidate, rows: TrainingRows) -> Fitted:
+    text, numbers = _text(rows)
+    binary = is_binary(rows.outcome)
+    if isinstance(candidate.estimator, str):
+        pipeline = make_pipeline(
+            candidate.estimator, candidate.settings, seed=rows.seed, text=text, numbers=numbers, regressor=not binary
+        )
+    else:
+        pipeline = _wrapped(candidate.estimator, text, numbers, rows.seed)
+    target = rows.outcome.astype(np.int64) if binary else rows.outcome
+    pipeline.fit(rows.features, target)
+    return Fitted(Scores(pipeline, binary), "score", candidate.threshold, pipeline)
+
+
+def _wrapped(estimator: Any, text: list[int], numbers: list[int], seed: int) -> Any:
+    """Return a copy of the user's estimator behind the same preparation of columns, seeded where it can be."""
+    from sklearn.base import clone
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import Pipeline
+
+    copy = clone(estimator)
+    parameters = copy.get_params()
+    if "random_state" in parameters and parameters["random_state"] is None:
+        copy.set_params(random_state=small_seed(seed))
+    return Pipeline([("columns", ColumnTransformer(_prepared(text, numbers))), ("estimator", copy)])
+
+
+def _prepared(text: list[int], numbers: list[int]) -> list[Any]:
+    from sklearn.preprocessing import OneHotEncoder
+
+    parts = [
+        ("text", OneHotEncoder(handle_unknown="ignore", sparse_output=False), text),
+        ("numbers", "passthrough", numbers),
+    ]
+    return [part for part in parts if part[2]]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of a fitted pipeline: the chance of a 1 where it gives one, else what it predicts."""
+
+    pipeline: Any
+    binary: bool
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        """Return one number a row."""
+        if self.binary and hasattr(self.pipeline, "predict_proba"):
+            chances = self.pipeline.predict_proba(matrix)
+            classes = list(self.pipeline.classes_)
+            return chances[:, classes.index(1)] if 1 in classes else np.zeros(len(matrix))
+        if self.binary and hasattr(self.pipeline, "decision_function"):
+            return np.asarray(self.pipeline.decision_function(matrix)) + DEFAULT_THRESHOLD  # its own cut is at 0
+        return np.asarray(self.pipeline.predict(matrix), dtype=np.float64)
+
+
+def _reduction(candidate: Candidate, rows: TrainingRows) -> Fitted:
+    """Fit fairlearn's exponentiated gradient; the score is the mixture's chance of a 1."""
+    require_extra("fairlearn", "models", "A fairlearn reduction")
+    if not is_binary(rows.outcome):
+        raise ConfigError("fairlearn's reductions need an outcome of 0 or 1.")
+    base = _estimator(replace_rule(candidate), rows).pipeline
+    columns, estimator = base.named_steps["columns"], base.named_steps["estimator"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its use of pandas
+        reductions: Any = import_module("fairlearn.reductions")
+        kinds = {
+            "demographic_parity": reductions.DemographicParity, "equalized_odds": reductions.EqualizedOdds,
+            "true_positive_rate": reductions.TruePositiveRateParity,
+            "false_positive_rate": reductions.FalsePositiveRateParity, "error_rate": reductions.ErrorRateParity,
+        }  # fmt: skip
+        from sklearn.base import clone
+
+        constraint = kinds[candidate.constraint](difference_bound=candidate.slack)
+        found = reductions.ExponentiatedGradient(clone(estimator), constraint, eps=candidate.slack)
+        design = columns.transform(rows.features)
+        found.fit(design, rows.outcome.astype(np.int64), sensitive_features=rows.group)
+    weights = [float(weight) for weight in found.weights_]
+    members = [member for member, weight in zip(found.predictors_, weights, strict=True) if weight > 0]
+    return Fitted(
+        Mixture(columns, tuple(members), tuple(weight for weight in weights if weight > 0)), "score",
+        candidate.threshold,
+    )  # fmt: skip
+
+
+def replace_rule(candidate: Candidate) -> Candidate:
+    """Return the plain estimator that a reduction starts from."""
+    settings = candidate.settings if isinstance(candidate.estimator, str) else {}
+    return Candidate(rule="estimator", estimator=candidate.estimator, settings=settings)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A mixture of classifiers: the chance with which it selects."""
+
+    columns: Any
+    members: tuple[Any, ...]
+    weights: tuple[float, ...]
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        """Return one chance a row."""
+        design = self.columns.transform(matrix)
+        chances = [
+            weight * np.asarray(one.predict(design)) for one, weight in zip(self.members, self.weights, strict=True)
+        ]
+        return np.asarray(np.sum(chances, axis=0) / sum(self.weights), dtype=np.float64)
+
+
+def _own(candidate: Candidate, rows: TrainingRows) -> Fitted:
+    made = candidate.own(rows)
+    if not callable(made):
+        raise EvenhandError(
+            f"a selection rule must return a function of a feature matrix; got {type(made).__name__} instead."
+        )
+    kind: Kind = "score" if rows.capacity is not None or candidate.threshold is not None else "decision"
+    return Fitted(made, kind, candidate.threshold)
+
+
+def _linear(candidate: Candidate, rows: TrainingRows, utility: str) -> Fitted:
+    """Search for a linear classifier, by the sweep or the mixed-integer program."""
+    if utility not in SEARCH_UTILITIES:
+        raise ConfigError(f"the linear searches know the utilities {' and '.join(SEARCH_UTILITIES)}; got {utility}.")
+    if candidate.goal != "fairness" and candidate.goal not in rows.groups:
+        raise ConfigError(f"`goal` is {candidate.goal!r}, which is neither 'fairness' nor a group.")
+    prepared, columns, origin = _design(rows)
+    names = [rows.names[place] for place in origin]
+    problem = search_problem(
+        prepared.transform(rows.features), rows.outcome, rows.status_quo, rows.group, rows.groups,
+        utility=utility,
+        goal="fairness" if candidate.goal == "fairness" else rows.groups.index(candidate.goal),
+        iota=candidate.iota, capacity=rows.capacity, monotone=[candidate.monotone.get(name, 0) for name in names],
+        excluded=[name in candidate.excluded for name in names],
+    )  # fmt: skip
+    rng = np.random.default_rng(rows.seed)
+    if candidate.rule == "sweep":
+        found = sweep_directions(problem, rng, directions=candidate.directions)
+    else:
+        found = solve_milp(
+            problem, rng, time_limit=candidate.time_limit, margin=candidate.margin, directions=candidate.directions
+        )
+    return linear_candidate(found, prepared, columns, rows.capacity)
+
+
+def linear_candidate(found: LinearCandidate, prepared: Any, columns: tuple[str, ...], capacity: float | None) -> Fitted:
+    """Return a linear classifier as a pipeline: its score is intercept + x'b, selected when at least 0."""
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import Pipeline
+
+    size = found.coefficients.size
+    estimator = LinearRegression().fit(np.eye(2, size), np.zeros(2))  # converters ask whether it was fitted
+    estimator.coef_, estimator.intercept_ = found.coefficients, np.float64(found.intercept)
+    pipeline = Pipeline([("columns", prepared), ("estimator", estimator)])
+    if capacity is None:
+        return Fitted(_Linear(found, prepared, False), "decision", None, pipeline, found, columns)
+    return Fitted(_Linear(found, prepared, True), "score", None, pipeline, found, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Linear:
+    found: LinearCandidate
+    prepared: Any
+    ranked: bool
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        design = self.prepared.transform(matrix)
+        if not self.ranked:
+            return self.found.decide(design).astype(np.float64)
+        used = np.flatnonzero(self.found.coefficients)
+        return np.asarray(design[:, used] @ self.found.coefficients[used])
+
+
+def _design(rows: TrainingRows) -> tuple[Any, tuple[str, ...], list[int]]:
+    """Return the fitted preparation of columns, the names of what comes out, and the feature behind each."""
+    from sklearn.compose import ColumnTransformer
+
+    text, numbers = _text(rows)
+    prepared = ColumnTransformer(_prepared(text, numbers)).fit(rows.features)
+    columns, origin = column_names(prepared, rows.names, rows.labels)
+    return prepared, columns, origin
+
+
+def column_names(
+    prepared: Any, names: tuple[str, ...], labels: Mapping[str, tuple[str, ...]]
+) -> tuple[tuple[str, ...], list[int]]:
+    """Return the names of prepared columns ('job=nurse' for text), and the position of the feature behind each."""
+    columns, origin = [], []
+    for part, step, places in prepared.transformers_:
+        if part == "text":
+            for place, codes in zip(places, step.categories_, strict=True):
+                own = [f"{names[place]}={labels[names[place]][int(code)]}" for code in codes]
+                columns += own
+                origin += [place] * len(own)
+        elif part == "numbers":
+            columns += [names[place] for place in places]
+            origin += list(places)
+    return tuple(columns), origin

@@ -1,0 +1,260 @@
+"""From the tests of all splits to the tables of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.audits.improvability.family import goals_of
+from evenhand.audits.improvability.records import (
+    CandidateRecord,
+    CoefficientRecord,
+    CurveRecord,
+    DecisionRecord,
+    DeltaRecord,
+    SplitRecord,
+    ValueRecord,
+)
+from evenhand.audits.improvability.splits import Setting, Tested
+from evenhand.core.numbers import finite
+from evenhand.stats.improvability import (
+    CANDIDATE,
+    STATUS_QUO,
+    Combined,
+    FairnessTest,
+    Goal,
+    combine_splits,
+    largest_delta,
+)
+from evenhand.stats.types import FloatArray
+
+EVERYONE = "(everyone)"
+NEGATIVE = "undefined: the status quo's accuracy is negative, so an improvement by a share of it means nothing"
+_CURVE_STEP = 0.01
+
+Tests = Mapping[str, Sequence[Tested]]
+
+
+class Target(NamedTuple):
+    """What a margin applies to, as records call it."""
+
+    goal: Goal
+    name: str
+    group: str | None
+
+
+def targets(setting: Setting) -> tuple[Target, ...]:
+    """Return the targets: fairness, joint accuracy, and the accuracy of each group."""
+    found = []
+    for goal in goals_of(len(setting.sample.groups), setting.spec.accuracy_of):
+        if isinstance(goal, int):
+            found.append(Target(goal, "group_accuracy", setting.sample.groups[goal]))
+        else:
+            found.append(Target(goal, goal, None))
+    return tuple(found)
+
+
+def components(setting: Setting) -> list[str]:
+    """Return what the components are called, in the order of their p-values."""
+    spec, groups = setting.spec, setting.sample.groups
+    own = [EVERYONE] if spec.accuracy_of == "everyone" else list(groups)
+    gaps = [f"fairness ({utility.name})" if len(spec.fairness) > 1 else "fairness" for utility in spec.fairness]
+    return [*(f"accuracy of {group}" for group in own), *gaps]
+
+
+def combined(setting: Setting, tested: Sequence[Tested], test: FairnessTest, goal: Goal) -> Combined:
+    """Return the decision of all splits at each margin of a goal."""
+    return combine_splits(np.stack([one.p(test, goal) for one in tested]), setting.spec.alpha, setting.spec.combine)
+
+
+def split_records(setting: Setting, tests: Tests) -> Iterator[SplitRecord]:
+    """Yield the components of every candidate and split at a margin of 0, as in the paper's table 1."""
+    for tested in (one for found in tests.values() for one in found):
+        yield from _accuracy_records(setting, tested)
+        yield from _fairness_records(setting, tested)
+
+
+def _accuracy_records(setting: Setting, one: Tested) -> Iterator[SplitRecord]:
+    spec, groups = setting.spec, setting.sample.groups
+    parts = one.parts(spec.fairness_test, "fairness")[:, 0]
+    everyone = spec.accuracy_of == "everyone"
+    for a, group in enumerate([EVERYONE] if everyone else groups):
+        at = len(groups) if everyone else a
+        counted = one.counted.sum(axis=0) if everyone else one.counted[a]
+        yield _split_record(one, "accuracy", group, spec.utility.name, None, counted[0], one.values[at, 0], parts, a)
+
+
+def _fairness_records(setting: Setting, one: Tested) -> Iterator[SplitRecord]:
+    spec = setting.spec
+    own = len(one.change) - len(spec.fairness)
+    for test in setting.tests:
+        parts = one.parts(test, "fairness")[:, 0]
+        for f, (utility, k) in enumerate(zip(spec.fairness, spec.criteria.fairness_index, strict=True)):
+            values = one.values[:-1, k]
+            gaps = np.array([np.ptp(values[:, t]) for t in (STATUS_QUO, CANDIDATE)])
+            counted = one.counted.sum(axis=0)[k]
+            yield _split_record(one, "fairness", None, utility.name, test, counted, gaps, parts, own + f)
+        yield SplitRecord(
+            candidate=one.candidate, split=one.split + 1, component="all", group=None, utility=None, test=test,
+            n=one.test.size, n_status_quo=one.test.size, status_quo=None, candidate_value=None,
+            p_value=float(parts.max()), binding=False, value=None, low=None, high=None, status=one.status,
+        )  # fmt: skip
+
+
+def _split_record(
+    one: Tested, component: str, group: str | None, utility: str, test: str | None, counted: FloatArray,
+    values: FloatArray, parts: FloatArray, at: int,
+) -> SplitRecord:  # fmt: skip
+    value, low, high = (finite(number) for number in one.change[at])
+    return SplitRecord(
+        candidate=one.candidate, split=one.split + 1, component=component, group=group, utility=utility, test=test,
+        n=int(counted[CANDIDATE]), n_status_quo=int(counted[STATUS_QUO]), status_quo=finite(values[STATUS_QUO]),
+        candidate_value=finite(values[CANDIDATE]), p_value=float(parts[at]), binding=bool(parts[at] == parts.max()),
+        value=value, low=low, high=high, status=one.status,
+    )  # fmt: skip
+
+
+def decision_records(setting: Setting, tests: Tests) -> Iterator[DecisionRecord]:
+    """Yield the decision of every candidate, test, target and margin asked for, adjusted over the candidates too."""
+    for test in setting.tests:
+        for target in targets(setting):
+            found = {name: combined(setting, tested, test, target.goal) for name, tested in tests.items()}
+            margins = setting.margins.of(target.goal)
+            for delta in setting.spec.delta:
+                at = int(np.searchsorted(margins, delta))
+                p = np.array([one.p[at] for one in found.values()])
+                for (name, one), adjusted in zip(found.items(), holm(p), strict=True):
+                    yield _decision(tests[name], test, target, delta, one, at, float(adjusted))
+
+
+def _decision(
+    tested: Sequence[Tested], test: FairnessTest, target: Target, delta: float, one: Combined,
+    at: int, adjusted: float,
+) -> DecisionRecord:  # fmt: skip
+    known = delta == 0 or target.goal == "fairness" or all(each.shares for each in tested)
+    missing = sum(each.status != "ok" for each in tested)
+    status = NEGATIVE if not known else "ok" if not missing else f"no candidate in {missing} of {len(tested)} splits"
+    return DecisionRecord(
+        candidate=tested[0].candidate, test=test, target=target.name, group=target.group, delta=float(delta),
+        splits=len(tested), p_median=float(one.median[at]) if known else None,
+        rejected=bool(one.rejected[at]) and known, p_adjusted=adjusted if known else None,
+        value=float(one.p[at]) if known else None, low=None, high=None, status=status,
+    )  # fmt: skip
+
+
+def holm(p: FloatArray) -> FloatArray:
+    """Return Holm's adjusted p-values.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, steps)
+    return adjusted
+
+
+def delta_records(setting: Setting, tests: Tests) -> Iterator[DeltaRecord]:
+    """Yield the largest margins, as in the paper's table 2, read off the whole curve."""
+    names = components(setting)
+    for name, tested in tests.items():
+        for test in setting.tests:
+            for target in targets(setting):
+                margins = setting.margins.of(target.goal)
+                found = combined(setting, tested, test, target.goal)
+                largest = largest_delta(margins, found.rejected)
+                ends_at = 0 if np.isnan(largest) else min(int(np.searchsorted(margins, largest)) + 1, margins.size - 1)
+                binding = names[_binding(tested, test, target.goal, ends_at)]
+                yield _delta_record(name, test, target, largest, binding, bool(margins[-1] == largest), tested)
+
+
+def _delta_record(
+    name: str, test: FairnessTest, target: Target, largest: float, binding: str, whole: bool, tested: Sequence[Tested]
+) -> DeltaRecord:
+    value, status = finite(largest), "ok"
+    if target.goal != "fairness" and not all(one.shares for one in tested):
+        value, status = None, NEGATIVE
+    elif value is None:
+        status = "undefined: the test does not reject at a margin of 0"
+    elif whole:
+        status, binding = "ok: at least this, the end of the margins tried", ""
+    return DeltaRecord(name, test, target.name, target.group, binding or None, value, value, None, status)
+
+
+def _binding(tested: Sequence[Tested], test: FairnessTest, goal: Goal, at: int) -> int:
+    """Return the component with the largest p-value at a margin, in the split of the median."""
+    p = np.array([one.p(test, goal)[at] for one in tested])
+    middle = tested[int(np.argsort(p, kind="stable")[len(p) // 2])]
+    return int(np.argmax(middle.parts(test, goal)[:, at]))
+
+
+def curve_records(setting: Setting, tests: Tests) -> Iterator[CurveRecord]:
+    """Yield p-values over the margins, one in ten of those computed."""
+    for name, tested in tests.items():
+        for test in setting.tests:
+            for target in targets(setting):
+                margins = setting.margins.of(target.goal)
+                found = combined(setting, tested, test, target.goal)
+                shown = np.isclose(np.round(margins / _CURVE_STEP) * _CURVE_STEP, margins, atol=1e-9) & (margins < 1)
+                for at in np.flatnonzero(shown):
+                    yield CurveRecord(
+                        name, test, target.name, target.group, float(margins[at]), float(found.median[at]),
+                        bool(found.rejected[at]), float(found.p[at]),
+                    )  # fmt: skip
+
+
+def value_records(setting: Setting, tests: Tests) -> Iterator[ValueRecord]:
+    """Yield the values of status quo and candidates, the means over the splits, as in the paper's figure 2."""
+    first = next(iter(tests.values()))
+    for which, tested in [(STATUS_QUO, first), *((CANDIDATE, found) for found in tests.values())]:
+        known = [one for one in tested if one.status == "ok"]
+        name = None if which == STATUS_QUO else tested[0].candidate
+        for k, utility in enumerate(setting.spec.criteria.utilities):
+            for g, group in enumerate((*setting.sample.groups, EVERYONE)):
+                n = [one.counted[:, k, which].sum() if group == EVERYONE else one.counted[g, k, which] for one in known]
+                value, low, high, stderr = (
+                    finite(np.mean([getattr(one, part)[g, k, which] for one in known])) if known else None
+                    for part in ("values", "low", "high", "spread")
+                )
+                status = "ok" if known else "undefined: no split has a candidate"
+                yield ValueRecord(
+                    name, utility.name, group, round(float(np.mean(n))) if n else 0, stderr, value, low, high, status
+                )
+
+
+def candidate_records(setting: Setting, tests: Tests) -> Iterator[CandidateRecord]:
+    """Yield what each candidate was in each split."""
+    for name, tested in tests.items():
+        for one in tested:
+            made, old = one.made, one.status_quo
+            linear = made.linear if made is not None else None
+            solver = linear.solver if linear is not None else None
+            new = made.decided if made is not None else None
+            yield CandidateRecord(
+                candidate=name, split=one.split + 1, rule=setting.spec.candidates[name].rule,
+                what=made.what if made is not None else setting.spec.candidates[name].in_words(), rows=one.test.size,
+                selected=int(np.count_nonzero(new.decisions)) if new is not None else 0,
+                selected_status_quo=int(np.count_nonzero(old.decisions)),
+                changed=int(np.count_nonzero(new.decisions != old.decisions)) if new is not None else 0,
+                tied=new.tied if new is not None else 0, tied_selected=new.tied_selected if new is not None else 0,
+                tied_status_quo=old.tied, found_by=linear.found_by if linear is not None else None,
+                solver_status=solver.status if solver is not None else None,
+                claimed=finite(solver.claimed) if solver is not None else None,
+                bound=finite(solver.bound) if solver is not None else None,
+                relative_gap=finite(solver.relative_gap) if solver is not None else None,
+                reproduced=solver.reproduced if solver is not None else None,
+                polished=solver.polished if solver is not None else None, status=one.status,
+            )  # fmt: skip
+
+
+def coefficient_records(tests: Tests) -> Iterator[CoefficientRecord]:
+    """Yield the coefficients of linear candidates."""
+    for name, tested in tests.items():
+        for one in tested:
+            for feature, value in one.made.coefficients if one.made is not None else ():
+                yield CoefficientRecord(name, one.split + 1, feature, float(value))

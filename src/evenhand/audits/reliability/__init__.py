@@ -1,0 +1,7 @@
+"""Reliability: when the inputs contain mistakes, whose result suffers more?"""
+
+from evenhand.audits.reliability.audit import reliability
+from evenhand.audits.reliability.result import ReliabilityResult
+from evenhand.audits.reliability.spec import ReliabilitySpec
+
+__all__ = ["ReliabilityResult", "ReliabilitySpec", "reliability"]

@@ -1,0 +1,213 @@
+"""From settings to mistakes: which columns go wrong, how, how often and under which name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.audits.reliability.mistakes import FeatureNoise, NoiseSetting
+from evenhand.audits.reliability.people import Feature, People
+from evenhand.audits.reliability.pilot import read_pilot
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.errors import ConfigError
+from evenhand.stats.noise import (
+    Confusion,
+    Flip,
+    NoiseItem,
+    NoiseModel,
+    Normal,
+    OneHot,
+    largest_level,
+    neighbours,
+    published_noise,
+)
+from evenhand.stats.noise.experiment import Shares
+from evenhand.stats.types import FloatArray
+
+MOST_CATEGORIES = 50
+Renew = Callable[[np.random.Generator], Sequence[NoiseItem]]
+
+
+@dataclass(frozen=True, eq=False)
+class Mistakes:
+    """The mistakes of one setting.
+
+    Parameters
+    ----------
+    setting : its name.
+    items : what goes wrong.
+    names : what the items are called.
+    shares : how a noise level is turned into touched entries.
+    noise_levels : rising.
+    attribution_level : the noise level at which the gap is shared out, or None.
+    renew : for a pilot that is drawn anew in every replicate.
+    notes : remarks on them.
+    """
+
+    setting: str
+    items: tuple[NoiseItem, ...]
+    names: tuple[str, ...]
+    shares: Shares
+    noise_levels: FloatArray
+    attribution_level: float | None
+    renew: Renew | None
+    notes: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The places of the features that go wrong."""
+        return tuple(column for item in self.items for column in item.columns)
+
+
+def make_mistakes(setting: NoiseSetting, people: People, untouched: dict[str, str], spec: ReliabilitySpec) -> Mistakes:
+    """Return the mistakes of a setting.
+
+    Parameters
+    ----------
+    setting : the setting.
+    people : whose features go wrong.
+    untouched : features that must not go wrong, and why.
+    spec : the settings of the audit.
+    """
+    free = [feature for feature in people.features if feature.name not in untouched]
+    items: Sequence[NoiseItem]
+    renew: Renew | None = None
+    shares: Shares = "bernoulli"
+    notes: list[str] = []
+    if setting.pilot is not None:
+        pilot, names, notes = read_pilot(setting.pilot, free, people, spec)
+        items, renew = pilot.items(), pilot.resampled() if setting.pilot.resample else None
+        if setting.pilot.together:
+            names = [" + ".join(names)]
+    elif setting.published is not None:
+        shares = published_noise(setting.published).shares
+        items, names, notes = _published(setting.published, free, people, spec)
+    else:
+        items, names = _given(setting.features, untouched, people)
+    levels = _levels(spec, learned=setting.pilot is not None)
+    most = largest_level(items, people.matrix)
+    if levels[-1] > most * (1 + 1e-9):
+        raise ConfigError(
+            f"`noise_levels` go up to {levels[-1]:g}, and more than {most:.3g} would change more than every entry; "
+            "lower them."
+        )
+    at = _attribution_level(spec, levels, learned=setting.pilot is not None)
+    return Mistakes(setting.name, tuple(items), tuple(names), spec.shares or shares, levels, at, renew, tuple(notes))
+
+
+def _levels(spec: ReliabilitySpec, *, learned: bool) -> FloatArray:
+    if spec.noise_levels is not None:
+        return np.array(spec.noise_levels, dtype=np.float64)
+    return np.round(np.arange(11) * 0.1, 5) if learned else np.round(np.arange(31) * 0.01, 5)
+
+
+def _attribution_level(spec: ReliabilitySpec, levels: FloatArray, *, learned: bool) -> float | None:
+    """Return the level asked for; by default the one nearest to two thirds of the highest, with a pilot the pilot's."""
+    if spec.attribution is False or levels[-1] == 0:
+        return None
+    if spec.attribution is not True:
+        return float(spec.attribution)
+    wanted = min(1.0, levels[-1]) if learned else 2.0 * levels[-1] / 3.0
+    above = levels[levels > 0]
+    return float(above[np.argmin(np.abs(above - wanted))])
+
+
+def _published(
+    name: str, free: Sequence[Feature], people: People, spec: ReliabilitySpec
+) -> tuple[list[NoiseItem], list[str], list[str]]:
+    noise, notes = published_noise(name), []
+    numeric = [feature for feature in free if not feature.categorical]
+    binary = [feature for feature in free if feature.categorical and len(feature.distinct) <= 2]
+    wider = [feature for feature in free if feature.categorical and len(feature.distinct) > 2 and noise.flips]
+    places = [people.places([feature.name for feature in kind]) for kind in (numeric, binary)]
+    least = {at: spec.minima.get(f.name, float(f.distinct[0])) for at, f in zip(places[0], numeric, strict=True)}
+    items = list(noise.items(places[0], places[1], least))
+    names = [f.name for f in numeric if noise.sd is not None] + [f.name for f in binary if noise.flips]
+    for feature in wider:
+        items.append(NoiseItem(tuple(people.places([feature.name])), _other_category(feature)))
+        names.append(feature.name)
+        notes.append(
+            f"The published study had no feature with more than two categories; {feature.name!r} has "
+            f"{len(feature.distinct)}, and a mistake makes it one of the others, each with equal chance."
+        )
+    if not items:
+        raise ConfigError(f"the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.")
+    return items, names, notes
+
+
+def _given(
+    noise: dict[str, FeatureNoise], untouched: dict[str, str], people: People
+) -> tuple[list[NoiseItem], list[str]]:
+    items, names = [], []
+    for name, how in noise.items():
+        columns = how.one_hot or (name,)
+        for column in columns:
+            if column in untouched:
+                raise ConfigError(f"`noise` names {column!r}, which {untouched[column]}; leave it out.")
+        places = people.places(columns)
+        model: NoiseModel = OneHot() if how.one_hot else _model(how, people.features[places[0]])
+        items.append(NoiseItem(tuple(places), model))
+        names.append(name)
+    return items, names
+
+
+def _model(how: FeatureNoise, feature: Feature) -> NoiseModel:
+    if how.sd is not None:
+        if feature.labels is not None or feature.truth:
+            raise ConfigError(f'`noise` gives {feature.name!r} an `sd`, but it holds no numbers; use "flip".')
+        whole = feature.whole if how.whole is None else how.whole
+        return Normal(how.sd, whole=whole, minimum=how.minimum, maximum=how.maximum)
+    if how.flip:
+        return _other_category(feature)
+    if how.chances is not None:
+        values = tuple(feature.number_of(value) for value in how.values or ())
+        _require_listed(feature, values, "values")
+        return Confusion(values, how.chances)
+    return _neighbour(how, feature)
+
+
+def _other_category(feature: Feature) -> NoiseModel:
+    """Return the noise that takes an entry to another category, each with equal chance."""
+    values = feature.distinct
+    if feature.labels is None and np.isin(values, (0.0, 1.0)).all():
+        return Flip()
+    if len(values) == 2:
+        return Flip(float(values[0]), float(values[1]))
+    if len(values) < 2:
+        raise ConfigError(f"{feature.name!r} has one value only, so there is nothing to flip it to; leave it out.")
+    if len(values) > MOST_CATEGORIES:
+        raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
+    chances = (1.0 - np.eye(len(values))) / (len(values) - 1)
+    return Confusion(tuple(values.tolist()), tuple(tuple(row) for row in chances.tolist()))
+
+
+def _neighbour(how: FeatureNoise, feature: Feature) -> NoiseModel:
+    if how.ordinal is True:
+        if feature.labels is not None:
+            raise ConfigError(f"{feature.name!r} holds text, which has no order; list its values as `ordinal`.")
+        values = tuple(feature.distinct.tolist())
+    else:
+        listed = how.ordinal if isinstance(how.ordinal, tuple) else ()
+        values = tuple(feature.number_of(value) for value in listed)
+        _require_listed(feature, values, "ordinal")
+    if len(values) > MOST_CATEGORIES:
+        raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
+    return Confusion(values, neighbours(tuple(range(len(values))), how.reach).chances)
+
+
+def _require_listed(feature: Feature, values: Sequence[float], where: str) -> None:
+    lacking = [feature.shown(number) for number in feature.distinct if number not in values]
+    if lacking:
+        shown = ", ".join(lacking[:5])
+        raise ConfigError(f"`{where}` of the noise of {feature.name!r} leaves out {shown}; list all values.")
+
+
+def untouched_features(
+    people: People, group_columns: Sequence[str], following: Sequence[str], spec: ReliabilitySpec
+) -> dict[str, str]:
+    """Return the features that must not go wrong, and why."""
+    found = dict.fromkeys((name for name in people.names if name in spec.fixed), "is held fixed")
+    found |= dict.fromkeys(following, "follows other features")
+    return found | {name: "defines groups and stays as it is" for name in people.names if name in group_columns}

@@ -1,0 +1,99 @@
+"""The records of the reliability audit: flat, frozen, JSON-safe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRecord:
+    """One statistic of a group at one noise level, the mean over folds and replicates.
+
+    `low` and `high` are for other people, jointly at all noise levels; `replicate_low` and `replicate_high` only for
+    other random mistakes.
+    """
+
+    model: str
+    setting: str
+    grouping: str
+    group: str
+    statistic: str
+    noise_level: float
+    n: int
+    undefined: int
+    replicate_sd: float | None
+    replicate_low: float | None
+    replicate_high: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class GapRecord:
+    """A group's statistic less that of the reference group; `noise_level` is null for the mean over levels above 0.
+
+    At one noise level, `low` and `high` hold jointly at all of them.
+    """
+
+    model: str
+    setting: str
+    grouping: str
+    group: str
+    reference: str
+    statistic: str
+    noise_level: float | None
+    n: int
+    stderr: float | None
+    p_value: float | None
+    share_lower: float | None
+    replicate_sd: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionRecord:
+    """How much of a gap at one noise level the mistakes in one feature make: its Shapley value.
+
+    Over features the values add up to the gap. They rest on fewer replicates than the curves.
+    """
+
+    model: str
+    setting: str
+    grouping: str
+    group: str
+    reference: str
+    statistic: str
+    noise_level: float
+    feature: str
+    method: str
+    share: float | None
+    replicate_low: float | None
+    replicate_high: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """A model: what it is, and how it does without mistakes; `method` says how it was evaluated."""
+
+    model: str
+    kind: str
+    source: str
+    sha256: str | None
+    features: str
+    folds: int
+    threshold: float
+    method: str
+    n: int
+    selected: float
+    mean_score: float
+    accuracy: float | None
+    auc: float | None

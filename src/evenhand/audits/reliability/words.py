@@ -1,0 +1,53 @@
+"""What the statistics are called, and what they say."""
+
+from __future__ import annotations
+
+TITLES = {
+    "kappa": "Cohen's kappa",
+    "pabak": "PABAK",
+    "icc_a1": "ICC(A,1)",
+    "icc_spread": "Spread-adjusted ICC",
+    "ac1": "Gwet's AC1",
+    "alpha": "Krippendorff's alpha",
+    "concordance": "Lin's concordance",
+    "agreement": "Agreement",
+    "prevalence_index": "Prevalence index",
+    "bias_index": "Bias index",
+    "prevalence_part": "PABAK - kappa: prevalence",
+    "bias_part": "PABAK - kappa: bias",
+    "mean_squared_error": "Mean squared error",
+    "variance_first": "Variance of scores",
+    "variance_second": "Variance with mistakes",
+    "mean_second": "Mean score with mistakes",
+}
+
+COMPANIONS = (
+    "agreement", "prevalence_index", "bias_index", "prevalence_part", "bias_part", "mean_squared_error",
+    "variance_first", "variance_second", "mean_second",
+)  # fmt: skip
+"""What stands beside the statistics that are compared, and explains them."""
+
+CAVEATS = {
+    "kappa": "With equally many changed decisions, kappa is lower for the group in which selection is rarer, or nearly "
+    "universal. Read it beside PABAK.",
+    "pabak": "PABAK counts changed decisions alone; it does not ask how many would agree by chance.",
+    "icc_a1": "ICC compares errors with the spread of a group's own scores: a group with less spread has a lower ICC "
+    "for the same errors. Read it beside the spread-adjusted ICC.",
+    "icc_spread": "It compares mean squared errors of scores on one scale for all groups, and says nothing about "
+    "decisions.",
+    "ac1": "AC1 follows PABAK, more strongly: where one decision is rare, it is high.",
+    "alpha": "Alpha is close to kappa and falls with prevalence as kappa does.",
+    "concordance": "Lin's concordance is ICC(A,1) but for a term of the order 1/n, and shares what it does not show.",
+}
+"""What a gap in each statistic does not show."""
+
+
+def in_sentence(statistic: str) -> str:
+    """Return a title as it reads inside a sentence.
+
+    Examples
+    --------
+    >>> in_sentence("icc_spread"), in_sentence("kappa")
+    ('the spread-adjusted ICC', "Cohen's kappa")
+    """
+    return "the spread-adjusted ICC" if statistic == "icc_spread" else TITLES[statistic]

@@ -1,0 +1,321 @@
+"""The numbers: by definition where the critics' labels are known, else between what all readings of answers give."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.stats.feedback import DEFINITE, INDEFINITE
+
+from .conftest import Audit, Frame, make_answers, true_gap, true_rate
+
+SIX = (*DEFINITE, *INDEFINITE)
+
+
+def pooled(result: eh.DisagreementResult, grouping: str = "race") -> dict[str, Any]:
+    return {g.notion: g for g in result.gaps if (g.grouping, g.stakeholder, g.critic) == (grouping, None, None)}
+
+
+def test_the_definite_notions_are_those_of_the_critics_own_labels(answers: Frame, audit: Audit) -> None:
+    result = audit(answers)
+    for notion in DEFINITE:
+        gap = pooled(result)[notion]
+        assert gap.kind == "definite"
+        assert gap.lower == gap.upper == gap.value == pytest.approx(true_gap(answers, notion, 3), abs=1e-12)
+        assert gap.low <= gap.value <= gap.high
+    for rate in result.rates:
+        rows = answers[answers["race"] == rate.group]
+        label = None if rate.label is None else int(rate.label)
+        if rate.notion in DEFINITE:
+            assert rate.value == pytest.approx(true_rate(rows, rate.notion, label), abs=1e-12)
+            assert rate.n == (len(rows) if rate.notion != "calibration" else (rows["label"] == label).sum())
+
+
+def test_the_truth_stands_beside_the_bounds_and_within_them(answers: Frame, audit: Audit) -> None:
+    result = audit(answers, truth="own")
+    for notion, gap in pooled(result).items():
+        assert gap.truth == pytest.approx(true_gap(answers, notion, 3), abs=1e-12)
+        assert gap.lower - 1e-9 <= gap.truth <= gap.upper + 1e-9
+        assert gap.kind == ("definite" if notion in DEFINITE else "bounded")
+    for rate in result.rates:
+        rows = answers[answers["race"] == rate.group]
+        label = None if rate.label is None else int(rate.label)
+        assert rate.truth == pytest.approx(true_rate(rows, rate.notion, label), abs=1e-12)
+        assert rate.lower is not None
+        assert rate.upper is not None
+        assert rate.truth is not None
+        assert rate.lower - 1e-12 <= rate.truth <= rate.upper + 1e-12
+        assert rate.value == pytest.approx((rate.lower + rate.upper) / 2)
+    assert all(record.inside == 1.0 for record in result.truth)
+
+
+def test_bounds_are_the_ends_of_everything_the_answers_allow(audit: Audit) -> None:
+    """Three labels, few disagreements: try every label that each critic may have had in mind."""
+    data = make_answers(critics=2, cases=14, each=12, seed=3)
+    open_rows = np.flatnonzero(data["disagrees"])[:9]
+    data = data.drop(index=[row for row in np.flatnonzero(data["disagrees"]) if row not in open_rows]).reset_index(
+        drop=True
+    )
+    open_rows = np.flatnonzero(data["disagrees"])
+    choices = [[k for k in (1, 2, 3) if k != label] for label in data["label"].iloc[open_rows]]
+    found: dict[str, list[float]] = {notion: [] for notion in INDEFINITE}
+    ends: dict[tuple[str, str, int], list[float]] = {}
+    for meant in product(*choices):
+        own = data["own"].to_numpy().copy()
+        own[open_rows] = meant
+        reading = data.assign(own=own)
+        for notion in INDEFINITE:
+            rates = {
+                (group, label): true_rate(rows, notion, label)
+                for group, rows in reading.groupby("race")
+                for label in (1, 2, 3)
+            }
+            for (group, label), rate in rates.items():
+                ends.setdefault((notion, str(group), label), []).append(rate)
+            defined = [abs(rates["Black", k] - rates["White", k]) for k in (1, 2, 3)]
+            found[notion].append(float(np.nanmax(defined)))
+    result = audit(data, labels=[1, 2, 3], min_count=1)
+    for name, values in found.items():
+        gap = pooled(result)[name]
+        assert gap.upper == pytest.approx(max(values), abs=1e-9)
+        assert gap.lower <= min(values) + 1e-9
+    for record in result.rates:
+        if record.notion in INDEFINITE and record.lower is not None:
+            readings = ends[record.notion, record.group, int(record.label or 0)]
+            assert record.lower == pytest.approx(np.nanmin(readings), abs=1e-9)
+            assert record.upper == pytest.approx(np.nanmax(readings), abs=1e-9)
+
+
+def test_two_labels_leave_nothing_open(audit: Audit) -> None:
+    data = make_answers(labels=2)
+    result = audit(data, truth="own")
+    for notion, gap in pooled(result).items():
+        assert gap.kind == ("definite" if notion in DEFINITE else "exact")
+        assert gap.value == pytest.approx(gap.truth, abs=1e-12) == pytest.approx(true_gap(data, notion, 2), abs=1e-12)
+    assert pooled(result)["overall_misclassification"].same_as == "equal_opportunity"
+    assert pooled(result)["predictive_equality"].same_as == "equal_opportunity"
+    assert any("all six notions are exact" in note for note in result.notes)
+
+
+def test_a_direction_narrows_and_three_labels_with_it_are_nearly_known(answers: Frame, audit: Audit) -> None:
+    plain, directed = pooled(audit(answers)), pooled(audit(answers, direction="answer"))
+    words = pooled(audit(answers, disagree=None, answer="answer"))
+    for notion in INDEFINITE:
+        assert directed[notion] == words[notion]
+        assert plain[notion].lower - 1e-9 <= directed[notion].lower
+        assert directed[notion].upper <= plain[notion].upper + 1e-9
+        assert directed[notion].lower - 1e-9 <= true_gap(answers, notion, 3) <= directed[notion].upper + 1e-9
+    assert any(directed[n].upper - directed[n].lower < plain[n].upper - plain[n].lower - 0.05 for n in INDEFINITE)
+
+
+def test_a_tolerance_has_notions_of_its_own(audit: Audit) -> None:
+    data = make_answers(labels=5, seed=2)
+    near = (data["own"] - data["label"]).abs() <= 1
+    data = data.assign(disagrees=(~near).astype(int))
+    result = audit(data, tolerance=1, truth="own")
+    gaps = pooled(result)
+    share = data.assign(near=near).groupby("race")["near"].mean()
+    assert gaps["tolerant_accuracy"].value == pytest.approx(share.max() - share.min(), abs=1e-12)
+    assert gaps["tolerant_accuracy"].kind == "definite"
+    assert gaps["calibration"].kind == gaps["accuracy_equality"].kind == "bounded"
+    for notion in (*DEFINITE, *INDEFINITE):
+        assert gaps[notion].lower - 1e-9 <= true_gap(data, notion, 5) <= gaps[notion].upper + 1e-9
+
+
+def test_every_critic_alone(answers: Frame, audit: Audit) -> None:
+    result = audit(answers, truth="own")
+    singles: dict[Any, Any] = {(g.critic, g.notion): g for g in result.gaps if g.critic is not None}
+    assert len(singles) == 24 * 6
+    for critic, rows in answers.groupby("critic"):
+        for notion in SIX:
+            gap = singles[critic, notion]
+            assert gap.n == len(rows)
+            assert gap.stakeholder is None
+            assert gap.truth == pytest.approx(true_gap(rows, notion, 3), abs=1e-12)
+            assert gap.lower - 1e-9 <= gap.truth <= gap.upper + 1e-9
+            if notion in DEFINITE:
+                assert gap.value == pytest.approx(gap.truth, abs=1e-12)
+            if gap.low is not None:
+                assert 0 <= gap.low <= gap.high <= 1
+                assert gap.high >= gap.upper - 1e-9
+    for record in result.critics:
+        gap = singles[record.critic, record.notion]
+        assert (record.lower, record.upper, record.value, record.truth) == (gap.lower, gap.upper, gap.value, gap.truth)
+        assert record.error == pytest.approx(gap.value - gap.truth)
+    for row in result.truth:
+        errors = [abs(r.error or 0.0) for r in result.critics if r.notion == row.notion]
+        assert row.mean_error == pytest.approx(np.mean(errors))
+        assert row.worst_error == pytest.approx(max(errors))
+
+
+def test_a_critic_without_a_case_of_some_group_has_a_message_and_no_number(answers: Frame, audit: Audit) -> None:
+    lost = (answers["critic"] == "c03") & (answers["race"] == "Black")
+    result = audit(answers[~lost])
+    own = [gap for gap in result.gaps if gap.critic == "c03"]
+    assert len(own) == 6
+    for gap in own:
+        assert gap.status == "undefined: this critic answered no case of Black"
+        assert gap.value is gap.lower is gap.upper is gap.low is gap.high is None
+    assert {r.status for r in result.critics if r.critic == "c03"} == {own[0].status}
+
+
+def test_kinds_of_critics(answers: Frame, audit: Audit) -> None:
+    result = audit(answers, stakeholder="kind", truth="own")
+    for kind, rows in answers.groupby("kind"):
+        gaps = {g.notion: g for g in result.gaps if g.stakeholder == kind and g.critic is None}
+        for notion in SIX:
+            assert gaps[notion].n == len(rows)
+            assert gaps[notion].truth == pytest.approx(true_gap(rows, notion, 3), abs=1e-12)
+        alone = audit(rows, truth="own")
+        for notion in SIX:  # the same critics in a table of their own
+            mine, theirs = gaps[notion], pooled(alone)[notion]
+            assert (mine.lower, mine.upper, mine.label) == (theirs.lower, theirs.upper, theirs.label)
+    assert {g.stakeholder for g in result.gaps if g.critic == "c00"} == {"Patient"}
+
+
+def test_where_kinds_differ_on_shared_cases(audit: Audit) -> None:
+    """Each case that both kinds saw counts the same for both: a mean of means, written out."""
+    data = make_answers(critics=40, cases=60, each=30, seed=5)
+    result = audit(data, stakeholder="kind", resamples=300)
+    seen = data.groupby("case")["kind"].nunique()
+    shared = data[data["case"].isin(seen.index[seen == 2])]
+    means = shared.groupby(["race", "label", "case", "kind"])["disagrees"].mean().unstack()
+    expected = means.groupby(["race", "label"]).mean()
+    rates = [r for r in result.stakeholders if r.metric == "disagreement"]
+    assert len(rates) == 6
+    for record in rates:
+        row = expected.loc[(record.group, int(record.label or 0))]
+        assert (record.stakeholder_a, record.stakeholder_b) == ("Patient", "Surgeon")
+        assert record.value == pytest.approx(row["Patient"] - row["Surgeon"], abs=1e-12)
+        assert record.p_adjusted is not None
+        assert record.p_value is not None
+        assert record.p_value <= record.p_adjusted <= 1
+        # Patients disagree more about Black cases only, by 35 points.
+        assert (record.p_adjusted < 0.05) == (record.group == "Black")
+    assert {r.metric for r in result.stakeholders} == {"disagreement", "calibration", "accuracy_equality"}
+
+
+def test_intersections_small_groups_and_missing_ones(answers: Frame, audit: Audit) -> None:
+    data = answers.copy()
+    data.loc[data["case"] == "k000", "sex"] = None
+    rare = sorted(data["case"].unique())[1:4]
+    data.loc[data["case"].isin(rare), "race"] = "Asian"
+    result = audit(data, groups=["race", ["race", "sex"]], min_count=10)
+    names = {(r["grouping"], r["group"]): r for r in result.left_out}
+    assert names["race × sex", "(missing)"]["n"] == (data["case"] == "k000").sum()
+    assert names["race", "Asian"]["n"] == data["case"].isin(rare).sum()
+    assert names["race", "Asian"]["reason"] == "small group, 3 cases: not compared (fewer than 10)"
+    assert "Asian" not in {g.group_high for g in result.gaps} | {g.group_low for g in result.gaps}
+    assert {r.group for r in result.rates if r.grouping == "race"} == {"Asian", "Black", "White"}
+    groups = {r.group for r in result.rates if r.grouping == "race × sex"}
+    assert {"Black × F", "Black × M", "White × F", "White × M"} <= groups
+    crossed = data[data["sex"].notna() & (data["race"] != "Asian")]
+    crossed = crossed.assign(both=crossed["race"] + " " + crossed["sex"])
+    for notion in DEFINITE:
+        expected = true_gap(crossed, notion, 3, "both")
+        assert pooled(result, "race × sex")[notion].value == pytest.approx(expected, abs=1e-12)
+
+
+def test_declared_labels_count_though_nobody_got_them(answers: Frame, audit: Audit) -> None:
+    """Whoever disagrees may have had the fourth label in mind, so less is known."""
+    seen, declared = audit(answers), audit(answers, labels=[1, 2, 3, 4])
+    assert declared.labels == ("1", "2", "3", "4")
+    never = [r for r in declared.rates if r.label == "4"]
+    assert {r.status for r in never if r.notion == "calibration"} == {
+        "undefined: the label was never given to the group"
+    }
+    assert all(r.lower == r.upper == 0.0 for r in never if r.notion == "predictive_equality")
+    for notion in INDEFINITE:
+        assert pooled(declared)[notion].upper >= pooled(seen)[notion].upper - 1e-9
+    assert any("The labels are those seen" in note for note in seen.notes)
+    assert not any("The labels are those seen" in note for note in declared.notes)
+
+
+def test_published_bounds_are_the_papers(answers: Frame, audit: Audit) -> None:
+    result = audit(answers, bounds="published")
+    share = {g: rows["label"].value_counts(normalize=True) for g, rows in answers.groupby("race")}
+    agree = {g: 1 - rows.groupby("label")["disagrees"].mean() for g, rows in answers.groupby("race")}
+    phi = {g: agree[g] * share[g] for g in share}
+    lower = {(g, k): phi[g][k] / (phi[g][k] + 1 - share[g][k]) for g in share for k in (1, 2, 3)}
+    for rate in result.rates:
+        if rate.notion == "equal_opportunity":
+            assert rate.lower == pytest.approx(lower[rate.group, int(rate.label or 0)])
+            assert rate.upper == 1.0
+    gap = pooled(result)["equal_opportunity"]
+    assert gap.lower == pytest.approx(max(lower.values()) - 1)
+    assert gap.upper == pytest.approx(1 - min(lower.values()))
+    assert gap.value == pytest.approx((gap.lower + gap.upper) / 2)
+    assert pooled(result)["overall_misclassification"].same_as is None
+    assert any("points the wrong way" in note for note in result.notes)
+
+
+def test_intervals_cover_the_known_population(audit: Audit) -> None:
+    """A loose check on the whole path; the coverage itself is measured with the kernels."""
+    truth = eh.datasets.kidney_offers_truth()["all"]["patient_sex"]
+    expected = abs(truth["Female"]["accuracy_equality"] - truth["Male"]["accuracy_equality"])
+    covered = 0
+    for seed in range(8):
+        offers = eh.datasets.make_kidney_offers(200, 40, seed=seed, backend="pandas")
+        result = audit(
+            offers, groups="patient_sex", decision="quality", case="offer", labels=[1, 2, 3, 4], seed=seed
+        )  # fmt: skip
+        gap = pooled(result, "patient_sex")["accuracy_equality"]
+        covered += gap.low <= expected <= gap.high
+    assert covered >= 6
+
+
+def test_weights_count(answers: Frame, audit: Audit) -> None:
+    data = answers.assign(weight=np.where(answers["sex"] == "F", 3.0, 0.5))
+    heavy = audit(data, table={"weight": "weight"})
+    doubled = pd.concat([answers[answers["sex"] == "F"]] * 6 + [answers[answers["sex"] == "M"]])
+    for notion in DEFINITE:
+        assert pooled(heavy)[notion].value == pytest.approx(true_gap(doubled, notion, 3), abs=1e-12)
+    assert {gap.low for gap in heavy.gaps if gap.critic is not None} == {None}
+
+
+def test_planning(answers: Frame, audit: Audit) -> None:
+    result = audit(answers, target_width=0.2)
+    records = {(r.notion, r.design): r for r in result.plan}
+    assert {notion for notion, _ in records} == {*DEFINITE, "equal_opportunity", "predictive_equality"}
+    for (notion, design), record in records.items():
+        gap = pooled(result)[notion]
+        assert record.width == pytest.approx(gap.high - gap.low, abs=2e-3)
+        if record.status == "ok":
+            assert record.width is not None
+            assert (record.answers == 0) == (record.width <= 0.2)
+        if notion == "equal_opportunity":
+            assert record.status == "not reachable: the answers leave more than that open, whoever is asked"
+        if design == "same cases" and record.cases is not None:
+            assert record.cases == 0
+    assert audit(answers).plan == ()
+
+
+def test_cases_that_are_all_there_are_narrow_the_intervals(answers: Frame, audit: Audit) -> None:
+    sample, whole = (pooled(audit(answers, cases=cases, resamples=400)) for cases in ("sample", "all"))
+    assert whole["accuracy_equality"].value == sample["accuracy_equality"].value
+    width = {
+        name: g["statistical_parity"].high - g["statistical_parity"].low for name, g in (("s", sample), ("w", whole))
+    }
+    assert width["w"] < width["s"]
+
+
+def test_many_critics_are_not_listed_one_by_one(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenhand.audits.disagreement.audit.MOST_CRITICS", 10)
+    monkeypatch.setattr("evenhand.audits.disagreement.notes.MOST_CRITICS", 10)
+    result = audit(make_answers())
+    assert result.critics == ()
+    assert {gap.critic for gap in result.gaps} == {None}
+    assert "With more than 10 critics, the critics one by one are left out." in result.notes
+
+
+def test_large_data_get_fewer_resamples_and_say_so(
+    answers: Frame, audit: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.audits.disagreement.sampling.MOST_PRODUCTS", 480 * 250)
+    result = audit(answers, resamples=300)
+    assert "Intervals by race rest on 250 resamples instead of 300, because of the size." in result.notes

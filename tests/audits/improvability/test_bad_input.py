@@ -1,0 +1,275 @@
+"""Bad input: one plain sentence each, which says what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ConfigError, DataError, EvenhandError
+from evenhand.report import audit
+
+NUMBERS = {"outcome": "score", "capacity": 0.2, "utility": "calibration"}
+OPTIONS: dict[str, Any] = {"status_quo": "old", "candidates": "new", "splits": 2, "resamples": 200}
+
+
+def people(n: int = 600, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    y, old, new = rng.integers(0, 2, (3, n))
+    return {
+        "id": np.arange(n),
+        "g": np.where(np.arange(n) % 2, "a", "b").astype(object),
+        "y": y,
+        "old": old,
+        "new": y | new,
+        "x": y + rng.standard_normal(n),
+        "z": rng.standard_normal(n),
+        "score": rng.random(n),
+        "job": rng.choice(["nurse", "clerk"], n).astype(object),
+    }
+
+
+def run(data: dict[str, Any] | None = None, roles: dict[str, Any] | None = None, **options: Any) -> Any:
+    table = eh.Table(data or people(), **{"id": "id", "outcome": "y", "groups": "g", **(roles or {})})
+    return eh.improvability(table, **{**OPTIONS, **options})
+
+
+def test_a_perfectly_fair_status_quo() -> None:
+    data = people()
+    with pytest.raises(DataError, match=r"in the training rows of split 1, the status quo has the same value of "
+                                        r"classification in every group: it is perfectly fair there"):  # fmt: skip
+        run({**data, "old": data["y"]})
+
+
+def test_a_candidate_that_selects_nobody_from_a_group() -> None:
+    data = people()
+    nobody = np.where(data["g"] == "a", 0, data["new"])
+    with pytest.raises(DataError, match=r"in the test rows of split 1, candidate 'new', only 0 rows of group 'a' count "
+                                        r"for calibration under the candidate .* needs at least 2"):  # fmt: skip
+        run({**data, "new": nobody}, utility="calibration")
+
+
+@pytest.mark.parametrize("capacity", [0, 1, 1.5, -0.1])
+def test_a_capacity_of_nobody_or_everybody(capacity: float) -> None:
+    with pytest.raises(ConfigError, match=r"`capacity` .* must be a share above 0 and below 1"):
+        run(status_quo="score", capacity=capacity)
+
+
+def test_a_capacity_that_rounds_to_nobody() -> None:
+    with pytest.raises(ConfigError, match=r"a capacity of 0\.001 selects nobody of 200 rows; raise it"):
+        run(status_quo="score", capacity=0.001)
+
+
+def test_a_group_of_one_person_is_left_out_and_counted() -> None:
+    data = people()
+    data["g"] = np.array(["alone", *data["g"][1:]], dtype=object)
+    result = run(data)
+    assert [(r["group"], r["n"]) for r in result.left_out] == [("alone", 1)]
+    assert {r.group for r in result.values} == {"a", "b", "(everyone)"}
+    training = r"in the training rows of split \d, no row of group 'alone' counts"
+    test = r"in the test rows of split \d, candidate 'new', only \d rows? of group 'alone'"
+    with pytest.raises(DataError, match=f"{training}|{test}"):
+        run(data, min_count=1)
+
+
+def test_too_few_groups() -> None:
+    data = people()
+    with pytest.raises(DataError, match=r"only 1 group of 'g' has at least 10 rows \('c' has 3\)"):
+        run({**data, "g": np.array(["c"] * 3 + ["a"] * 597, dtype=object)})
+    with pytest.raises(ConfigError, match="improvability compares groups; name the table's `groups`"):
+        run(roles={"groups": ()})
+    with pytest.raises(ConfigError, match="the table has 2 groupings; name the one to compare as `grouping`"):
+        run(roles={"groups": ["g", "job"]})
+    with pytest.raises(ConfigError, match="`grouping` is 'jb'; did you mean 'job'"):
+        run(roles={"groups": ["g", "job"]}, grouping="jb")
+
+
+def selective(n: int = 600) -> pd.DataFrame:
+    frame = pd.DataFrame(people(n))
+    frame["result"] = frame.y.where(frame.old == 1).astype(float)
+    return frame
+
+
+@pytest.mark.parametrize("utility", ["classification", "calibration"])
+def test_selective_labels_are_refused_plainly(utility: str) -> None:
+    with pytest.raises(DataError, match=r"the outcome of \d+ rows is missing and is needed .*selective labels.*"
+                                        r"missing='drop'"):  # fmt: skip
+        run(selective().to_dict("list"), {"outcome": None}, outcome="result", utility=utility)
+
+
+def test_selective_labels_that_are_dropped_are_warned_of() -> None:
+    frame = selective()
+    frame["new"] = np.random.default_rng(0).integers(0, 2, len(frame))
+    lost = int(frame.result.isna().sum())
+    table = eh.Table(frame, id="id", groups="g", missing="drop")
+    threshold = {"column": "score", "threshold": 0.5}
+    result = eh.improvability(table, outcome="result", **{**OPTIONS, "status_quo": threshold})
+    assert any("selective labels" in note and f"{lost:,} rows" in note for note in result.notes)
+    assert {"missing outcome: rows dropped": lost} == {r["reason"]: r["n"] for r in result.left_out}
+
+
+def test_outcomes_that_nobody_needs_may_be_missing_with_a_warning() -> None:
+    frame = selective()
+    frame["new"] = frame.old * np.random.default_rng(0).integers(0, 2, len(frame))  # a stricter candidate
+    table = eh.Table(frame, id="id", groups="g")
+    result = eh.improvability(table, outcome="result", utility="calibration", **OPTIONS)
+    assert any(note.startswith("The outcome is missing in") for note in result.notes)
+
+
+def test_features_that_contain_the_group() -> None:
+    fitted: dict[str, Any] = {"candidates": "linear", "features": ["g", "x"]}
+    with pytest.raises(ConfigError, match=r"`features` names 'g', which the grouping is made of.*disparate treatment"):
+        run(**fitted)
+    assert any("disparate treatment" in note for note in run(**fitted, use_group=True).notes)
+    data = people()
+    copied = run({**data, "copy": np.where(data["g"] == "a", 7.0, 8.0)}, candidates="linear", features=["copy", "x"])
+    assert any(note.startswith("The feature copy tells every row's group") for note in copied.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": ["y", "x"]}, "`features` names 'y', which is the outcome; leave it out"),
+        ({"features": ["id", "x"]}, "`features` names 'id', which is the id; leave it out"),
+        ({"features": ["xx"]}, r"`features\[0\]` is 'xx', which is not in the data"),
+        ({"features": ["x", "x"]}, "`features` names the column 'x' twice"),
+        ({"features": []}, "`features` is empty, and the candidate 'linear' has to be fitted to some"),
+        ({"candidates": "lineal"}, "'lineal', which is no estimator, rule, model or column; did you mean 'linear'"),
+        ({"candidates": {"sweep": {"excluded": ["w"]}}}, "candidate 'sweep' speaks of 'w', which is no feature"),
+        ({"candidates": {"sweep": {"goal": "c"}}}, "candidate 'sweep': `goal` is 'c', which is neither 'fairness' nor"),
+        ({"candidates": {"a": {"rule": "estimator"}}}, "the rule 'estimator' needs its `estimator`"),
+        ({"candidates": {"a": {}}}, "'a', which is no estimator, rule, model or column"),
+        ({"candidates": {"a": {"threshold": 1}}}, "a candidate needs its `rule`"),
+        ({"candidates": {"linear": {"settings": {"colour": 1}}}}, "LinearRegression .* has no setting 'colour'"),
+        ({"candidates": ["linear", "linear"]}, "two candidates are called 'linear'"),
+        ({"candidates": {"s": {"family": ["search"]}}}, "a search cannot be a member of a search's family"),
+        ({"candidates": {"s": {"rule": "own", "own": 3}}}, "`own` must be a function of the training rows; got 3"),
+        ({"candidates": {"s": lambda rows: 3}}, "must return a function of a feature matrix; got int instead"),
+        ({"candidates": {"s": lambda rows: lambda x: x}}, "must return one finite number a row, 200 here; got shape"),
+        ({"candidates": {"s": lambda rows: 1 / 0}}, "the candidate 's' could not be made: division by zero"),
+        ({"status_quo": "score"}, "the status quo holds scores, so nothing says who is selected; give `capacity`"),
+        ({"status_quo": "job"}, "the decision 'job' holds 'clerk', 'nurse', which is neither yes nor no|must hold"),
+        ({"status_quo": "olt"}, "`status_quo` is 'olt', which is not in the data; did you mean 'old'"),
+        ({"status_quo": {"threshold": 1}}, "`status_quo` needs exactly one of `column` and `model`"),
+        ({"outcome": "job"}, "the outcome 'job' holds 'clerk', 'nurse', which is neither yes nor no"),
+        ({"outcome": "score"}, "predicts an outcome that is not 0 or 1, so nothing says who is selected"),
+        ({"candidates": "logistic", **NUMBERS}, "'logistic' predicts yes or no"),
+        ({"utility": "accuracy"}, "there is no utility 'accuracy'"),
+        ({"utility": 3}, "a utility must be a name or an evenhand.stats.improvability.Utility; got 3"),
+        ({"delta": 1}, "each of `delta` must be at least 0 and below 1; got 1"),
+        ({"fairness_test": "published", "studentised": True}, "the published fairness test has no studentised form"),
+        ({"train": 0}, "`train` is 0, so nothing can be fitted; the candidate 'linear' has to be"),
+        ({"train": 0, "candidates": "new"}, "no training rows tell which group the status quo favours"),
+        ({"worst_pair": ["a", "c"]}, "`worst_pair` names 'c', which is no group of the test"),
+        ({"worst_pair": ["a", "a"]}, "`worst_pair` must name two groups; got 'a' twice"),
+        ({"candidates": "sweep", "utility": "false_positive_rate"}, "the linear searches know the utilities"),
+        ({"candidates": "sweep", "fairness_utility": "calibration"}, "searches with one utility for accuracy and"),
+        ({"candidates": "reductions", **NUMBERS}, "reductions need an outcome of 0 or 1"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_messages(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(EvenhandError, match=message):
+        run(**{"candidates": "linear", "features": ["x", "z"], **options})
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ({"metric": "fairness", "max": 0}, "`metric` 'fairness' of a threshold is not known"),
+        ({"metric": "improvable_fairness", "min": 0.1}, "how far the status quo may be improvable: give max="),
+        ({"metric": "improvable_fairness", "max": 0, "model": "nwe"}, "`model` 'nwe' of a threshold is no candidate"),
+        ({"metric": "improvable_fairness", "max": 0, "grouping": "h"}, "of a threshold is not the one tested"),
+        ({"metric": "improvable_fairness", "max": 0, "stratum": "s"}, "has no `stratum`, `against` or `kind`"),
+    ],
+)
+def test_thresholds(limit: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(thresholds=[{"audit": "improvability", **limit}])
+
+
+def test_an_infeasible_program_in_all_splits() -> None:
+    with pytest.raises(EvenhandError, match=r"in no split was there a candidate to test: candidate 'milp': no linear "
+                                            r"classifier of these features reaches values of at least"):  # fmt: skip
+        run(people(90), candidates={"milp": {"iota": 0.49, "time_limit": 20}}, features=["z"], min_count=5)
+
+
+def test_a_time_limit_of_one_second_gives_an_answer_that_is_marked() -> None:
+    data = people(500)
+    result = run(data, candidates={"milp": {"time_limit": 1, "directions": 300}}, features=["x", "z"])
+    assert all(r.selected > 0 for r in result.candidates)
+    assert any("stopped by its time limit" in note for note in result.notes)
+    assert all(r.found_by in ("sweep", "milp") for r in result.candidates)
+
+
+def test_missing_features_are_refused_or_dropped() -> None:
+    data = people()
+    data["x"] = np.where(np.arange(600) < 7, np.nan, data["x"])
+    with pytest.raises(DataError, match="feature 'x' is missing in 7 rows of 600; fill them, or drop them"):
+        run(data, candidates="linear", features=["x"])
+    result = run(data, {"missing": "drop"}, candidates="linear", features=["x"])
+    assert result.left_out[0]["n"] == 7
+
+
+def test_text_features_and_unseen_labels() -> None:
+    data = people()
+    data["job"] = np.array(["once", *data["job"][1:]], dtype=object)
+    result = run(data, candidates=["linear", "sweep"], features=["job", "x"])
+    assert {"job=clerk", "job=nurse", "x"} <= {r.feature for r in result.coefficients}
+    with pytest.raises(DataError, match="feature 'job' holds 600 different texts, more than 200"):
+        run(
+            {**data, "job": np.array([f"j{i}" for i in range(600)], dtype=object)},
+            candidates="linear",
+            features=["job"],
+        )
+
+
+TOML = """
+[data]
+source = "people.csv"
+id = "id"
+outcome = "y"
+groups = "g"
+
+[improvability]
+status_quo = "old"
+features = ["x", "z"]
+splits = 2
+resamples = 200
+utility = "{utility}"
+
+[improvability.candidates]
+linear = {{}}
+given = "new"
+own = "{own}"
+"""
+
+
+def write_toml(folder: Path, own: str = "rules:mine", utility: str = "classification") -> Path:
+    pd.DataFrame(people()).to_csv(folder / "people.csv", index=False)
+    (folder / "rules.py").write_text(
+        "from evenhand.stats.improvability import UTILITIES\n"
+        "def mine(rows):\n    return lambda features: (features[:, 0] > 0.5).astype(float)\n"
+        "right = UTILITIES['classification']\n",
+        encoding="utf-8",
+    )
+    path = folder / "audit.toml"
+    path.write_text(TOML.format(own=own, utility=utility), encoding="utf-8")
+    return path
+
+
+def test_code_in_a_file_is_run_only_when_allowed(tmp_path: Path) -> None:
+    path = write_toml(tmp_path)
+    with pytest.raises(ConfigError, match=r"names code \('rules:mine' for 'own'\).*--allow-code"):
+        audit(path)
+    found = audit(path, allow_code=True)
+    assert found.config.as_dict()["improvability"]["candidates"]["own"] == {
+        "rule": "own", "own": "rules:mine", "threshold": None
+    }  # fmt: skip
+    again = audit(write_toml(tmp_path, utility="rules:right"), allow_code=True)
+    assert again["improvability"].to_dict()["splits"] == found["improvability"].to_dict()["splits"]
+    assert found.to_json() == audit(write_toml(tmp_path), allow_code=True).to_json()

@@ -1,0 +1,284 @@
+"""The reliability audit: what can be known beforehand, laws, thresholds, and the report."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import evenhand as eh
+from evenhand.audits.reliability import ReliabilityResult, reliability
+from evenhand.audits.reliability.audit import run
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.sections import DisplayTable, Figure
+from evenhand.errors import ConfigError
+from evenhand.stats.agreement import cohen_kappa, icc_a1
+
+
+def risk(rows: Any) -> Any:
+    """A model of age, priors and sex."""
+    return 1 / (1 + np.exp(1.0 - 0.5 * rows[:, 1] + 0.06 * (rows[:, 0] - 35) - 0.4 * rows[:, 2]))
+
+
+RISK: dict[str, Any] = {"features": ["age", "priors", "sex"], "noise": {"age": 4, "priors": 1, "sex": "flip"}}
+
+
+# What is known beforehand ---------------------------------------------------------------------------------
+
+
+def test_exact_flips_of_the_only_feature_give_pabak_in_closed_form(table: eh.Table, people: pd.DataFrame) -> None:
+    """Exactly floor(p n + 1/2) of n decisions of each group turn, so PABAK = 1 - 2 floor(p n + 1/2) / n."""
+    levels = [0.05, 0.1, 0.25]
+    found = reliability(
+        lambda rows: rows[:, 0], table, features=["sex"], noise={"sex": "flip"}, shares="exact", replicates=3,
+        resamples=100, noise_levels=levels,
+    )  # fmt: skip
+    for group, n in people.group.value_counts().items():
+        for record, level in zip(found.curve("pabak", str(group)), levels, strict=True):
+            assert record.value == pytest.approx(1 - 2 * np.floor(level * n + 0.5) / n, abs=1e-12)
+            assert record.n == n
+            assert record.replicate_sd == pytest.approx(0.0, abs=1e-12)
+
+
+def test_squared_errors_of_a_score_are_those_of_the_noise(table: eh.Table) -> None:
+    """A score that is the feature itself has E(e²) = p sd²."""
+    found = reliability(
+        lambda rows: rows[:, 0], table, features=["income"], noise={"income": {"sd": 3.0, "whole": False}},
+        threshold=30, replicates=200, resamples=100, noise_levels=[0.2],
+    )  # fmt: skip
+    for group in ("A", "B"):
+        (record,) = found.curve("mean_squared_error", group)
+        assert record.replicate_sd is not None
+        assert record.value == pytest.approx(0.2 * 9.0, abs=4 * record.replicate_sd / np.sqrt(200))
+
+
+def test_curves_are_those_of_two_raters(people: pd.DataFrame) -> None:
+    """With an error that is the same for everybody the second rating is known: kappa and ICC follow by other code."""
+    table = eh.Table(people, groups="group")
+    noise = {"sex": {"values": [0, 1], "chances": [[0.0, 1.0], [0.0, 1.0]]}}  # at level 1 everybody is entered as 1
+    found = reliability(
+        risk, table, features=["age", "priors", "sex"], noise=noise, replicates=2, resamples=100, noise_levels=[1.0]
+    )
+    first = people[["age", "priors", "sex"]].to_numpy(float)
+    second = first.copy()
+    second[:, 2] = 1
+    for group in ("A", "B"):
+        own = (people.group == group).to_numpy()
+        x, y = risk(first[own]), risk(second[own])
+        assert found.curve("kappa", group)[0].value == pytest.approx(float(cohen_kappa(x > 0.5, y > 0.5)), abs=1e-12)
+        assert found.curve("icc_a1", group)[0].value == pytest.approx(float(icc_a1(x, y)), abs=1e-9)
+        gap = np.mean((y - x) ** 2)
+        assert found.curve("mean_squared_error", group)[0].value == pytest.approx(gap, abs=1e-12)
+
+
+def test_the_parts_add_up_and_gaps_are_differences(table: eh.Table, quick: dict[str, Any]) -> None:
+    found = reliability(risk, table, **RISK, **quick)
+    values: dict[Any, Any] = {(r.statistic, r.group, r.noise_level): r.value for r in found.curves}
+    for group in ("A", "B"):
+        for level in (0.0, 0.1, 0.3):
+            parts = values["prevalence_part", group, level] + values["bias_part", group, level]
+            difference = values["pabak", group, level] - values["kappa", group, level]
+            assert parts == pytest.approx(difference, abs=1e-12)
+    for gap in found.gaps:
+        assert (gap.group, gap.reference) == ("A", "B")  # B is larger
+        levels = [0.1, 0.3] if gap.noise_level is None else [gap.noise_level]
+        wanted = np.mean([values[gap.statistic, "A", p] - values[gap.statistic, "B", p] for p in levels])
+        assert gap.value == pytest.approx(wanted, abs=1e-12)
+
+
+def test_attribution_adds_up_to_the_gap_of_its_replicates(table: eh.Table, quick: dict[str, Any]) -> None:
+    found = reliability(risk, table, **RISK, **quick | {"attribution": 0.3, "noise_levels": [0.3]})
+    for name in found.spec.statistics:
+        parts = [r for r in found.attribution if r.statistic == name]
+        assert [r.feature for r in parts] == ["age", "priors", "sex"]
+        assert {r.method for r in parts} == {"exact"}
+        assert sum(r.share or 0.0 for r in parts) == pytest.approx(1.0)
+        # Both use the same four replicates, and one level is drawn the same way.
+        assert sum(r.value or 0.0 for r in parts) == pytest.approx(found.gap(name).value, abs=1e-9)
+
+
+# Laws -----------------------------------------------------------------------------------------------------
+
+
+def as_engine(frame: pd.DataFrame, engine: str) -> Any:
+    if engine == "polars":
+        return pl.from_pandas(frame)
+    if engine == "pyarrow":
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    return duckdb.from_df(frame) if engine == "duckdb" else frame
+
+
+@pytest.mark.parametrize("engine", ["polars", "pyarrow", "duckdb", "shuffled"])
+def test_any_engine_and_order_of_rows_gives_the_same_bytes(
+    people: pd.DataFrame, engine: str, quick: dict[str, Any]
+) -> None:
+    models = {"logistic": "logistic", "tree": {"estimator": "decision_tree", "features": ["age", "job"]}}
+    settings = {
+        "model": models, "features": ["age", "priors", "sex", "job"], "noise": {"age": 3, "priors": 1, "job": "flip"},
+        **quick, "attribution": 0.3,
+    }  # fmt: skip
+
+    def written(frame: Any) -> str:
+        table = eh.Table(frame, groups=["group", "sex"], outcome="again")
+        return json.dumps(run(table, ReliabilitySpec.parse(settings, "here")).to_dict())
+
+    other = people.sample(frac=1, random_state=1) if engine == "shuffled" else as_engine(people, engine)
+    assert written(other) == written(people)
+
+
+def test_a_seed_gives_the_same_numbers_and_another_one_others(table: eh.Table, quick: dict[str, Any]) -> None:
+    first, again, other = (reliability(risk, table, **RISK, **quick, seed=seed).gaps for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+def test_models_beside_each_other_change_nothing(table: eh.Table, quick: dict[str, Any]) -> None:
+    alone = reliability({"risk": risk}, table, **RISK, **quick)
+    beside = reliability({"other": lambda rows: rows[:, 1] / 20, "risk": risk}, table, **RISK, **quick)
+    assert [r for r in beside.curves if r.model == "risk"] == list(alone.curves)
+    assert [r for r in beside.gaps if r.model == "risk"] == list(alone.gaps)
+
+
+def test_equal_groups_have_no_gap(people: pd.DataFrame, quick: dict[str, Any]) -> None:
+    twice = pd.concat([people.assign(twin="x"), people.assign(twin="y")])
+    found = reliability(risk, eh.Table(twice, groups="twin"), **RISK, **quick | {"replicates": 200})
+    for name in found.spec.statistics:
+        gap = found.gap(name)
+        assert gap.low is not None
+        assert gap.high is not None
+        assert gap.low < 0 < gap.high
+
+
+def test_more_noise_is_less_agreement(table: eh.Table, quick: dict[str, Any]) -> None:
+    found = reliability(risk, table, **RISK, **quick | {"replicates": 30})
+    for name in found.spec.statistics:
+        for group in ("A", "B"):
+            values = [record.value for record in found.curve(name, group)]
+            assert values[0] == 1.0
+            assert values == sorted(values, reverse=True)  # type: ignore[type-var]
+
+
+def test_two_noisy_raters_agree_less(table: eh.Table, quick: dict[str, Any]) -> None:
+    one, two = (
+        reliability(risk, table, **RISK, **quick | {"replicates": 30}, noisy_raters=raters) for raters in (1, 2)
+    )
+    for group in ("A", "B"):
+        assert two.curve("icc_a1", group)[2].value < one.curve("icc_a1", group)[2].value  # type: ignore[operator]
+
+
+def test_fresh_noise_has_the_same_mean(table: eh.Table, quick: dict[str, Any]) -> None:
+    common, fresh = (
+        reliability(risk, table, **RISK, **quick | {"replicates": 200, "fresh": fresh}) for fresh in (False, True)
+    )
+    for group in ("A", "B"):
+        for one, other in zip(common.curve("pabak", group), fresh.curve("pabak", group), strict=True):
+            spread = np.hypot(one.replicate_sd or 0.0, other.replicate_sd or 0.0) / np.sqrt(200)
+            assert one.value == pytest.approx(other.value, abs=4 * spread + 1e-12)
+
+
+# Groups and references ------------------------------------------------------------------------------------
+
+
+def test_every_grouping_is_compared_with_its_reference(people: pd.DataFrame, quick: dict[str, Any]) -> None:
+    table = eh.Table(people, groups=["group", "job"])
+    found = reliability(risk, table, **RISK, **quick, reference={"job": "nurse"})
+    pairs = {(gap.grouping, gap.group, gap.reference) for gap in found.gaps}
+    assert pairs == {("group", "A", "B"), ("job", "clerk", "nurse"), ("job", "driver", "nurse")}
+    with pytest.raises(ConfigError, match="`reference` 'nurs' is not a group of 'job'; did you mean 'nurse'"):
+        reliability(risk, table, **RISK, **quick, reference={"job": "nurs"})
+
+
+def test_columns_that_define_groups_stay_as_they_are(people: pd.DataFrame, quick: dict[str, Any]) -> None:
+    table = eh.Table(people, groups=["sex"], outcome="again")
+    asked = {"features": ["age", "priors", "sex"], **quick}
+    with pytest.raises(ConfigError, match="`noise` names 'sex', which defines groups and stays as it is"):
+        reliability(risk, table, noise={"sex": "flip"}, **asked)
+    found = reliability(risk, table, noise="raez-2024/all/1", **asked)
+    assert "Columns that define groups were not perturbed: sex." in found.notes
+    with pytest.raises(ConfigError, match="'raez-2024/categorical' perturbs nothing"):
+        reliability(risk, table, noise="raez-2024/categorical", **asked)
+
+
+# Verdicts and the report ----------------------------------------------------------------------------------
+
+
+def test_thresholds_become_verdicts(table: eh.Table, quick: dict[str, Any]) -> None:
+    limits = [{"metric": "pabak", "max": 1.5}, {"metric": "icc_a1", "max": 0.0}]
+    found = reliability(risk, table, **RISK, **quick, thresholds=limits)
+    verdicts = {finding.metric: (finding.verdict, finding.threshold) for finding in found.findings}
+    assert verdicts["pabak"] == ("meets", "at most 1.5")
+    assert verdicts["icc_a1"][0] in ("does_not_meet", "insufficient_evidence")
+    assert verdicts["kappa"] == ("no_threshold", None)
+    with pytest.raises(ConfigError, match="`grouping` 'grop' of a threshold is not known; did you mean 'group'"):
+        reliability(risk, table, **RISK, **quick, thresholds=[{"metric": "pabak", "max": 0.1, "grouping": "grop"}])
+    with pytest.raises(ConfigError, match="`model` 'other' of a threshold is not known"):
+        reliability(risk, table, **RISK, **quick, thresholds=[{"metric": "pabak", "max": 0.1, "model": "other"}])
+    with pytest.raises(ConfigError, match="limits 'ac1', which is not among `statistics`"):
+        reliability(risk, table, **RISK, **quick, thresholds=[{"metric": "ac1", "max": 0.1}])
+
+
+def test_findings_say_who_is_hurt(people: pd.DataFrame) -> None:
+    """The score of group A rests on a feature that goes wrong, that of group B does not."""
+    found = reliability(
+        lambda rows: 0.2 + 0.6 * rows[:, 0] * rows[:, 1], eh.Table(people, groups="group"),
+        features=["sex", "member"], noise={"sex": "flip"}, fixed="member", resamples=200, noise_levels=[0.0, 0.2],
+    )  # fmt: skip
+    (pabak,) = (finding for finding in found.findings if finding.metric == "pabak")
+    assert pabak.sentence.startswith("model, by group, noise given: mistakes hurt A more; PABAK is 0.")
+    assert "lower for A than for B on average over the noise level 0.2 (A less B: 95% interval -0." in pabak.sentence
+    assert pabak.sentence.endswith("p < 0.001); n = 240.")
+    (kappa,) = (finding for finding in found.findings if finding.metric == "kappa")
+    assert kappa.sentence.startswith("model, by group, noise given: the gap in Cohen's kappa between A and B is ")
+    assert "undefined: at 1 of 1 noise levels, since all ratings are in one class" in kappa.sentence
+
+
+@pytest.fixture
+def drawn(table: eh.Table, quick: dict[str, Any]) -> ReliabilityResult:
+    models = {"full": risk, "sparse": {"estimator": "logistic", "features": ["age", "priors"]}}
+    return reliability(models, table, **RISK, **quick | {"attribution": True})
+
+
+def test_the_report_shows_curves_gaps_parts_features_and_models(drawn: ReliabilityResult) -> None:
+    section = drawn.section()
+    figures = [part.title.partition(":")[0] for part in section.parts if isinstance(part, Figure)]
+    one = ["Reliability by noise level", "Gaps", "Why kappa and PABAK differ", "What ICC is made of",
+           "Which features make the gap"]  # fmt: skip
+    assert figures == ["Models compared", "Gaps of the models", *one, *one]
+    for part in section.parts:
+        if isinstance(part, Figure):
+            assert part.description
+            assert part.charts
+            assert all(chart.to_dict() for chart in part.charts)
+        else:
+            assert isinstance(part, DisplayTable)
+            assert all(len(row) == len(part.columns) == len(part.numeric) for row in part.rows)
+    assert len(section.methods) == 7
+    assert drawn.plot().to_dict()
+
+
+def test_tables_summary_and_repr(drawn: ReliabilityResult) -> None:
+    assert drawn.to_frame("models").model.tolist() == ["full", "sparse"]
+    assert drawn.to_frame().noise_level.isna().sum() == 2 * len(drawn.spec.statistics)
+    assert "curves (" in repr(drawn)
+    assert "whose result suffers more?" in str(drawn)
+    assert json.dumps(drawn.to_dict())
+    with pytest.raises(KeyError, match="no gap of 'ac1'"):
+        drawn.gap("ac1")
+
+
+def test_models_are_described(drawn: ReliabilityResult) -> None:
+    full, sparse = drawn.models
+    assert (full.kind, full.source.endswith(":risk"), full.folds, full.method) == ("function", True, 1, "rows")
+    assert (sparse.kind, sparse.source, sparse.folds, sparse.method) == ("fitted here", "logistic", 5, "linear")
+    assert sparse.features == "age, priors"
+    assert drawn.to_dict()["spec"]["model"]["full"]["model"].endswith(":risk")
+    assert sparse.accuracy is not None
+    assert 0.5 < sparse.accuracy < 1
+    assert sparse.auc is not None
+    assert 0.6 < sparse.auc < 1

@@ -1,0 +1,150 @@
+"""The reference of studies is complete: names, settings, records and the schema of what a study writes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import runpy
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import evenhand as eh
+from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
+from evenhand.study.analysis.records import BonusRecord, EstimateRecord, FactorRecord
+from evenhand.study.schema import COLUMNS
+from evenhand.study.spec import AttentionCheck, Bonus, Condition, Feedback, Payment, Questions, StudySpec
+
+DOCS = Path(__file__).parents[2] / "docs"
+SETTINGS: str = runpy.run_path(str(DOCS / "generate.py"))["PARTS"]["study"]()
+RESULTS = (DOCS / "reference/results-json.md").read_text(encoding="utf-8")
+SCHEMA = json.loads((DOCS / "reference/results.schema.json").read_text(encoding="utf-8"))
+
+
+def below(text: str, heading: str) -> str:
+    level = heading.partition(" ")[0]
+    assert f"\n{heading}\n" in f"\n{text}", heading
+    return re.split(rf"^{level} ", f"\n{text}".split(f"\n{heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize("name", eh.study.__all__)
+def test_public_names_are_in_the_reference(name: str) -> None:
+    text = (DOCS / "reference/api.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\.\. auto(class|function):: evenhand\.study\.{name}$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [
+        ("## Top level of `study.toml`", StudySpec), ("## `[conditions.NAME]`", Condition),
+        ("## `[feedback]`", Feedback), ("## `[feedback.assignment]`, `assign_cases`", CaseSettings),
+        ("## `[[attention]]`", AttentionCheck), ("## `[payment]`", Payment), ("## `[[payment.bonuses]]`", Bonus),
+        ("## `[analysis]`, `analyze`", AnalysisSpec), ("## `[analysis.exclusions]`, `apply_exclusions`", Exclusions),
+        ("## `design_sets`", SetSettings), ("## The column map of `read_survey`", SurveyMap),
+        ("## `Respondents`", Respondents), ("## `Critics`", Critics), ("## `[questions]`", Questions),
+    ],
+)  # fmt: skip
+def test_settings_are_in_the_reference(heading: str, model: Any) -> None:
+    assert set(re.findall(r"^\| `(\w+)` \|", below(SETTINGS, heading), re.MULTILINE)) == set(model.model_fields)
+
+
+def test_columns_of_answers_are_in_the_reference() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", below(SETTINGS, "## Columns of answers"), re.MULTILINE)
+    assert rows == [column.name for column in COLUMNS]
+
+
+@pytest.mark.parametrize(
+    ("heading", "name", "record"),
+    [
+        ("### correlations, comparisons, regressions", "study_estimate", EstimateRecord),
+        ("### factors", "study_factor", FactorRecord),
+        ("### bonus", "study_bonus", BonusRecord),
+    ],
+)
+def test_records_are_in_the_reference_and_in_the_schema(heading: str, name: str, record: Any) -> None:
+    names = {field.name for field in fields(record)}
+    assert names <= set(re.findall(r"`(\w+)`", below(RESULTS, heading)))
+    definition = SCHEMA["$defs"][name]
+    assert set(definition["properties"]) == set(definition["required"]) == names
+    assert definition["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(("name", "model"), [("study_spec", AnalysisSpec), ("exclusions", Exclusions)])
+def test_settings_are_in_the_schema(name: str, model: Any) -> None:
+    definition = SCHEMA["$defs"][name]
+    assert set(definition["properties"]) == set(definition["required"]) == set(model.model_fields)
+
+
+def studies() -> dict[str, eh.Audit]:
+    """One as planned, one of people without conditions who answer alike, one person alone in a condition."""
+    planned = eh.study.simulate_responses(40, seed=1)
+    columns = eh.study.simulate_responses(6, conditions=["one"], seed=2).to_columns()
+    flat = {**columns, "condition": [None] * 72, "overall": [3] * 72, "predicted": [None] * 36 + [0.5] * 36}
+    alone = eh.study.simulate_responses(4, conditions=["a", "b", "c", "d"], seed=3)
+    keep: dict[str, Any] = {"resamples": 100, "exclusions": {"failed_checks": False}}
+    limits = [{"metric": "effort_weight", "min": 0.5, "grouping": "income"}]
+    return {
+        "planned": eh.audit(planned, study={"resamples": 100, "exclusions": {"too_fast": 900}}, thresholds=limits),
+        "flat": eh.audit(eh.study.read_responses(flat), study=keep),
+        "alone": eh.audit(alone, study=keep),
+    }
+
+
+@pytest.fixture(scope="module")
+def written() -> dict[str, Any]:
+    return {name: json.loads(audit.to_json()) for name, audit in studies().items()}
+
+
+def problems(results: Any) -> list[str]:
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(results)]
+
+
+@pytest.mark.parametrize("name", ["planned", "flat", "alone"])
+def test_results_fit_the_schema(written: dict[str, Any], name: str) -> None:
+    assert problems(written[name]) == []
+
+
+def test_the_cases_hold_what_they_promise(written: dict[str, Any]) -> None:
+    kinds = {
+        record["status"].partition(":")[0]
+        for results in written.values()
+        for table in results["audits"]["study"].values()
+        if isinstance(table, list)
+        for record in table
+        if isinstance(record, dict) and "status" in record
+    }
+    assert kinds == {"ok", "undefined", "no interval", "no test", "not eligible"}
+    for name in written["planned"]["audits"]["study"]:
+        assert re.search(rf"^\| .*`{name}`.* \| ", below(RESULTS, "## audits.study"), re.MULTILINE), name
+    for name in written["planned"]["data"]:
+        assert f"`{name}`" in below(RESULTS, "## data")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("audits", "study", "surprise"), []),
+        (("audits", "study", "comparisons", 0, "method"), "guess"),
+        (("audits", "study", "comparisons", 0, "p_value"), 1.5),
+        (("audits", "study", "bonus", 0, "low"), 0.1),
+        (("findings", 0, "metric"), "tpr"),
+        (("findings", 0, "stratum"), None),
+        (("config", "study", "thresholds", 0, "audit"), "parity"),
+        (("config", "data", "kind"), "feedback"),
+        (("data", "people"), 0),
+    ],
+    ids=str,
+)
+def test_the_schema_refuses_what_studies_do_not_write(written: dict[str, Any], path: Any, value: Any) -> None:
+    changed = copy.deepcopy(written["planned"])
+    *way, last = path
+    place = changed
+    for step in way:
+        place = place[step]
+    place[last] = value
+    assert problems(changed)
