@@ -45,6 +45,7 @@ bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simu
 	@$(BIN)/python benchmarks/effort_parity_level.py
 	@$(BIN)/python benchmarks/bounds.py
 	@$(BIN)/python benchmarks/reliability_level.py
+	@$(BIN)/python benchmarks/agreement_coverage.py
 	@$(BIN)/python benchmarks/improvability_level.py
 	@$(BIN)/python benchmarks/study_recovery.py
 

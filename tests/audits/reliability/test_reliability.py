@@ -262,6 +262,20 @@ def test_the_report_shows_curves_gaps_parts_features_and_models(drawn: Reliabili
     assert drawn.plot().to_dict()
 
 
+def test_many_combinations_are_not_all_drawn(table: eh.Table, quick: dict[str, Any]) -> None:
+    models = {name: (lambda rows, place=place: rows[:, place] / 60) for place, name in enumerate(("a", "b", "c"))}
+    noise = ["raez-2024/numeric/1", "raez-2024/numeric/5"]
+    found = reliability(models, table, features=["age", "priors", "sex"], noise=noise, **quick)
+    figures = [part for part in found.section().parts if isinstance(part, Figure)]
+    titles = [figure.title.partition(":")[0] for figure in figures]
+    assert titles.count("Reliability by noise level") == titles.count("Gaps") == 4
+    assert titles.count("Why kappa and PABAK differ") == 2
+    said = [
+        figure.caption for figure in figures if "Of the 6 combinations of model, noise and grouping" in figure.caption
+    ]
+    assert len(said) == 1
+
+
 def test_tables_summary_and_repr(drawn: ReliabilityResult) -> None:
     assert drawn.to_frame("models").model.tolist() == ["full", "sparse"]
     assert drawn.to_frame().noise_level.isna().sum() == 2 * len(drawn.spec.statistics)

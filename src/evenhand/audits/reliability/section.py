@@ -42,13 +42,7 @@ def reliability_section(result: ReliabilityResult) -> Section:
     parts += [_gap_table(result), _curve_table(result)]
     if result.attribution:
         parts.append(_attribution_table(result))
-    notes = list(result.notes)
-    if len(every) > MOST_EXPLAINED:
-        notes.append(
-            f"Of the {len(every)} combinations of model, noise and grouping, curves and gaps are drawn for the first "
-            f"{min(MOST_DRAWN, len(every))} and explained for the first {MOST_EXPLAINED}; the tables have all."
-        )
-    return Section(result.title, result.question, tuple(parts), tuple(reliability_methods(result.spec)), tuple(notes))
+    return Section(result.title, result.question, tuple(parts), tuple(reliability_methods(result.spec)), result.notes)
 
 
 def _figures(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
@@ -57,7 +51,7 @@ def _figures(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
     yield Figure(
         f"Reliability by noise level{of}",
         f"Agreement of the results with and without mistakes; 1 is full agreement. Bands are {sure} bands over people, "
-        "jointly for all noise levels of a group.",
+        f"jointly for all noise levels of a group.{_not_drawn(result, place)}",
         _ends(result, place),
         tuple(curve_panels(result, place)),
     )
@@ -107,6 +101,17 @@ def _where(result: ReliabilityResult, place: Place) -> tuple[str, str]:
     """Return what a trial is called in findings, and what its figures add to their titles: nothing if it is alone."""
     where = f"{place[0]}, by {place[2]}, noise {place[1]}"
     return where, "" if len(places(result)) == 1 else f": {where}"
+
+
+def _not_drawn(result: ReliabilityResult, place: Place) -> str:
+    """Say with the first figure what is not drawn."""
+    every = places(result)
+    if len(every) <= MOST_EXPLAINED or place != every[0]:
+        return ""
+    return (
+        f" Of the {len(every)} combinations of model, noise and grouping, curves and gaps are drawn for the first "
+        f"{min(MOST_DRAWN, len(every))} and explained for the first {MOST_EXPLAINED}; the tables have all."
+    )
 
 
 def _reference(result: ReliabilityResult, place: Place) -> str:
