@@ -170,7 +170,7 @@ def test_features_that_contain_the_group() -> None:
         ({"candidates": "sweep", "fairness_utility": "calibration"}, "searches with one utility for accuracy and"),
         ({"candidates": "reductions", **NUMBERS}, "reductions need an outcome of 0 or 1"),
     ],
-    ids=str,
+    ids=lambda part: part if isinstance(part, str) else ",".join(part),
 )  # fmt: skip
 def test_messages(options: dict[str, Any], message: str) -> None:
     with pytest.raises(EvenhandError, match=message):
