@@ -79,7 +79,7 @@ def test_published_bounds_have_their_interval_too(crossed: Sampler) -> None:
     assert found.high >= found.gap.upper
 
 
-def test_everybody_agrees_so_nothing_is_known_of_the_error(crossed: Sampler) -> None:
+def test_everybody_agrees_so_the_limit_is_that_of_a_proportion(crossed: Sampler) -> None:
     answers = crossed(np.random.default_rng(8))
     all_agree = Answers(
         answers.critic, answers.case, np.zeros_like(answers.answer), answers.group, answers.label, 2, answers.critics,
@@ -87,11 +87,17 @@ def test_everybody_agrees_so_nothing_is_known_of_the_error(crossed: Sampler) -> 
     )  # fmt: skip
     found = interval(all_agree)
     assert float(found.gap.estimate) == 0.0
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
-    assert plan_answers(found, all_agree, 0.1).hurdle == "no_interval"
+    fewest = min(
+        min(np.unique(sample[cell]).size for sample in (answers.critic, answers.case))
+        for group in range(2)
+        for label in range(2)
+        if (cell := (answers.group[answers.case] == group) & (answers.label[answers.case] == label)).any()
+    )
+    assert found.low == 0.0
+    assert math.isclose(found.high, 1.0 - 0.025 ** (1.0 / fewest), rel_tol=1e-9)
+    assert plan_answers(found, all_agree, 0.1).critics  # more of them would narrow it
     uneven = replace(all_agree, weight=np.random.default_rng(0).random(answers.answer.size))
-    assert math.isnan(interval(uneven).low)  # though sums of weights differ by rounding
+    assert math.isclose(interval(uneven).high, found.high, rel_tol=1e-9)  # though sums of weights differ by rounding
 
 
 def test_no_agreement_in_a_sample_leaves_everything_open(crossed: Sampler) -> None:

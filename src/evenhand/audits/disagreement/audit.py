@@ -10,7 +10,7 @@ from evenhand.audits.disagreement.critics import MOST_CRITICS, alone
 from evenhand.audits.disagreement.findings import make_findings
 from evenhand.audits.disagreement.gaps import Place, gaps_of, plan_records, undefined_gaps, why_not
 from evenhand.audits.disagreement.groups import Grouping, find_groupings, left_out_records, voices_of
-from evenhand.audits.disagreement.notes import panel_notes
+from evenhand.audits.disagreement.notes import label_notes, panel_notes
 from evenhand.audits.disagreement.notions import notions_for
 from evenhand.audits.disagreement.panel import Panel, gather
 from evenhand.audits.disagreement.rates import rates_of
@@ -147,6 +147,7 @@ class _Found:
     plan: list[PlanRecord] = field(default_factory=list)
     truth: list[TruthRecord] = field(default_factory=list)
     fewer: dict[str, int] = field(default_factory=dict)
+    heard: dict[tuple[str, str | None], int] = field(default_factory=dict)
 
 
 def run(table: Table, spec: DisagreementSpec) -> DisagreementResult:
@@ -164,9 +165,13 @@ def run(table: Table, spec: DisagreementSpec) -> DisagreementResult:
     gaps = (*found.gaps, *found.of_critics)
     return DisagreementResult(
         spec=spec,
-        findings=make_findings(found.gaps, found.rates, found.stakeholders, spec),
+        findings=make_findings(found.gaps, found.rates, found.stakeholders, found.heard, spec),
         left_out=tuple(left_out_records(panel, groupings, spec)),
-        notes=(*table.source.notes, *panel_notes(panel, spec, found.gaps, found.fewer)),
+        notes=(
+            *table.source.notes,
+            *panel_notes(panel, spec, found.gaps, found.fewer),
+            *label_notes(found.rates, groupings),
+        ),
         backend=table.backend,
         gaps=gaps,
         rates=tuple(found.rates),
@@ -197,6 +202,7 @@ def _compare(
             if not of_kind[voices.critics].any():
                 continue
             heard, all_heard = voices.of(of_kind), everybody.of(of_kind)
+        found.heard[grouping.name, name] = len(heard.critics)
         found.rates += rates_of(all_heard, _named(every_place, name), notions, spec, 1, number, stream)
         why = why_not(heard, grouping, spec.min_count)
         own = _named(place, name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenhand.audits.disagreement.gaps import Place, gap_record, observed_gaps, undefined_gaps
+from evenhand.audits.disagreement.gaps import NO_SPREAD, Place, gap_record, observed_gaps, undefined_gaps
 from evenhand.audits.disagreement.groups import Voices
 from evenhand.audits.disagreement.panel import Panel
 from evenhand.audits.disagreement.records import CriticRecord, GapRecord, TruthRecord
@@ -15,6 +15,7 @@ from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.numbers import finite
 from evenhand.stats.feedback import INDEFINITE, Bounds, Feedback, Gap, Notion, gap, rates, same_gap
 from evenhand.stats.feedback.gaps import differences
+from evenhand.stats.feedback.unanimous import numbers_of, slacks
 from evenhand.stats.intervals import normal_quantile, tail_share
 from evenhand.stats.types import FloatArray
 
@@ -22,6 +23,7 @@ MOST_CRITICS = 1_000
 MOST_DRAWS = 400
 _CHUNK_NUMBERS = 4_000_000
 _MOST_UNDEFINED = 0.05
+_WEIGHTED = "no interval: there is none for the weighted answers of one critic"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,6 @@ def alone(
     """Return every critic's gaps on the groups of one grouping."""
     answers = voices.answers
     masses = answers.by_critic()
-    own = None if voices.truth is None else voices.truth.by_critic()
     rng = np.random.default_rng([spec.seed, *stream])
     limits = None
     if answers.weight is None:
@@ -49,9 +50,8 @@ def alone(
     seen = observed_gaps(masses, answers.feedback, notions, spec.bounds)
     gaps: list[GapRecord] = []
     for number, (notion, found) in enumerate(seen.items()):
-        truth = None
-        if own is not None and voices.truth is not None:
-            truth = gap(own, voices.truth.feedback, notion).estimate
+        own = voices.truth_for(notion)
+        truth = None if own is None else gap(own.by_critic(), own.feedback, notion).estimate
         for critic in range(answers.critics):
             where = replace(
                 place,
@@ -66,9 +66,11 @@ def alone(
                 continue
             low, high = (np.nan, np.nan) if limits is None else limits[number][:, critic]
             true = None if truth is None else finite(truth[critic])
-            gaps.append(gap_record(where, _one(found, critic), n, float(low), float(high), true, spec.bounds))
+            record = gap_record(where, _one(found, critic), n, float(low), float(high), true, spec.bounds)
+            weighted = limits is None and record.status == NO_SPREAD
+            gaps.append(replace(record, status=_WEIGHTED) if weighted else record)
     critics = tuple(_critic_record(record) for record in gaps)
-    return Alone(tuple(gaps), critics, tuple(_truth_records(critics, notions)) if own is not None else ())
+    return Alone(tuple(gaps), critics, tuple(_truth_records(critics, notions)) if voices.truth is not None else ())
 
 
 def _kind(panel: Panel, critic: int) -> str | None:
@@ -143,21 +145,27 @@ def _limits(
 ) -> FloatArray:
     """Return (2, critics) the limits of one notion's gap; nan where the answers do not vary."""
     with np.errstate(all="ignore"):
-        largest = differences(rates(masses, feedback, notion, bounds=spec.bounds, closed=True))
+        own = rates(masses, feedback, notion, bounds=spec.bounds, closed=True)
+        largest, behind = differences(own), numbers_of(masses, feedback, notion)
+        above, below = (slacks(own, behind, tail_share(spec.confidence) / n) for n in (1, largest.shape[-1]))
         values = differences(rates(resampled, feedback, notion, bounds=spec.bounds, closed=True))
     unknown = np.isnan(values).mean(axis=0) > _MOST_UNDEFINED
     count = np.maximum((~np.isnan(values)).sum(axis=0), 2)
     mean = np.nansum(values, axis=0) / count
     stderr = np.sqrt(np.nansum((values - mean) ** 2, axis=0) / (count - 1))
     z = normal_quantile(spec.confidence)
-    high = np.where(np.isnan(largest), -np.inf, np.where(unknown, 1.0, largest + z * stderr)).max(axis=1)
+    high = np.where(np.isnan(largest), -np.inf, np.where(unknown, 1.0, largest + np.hypot(z * stderr, above))).max(
+        axis=1
+    )
     varies = (stderr > 0) & ~np.isnan(largest) & ~unknown
     excess = np.where(varies, -(values - largest) / np.where(varies, stderr, 1.0), -np.inf)
     excess = np.where(np.isnan(excess), -np.inf, excess).max(axis=2)
     q = np.quantile(excess, 1.0 - tail_share(spec.confidence), axis=0, method="higher")
-    low = np.where(varies, -largest - np.where(np.isfinite(q), q, 0.0)[:, np.newaxis] * stderr, -np.inf).max(axis=1)
+    q = np.where(np.isfinite(q), np.maximum(q, 0.0), 0.0)[:, np.newaxis]
+    sure = varies | ((below > 0) & ~np.isnan(largest) & ~unknown)
+    low = np.where(sure, -largest - np.hypot(q * stderr, below), -np.inf).max(axis=1)
     if spec.bounds == "published" and notion in INDEFINITE:
         low = np.fmax.reduce(np.where(varies, -largest - z * stderr, np.nan), axis=1, initial=-np.inf)
-    still = ~varies.any(axis=1) & ~unknown.any(axis=1)
+    still = ~sure.any(axis=1) & ~unknown.any(axis=1)
     limits = np.clip(np.stack([low, high]), 0.0, 1.0)
     return np.where(still, np.nan, limits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from evenhand.audits.disagreement.notions import WORDS
+from evenhand.audits.disagreement.notions import WORDS, caveat_of
 from evenhand.audits.disagreement.records import GapRecord, RateRecord, StakeholderRecord
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.audits.disagreement.stakeholders import DISAGREEMENT
@@ -15,12 +15,15 @@ from evenhand.core.spec import Threshold
 from evenhand.errors import ConfigError, count
 
 Key = tuple[str, str | None, str, str | None, str]
+LEAST_CRITICS = 5
+"""Critics below which no verdict is given, whatever the interval."""
+_NAMED = 3
 _DIFFER_CAVEAT = "That two kinds of people see a case differently does not say which of them is right."
 
 
 def make_findings(
     gaps: Sequence[GapRecord], rates: Sequence[RateRecord], stakeholders: Sequence[StakeholderRecord],
-    spec: DisagreementSpec,
+    heard: Mapping[tuple[str, str | None], int], spec: DisagreementSpec,
 ) -> tuple[Finding, ...]:  # fmt: skip
     """Return a finding for each gap that a threshold limits, for the gaps of all critics, and for kinds of critics.
 
@@ -38,10 +41,22 @@ def make_findings(
                 "computed; check its metric, grouping and stratum (the kind of critics)."
             )
         judged.update(id(gap) for gap in matching)
-        findings += [_gap_finding(gap, threshold, values, spec) for gap in matching]
+        findings += [
+            _unless_few(_gap_finding(gap, threshold, values, spec), heard[gap.grouping, gap.stakeholder])
+            for gap in matching
+        ]
     pooled = [gap for gap in shared if gap.stakeholder is None and gap.same_as is None and id(gap) not in judged]
     findings += [_gap_finding(gap, None, values, spec) for gap in pooled]
     return (*findings, *_difference_findings(stakeholders, spec))
+
+
+def _unless_few(finding: Finding, critics: int) -> Finding:
+    """Take back a verdict that rests on too few critics, who may all be of one mind."""
+    if critics >= LEAST_CRITICS:
+        return finding
+    why = f"; {count(critics, 'critic is', 'critics are')} too few for a verdict, which needs {LEAST_CRITICS}."
+    sentence = f"{finding.sentence.removesuffix('.')}{why}"
+    return replace(finding, verdict="insufficient_evidence", sentence=sentence)
 
 
 def _fits(threshold: Threshold, gap: GapRecord) -> bool:
@@ -61,7 +76,7 @@ def _gap_finding(
         kind="difference", against="worst_pair", claim=f"{claim}{where}.", sentence=f"{claim}{where}.", unit="points",
         value=gap.value, low=gap.low, high=gap.high, n=gap.n,
         threshold=threshold.in_words(points=True) if threshold else None,
-        verdict=judge(threshold, gap.value, gap.low, gap.high), caveat=WORDS[gap.notion].caveat,
+        verdict=judge(threshold, gap.value, gap.low, gap.high), caveat=caveat_of(gap.notion, spec.bounds),
     )  # fmt: skip
     if gap.value is None:
         return finding
@@ -121,23 +136,52 @@ def _exactly(gap: GapRecord, who: str, high: str, low: str) -> str:
 def _difference_findings(records: Sequence[StakeholderRecord], spec: DisagreementSpec) -> Iterator[Finding]:
     """Yield for each grouping where two kinds of critics differ most surely."""
     for grouping in dict.fromkeys(record.grouping for record in records):
-        own = [r for r in records if (r.grouping, r.metric) == (grouping, DISAGREEMENT) and r.p_adjusted is not None]
-        if own:
-            yield _difference_finding(grouping, own, spec)
+        own = [r for r in records if (r.grouping, r.metric) == (grouping, DISAGREEMENT)]
+        tested = [r for r in own if r.p_adjusted is not None]
+        untested = _untested([r for r in own if r.p_adjusted is None and r.value != 0])
+        if tested:
+            yield _difference_finding(grouping, tested, untested, spec)
+        elif untested:
+            claim = f"By {grouping}, no difference between kinds of critics could be tested: {untested}."
+            yield replace(_no_difference(grouping, own[0].cases), claim=claim, sentence=claim)
 
 
-def _difference_finding(grouping: str, tested: Sequence[StakeholderRecord], spec: DisagreementSpec) -> Finding:
+def _untested(records: Sequence[StakeholderRecord]) -> str:
+    """Say which differences could not be tested: what is not known to be 0."""
+    parts = []
+    for r in records:
+        pair = f"“{r.stakeholder_a}” and “{r.stakeholder_b}”"
+        where = "" if r.label is None else f" about “{r.label}” given to {r.group}"
+        differ = (
+            "cannot be compared" if r.value is None else f"differ by {100 * abs(r.value):.1f} points without a test"
+        )
+        parts.append(f"{pair} {differ}{where}")
+    more = f", and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
+    return ", ".join(parts[:_NAMED]) + more
+
+
+def _no_difference(grouping: str, n: int) -> Finding:
+    return Finding(
+        audit="disagreement", model=None, grouping=grouping, stratum=None, metric=DISAGREEMENT, kind="difference",
+        against="worst_pair", claim="", sentence="", unit="points", value=None, low=None, high=None, n=n,
+        threshold=None, verdict="no_threshold", caveat=_DIFFER_CAVEAT,
+    )  # fmt: skip
+
+
+def _difference_finding(
+    grouping: str, tested: Sequence[StakeholderRecord], untested: str, spec: DisagreementSpec
+) -> Finding:
     surely = [r for r in tested if (r.p_adjusted or 0.0) < 1.0 - spec.confidence]
     most = min(tested, key=lambda r: (r.p_adjusted or 0.0, -abs(r.statistic or 0.0)))
     p = "below 0.001" if (most.p_adjusted or 0.0) < 0.001 else f"= {most.p_adjusted:.3f}"
-    finding = Finding(
-        audit="disagreement", model=None, grouping=grouping, stratum=None, metric=DISAGREEMENT, kind="difference",
-        against="worst_pair", claim="", sentence="", unit="points", value=None, low=None, high=None, n=most.cases,
-        threshold=None, verdict="no_threshold", caveat=_DIFFER_CAVEAT,
-    )  # fmt: skip
+    finding = _no_difference(grouping, most.cases)
+    rest = f"; not tested: {untested}" if untested else ""
     if not surely:
-        claim = f"By {grouping}, no two kinds of critics differ beyond chance in how often they disagree"
-        return replace(finding, claim=f"{claim}.", sentence=f"{claim} (least adjusted p {p}; {len(tested)} tests).")
+        what = "of what could be compared, nothing differs beyond chance between" if untested else "no"
+        who = "kinds of critics" if untested else "two kinds of critics differ beyond chance"
+        claim = f"By {grouping}, {what} {who} in how often they disagree"
+        sure = f"least adjusted p {p}; {count(len(tested), 'test')}"
+        return replace(finding, claim=f"{claim}{rest}.", sentence=f"{claim} ({sure}){rest}.")
     value, low, high = most.value or 0.0, most.low or 0.0, most.high or 0.0
     pair = (most.stakeholder_a, most.stakeholder_b)
     if value < 0:  # the kind that disagrees more stands first

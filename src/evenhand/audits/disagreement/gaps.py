@@ -62,9 +62,8 @@ def gaps_of(
     seen = observed_gaps(voices.answers.masses(), voices.answers.feedback, notions, spec.bounds)
     records = []
     for notion, interval in found.items():
-        own = None
-        if voices.truth is not None:
-            own = finite(float(gap(voices.truth.masses(), voices.truth.feedback, notion).estimate))
+        truth = voices.truth_for(notion)
+        own = None if truth is None else finite(float(gap(truth.masses(), truth.feedback, notion).estimate))
         records.append(gap_record(place, seen[notion], n, interval.low, interval.high, own, spec.bounds))
     return records, found
 

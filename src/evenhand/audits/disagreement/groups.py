@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.audits.disagreement.panel import Panel
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import count
-from evenhand.stats.feedback import Answers, Feedback
+from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, Notion
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
@@ -63,7 +63,7 @@ def find_groupings(table: Table, panel: Panel, spec: DisagreementSpec) -> list[G
 def left_out_records(panel: Panel, groupings: list[Grouping], spec: DisagreementSpec) -> Iterator[dict[str, Any]]:
     """Yield what was left out, and why."""
     whole = [
-        (panel.dropped, "no answer: rows dropped"),
+        *panel.dropped,
         (panel.unanswered, "cases that nobody answered"),
         (panel.repeated, "answers that repeat another of the same critic on the same case"),
         (panel.superseded, "answers that a later one of the same critic replaced"),
@@ -108,6 +108,14 @@ class Voices:
         keep = chosen[self.critics][self.answers.critic]
         truth = None if self.truth is None else self.truth.where(keep)
         return Voices(self.answers.where(keep), truth, self.critics[chosen[self.critics]], self.groups)
+
+    def truth_for(self, notion: Notion) -> Answers | None:
+        """Return the critics' own labels; for a tolerant notion whether they are near enough to the system's."""
+        if self.truth is None or notion not in TOLERANT:
+            return self.truth
+        feedback = Feedback(self.answers.feedback.labels, "agreement", self.answers.feedback.tolerance)
+        far = np.abs(self.truth.answer - self.truth.label[self.truth.case]) > feedback.tolerance
+        return replace(self.truth, answer=np.where(far, DISAGREE, AGREE), feedback=feedback)
 
 
 def voices_of(panel: Panel, grouping: Grouping, *, compared: bool = True) -> Voices:

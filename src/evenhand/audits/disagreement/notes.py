@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from evenhand.audits.disagreement.critics import MOST_CRITICS
+from evenhand.audits.disagreement.groups import Grouping
 from evenhand.audits.disagreement.panel import Panel
-from evenhand.audits.disagreement.records import GapRecord
+from evenhand.audits.disagreement.records import GapRecord, RateRecord
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import count
 
+_NAMED = 5
 FEW = 20
 """Critics or cases below which standard errors from resampling are too small to lean on."""
 
@@ -36,10 +40,12 @@ def panel_notes(
         )
     yield (
         f"{count(len(panel.answer), 'answer')} of {count(len(panel.critics), 'critic')} on "
-        f"{count(len(panel.cases), 'case')}. Each answer counts once, so a case that more critics saw counts more."
+        f"{count(len(panel.cases), 'case')}. Each answer counts {'once' if panel.weight is None else 'by its weight'}, "
+        "so a case that more critics saw counts more."
     )
     if min(len(panel.critics), len(panel.cases)) < FEW:
         yield "With so few critics or cases the intervals are a rough guide at best."
+    yield from _few_of_a_kind(panel)
     yield from _bound_notes(spec, gaps)
     if panel.inconsistent:
         yield (
@@ -54,6 +60,33 @@ def panel_notes(
         unknown = int((panel.stakeholder < 0).sum())
         if unknown:
             yield f"{count(unknown, 'critic is', 'critics are')} of no known kind; they count in what all critics say."
+
+
+def label_notes(rates: Sequence[RateRecord], groupings: Sequence[Grouping]) -> Iterator[str]:
+    """Yield which labels calibration cannot compare between all groups, because a group was never given them."""
+    for grouping in groupings:
+        own = [
+            r for r in rates
+            if (r.grouping, r.stakeholder, r.notion) == (grouping.name, None, "calibration")
+            and r.group in grouping.chosen
+        ]  # fmt: skip
+        given = {r.label for r in own if r.value is not None}
+        never = [f"“{r.label}” to {r.group}" for r in own if r.value is None and r.label in given]
+        if never:
+            more = f", and {len(never) - _NAMED} more" if len(never) > _NAMED else ""
+            yield (
+                f"By {grouping.name}, some labels were never given to a group: {', '.join(never[:_NAMED])}{more}. "
+                "Calibration does not compare them there; statistical parity does."
+            )
+
+
+def _few_of_a_kind(panel: Panel) -> Iterator[str]:
+    if panel.stakeholder is None:
+        return
+    critics = np.bincount(panel.stakeholder[panel.stakeholder >= 0], minlength=len(panel.stakeholders))
+    few = [f"“{name}” ({n})" for name, n in zip(panel.stakeholders, critics.tolist(), strict=True) if 0 < n < FEW]
+    if few:
+        yield f"Few critics are of the kind {', '.join(few)}: intervals of that kind are a rough guide at best."
 
 
 def _bound_notes(spec: DisagreementSpec, gaps: Sequence[GapRecord]) -> Iterator[str]:

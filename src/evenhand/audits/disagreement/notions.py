@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT, Notion
+from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT, Bounds, Notion
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class Words:
 
 _NOT_WHO_IS_RIGHT = "It says what critics would have decided, not who is right."
 _OPEN = "Who disagrees does not say which label would be right; the bounds hold for everything the answers leave open."
+
+_PUBLISHED = "Who disagrees does not say which label would be right; the published bounds may be too wide."
+_WRONG_WAY = (
+    "Who disagrees does not say which label would be right; the published bounds of this notion do not hold, so that "
+    "the truth can lie outside."
+)
 
 WORDS: dict[str, Words] = {
     "statistical_parity": Words(
@@ -68,6 +74,13 @@ WORDS: dict[str, Words] = {
         _NOT_WHO_IS_RIGHT,
     ),
 }  # fmt: skip
+
+
+def caveat_of(notion: str, bounds: Bounds) -> str:
+    """Return what a gap in a notion does not show, by the bounds that were used."""
+    if bounds == "published" and notion in INDEFINITE:
+        return _WRONG_WAY if notion == "overall_misclassification" else _PUBLISHED
+    return WORDS[notion].caveat
 
 
 def notions_for(tolerance: int | None) -> tuple[Notion, ...]:

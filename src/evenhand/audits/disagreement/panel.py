@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.disagreement.labels import Labels, find_labels, require_order
-from evenhand.audits.disagreement.repeats import one_answer_each
+from evenhand.audits.disagreement.repeats import moments, one_answer_each
 from evenhand.audits.disagreement.spec import COLUMNS, DisagreementSpec
 from evenhand.audits.disagreement.words import answer_words, read_answers
 from evenhand.errors import ConfigError, DataError, count
@@ -24,6 +24,10 @@ from evenhand.table.table import Table
 
 MOST_KINDS = 20
 _SHOWN = 3
+_ABSENT = {
+    "truth": "an answer without the critic's own label: rows dropped",
+    "answered": "an answer without its time: rows dropped",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,7 @@ class Panel:
     stakeholder, stakeholders : (critics,) the kind of each critic, -1 where unknown, and the names of the kinds.
     labels, feedback : the labels, and what an answer leaves open.
     unanswered : cases of the table that nobody answered.
-    dropped : rows without an answer, where such rows were to be dropped.
+    dropped : how many rows were dropped for what they lack, and for what.
     repeated, superseded : answers given again in the same words, and earlier answers that a later one replaced.
     inconsistent : answers that contradict the critic's own label.
     """
@@ -59,7 +63,7 @@ class Panel:
     labels: Labels
     feedback: Feedback
     unanswered: int = 0
-    dropped: int = 0
+    dropped: tuple[tuple[int, str], ...] = ()
     repeated: int = 0
     superseded: int = 0
     inconsistent: int = 0
@@ -92,7 +96,7 @@ class _Rows:
     cases: tuple[str, ...]
     weight: FloatArray | None
     labels: Labels
-    dropped: int = 0
+    dropped: tuple[tuple[int, str], ...] = ()
 
 
 def gather(table: Table, spec: DisagreementSpec) -> Panel:
@@ -109,9 +113,10 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
     truth = None
     if "truth" in rows.columns:
         truth = rows.labels.codes_of(rows.columns["truth"], "truth", names["truth"])
-    times = rows.columns["answered"].codes if "answered" in rows.columns else None
+    latest = spec.contradictions == "latest"
+    times = moments(rows.columns["answered"], names["answered"]) if latest else None
     kept, repeated, superseded = one_answer_each(
-        rows.critic, rows.case, said_codes, truth, times, rows.cases, latest=spec.contradictions == "latest"
+        rows.critic, rows.case, said_codes, truth, times, rows.weight, rows.cases, latest=latest
     )
     panel = _panel(rows, said_codes, truth, kept, feedback)
     _refuse_impossible(panel)
@@ -216,9 +221,12 @@ def _refuse_absent(columns: Mapping[str, Coded], names: Mapping[str, str], roles
 def _answered(rows: _Rows, said: IntArray, drop: bool) -> tuple[_Rows, IntArray]:
     """Return the rows with an answer (and with a label of the critic's own, where there are such)."""
     absent = said < 0
-    for role in ("truth", "answered"):
+    dropped = [(int(absent.sum()), "no answer: rows dropped")]
+    for role, reason in _ABSENT.items():
         if role in rows.columns:
-            absent |= rows.columns[role].codes < 0
+            without = (rows.columns[role].codes < 0) & ~absent
+            dropped.append((int(without.sum()), reason))
+            absent |= without
     lost = int(absent.sum())
     if not lost:
         return rows, said
@@ -230,8 +238,8 @@ def _answered(rows: _Rows, said: IntArray, drop: bool) -> tuple[_Rows, IntArray]
     keep = ~absent
     columns = {role: Coded(column.codes[keep], column.values) for role, column in rows.columns.items()}
     weight = None if rows.weight is None else rows.weight[keep]
-    fewer = replace(rows, critic=columns["critic"], case=rows.case[keep], columns=columns, weight=weight, dropped=lost)
-    return fewer, said[keep]
+    fewer = replace(rows, critic=columns["critic"], case=rows.case[keep], columns=columns, weight=weight)
+    return replace(fewer, dropped=tuple(dropped)), said[keep]
 
 
 def _panel(rows: _Rows, said: IntArray, truth: IntArray | None, kept: IntArray, feedback: Feedback) -> Panel:

@@ -46,11 +46,11 @@ def rates_of(
     masses = answers.masses()
     counts = _counts(voices)
     limits = _limits(voices, notions, resampling_of(answers, spec, *stream), spec)
-    own = None if voices.truth is None else voices.truth.masses()
     records = []
     for position, notion in enumerate(notions):
         found = rates(masses, feedback, notion, bounds=spec.bounds)
-        truth = None if own is None or voices.truth is None else rates(own, voices.truth.feedback, notion).lower
+        own = voices.truth_for(notion)
+        truth = None if own is None else rates(own.masses(), own.feedback, notion).lower
         records += _records(place, found, counts, limits[position], truth)
     return records
 

@@ -124,9 +124,14 @@ class DisagreementSpec(Spec):
                     f"the threshold for {threshold.metric!r} limits a difference: give max= of 0 or more and below 1; "
                     f"got {threshold.in_words()}"
                 )
-            if threshold.model is not None:
-                raise ValueError("a threshold of the disagreement audit has no `model`; leave it out")
-        return value
+            if "audit" in threshold.model_fields_set and threshold.audit != "disagreement":
+                raise ValueError(f"a threshold of the disagreement audit has `audit` {threshold.audit!r}; leave it out")
+            if threshold.model is not None or threshold.against != "worst_pair" or threshold.kind == "ratio":
+                raise ValueError(
+                    f"a threshold for {threshold.metric!r} has no `model`, `against` or `kind` 'ratio': it limits the "
+                    "largest difference between two groups; leave them out"
+                )
+        return tuple(threshold.model_copy(update={"audit": "disagreement"}) for threshold in value)
 
     @model_validator(mode="after")
     def _columns(self) -> Self:
@@ -152,6 +157,11 @@ class DisagreementSpec(Spec):
             raise ValueError("`tolerance` needs ordered labels, but `ordered` is false; leave one of them out")
         if self.bounds == "published" and self.tolerance:
             raise ValueError("`bounds` 'published' knows no tolerance; use 'sharp', or leave `tolerance` out")
+        if self.bounds == "published" and any(t.metric == "overall_misclassification" for t in self.thresholds):
+            raise ValueError(
+                "a threshold for 'overall_misclassification' cannot be judged by `bounds` 'published': the truth can "
+                "lie outside of them; use 'sharp', or leave the threshold out"
+            )
         if self.target_width is not None and self.cases == "all":
             raise ValueError("`target_width` plans for a sample of cases; leave it out, or set `cases` to 'sample'")
         return self

@@ -58,13 +58,14 @@ def _with_direction(disagree: IntArray, column: Coded, names: Mapping[str, str])
             f"in {count(torn, 'row')} the critic agrees in {names['disagree']!r} and says too high or too low in "
             f"{name!r}; correct them."
         )
-    silent = int((~agrees & (codes <= RIGHT)).sum())
+    disagrees = disagree == DISAGREE
+    silent = int((disagrees & (codes <= RIGHT)).sum())
     if silent:
         raise DataError(
             f"in {count(silent, 'row')} the critic disagrees in {names['disagree']!r} without saying in {name!r} "
             "whether the label is too high or too low; fill them, or leave `direction` out."
         )
-    return np.where(agrees, RIGHT, codes)
+    return np.where(agrees, RIGHT, np.where(disagrees, codes, _NONE))
 
 
 def _codes(column: Coded, words: Mapping[str, int], role: str, name: str, wanted: str) -> IntArray:

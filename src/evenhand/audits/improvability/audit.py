@@ -16,7 +16,7 @@ from evenhand.audits.improvability.notes import make_notes
 from evenhand.audits.improvability.people import Given, Sample, read_sample
 from evenhand.audits.improvability.reasons import power_records, reason_records, size_records
 from evenhand.audits.improvability.result import ImprovabilityResult
-from evenhand.audits.improvability.rules import require_cut
+from evenhand.audits.improvability.rules import given_of, require_cut
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Setting, Tested, rows_of, run_splits
 from evenhand.core.progress import step
@@ -97,7 +97,8 @@ def improvability(
     delta
         Margins to decide at: fairness, or accuracy, must improve by this share.
     fairness_test
-        'signed', which is valid at all margins, or 'published', the paper's, which is not for margins above 0.
+        'signed', which is valid at all margins, or 'published', the paper's, which is not for margins above 0: it is
+        shown for comparison, and findings and verdicts rest on the signed test.
     combine
         'median' (the paper's: median p below alpha / 2) or 'exchangeable', which is valid too and has more power.
     studentised
@@ -175,7 +176,7 @@ def _result(table: Table, setting: Setting, tests: dict[str, tuple[Tested, ...]]
     power, sizes = tuple(power_records(setting, tests)), tuple(size_records(setting, tests))
     reasons = tuple(reason_records(setting, tests, decisions, power, sizes))
     return ImprovabilityResult(
-        spec=spec, findings=make_findings(setting, decisions, deltas, values, reasons),
+        spec=spec, findings=make_findings(setting, tests, decisions, deltas, values, reasons),
         left_out=setting.sample.left_out, notes=(*table.source.notes, *make_notes(setting, tests)),
         backend=table.backend, splits=tuple(tables.split_records(setting, tests)), decision=decisions, deltas=deltas,
         curves=tuple(tables.curve_records(setting, tests)), values=values,
@@ -209,11 +210,21 @@ def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
                 for package in ("sklearn", "joblib", "threadpoolctl"):
                     require_extra(package, "models", f"the candidate {name!r}")
             require_cut(member, spec.capacity, sample.binary, name)
+            if member.column is not None:
+                _require_cut_of_column(given_of(sample, name, member), spec, name)
             if member.linear_search and spec.fairness != (spec.utility,):
                 raise ConfigError(
                     f"the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. "
                     "Use another rule."
                 )
+
+
+def _require_cut_of_column(given: Given, spec: ImprovabilitySpec, name: str) -> None:
+    if given.kind == "score" and spec.capacity is None and given.threshold is None:
+        raise ConfigError(
+            f"the candidate {name!r} holds scores, so nothing says who is selected; give `capacity`, or the "
+            "candidate's `threshold`."
+        )
 
 
 def _with_status_quo(sample: Sample, spec: ImprovabilitySpec) -> Sample:
@@ -247,8 +258,9 @@ def _refuse_unknown_outcomes(setting: Setting) -> None:
 
 
 def _require_some(tests: Mapping[str, Sequence[Tested]]) -> None:
-    for name, tested in tests.items():
-        if all(one.status != "ok" for one in tested):
+    """Refuse where no candidate has a split to be tested on; where some have, the others are noted."""
+    if all(one.status != "ok" for tested in tests.values() for one in tested):
+        for name, tested in tests.items():
             raise EvenhandError(
                 f"in no split was there a candidate to test: {tested[0].status.removeprefix('no candidate: ')}"
                 if repr(name) in tested[0].status

@@ -42,7 +42,7 @@ def scope_table(result: ImprovabilityResult) -> DisplayTable:
         ("Population", _population(result)),
         ("Measures", f"Accuracy is {_interest(result)}; fairness is the gap between groups in {_fairness(result)}."),
         ("Error", f"If no candidate were better in all measures at once, the test would still reject in at most "
-                  f"{shown(spec.alpha, percent=True)} of samples, for each candidate, in large samples."),
+                  f"{shown(spec.alpha, percent=True)} of samples, with all candidates allowed for, in large samples."),
     ]  # fmt: skip
     if rejected:
         rows += [

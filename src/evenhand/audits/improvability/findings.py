@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from evenhand.audits.improvability.notes import Shares, selected_shares
 from evenhand.audits.improvability.records import DecisionRecord, DeltaRecord, ReasonRecord, ValueRecord
-from evenhand.audits.improvability.splits import Setting
+from evenhand.audits.improvability.spec import ImprovabilitySpec
+from evenhand.audits.improvability.splits import Setting, Tested
+from evenhand.audits.improvability.tables import JUDGED
 from evenhand.core.findings import Finding, judge
 from evenhand.core.numbers import shown
 from evenhand.core.spec import Threshold
@@ -22,17 +25,18 @@ _NOT_SHOWN = (
 
 
 def make_findings(
-    setting: Setting, decisions: Sequence[DecisionRecord], deltas: Sequence[DeltaRecord],
-    values: Sequence[ValueRecord], reasons: Sequence[ReasonRecord],
+    setting: Setting, tests: Mapping[str, Sequence[Tested]], decisions: Sequence[DecisionRecord],
+    deltas: Sequence[DeltaRecord], values: Sequence[ValueRecord], reasons: Sequence[ReasonRecord],
 ) -> tuple[Finding, ...]:  # fmt: skip
-    """Return one finding a candidate for fairness, and one for accuracy where it can be improved."""
+    """Return findings of each candidate: for fairness, and for accuracy where it can be improved; one a threshold."""
     found: list[Finding] = []
     for name in setting.spec.candidates:
         reason = next((record for record in reasons if record.candidate == name), None)
-        own = [record for record in deltas if record.candidate == name and record.test == setting.spec.fairness_test]
+        own = [record for record in deltas if record.candidate == name and record.test == JUDGED]
         decided = [record for record in decisions if record.candidate == name]
-        found.append(_fairness(setting, decided, _of(own, "fairness"), values, reason))
-        found += _accuracy(setting, _of(own, "joint_accuracy"))
+        shares = selected_shares(tests[name])
+        found += _fairness(setting, decided, _of(own, "fairness"), values, reason, shares)
+        found += _accuracy(setting, _of(own, "joint_accuracy"), shares)
     return tuple(found)
 
 
@@ -42,14 +46,16 @@ def _of(deltas: Sequence[DeltaRecord], target: str) -> DeltaRecord:
 
 def _fairness(
     setting: Setting, decisions: Sequence[DecisionRecord], largest: DeltaRecord, values: Sequence[ValueRecord],
-    reason: ReasonRecord | None,
-) -> Finding:  # fmt: skip
+    reason: ReasonRecord | None, shares: Shares | None,
+) -> Iterator[Finding]:  # fmt: skip
     spec = setting.spec
-    own = [one for one in decisions if one.test == spec.fairness_test and one.target == "fairness"]
-    claims = [_claim(setting, own[0], values)]
+    own = [one for one in decisions if one.test == JUDGED and one.target == "fairness"]
+    claims = [_claim(setting, own[0], values, shares)]
+    if own[0].rejected and not is_established(spec, own[0]):
+        claims.append(f"Its own test rejects, but {count(len(spec.candidates), 'candidate')} were tried.")
     for one in own[1:]:
-        shown_or_not = "is shown" if one.rejected else "is not shown"
-        claims.append(f"A gap smaller by {shown(one.delta, percent=True)} {shown_or_not} ({_p(one)}).")
+        shown_or_not = "is shown" if is_established(spec, one) else "is not shown"
+        claims.append(f"A gap smaller by {shown(one.delta, percent=True)} {shown_or_not} ({_p(spec, one)}).")
     if largest.value:
         claims.append(
             f"At level {spec.alpha:g} the gap can be reduced by at least {shown(largest.value, percent=True)}."
@@ -57,65 +63,97 @@ def _fairness(
     if reason is not None:
         claims.append(reason.sentence)
     caveat = _SHOWN if largest.value is not None else _NOT_SHOWN
-    return _finding(setting, largest, " ".join(claims), "improvable_fairness", caveat)
+    yield from _judged(setting, largest, " ".join(claims), "improvable_fairness", caveat)
 
 
-def _claim(setting: Setting, decision: DecisionRecord, values: Sequence[ValueRecord]) -> str:
+def is_established(spec: ImprovabilitySpec, decision: DecisionRecord) -> bool:
+    """Tell whether a decision stands with all candidates allowed for; a single candidate's stands as it is."""
+    if not decision.rejected or len(spec.candidates) == 1:
+        return decision.rejected
+    adjusted = 1.0 if decision.p_adjusted is None else decision.p_adjusted
+    return adjusted < spec.alpha if spec.combine == "median" else adjusted <= spec.alpha
+
+
+def _claim(
+    setting: Setting, decision: DecisionRecord, values: Sequence[ValueRecord], shares: Shares | None
+) -> str:  # fmt: skip
     spec = setting.spec
     by = "" if decision.delta == 0 else f" by at least {shown(decision.delta, percent=True)}"
     whom = "for everyone together" if spec.accuracy_of == "everyone" else "for any group"
-    if decision.rejected:
+    if is_established(spec, decision):
         start = f"{decision.candidate} is fairer than the status quo{by} without being less accurate {whom}"
     else:
         start = (
             f"It is not shown that {decision.candidate} is fairer than the status quo{by} without being less accurate "
             f"{whom}"
         )
-    return f"{start}: {_gaps(setting, decision.candidate, values)} ({_p(decision)})."
+    gaps = _gaps(setting, decision.candidate, values)
+    return f"{start}: {gaps}{_size(shares)} ({_p(spec, decision)})." if gaps else f"{start} ({_p(spec, decision)})."
 
 
-def _p(decision: DecisionRecord) -> str:
+def _size(shares: Shares | None) -> str:
+    """Return a clause where candidate and status quo select different shares."""
+    if shares is None or not shares.far_apart:
+        return ""
+    new, old = (shown(share, percent=True) for share in shares)
+    return f", and it selects {new} of the rows instead of {old}"
+
+
+def _p(spec: ImprovabilitySpec, decision: DecisionRecord) -> str:
+    several = len(spec.candidates)
+    adjusted = f"; adjusted for {several} candidates p = {shown(decision.p_adjusted)}" if several > 1 else ""
     if decision.splits == 1:
-        return f"p = {shown(decision.p_median)}, one split"
-    return f"median p = {shown(decision.p_median)} over {count(decision.splits, 'split')}"
+        return f"p = {shown(decision.p_median)}, one split{adjusted}"
+    return f"median p = {shown(decision.p_median)} over {count(decision.splits, 'split')}{adjusted}"
 
 
 def _gaps(setting: Setting, candidate: str, values: Sequence[ValueRecord]) -> str:
-    utility = setting.spec.fairness[0].name
-    found = []
-    for name in (None, candidate):
-        own = [
-            r.value for r in values if (r.candidate, r.utility) == (name, utility) and r.group in setting.sample.groups
-        ]
-        known = [value for value in own if value is not None]
-        found.append(max(known) - min(known) if len(known) == len(own) and known else None)
-    return f"the gap in {utility.replace('_', ' ')} is {shown(found[0])} against {shown(found[1])}"
+    """Return every fairness utility's gap in words; empty where the candidate was never tested."""
+    said: list[str] = []
+    for utility in dict.fromkeys(utility.name for utility in setting.spec.fairness):
+        old, new = (_gap(setting, name, utility, values) for name in (None, candidate))
+        if new is not None:
+            words = f"the gap in {utility.replace('_', ' ')} is {shown(new)}, against {shown(old)}"
+            said.append(words if said else f"{words} under the status quo")
+    return "; ".join(said)
 
 
-def _accuracy(setting: Setting, largest: DeltaRecord) -> Iterator[Finding]:
-    limited = _threshold(setting, "improvable_accuracy", largest.candidate) is not None
+def _gap(setting: Setting, candidate: str | None, utility: str, values: Sequence[ValueRecord]) -> float | None:
+    groups = setting.sample.groups
+    own = [r.value for r in values if (r.candidate, r.utility) == (candidate, utility) and r.group in groups]
+    known = [value for value in own if value is not None]
+    return max(known) - min(known) if len(known) == len(own) and known else None
+
+
+def _accuracy(setting: Setting, largest: DeltaRecord, shares: Shares | None) -> Iterator[Finding]:
+    limited = _limits_of(setting, "improvable_accuracy", largest.candidate) != [None]
     if not largest.value and not limited:
         return
     whom = "everyone" if setting.spec.accuracy_of == "everyone" else "every group"
     by = shown(largest.value, percent=True)
     claim = (
-        f"{largest.candidate} is more accurate for {whom} by at least {by} and no less fair."
+        f"{largest.candidate} is more accurate for {whom} by at least {by} and no less fair{_size(shares)}."
         if largest.value
-        else f"It is not shown that {largest.candidate} is more accurate for {whom}."
+        else f"It is not shown that {largest.candidate} is more accurate for {whom}{_size(shares)}."
     )
-    yield _finding(setting, largest, claim, "improvable_accuracy", _SHOWN if largest.value else _NOT_SHOWN)
+    yield from _judged(setting, largest, claim, "improvable_accuracy", _SHOWN if largest.value else _NOT_SHOWN)
 
 
-def _threshold(setting: Setting, metric: str, candidate: str) -> Threshold | None:
-    for threshold in setting.spec.thresholds:
-        if threshold.metric == metric and threshold.model in (None, candidate):
-            return threshold
-    return None
+def _limits_of(setting: Setting, metric: str, candidate: str) -> list[Threshold | None]:
+    """Return the thresholds for something, or one None where there is none."""
+    found = [t for t in setting.spec.thresholds if t.metric == metric and t.model in (None, candidate)]
+    return [*found] or [None]
 
 
-def _finding(setting: Setting, largest: DeltaRecord, claim: str, metric: str, caveat: str) -> Finding:
+def _judged(setting: Setting, largest: DeltaRecord, claim: str, metric: str, caveat: str) -> Iterator[Finding]:
+    for threshold in _limits_of(setting, metric, largest.candidate):
+        yield _finding(setting, largest, claim, metric, caveat, threshold)
+
+
+def _finding(
+    setting: Setting, largest: DeltaRecord, claim: str, metric: str, caveat: str, threshold: Threshold | None
+) -> Finding:
     spec, rows = setting.spec, len(setting.sample)
-    threshold = _threshold(setting, metric, largest.candidate)
     return Finding(
         audit="improvability", model=largest.candidate, grouping=setting.sample.grouping, stratum=None, metric=metric,
         kind="share", against="status_quo", claim=claim,

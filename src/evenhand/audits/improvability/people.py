@@ -24,6 +24,7 @@ from evenhand.table.rows import CodedRows
 from evenhand.table.table import Table
 
 Kind = Literal["score", "decision"]
+EVERYONE = "(everyone)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +113,8 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
     rows = table.coded_rows(columns)
     order = _canonical(rows)
     codes, names = rows.groups.joint(table.groupings[grouping])
+    if EVERYONE in names:
+        raise DataError(f"a group of {grouping!r} is called {EVERYONE!r}, the name of all groups together; rename it.")
     labels, matrix = _features(rows, spec)
     given = {name: _given(rows.columns[name], *about) for name, about in sources.items()}
     sample = Sample(
@@ -174,6 +177,13 @@ def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, tuple
                 _require_column(table, name, member.column)
                 wanted.append((given_key(name, member.column), member.column, None, member.threshold, None))
     for name, column, kind, threshold, selected in wanted:
+        source = table.prediction(column).column if column in table.models else column
+        if source == _outcome_column(table, spec):
+            whose = name.split(", column")[0].replace("_", " ")
+            raise ConfigError(
+                f"{whose} is {source!r}, which is the outcome: nobody knows it when deciding. "
+                "Name a column of decisions or scores."
+            )
         if column not in table.models:
             yield name, (column, kind, threshold, selected)
             continue

@@ -9,6 +9,7 @@ import numpy as np
 from evenhand.audits.improvability.planning import SIZES
 from evenhand.audits.improvability.records import DecisionRecord, PowerRecord, ReasonRecord, SampleSizeRecord
 from evenhand.audits.improvability.splits import Setting, Tested
+from evenhand.audits.improvability.tables import JUDGED
 from evenhand.core.numbers import shown
 from evenhand.errors import count
 
@@ -54,22 +55,22 @@ def reason_records(
     spec, rows = setting.spec, len(setting.sample)
     least = min(spec.delta)
     for name, tested in tests.items():
-        own = [d for d in decisions if d.candidate == name and d.test == spec.fairness_test and d.target == "fairness"]
+        own = [d for d in decisions if d.candidate == name and d.test == JUDGED and d.target == "fairness"]
         if any(d.rejected for d in own if d.delta == least):
             continue
         improved = sum(one.planned is not None and one.planned.improved for one in tested)
         here = {r.scenario: r.value for r in power if r.candidate == name and r.rows == rows}
         needed = next(r.value for r in sizes if r.candidate == name and r.scenario == "found")
-        reason = _reason(improved, len(tested), here.get("planned"), spec.power)
+        reason = _reason(improved, len(tested), here.get("planned"), spec.power, needed)
         sentence = _sentence(setting, reason, name, improved, len(tested), here, needed)
         yield ReasonRecord(
             name, reason, improved, len(tested), here.get("found"), here.get("planned"), needed, sentence
         )
 
 
-def _reason(improved: int, splits: int, planned: float | None, wanted: float) -> str:
+def _reason(improved: int, splits: int, planned: float | None, wanted: float, needed: int | None) -> str:
     if 2 * improved > splits:
-        return "too_few_rows"
+        return "too_few_rows" if needed is not None else "unclear"
     return "not_found" if planned is not None and planned >= wanted else "unclear"
 
 
@@ -82,11 +83,11 @@ def _sentence(
     size = f"accuracy up by {shown(spec.gain, percent=True)} and a gap smaller by {shown(spec.reduction, percent=True)}"
     chance = shown(here.get("planned"), percent=True)
     planned = f"An improvement of a given size ({size}) would be found with {chance} chance."
+    if here.get("planned") is None:
+        return f"In no split was there a candidate of {name} to test, so nothing is known of how it would do."
     if reason == "too_few_rows":
         more = (
             f"about {needed:,} rows would give the test {shown(spec.power, percent=True)} power, against {rows:,} here"
-            if needed is not None
-            else "no number of rows would give the test the power wanted"
         )
         return (
             f"{name} is better than the status quo on the test rows {where}, but not beyond chance. The plausible "
@@ -97,6 +98,11 @@ def _sentence(
             f"{name} is better than the status quo on the test rows {where} only. {planned} So too few rows are not "
             "the likely reason: this rule did not find a better algorithm. There may be none among those it can reach; "
             "another rule or other features may still find one."
+        )
+    if 2 * improved > splits:
+        return (
+            f"{name} is better than the status quo on the test rows {where}, but not beyond chance, and in most splits "
+            "by so little that no number of rows would give the test the power wanted. The reason is unclear."
         )
     return (
         f"{name} is better than the status quo on the test rows {where} only. {planned} So both reasons remain: the "

@@ -57,7 +57,8 @@ class DecisionRecord:
 class DeltaRecord:
     """The largest margin of an unbroken run of rejections from 0; it is also `low`, a one-sided confidence bound.
 
-    `binding` is the component that ends the run.
+    With several candidates the rejections are those of Holm's p-values at each margin. `binding` is the component that
+    ends the run.
     """
 
     candidate: str

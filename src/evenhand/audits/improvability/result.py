@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from evenhand.audits.improvability.findings import is_established
 from evenhand.audits.improvability.records import (
     CandidateRecord,
     CoefficientRecord,
@@ -22,6 +23,7 @@ from evenhand.audits.improvability.records import (
 )
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Setting, Tested
+from evenhand.audits.improvability.tables import JUDGED
 from evenhand.core.result import Result
 from evenhand.core.sections import Section
 
@@ -73,13 +75,13 @@ class ImprovabilityResult(Result):
     @property
     def established(self) -> tuple[DecisionRecord, ...]:
         """The decisions that show an improvement at the smallest margin, with all candidates allowed for (Holm)."""
-        return tuple(one for one in self.rejections if (one.p_adjusted or 0.0) < self.spec.alpha)
+        return tuple(one for one in self.rejections if is_established(self.spec, one))
 
     @property
     def rejections(self) -> tuple[DecisionRecord, ...]:
-        """The candidates whose own test rejects at the smallest margin asked for."""
-        least, test = min(self.spec.delta), self.spec.fairness_test
-        own = [one for one in self.decision if (one.test, one.target, one.delta) == (test, "fairness", least)]
+        """The candidates whose own test rejects at the smallest margin asked for; the signed one, which is valid."""
+        least = min(self.spec.delta)
+        own = [one for one in self.decision if (one.test, one.target, one.delta) == (JUDGED, "fairness", least)]
         return tuple(one for one in own if one.rejected)
 
     def section(self) -> Section:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.audits.improvability.charts import curve_panels, power_panels, shown_pair, target_words, value_panel
 from evenhand.audits.improvability.exhibit import process_table, scope_table
+from evenhand.audits.improvability.tables import JUDGED
 from evenhand.core.numbers import DASH, shown
 from evenhand.core.sections import DisplayTable, Figure, Method, Section
 
@@ -89,7 +90,7 @@ def _decision_table(result: ImprovabilityResult, test: str | None = None) -> Dis
     """Return the decisions; at a margin of 0 all targets are the same hypothesis, which stands once."""
     own = [
         d for d in result.decision
-        if d.test == (test or result.spec.fairness_test) and (d.delta > 0 or d.target == "fairness")
+        if d.test == (test or JUDGED) and (d.delta > 0 or d.target == "fairness")
     ]  # fmt: skip
     rows = []
     for d in own:
@@ -103,7 +104,7 @@ def _decision_table(result: ImprovabilityResult, test: str | None = None) -> Dis
     words = f"Decisions at level {result.spec.alpha:g}; adjusted: with all candidates allowed for (Holm)"
     return DisplayTable(
         words if test is None else f"Decisions of the {test} test, for comparison", columns, tuple(rows),
-        (False, False, True, True, True, True, False), folded=test is not None,
+        (False, False, True, True, True, True, False), folded=test not in (None, result.spec.fairness_test),
     )  # fmt: skip
 
 
@@ -111,25 +112,26 @@ def _delta_table(result: ImprovabilityResult, test: str | None = None) -> Displa
     """Return the paper's table 2: the largest margins."""
     rows = []
     for d in result.deltas:
-        if d.test != (test or result.spec.fairness_test):
+        if d.test != (test or JUDGED):
             continue
         status = "" if d.status == "ok" else d.status.removeprefix("undefined: ").removeprefix("ok: ")
         ends = f"ended by {d.binding}" if d.binding and d.value is not None else ""
         rows.append(
             (d.candidate, target_words(d.target, d.group, "", ""), shown(d.value, percent=True), status or ends)
         )
-    words = "Largest margins: the end of the unbroken run of rejections from 0"
+    several = ", with all candidates allowed for (Holm)" if len(result.spec.candidates) > 1 else ""
+    words = f"Largest margins: the end of the unbroken run of rejections from 0{several}"
     return DisplayTable(
         words if test is None else f"Largest margins of the {test} test, for comparison",
         ("Candidate", "Improvable", "Largest margin", "Remark"), tuple(rows), (False, False, True, False),
-        folded=test is not None,
+        folded=test not in (None, result.spec.fairness_test),
     )  # fmt: skip
 
 
 def _other_test(result: ImprovabilityResult) -> Iterator[DisplayTable]:
-    """Yield decisions and margins of the fairness test that was not chosen, where it can be computed."""
+    """Yield decisions and margins of the published fairness test, where it can be computed; open where asked for."""
     for test in dict.fromkeys(d.test for d in result.decision):
-        if test != result.spec.fairness_test:
+        if test != JUDGED:
             yield _decision_table(result, test)
             yield _delta_table(result, test)
 

@@ -183,6 +183,15 @@ class ImprovabilitySpec(Spec):
         return value
 
     @model_validator(mode="after")
+    def _utilities_told_apart(self) -> Self:
+        every = list(dict.fromkeys((self.utility, *self.fairness)))
+        names = [utility.name for utility in every]
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is not None:
+            raise ValueError(f"two different utilities are called {twice!r}; give each a name of its own")
+        return self
+
+    @model_validator(mode="after")
     def _features_where_needed(self) -> Self:
         fitted = [name for name, candidate in self.candidates.items() if candidate.refits]
         if not self.features and fitted:

@@ -172,6 +172,7 @@ def try_made(setting: Setting, name: str, shown: str, candidate: Candidate, numb
     except NoCandidateError as error:
         return _nothing(setting, shown, number, split, old, worst, str(error))
     where = f"split {number + 1}" if spec.train else "the rows"
+    _refuse_all_or_none(made.decided.decisions, old.decisions, shown, where)
     rows = rows_of(setting, split.test, old.decisions, made.decided.decisions, f"{where}, candidate {shown!r}")
     remarks = check_counts(rows, f"the test rows of {where}, candidate {shown!r}")
     draws = bootstrap_values(
@@ -179,6 +180,18 @@ def try_made(setting: Setting, name: str, shown: str, candidate: Candidate, numb
     )
     return replace(_tested(setting, shown, number, split.test, draws, worst, old), made=made, remarks=remarks,
                    counted=rows.counted())  # fmt: skip
+
+
+def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: str) -> None:
+    """Refuse a candidate that decides the same for everybody: it wins on an error rate without choosing anybody."""
+    if not np.isin(old, (0.0, 1.0)).all():  # prices, which may be the same for all
+        return
+    for value, whom in ((0.0, "nobody"), (1.0, "everybody")):
+        if (new == value).all():
+            raise DataError(
+                f"in {where}, the candidate {name!r} selects {whom} of {count(new.size, 'test row')}, so there is "
+                "nothing to compare; give a `capacity` or another `threshold`, or leave the candidate out."
+            )
 
 
 def rows_of(setting: Setting, which: IntArray, old: FloatArray, new: FloatArray, where: str) -> Rows:

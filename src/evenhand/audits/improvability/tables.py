@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.audits.improvability.family import goals_of
+from evenhand.audits.improvability.people import EVERYONE
 from evenhand.audits.improvability.records import (
     CandidateRecord,
     CoefficientRecord,
@@ -28,9 +29,10 @@ from evenhand.stats.improvability import (
     combine_splits,
     largest_delta,
 )
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import BoolArray, FloatArray
 
-EVERYONE = "(everyone)"
+JUDGED: FairnessTest = "signed"
+"""The fairness test that every conclusion rests on, whichever is shown first: the published one is not valid."""
 NEGATIVE = "undefined: the status quo's accuracy is negative, so an improvement by a share of it means nothing"
 _CURVE_STEP = 0.01
 
@@ -67,6 +69,18 @@ def components(setting: Setting) -> list[str]:
 def combined(setting: Setting, tested: Sequence[Tested], test: FairnessTest, goal: Goal) -> Combined:
     """Return the decision of all splits at each margin of a goal."""
     return combine_splits(np.stack([one.p(test, goal) for one in tested]), setting.spec.alpha, setting.spec.combine)
+
+
+def stands(setting: Setting, own: Combined) -> BoolArray:
+    """Tell where (candidates, margins) a candidate's test rejects with all candidates allowed for, by Holm's p-values.
+
+    A single candidate's own decision stands as it is.
+    """
+    if len(own.p) == 1:
+        return np.asarray(own.rejected)
+    alpha, adjusted = setting.spec.alpha, np.apply_along_axis(holm, 0, own.p)
+    below = adjusted < alpha if setting.spec.combine == "median" else adjusted <= alpha
+    return np.asarray(own.rejected & below)
 
 
 def split_records(setting: Setting, tests: Tests) -> Iterator[SplitRecord]:
@@ -160,17 +174,29 @@ def holm(p: FloatArray) -> FloatArray:
 
 
 def delta_records(setting: Setting, tests: Tests) -> Iterator[DeltaRecord]:
-    """Yield the largest margins, as in the paper's table 2, read off the whole curve."""
+    """Yield the largest margins, as in the paper's table 2, read off the whole curve.
+
+    With several candidates, a margin counts where it is rejected by Holm's p-values at that margin.
+    """
     names = components(setting)
-    for name, tested in tests.items():
+    run = {
+        (test, target): stands(setting, _all_candidates(setting, tests, test, target.goal))
+        for test in setting.tests for target in targets(setting)
+    }  # fmt: skip
+    for place, (name, tested) in enumerate(tests.items()):
         for test in setting.tests:
             for target in targets(setting):
                 margins = setting.margins.of(target.goal)
-                found = combined(setting, tested, test, target.goal)
-                largest = largest_delta(margins, found.rejected)
+                largest = largest_delta(margins, run[test, target][place])
                 ends_at = 0 if np.isnan(largest) else min(int(np.searchsorted(margins, largest)) + 1, margins.size - 1)
                 binding = names[_binding(tested, test, target.goal, ends_at)]
                 yield _delta_record(name, test, target, largest, binding, bool(margins[-1] == largest), tested)
+
+
+def _all_candidates(setting: Setting, tests: Tests, test: FairnessTest, goal: Goal) -> Combined:
+    """Return the decisions of all candidates, (candidates, margins)."""
+    found = [combined(setting, tested, test, goal) for tested in tests.values()]
+    return Combined(*(np.stack([getattr(one, part) for one in found]) for part in Combined._fields))
 
 
 def _delta_record(
@@ -210,7 +236,7 @@ def curve_records(setting: Setting, tests: Tests) -> Iterator[CurveRecord]:
 
 def value_records(setting: Setting, tests: Tests) -> Iterator[ValueRecord]:
     """Yield the values of status quo and candidates, the means over the splits, as in the paper's figure 2."""
-    first = next(iter(tests.values()))
+    first = max(tests.values(), key=lambda found: sum(one.status == "ok" for one in found))
     for which, tested in [(STATUS_QUO, first), *((CANDIDATE, found) for found in tests.values())]:
         known = [one for one in tested if one.status == "ok"]
         name = None if which == STATUS_QUO else tested[0].candidate

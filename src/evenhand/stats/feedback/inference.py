@@ -17,6 +17,8 @@ from evenhand.stats.feedback.kinds import Feedback
 from evenhand.stats.feedback.limits import ROUNDING, critical_values
 from evenhand.stats.feedback.notions import BY_LABEL, INDEFINITE, Bounds, Notion, rates
 from evenhand.stats.feedback.sampling import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
+from evenhand.stats.feedback.unanimous import numbers_behind, slacks
+from evenhand.stats.intervals import normal_quantile, t_quantile, tail_share
 from evenhand.stats.types import FloatArray
 
 GapMethod = Literal["cells", "bounds"]
@@ -83,8 +85,10 @@ def gap_intervals(
     back to the differences: with Stoye's c_l and c_u, the gap is at most max (d_j + c_u se_j) over the largest
     difference d_j of each ordered pair and label, since it is one of them; and at least max (d_j - q se_j) over their
     smallest differences and the smallest gap of each pair, with q the simultaneous quantile of all of them that belongs
-    to c_l. A mass of 0 in the sample does not prove that it is 0 (`closed` in `rates`). A difference that is undefined
-    in more than 5 % of the resamples may be anything: the high limit is then 1.
+    to c_l. Both are widened by Student's t with one less than the critics or cases, whichever are fewer, as its degrees
+    of freedom; and a rate of 0 or 1 is given the exact limits of a proportion (`slacks`), since resampling shows no
+    error there. A mass of 0 in the sample does not prove that it is 0 (`closed` in `rates`). A difference that is
+    undefined in more than 5 % of the resamples may be anything: the high limit is then 1.
 
     References
     ----------
@@ -112,7 +116,12 @@ def gap_intervals(
     for notion in distinct:
         differing, pairs = _sizes(feedback, notion, bounds, answers.groups)
         part = resamples.part(slice(start, start + differing + pairs))
-        parts[notion] = _Columns(part, differing, bounds == "published" and notion in INDEFINITE)
+        behind = numbers_behind(answers, notion, resampled)
+        found = rates(masses, feedback, notion, bounds=bounds, closed=True)
+        tails = [tail_share(confidence) / share for share in (1, differing)]
+        above, below = (np.append(slacks(found, behind, tail), np.zeros(pairs)) for tail in tails)
+        published = bounds == "published" and notion in INDEFINITE
+        parts[notion] = _Columns(part, differing, published, above, below, _student(answers, resampled, confidence))
         start += differing + pairs
     return {
         notion: _interval(gap(masses, feedback, notion, bounds=bounds), parts[alike[notion]], confidence, method)
@@ -122,11 +131,18 @@ def gap_intervals(
 
 @dataclass(frozen=True)
 class _Columns:
-    """The draws of one notion: the largest differences, then the smallest gaps of pairs."""
+    """The draws of one notion: the largest differences, then the smallest gaps of pairs.
+
+    `above` and `below` are the slacks of the columns, for one of them and for all at once; `student` is what a normal
+    quantile is to be multiplied with.
+    """
 
     draws: Draws | CrossedDraws
     differing: int
     published: bool
+    above: FloatArray
+    below: FloatArray
+    student: float
 
     @property
     def plain(self) -> Draws:
@@ -144,6 +160,12 @@ class _Columns:
     def smallest(self, columns: FloatArray) -> FloatArray:
         """Return (..., columns) what the gap is at least: the smallest differences, and the smallest gaps of pairs."""
         return np.concatenate([-columns[..., : self.differing], columns[..., self.differing :]], axis=-1)
+
+
+def _student(answers: Answers, resampled: Resampled, confidence: float) -> float:
+    """Return the quantile of Student's t over the normal one; one less than the critics or cases are its df."""
+    sizes = {"critics": answers.critics, "cases": answers.cases, "both": min(answers.critics, answers.cases)}
+    return float(t_quantile(max(sizes[resampled] - 1, 1), confidence)) / normal_quantile(confidence)
 
 
 def _resample(
@@ -185,9 +207,13 @@ def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapM
             stderr, components = ends.stderr(), None
     lower, upper, lower_stderr, upper_stderr = (float(x) for x in (*ends.estimate, *stderr))
     c_low, c_high = critical_values(lower, upper, lower_stderr, upper_stderr, _correlation(ends.values), confidence)
+    plain = method == "bounds" or columns.published
+    if np.isnan(c_low) and not plain and np.isfinite([upper, *stderr]).all() and columns.above.any():
+        c_low = c_high = normal_quantile(confidence)  # nothing varies, but all agree or all disagree
     if np.isnan(c_low):
         low, high = (0.0, 1.0) if lower <= 0 and upper >= 1 else (float("nan"), float("nan"))
-    elif method == "bounds" or columns.published:
+    elif plain:
+        c_low, c_high = c_low * columns.student, c_high * columns.student
         low, high = lower - c_low * lower_stderr, upper + c_high * upper_stderr
     else:
         low, high = _from_cells(columns, float(ndtr(c_low)), c_high)
@@ -210,11 +236,14 @@ def _from_cells(columns: _Columns, one_sided: float, c_high: float) -> tuple[flo
     """Return the limits from the differences one by one: pointwise above, simultaneous below."""
     stderr, drawn = columns.draws.stderr(), columns.plain
     largest, spread = drawn.estimate[: columns.differing], stderr[: columns.differing]
-    high = np.where(np.isnan(spread), 1.0, largest + c_high * spread)[~np.isnan(largest)].max()
-    varies = stderr > ROUNDING
-    if not varies.any():
-        return 0.0, float(high)
-    estimate, values = columns.smallest(drawn.estimate)[varies], columns.smallest(drawn.values)[:, varies]
-    excess = np.fmax.reduce((values - estimate) / drawn.stderr()[varies], axis=1)
-    q = float(np.quantile(excess[~np.isnan(excess)], one_sided, method="higher"))
-    return float((estimate - q * stderr[varies]).max()), float(high)
+    reach = np.hypot(columns.student * c_high * spread, columns.above[: columns.differing])
+    high = np.where(np.isnan(spread), 1.0, largest + reach)[~np.isnan(largest)].max()
+    estimate, values = columns.smallest(drawn.estimate), columns.smallest(drawn.values)
+    varies = (stderr > ROUNDING) & (drawn.stderr() > ROUNDING)
+    q = 0.0
+    if varies.any():
+        excess = np.fmax.reduce((values - estimate)[:, varies] / drawn.stderr()[varies], axis=1)
+        q = columns.student * max(float(np.quantile(excess[~np.isnan(excess)], one_sided, method="higher")), 0.0)
+    sure = varies | (columns.below > 0)  # else nothing is known of the error
+    at_least = (estimate - np.hypot(q * stderr, columns.below))[sure & ~np.isnan(stderr + estimate)]
+    return float(at_least.max()) if at_least.size else 0.0, float(high)
