@@ -15,7 +15,7 @@ _THRESHOLDS = [
     {"metric": "equal_opportunity_difference", "max": 0.1, "grouping": "sex"},
     {"audit": "effort", "metric": "eaif", "min": 0.85},
 ]
-_EFFORT = {
+_EFFORT = {  # the inertia is NCES 2012, and for Hispanic households, which the paper has no rate for, a number of ours
     "trajectory": [f"income_{year}" for year in range(2019, 2023)],
     "unit": 10_000,
     "scale": 200_000,
