@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
+from evenhand.errors import did_you_mean
 from evenhand.settings import Settings
 from evenhand.table.roles import grouping_name
 
@@ -65,6 +66,37 @@ class Threshold(Settings):
         """Return the limit as in 'at least 0.8', or in percentage points as in 'at most 10 points'."""
         word, limit = ("at least", self.min) if self.min is not None else ("at most", self.max or 0.0)
         return f"{word} {100 * limit:g} points" if points else f"{word} {limit:g}"
+
+
+def require_known_metrics(thresholds: Iterable[Threshold], metrics: Iterable[str]) -> None:
+    """Refuse a threshold for a metric that an audit does not have; for the validators of specs.
+
+    Examples
+    --------
+    >>> require_known_metrics([Threshold(metric="eaiff", min=0.9)], ["eaif"])
+    Traceback (most recent call last):
+    ValueError: `metric` 'eaiff' of a threshold is not known; did you mean 'eaif'?
+    """
+    known = list(metrics)
+    for threshold in thresholds:
+        if threshold.metric not in known:
+            hint = did_you_mean(threshold.metric, known)
+            raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
+
+
+def named_once(setting: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return columns of a setting, or refuse one that is named twice.
+
+    Examples
+    --------
+    >>> named_once("features", ("a", "b", "a"))
+    Traceback (most recent call last):
+    ValueError: `features` names the column 'a' twice
+    """
+    for place, name in enumerate(columns):
+        if name in columns[:place]:
+            raise ValueError(f"`{setting}` names the column {name!r} twice")
+    return columns
 
 
 class Spec(Settings):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -37,7 +37,7 @@ from evenhand.table.measures import exponent_for, score_measures, weight_measure
 from evenhand.table.remarks import label_notes
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import CodedRows, PersonRows, ScoreRows
-from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch, fetch_arrays, open_source
+from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch_arrays, open_source
 from evenhand.table.validation import (
     MAX_CELLS,
     crowded_columns,
@@ -50,7 +50,6 @@ from evenhand.table.validation import (
 )
 
 T = TypeVar("T")
-Stages: TypeAlias = Sequence[Mapping[str, nw.Expr] | nw.Expr]
 
 EXACT_ROWS = 5_000_000
 FINE_BINS = 2**14
@@ -126,7 +125,7 @@ class Table:
         self._data, self._options = data, options
         self._somebody: tuple[nw.Expr, str] | None = None
         self._open()
-        self._with_right_types(self._check)
+        self.with_right_types(self._check)
 
     def _open(self) -> None:
         self.source = open_source(self._data, self._options)
@@ -136,7 +135,7 @@ class Table:
         if self._somebody is not None:
             self.source = self.source.only(*self._somebody)
 
-    def _with_right_types(self, read: Callable[[], T]) -> T:
+    def with_right_types(self, read: Callable[[], T]) -> T:
         """Read; where a later row of a file has another type than the first rows, look at all rows and read again."""
         try:
             return read()
@@ -155,7 +154,7 @@ class Table:
         self.roles = sound_roles(asked, {column for column, _ in found})
         self._weight_exponent, unweighable = self._weigh()
         try:
-            keys = [*self._group_keys(), *self._state_keys()]
+            keys = [*self.group_keys(), *self._state_keys()]
             counted = reduce(self.source.frame, keys, [] if unweighable else self._weights(), most=MAX_CELLS)
             problems += [*unweighable, *row_problems(self.roles, self._kinds, counted, self.source)]
             if self.roles.id is not None and counted.rows:
@@ -245,7 +244,7 @@ class Table:
         if self.rows > EXACT_ROWS:
             bin_key = Key("bin", score_bin(self.prediction(model), FINE_BINS))
             return _binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
-        return self._with_right_types(lambda: self._exact_scores(model))
+        return self.with_right_types(lambda: self._exact_scores(model))
 
     def _exact_scores(self, model: str) -> ScoreRows:
         column = nw.col(self.prediction(model).column).cast(nw.Float64)
@@ -260,7 +259,7 @@ class Table:
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
         """Return numeric columns and all scores row by row; a value that is missing is nan."""
         self.require_numbers(columns)
-        return self._with_right_types(lambda: self._person_rows(columns))
+        return self.with_right_types(lambda: self._person_rows(columns))
 
     def _person_rows(self, columns: Sequence[str]) -> PersonRows:
         models = [model for model in self.models if self.has_scores(model)]
@@ -298,7 +297,7 @@ class Table:
                 )
             if self._kinds[column] == "other":
                 raise ConfigError(f"`{role}` is {column!r}, which holds no plain values; give a column that does.")
-        return self._with_right_types(lambda: self._coded_rows(columns))
+        return self.with_right_types(lambda: self._coded_rows(columns))
 
     def _coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
         ranges = [column for column in self.roles.group_columns if column in self.roles.cuts]
@@ -309,7 +308,7 @@ class Table:
             numbers["weight"] = nw.col(self.roles.weight).cast(nw.Float64)
         kinds = {name: (column, self._kinds[column]) for name, column in asked.items()}
         with engine_errors():
-            found, arrays = code_columns(self._complete_rows(), kinds, numbers)
+            found, arrays = code_columns(self.complete_rows(), kinds, numbers)
         codes = {column_key(c): np.asarray(arrays[f"group:{c}"], np.int64) for c in ranges}
         for column in plain:
             coded = found[f"group:{column}"]
@@ -336,56 +335,6 @@ class Table:
             if column.startswith(prefix):
                 raise DataError(f"the column {column!r} begins with {prefix!r}, as our own do: rename it.")
 
-    def cells_by(
-        self, keys: Sequence[Key], measures: Sequence[Measure], stages: Stages = (), *, groups: bool = True
-    ) -> Cells:
-        """Return counts and sums by keys of one's own (and by the groups), in the data's own engine.
-
-        Each stage is a set of columns worked out from those before, so that no expression is worked out twice; or a
-        condition on the rows.
-        """
-        own = self._group_keys() if groups else []
-        return self._with_right_types(lambda: reduce(self._staged(stages), [*own, *keys], measures))
-
-    def values_of(self, columns: Mapping[str, nw.Expr], stages: Stages = ()) -> dict[str, Any]:
-        """Return expressions of the rows, or of some of them, as arrays in the engine's order."""
-
-        def read() -> dict[str, Any]:
-            with engine_errors():
-                return fetch_arrays(self._staged(stages).select(**columns))
-
-        return {name: np.asarray(values) for name, values in self._with_right_types(read).items()}
-
-    def _staged(self, stages: Stages) -> Any:
-        frame = self._complete_rows()
-        for stage in stages:
-            frame = frame.with_columns(**stage) if isinstance(stage, Mapping) else frame.filter(stage)
-        return frame
-
-    def different_rows(self, columns: Mapping[str, nw.Expr], stages: Stages = ()) -> int:
-        """Return how many different rows the expressions make."""
-        with engine_errors():
-            return int(fetch(self._alike(columns, stages).select(n=nw.len()))["n"][0])
-
-    def frequent_rows(self, columns: Mapping[str, nw.Expr], stages: Stages = (), least: int = 1) -> dict[str, Any]:
-        """Return the different rows that occur at least so often, with their number `n` and weights `w`, `ww`."""
-        with engine_errors():
-            found = fetch_arrays(self._alike(columns, stages).filter(nw.col("n") >= least))
-        order = np.lexsort([np.asarray(found[name]) for name in columns])
-        return {name: np.asarray(values)[order] for name, values in found.items()}
-
-    def _alike(self, columns: Mapping[str, nw.Expr], stages: Stages) -> Any:
-        weight = nw.lit(1.0) if self.roles.weight is None else nw.col(self.roles.weight).cast(nw.Float64)
-        rows = self._staged(stages).select(**columns, w=weight).with_columns(ww=nw.col("w") * nw.col("w"))
-        return rows.group_by(*columns).agg(nw.len().alias("n"), nw.col("w").sum(), nw.col("ww").sum())
-
-    def extremes(self, columns: Mapping[str, nw.Expr], stages: Stages = ()) -> dict[str, tuple[float, float]]:
-        """Return the lowest and the highest value of expressions of the rows."""
-        ends = {f"low:{name}": column.min() for name, column in columns.items()}
-        ends |= {f"high:{name}": column.max() for name, column in columns.items()}
-        found = self.values_of(ends, stages)
-        return {name: (float(found[f"low:{name}"][0]), float(found[f"high:{name}"][0])) for name in columns}
-
     def weight_and_exponent(self) -> tuple[nw.Expr | None, int]:
         """Return the survey weight as an expression, and an exponent that bounds it."""
         column = self.roles.weight
@@ -405,7 +354,7 @@ class Table:
         codes = {f"group{i}": self._group_codes(c) for i, c in enumerate(self.roles.group_columns)}
         weight = {"weight": nw.col(self.roles.weight).cast(nw.Float64)} if self.roles.weight is not None else {}
         with engine_errors():
-            arrays = fetch_arrays(self._complete_rows().select(**columns, **codes, **weight))
+            arrays = fetch_arrays(self.complete_rows().select(**columns, **codes, **weight))
         return {name: np.asarray(values) for name, values in arrays.items()}
 
     def _group_cells(self, arrays: Mapping[str, Any], order: IntArray) -> Cells:
@@ -444,17 +393,18 @@ class Table:
                 if column not in self._kinds:
                     hint = did_you_mean(column, self._kinds)
                     raise ConfigError(f"`within` column {column!r} is not in the data; {hint}")
-            self._reductions[name] = self._with_right_types(
-                lambda: reduce(self._complete_rows(), [*self._keys(within, model), *more], measures)
+            self._reductions[name] = self.with_right_types(
+                lambda: reduce(self.complete_rows(), [*self._keys(within, model), *more], measures)
             )
         return self._reductions[name]
 
     def _keys(self, within: Sequence[str], model: str) -> list[Key]:
         strata = [self._group_key(column) for column in within if column not in self.roles.group_columns]
         states = [key for key in self._state_keys() if key.name in ("outcome", state_key(model))]
-        return [*self._group_keys(), *strata, *states]
+        return [*self.group_keys(), *strata, *states]
 
-    def _complete_rows(self) -> Any:
+    def complete_rows(self) -> Any:
+        """Return the rows without those that were dropped, in the data's own engine."""
         frame = self.source.frame
         if self.dropped:
             for key in self._state_keys():
@@ -464,7 +414,8 @@ class Table:
     def _group_key(self, column: str) -> Key:
         return group_key(column, self._kinds[column], self.roles.cuts.get(column))
 
-    def _group_keys(self) -> list[Key]:
+    def group_keys(self) -> list[Key]:
+        """Return the keys of the group columns."""
         return [self._group_key(column) for column in self.roles.group_columns]
 
     def _state_keys(self) -> list[Key]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from evenhand.audits.agreement.statistics import Scale, known_statistics
-from evenhand.core.spec import Spec, Threshold
+from evenhand.core.spec import Spec, Threshold, require_known_metrics
 from evenhand.errors import did_you_mean
 from evenhand.table.roles import Columns, Scalar
 
@@ -77,10 +77,8 @@ class AgreementSpec(Spec):
     @field_validator("thresholds")
     @classmethod
     def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
+        require_known_metrics(value, known_statistics())
         for threshold in value:
-            if threshold.metric not in known_statistics():
-                hint = did_you_mean(threshold.metric, known_statistics())
-                raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
             if threshold.max is None or not 0 <= threshold.max < 2:
                 raise ValueError(
                     f"the threshold for {threshold.metric!r} limits the size of a gap: give max= of 0 or more and "

@@ -6,8 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from evenhand.core.spec import Spec, Threshold
-from evenhand.errors import did_you_mean
+from evenhand.core.spec import Spec, Threshold, require_known_metrics
 from evenhand.settings import Settings
 from evenhand.stats.feedback import NOTIONS, Bounds
 from evenhand.table.roles import Scalar
@@ -115,10 +114,8 @@ class DisagreementSpec(Spec):
     @field_validator("thresholds")
     @classmethod
     def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
+        require_known_metrics(value, NOTIONS)
         for threshold in value:
-            if threshold.metric not in NOTIONS:
-                hint = did_you_mean(threshold.metric, NOTIONS)
-                raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
             if threshold.max is None or not 0 <= threshold.max < 1:
                 raise ValueError(
                     f"the threshold for {threshold.metric!r} limits a difference: give max= of 0 or more and below 1; "

@@ -38,7 +38,8 @@ from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure
 from evenhand.table.keys import Key
 from evenhand.table.measures import score_measures, weight_measures
-from evenhand.table.table import Stages, Table
+from evenhand.table.staged import StagedRows, Stages
+from evenhand.table.table import Table
 
 MOST_IN_MEMORY = 5_000_000
 """People up to whom rows are read into memory; above, everything is worked out in the data's engine."""
@@ -103,12 +104,12 @@ class Crowd:
         if name is not None:
             measures = [*weight_measures(name, exponent), *measures]
         number = (EFFORT / self.spec.width).round(9).floor().cast(nw.Int64)
-        return self.table.cells_by([Key("bin", number)], measures, self.stages)
+        return StagedRows(self.table, self.stages).cells([Key("bin", number)], measures)
 
     def spread_cells(self, bins: int) -> Cells:
         """Return counts by group and by equal bins of effort from 0 to the highest."""
         number = (EFFORT * (bins / max(self.highest, 1e-9))).floor().clip(0, bins - 1).cast(nw.Int64)
-        return self.table.cells_by([Key("bin", number)], [], self.stages)
+        return StagedRows(self.table, self.stages).cells([Key("bin", number)], [])
 
     def fairness(self) -> tuple[Found, list[CurveRecord]]:
         """Return individual fairness of every model and weight, and its curve over weights.
@@ -119,8 +120,9 @@ class Crowd:
         columns = {name: nw.col(name) for name in self._scores} | {"effort": EFFORT, "aggregate": AGGREGATE}
         stages = [*self.stages, self._scores]
         step("Counting people who are alike")
-        if self.table.different_rows(columns, stages) <= MOST_DIFFERENT:
-            return self._exact(self.table.frequent_rows(columns, stages))
+        rows = StagedRows(self.table, stages)
+        if rows.different(columns) <= MOST_DIFFERENT:
+            return self._exact(rows.frequent(columns))
         return self._by_grid(self._sample(columns, stages))
 
     def _exact(self, rows: dict[str, Any]) -> tuple[Found, list[CurveRecord]]:
@@ -171,8 +173,8 @@ class Crowd:
         sizes = (SIZE, (SIZE + 1) // 2)
         once = {f"{OURS}weight": nw.lit(1.0) if weight is None else weight, f"{OURS}score": self._score(model)}
         stages = [*self.stages, once, *_grid_stages(bounds, sizes)]
-        found = self.table.cells_by([Key("place", nw.col(f"{OURS}place"))], _grid_measures(sizes, exponent), stages,
-                                    groups=False)  # fmt: skip
+        place = Key("place", nw.col(f"{OURS}place"))
+        found = StagedRows(self.table, stages).cells([place], _grid_measures(sizes, exponent), groups=False)
         where = numbers_of(found, "place")
         at = np.column_stack([where // SIZE**2, where // SIZE % SIZE, where % SIZE])
         sums = np.column_stack([found.sums[f"corner{number}"] for number in range(8)])
@@ -187,7 +189,7 @@ class Crowd:
         chance: they are in it in proportion.
         """
         share = min(1.0, SAMPLE / self.n)
-        often = self.table.frequent_rows(columns, stages, least=max(2, self.n // MOST_FREQUENT))
+        often = StagedRows(self.table, stages).frequent(columns, least=max(2, self.n // MOST_FREQUENT))
         numbers = [
             *self._scores.values(),
             *(nw.col(x).cast(nw.Float64) / size for x, size in self.sizes.items() if size),
@@ -199,7 +201,7 @@ class Crowd:
             mixing += [{f"{OURS}chance": chance - chance.floor()}]
         weight = self.table.weight_and_exponent()[0]
         wanted = {**columns, "weight": nw.lit(1.0) if weight is None else weight}
-        drawn = self.table.values_of(wanted, [*stages, *mixing, chance < share])
+        drawn = StagedRows(self.table, [*stages, *mixing, chance < share]).values(wanted)
         people = np.column_stack([drawn[name] for name in columns])
         distinct, first, which = np.unique(
             np.vstack([np.column_stack([often[name] for name in columns]), people]), axis=0, return_index=True,
@@ -234,8 +236,8 @@ def gather_crowd(table: Table, spec: EffortSpec) -> Crowd:
         f"{OURS}effort": inertia / (1.0 + (-rise).exp()), f"{OURS}aggregate": 2.0 / (1.0 + (-total).exp()) - 1.0,
     }  # fmt: skip
     stages: Stages = [numbers, whole, sigmoids] if lost else [numbers, sigmoids]
-    ends = table.extremes(
-        {"effort": EFFORT, "aggregate": AGGREGATE, **{f"step:{x}": nw.col(x) for x in spec.trajectory}}, stages
+    ends = StagedRows(table, stages).extremes(
+        {"effort": EFFORT, "aggregate": AGGREGATE, **{f"step:{x}": nw.col(x) for x in spec.trajectory}}
     )
     sizes = {x: max(abs(end) for end in ends[f"step:{x}"]) for x in spec.trajectory}
     refuse_huge(sizes)
@@ -276,16 +278,16 @@ def _check(
     wrong = ~((inertia > 0) & (inertia < np.inf))
     marks = [_any(absent), nothing, infinite & ~_any(absent), wrong & ~nothing]
     keys = [Key(f"mark{i}", mark.fill_null(True).cast(nw.Int64)) for i, mark in enumerate(marks)]
-    found = table.cells_by(keys, [], [numbers], groups=False)
+    found = StagedRows(table, [numbers]).cells(keys, [], groups=False)
     flags = np.column_stack([numbers_of(found, key.name) for key in keys]).astype(bool)
     if found.n[flags[:, 2]].sum():
         raise DataError("a trajectory column holds infinite values.")
     if found.n[flags[:, 3]].sum():
-        refuse_inertia(column, table.extremes({"m": inertia}, [numbers])["m"][0])
+        refuse_inertia(column, StagedRows(table, [numbers]).extremes({"m": inertia})["m"][0])
     lost = int(found.n[flags[:, :2].any(axis=1)].sum())
     if lost and table.roles.missing != "drop":
         counted = [Measure(str(i), gone.cast(nw.Float64)) for i, gone in enumerate(absent)]
-        gaps = table.cells_by([], counted, groups=False)
+        gaps = StagedRows(table).cells([], counted, groups=False)
         refuse_gaps({name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, (lost, table.rows))
     require_pairs(table.rows - lost)
     return ~(_any(absent) | nothing), lost

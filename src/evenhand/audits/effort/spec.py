@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from evenhand.audits.effort.robustness.choices import Choices, as_choices
-from evenhand.core.spec import Spec, Threshold
-from evenhand.errors import did_you_mean
+from evenhand.core.spec import Spec, Threshold, named_once, require_known_metrics
 from evenhand.settings import Settings
 from evenhand.stats.effort import TrajectoryMeasure
 
@@ -89,10 +88,7 @@ class EffortSpec(Spec):
     @field_validator("trajectory")
     @classmethod
     def _named_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        twice = next((name for position, name in enumerate(value) if name in value[:position]), None)
-        if twice is not None:
-            raise ValueError(f"`trajectory` names the column {twice!r} twice")
-        return value
+        return named_once("trajectory", value)
 
     @field_validator("weights", mode="before")
     @classmethod
@@ -110,10 +106,8 @@ class EffortSpec(Spec):
     @field_validator("thresholds")
     @classmethod
     def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
+        require_known_metrics(value, METRICS)
         for threshold in value:
-            if threshold.metric not in METRICS:
-                hint = did_you_mean(threshold.metric, METRICS)
-                raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
             if threshold.metric == "eaif" and threshold.grouping is not None:
                 raise ValueError("a threshold for 'eaif' compares individuals: leave out its `grouping`")
             if threshold.stratum is not None or threshold.against != "worst_pair" or threshold.kind == "difference":

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, field_serializer, field_validator, model_validator
 
 from evenhand.audits.improvability.candidates import Candidate, as_candidates, described
-from evenhand.core.spec import Spec, Threshold, _as_grouping_name
+from evenhand.core.spec import Spec, Threshold, _as_grouping_name, named_once, require_known_metrics
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.settings import Settings
 from evenhand.stats.improvability import AccuracyOf, Criteria, FairnessTest, Rule, Utility, get_utility
@@ -124,10 +124,7 @@ class ImprovabilitySpec(Spec):
     @field_validator("features")
     @classmethod
     def _named_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        twice = next((name for place, name in enumerate(value) if name in value[:place]), None)
-        if twice is not None:
-            raise ValueError(f"`features` names the column {twice!r} twice")
-        return value
+        return named_once("features", value)
 
     @field_validator("capacity")
     @classmethod
@@ -167,10 +164,8 @@ class ImprovabilitySpec(Spec):
     @field_validator("thresholds")
     @classmethod
     def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
+        require_known_metrics(value, METRICS)
         for threshold in value:
-            if threshold.metric not in METRICS:
-                hint = did_you_mean(threshold.metric, METRICS)
-                raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
             if threshold.max is None or not 0 <= threshold.max < 1:
                 raise ValueError(
                     f"the threshold for {threshold.metric!r} says how far the status quo may be improvable: give max= "

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, field_serializer, field_validator, 
 
 from evenhand.audits.reliability.mistakes import NoiseSetting, as_settings
 from evenhand.audits.reliability.sources import ModelSource, as_models, described
-from evenhand.core.spec import Spec, Threshold
+from evenhand.core.spec import Spec, Threshold, require_known_metrics
 from evenhand.errors import did_you_mean
 from evenhand.stats.reliability import RELIABILITY
 from evenhand.table.roles import Columns
@@ -162,10 +162,8 @@ class ReliabilitySpec(Spec):
     @field_validator("thresholds")
     @classmethod
     def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
+        require_known_metrics(value, RELIABILITY)
         for threshold in value:
-            if threshold.metric not in RELIABILITY:
-                hint = did_you_mean(threshold.metric, RELIABILITY)
-                raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
             if threshold.max is None or not 0 <= threshold.max < 2:
                 raise ValueError(
                     f"the threshold for {threshold.metric!r} limits the size of a gap: give max= of 0 or more and "
