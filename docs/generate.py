@@ -40,16 +40,10 @@ from evenhand.core.spec import Threshold
 from evenhand.models.spec import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
+from evenhand.study.flow.words import built_in
 from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
-from evenhand.study.spec import (
-    AttentionCheck,
-    Bonus,
-    Condition,
-    Feedback,
-    Payment,
-    Questions,
-    StudySpec,
-)
+from evenhand.study.sections import AttentionCheck, Bonus, Condition, Feedback, Payment, Questions, Recruitment
+from evenhand.study.spec import StudySpec
 from evenhand.table import Roles
 from evenhand.table.roles import Scalar
 from evenhand.table.sources import FileOptions
@@ -357,7 +351,8 @@ def study_part() -> str:
     sections: dict[str, type[BaseModel]] = {
         "Top level of `study.toml`": StudySpec, "`[conditions.NAME]`": Condition, "`[feedback]`": Feedback,
         "`[feedback.assignment]`, `assign_cases`": CaseSettings, "`[[attention]]`": AttentionCheck,
-        "`[payment]`": Payment, "`[[payment.bonuses]]`": Bonus, "`[analysis]`, `analyze`": AnalysisSpec,
+        "`[payment]`": Payment, "`[[payment.bonuses]]`": Bonus, "`[recruitment]`": Recruitment,
+        "`[analysis]`, `analyze`": AnalysisSpec,
         "`[analysis.exclusions]`, `apply_exclusions`": Exclusions, "`design_sets`": SetSettings,
         "The column map of `read_survey`": SurveyMap, "`Respondents`": Respondents, "`Critics`": Critics,
     }  # fmt: skip
@@ -367,6 +362,8 @@ def study_part() -> str:
         lines += [f"## {title}", "", table(("Setting", "Type", "Default", "Meaning"), shown), ""]
     wording = [(f"`{name}`", str(field.default)) for name, field in Questions.model_fields.items()]
     lines += ["## `[questions]`", "", table(("Question", "Wording by default"), wording), ""]
+    words = [(f"`{key}`", text) for key, text in built_in("en").items()]
+    lines += ["## `[interface.LANGUAGE]`", "", table(("Word of the pages", "In English"), words), ""]
     columns = [
         (f"`{c.name}`", c.kind or "both", "person" if c.level == "person" else "answer", c.type.replace("_", " or "),
          c.description)

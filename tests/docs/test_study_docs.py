@@ -17,7 +17,8 @@ import evenhand as eh
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.analysis.records import BonusRecord, EstimateRecord, FactorRecord
 from evenhand.study.schema import COLUMNS
-from evenhand.study.spec import AttentionCheck, Bonus, Condition, Feedback, Payment, Questions, StudySpec
+from evenhand.study.sections import AttentionCheck, Bonus, Condition, Feedback, Payment, Questions, Recruitment
+from evenhand.study.spec import StudySpec
 
 DOCS = Path(__file__).parents[2] / "docs"
 SETTINGS: str = runpy.run_path(str(DOCS / "generate.py"))["PARTS"]["study"]()
@@ -43,6 +44,7 @@ def test_public_names_are_in_the_reference(name: str) -> None:
         ("## Top level of `study.toml`", StudySpec), ("## `[conditions.NAME]`", Condition),
         ("## `[feedback]`", Feedback), ("## `[feedback.assignment]`, `assign_cases`", CaseSettings),
         ("## `[[attention]]`", AttentionCheck), ("## `[payment]`", Payment), ("## `[[payment.bonuses]]`", Bonus),
+        ("## `[recruitment]`", Recruitment),
         ("## `[analysis]`, `analyze`", AnalysisSpec), ("## `[analysis.exclusions]`, `apply_exclusions`", Exclusions),
         ("## `design_sets`", SetSettings), ("## The column map of `read_survey`", SurveyMap),
         ("## `Respondents`", Respondents), ("## `Critics`", Critics), ("## `[questions]`", Questions),

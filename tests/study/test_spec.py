@@ -15,7 +15,8 @@ import evenhand as eh
 from evenhand.errors import ConfigError, DataError
 from evenhand.study import StudySpec, read_study, study_schema, study_template
 from evenhand.study.schema import KINDS
-from evenhand.study.spec import Questions, texts_of
+from evenhand.study.sections import Questions
+from evenhand.study.spec import texts_of
 
 
 def effort() -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
@@ -16,110 +16,25 @@ from evenhand.settings import Settings
 from evenhand.study.analysis.analyze import run
 from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.spec import AnalysisSpec
-from evenhand.study.cases import Assignment, CaseSettings, deal_cases, read_cases
+from evenhand.study.cases import Assignment, deal_cases, read_cases
+from evenhand.study.flow.words import check_words
 from evenhand.study.responses import Responses, read_columns
-from evenhand.study.schema import FEEDBACK, SCALE, Kind
+from evenhand.study.schema import SCALE, Kind
+from evenhand.study.sections import (
+    IS_TEXT,
+    PLACEHOLDERS,
+    AttentionCheck,
+    Condition,
+    Feedback,
+    Language,
+    Payment,
+    Questions,
+    Recruitment,
+    Text,
+)
 from evenhand.study.sets import Instrument, load_instrument
 
-_IS_TEXT = "text shown to people"
-Text = Annotated[str | dict[str, str], _IS_TEXT]
-"""Words shown to people: one text, or one for each language as in ``{en = "Similar", de = "Ähnlich"}``."""
-
-Language = Annotated[str, Field(pattern="^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
-PLACEHOLDERS = ("reference", "subject", "subjects", "feature", "outcome", "score", "decision")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-
-
-class Condition(Settings):
-    """A condition of an effort study: what the trajectories are of, and the words for it."""
-
-    instrument: str = Field(description="The JSON file of the sets, as design_sets(...).save() wrote it.")
-    feature: Text = Field(description="What is shown over time, such as 'annual income'.")
-    subject: Text = Field(description="What one of the compared is called, such as 'household'.")
-    subjects: Text = Field(description="The same in the plural.")
-    outcome: Text = Field(description="What the risk score is of, such as 'missing a credit card payment'.")
-    desirable: bool = Field(True, description="Whether more of the feature is better.")
-    unit: Text = Field("", description="Unit of the values, such as '$'.")
-    share: float = Field(1.0, gt=0, description="People in this condition, relative to the others.")
-
-
-class Questions(Settings):
-    """The wording of the questions; {reference}, {subject}, {feature} and so on are filled in."""
-
-    trajectory: Text = "How similar are {reference} and {subject} in how their {feature} developed?"
-    aggregate: Text = "How similar are {reference} and {subject} in their total {feature}?"
-    overall: Text = "How similar are {reference} and {subject} overall?"
-    factors: Text = "What was behind your last answer? You may tick several."
-    factor_trajectory: Text = "How {feature} developed over time"
-    factor_aggregate: Text = "The total {feature}"
-    factor_other: Text = "Something else (please say what)"
-    predicted: Text = "What percentage of the other people asked will call {reference} and {subject} similar?"
-    risk: Text = (
-        "The risk of {outcome} of {reference} was scored {score}. What score would be fair for {subject}, in percent?"
-    )
-    reason: Text = "How did you decide on this? (optional)"
-    feedback: Text = "The system decided: {decision}. Do you agree?"
-
-
-class AttentionCheck(Settings):
-    """A question that shows whether people read: its words, the choices and the right one."""
-
-    question: Text = Field(description="The question.")
-    choices: tuple[str, ...] = Field(min_length=2, description="The choices, the same in every language.")
-    right: str = Field(description="The right choice.")
-    after: int = Field(1, ge=0, description="After which item it is asked; 0 is before the first.")
-
-    @model_validator(mode="after")
-    def _is_a_choice(self) -> Self:
-        if self.right not in self.choices:
-            raise ValueError(f"`right` must be one of the choices; got {self.right!r}")
-        return self
-
-
-class Bonus(Settings):
-    """A bonus: for the highest truth-serum scores, or for the best reasons as somebody rates them."""
-
-    by: Literal["truth_serum", "reasons"] = Field(description="What it is paid for.")
-    amount: float = Field(gt=0, description="How much each person gets, in the currency of the payment.")
-    share: float = Field(0.1, gt=0, le=1, description="Share of people who get it.")
-
-
-class Payment(Settings):
-    """What people are paid."""
-
-    amount: float = Field(ge=0, description="For taking part.")
-    currency: str = Field("USD", pattern="^[A-Z]{3}$", description="Three letters, such as USD or EUR.")
-    minutes: float = Field(gt=0, description="How long it takes; the hourly rate follows.")
-    bonuses: tuple[Bonus, ...] = Field((), description="Bonuses on top.")
-
-    @property
-    def hourly(self) -> float:
-        """The amount for an hour."""
-        return 60 * self.amount / self.minutes
-
-
-class Feedback(Settings):
-    """What a feedback study shows and asks."""
-
-    cases: str = Field(description="The file of the cases.")
-    id: str = Field(description="Column that identifies a case.")
-    decision: str = Field(description="Column of what the system decided.")
-    labels: tuple[str, ...] = Field(min_length=2, description="All labels the system can give, lowest first.")
-    groups: tuple[str, ...] = Field((), description="Columns of the groups every critic should see.")
-    shown: tuple[str, ...] = Field(min_length=1, description="Columns that critics see of a case.")
-    answers: tuple[str, ...] = Field(("agree", "disagree"), description="What critics can answer.")
-    assignment: CaseSettings = Field(CaseSettings(), description="How cases are dealt out.")
-
-    @model_validator(mode="after")
-    def _known_answers(self) -> Self:
-        for answer in self.answers:
-            if answer not in FEEDBACK:
-                raise ValueError(f"`answers` got {answer!r}; {did_you_mean(answer, FEEDBACK)}")
-        if "agree" not in self.answers or len(set(self.answers)) < 2:
-            raise ValueError("`answers` must hold 'agree' and something else")
-        if len(set(self.labels)) < len(self.labels):
-            raise ValueError("`labels` names a label twice")
-        return self
 
 
 class StudySpec(Settings):
@@ -139,7 +54,9 @@ class StudySpec(Settings):
     languages: tuple[Language, ...] = Field(("en",), min_length=1, description="Languages; the first is the default.")
     consent: Text = Field(description="What people agree to before they start.")
     instructions: Text = Field("", description="What people read before the first item.")
+    practice: bool = Field(True, description="Whether people try one made-up or unused item before the real ones.")
     debrief: Text = Field("", description="What people read at the end.")
+    contact: Text = Field("", description="Whom to ask, shown on every page.")
     conditions: dict[str, Condition] = Field({}, description="Conditions of an effort study, by name.")
     sets_per_person: int = Field(3, ge=1, description="Sets that each person sees (effort).")
     feedback: Feedback | None = Field(None, description="What a feedback study shows.")
@@ -147,6 +64,10 @@ class StudySpec(Settings):
     questions: Questions = Field(Questions(), description="Wording of the questions.")
     attention: tuple[AttentionCheck, ...] = Field((), description="Attention checks.")
     payment: Payment = Field(description="What people are paid.")
+    recruitment: Recruitment = Field(Recruitment(), description="Where people come from and are sent at the end.")
+    interface: dict[str, dict[str, str]] = Field(
+        {}, description="Words of the pages (buttons, errors) by language, to add a language or to change some."
+    )
     analysis: AnalysisSpec = Field(AnalysisSpec(), description="How the answers are analysed, and who is left out.")
     seed: int = Field(0, ge=0, description="Seed of what chance decides: conditions, orders, assignment.")
 
@@ -206,6 +127,16 @@ class StudySpec(Settings):
                 self._check_text(where, text)
         return self
 
+    @model_validator(mode="after")
+    def _words_of_the_pages(self) -> Self:
+        for language in self.interface:
+            if language not in self.languages:
+                known = did_you_mean(language, self.languages)
+                raise ValueError(f"[interface.{language}] is no language of the study; {known}")
+        for language in self.languages:
+            check_words(language, self.interface.get(language, {}))
+        return self
+
     def _check_text(self, where: str, text: str | Mapping[str, str]) -> None:
         """Refuse a text that lacks a language, or has one or a placeholder that is not known."""
         listed = ", ".join(self.languages)
@@ -220,6 +151,11 @@ class StudySpec(Settings):
                 raise ValueError(f"`{where}` has a text in {language!r}; {did_you_mean(language, self.languages)}")
             _check_placeholders(where, word)
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the `study.toml`, where the files that it names are looked for."""
+        return self._folder
+
     def instruments(self) -> dict[str, Instrument]:
         """Read the sets of every condition, from beside the `study.toml`, and check that they suffice.
 
@@ -227,7 +163,7 @@ class StudySpec(Settings):
         """
         found = {}
         for name, condition in self.conditions.items():
-            made = load_instrument(self._folder / condition.instrument)
+            made = load_instrument(self.folder / condition.instrument)
             if len(made.sets) < self.sets_per_person:
                 raise ConfigError(
                     f"the instrument of [conditions.{name}] holds {count(len(made.sets), 'set')}, but "
@@ -245,7 +181,7 @@ class StudySpec(Settings):
         """Read the cases of a feedback study, from beside the `study.toml`, and deal them out to critics."""
         if self.feedback is None:
             raise ConfigError("only a feedback study deals out cases; this one is of kind 'effort'.")
-        asked, source = self.feedback, self._folder / self.feedback.cases
+        asked, source = self.feedback, self.folder / self.feedback.cases
         columns, _ = read_columns(source)
         for name in asked.shown:
             if name not in columns:
@@ -270,7 +206,7 @@ class StudySpec(Settings):
 def texts_of(model: BaseModel, path: str = "") -> Iterator[tuple[str, str | Mapping[str, str]]]:
     """Yield every text shown to people, with the name of its setting."""
     for name, field in type(model).model_fields.items():
-        yield from _texts_in(getattr(model, name), f"{path}{name}", _IS_TEXT in field.metadata)
+        yield from _texts_in(getattr(model, name), f"{path}{name}", IS_TEXT in field.metadata)
 
 
 def _texts_in(value: Any, where: str, is_text: bool) -> Iterator[tuple[str, str | Mapping[str, str]]]:
@@ -278,6 +214,8 @@ def _texts_in(value: Any, where: str, is_text: bool) -> Iterator[tuple[str, str 
         yield where, value
     elif isinstance(value, BaseModel):
         yield from texts_of(value, f"{where}.")
+    elif isinstance(value, Mapping) and where == "feedback.names":
+        yield from ((f"{where}.{key}", inner) for key, inner in value.items())
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _texts_in(inner, f"{where}.{key}", False)

@@ -1,0 +1,169 @@
+"""A study as it is run: the settings with their sets or cases, loaded once, and what each person sees of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ConfigError
+from evenhand.study.flow.steps import Plan, Step
+from evenhand.study.responses import read_columns
+from evenhand.study.schema import Kind, as_text
+from evenhand.study.sets import Instrument, SubjectSet
+from evenhand.study.spec import StudySpec
+
+SUBJECTS = ("A", "B", "C", "D")
+_UNSEEN = ("analysis", "payment", "recruitment", "interface", "contact", "consent", "debrief")
+"""Sections that may change while a study runs: they do not decide what people are asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A study with its sets or cases.
+
+    Parameters
+    ----------
+    spec : the settings.
+    instruments : the sets of each condition (effort).
+    critics : the cases of each critic in order (feedback).
+    cases : what is shown of each case, by id (feedback); `decision` is under its own column.
+    fingerprint : SHA-256 of all that decides what people are asked.
+    plan : what the person at a place of a condition sees; the same on every call and after every restart.
+    """
+
+    spec: StudySpec
+    instruments: Mapping[str, Instrument]
+    critics: tuple[tuple[str, ...], ...]
+    cases: Mapping[str, Mapping[str, str | None]]
+    fingerprint: str
+    plan: Callable[[str, int], Plan] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "plan", lru_cache(maxsize=4_096)(self._plan))
+
+    @property
+    def name(self) -> str:
+        """The study's short name."""
+        return self.spec.name
+
+    @property
+    def kind(self) -> Kind:
+        """'effort' or 'feedback'."""
+        return self.spec.kind
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything that chance decides."""
+        return self.spec.seed
+
+    @property
+    def conditions(self) -> dict[str, float]:
+        """The conditions and how many people each should get, relative to the others; one without a name if none."""
+        return {name: one.share for name, one in self.spec.conditions.items()} or {"": 1.0}
+
+    @property
+    def places(self) -> int | None:
+        """How many people can take part in a condition; None for any number."""
+        return len(self.critics) if self.kind == "feedback" else None
+
+    def _plan(self, condition: str, place: int) -> Plan:
+        steps: list[Step] = []
+        if self.spec.words(self.spec.instructions).strip():
+            steps.append(Step("instructions", "instructions"))
+        items = list(self._cases(place) if self.kind == "feedback" else self._pairs(condition, place))
+        if self.spec.practice and (self.kind == "effort" or self.practice_case(place) is not None):
+            steps.append(Step("practice", "practice"))
+        return Plan(condition, place, (*steps, *self._with_checks(items)))
+
+    def _cases(self, place: int) -> Iterator[Step]:
+        for position, case in enumerate(self.critics[place], 1):
+            yield Step(f"case:{case}", "case", item=case, position=position)
+
+    def _pairs(self, condition: str, place: int) -> Iterator[Step]:
+        """Yield the pairs of the person's sets, both in an order of the person's own."""
+        number = list(self.spec.conditions).index(condition)
+        rng = np.random.default_rng([self.seed, number, place])
+        names = [one.name for one in self.instruments[condition].sets]
+        seen = rng.permutation(sets_of_place(len(names), self.spec.sets_per_person, place, [self.seed, number]))
+        for position, at in enumerate(seen, 1):
+            for role in rng.permutation(len(SUBJECTS)):
+                subject = SUBJECTS[role]
+                yield Step(f"pair:{names[at]}/{subject}", "pair", item=names[at], subject=subject, position=position)
+
+    def _with_checks(self, items: list[Step]) -> Iterator[Step]:
+        """Yield the items with each attention check after the item that it belongs to, late ones at the end."""
+        last = items[-1].position or 0
+        due = [(min(check.after, last), number) for number, check in enumerate(self.spec.attention, 1)]
+        for at, step in enumerate(items):
+            if at == 0:
+                yield from (_check(number) for after, number in due if after == 0)
+            yield step
+            following = items[at + 1].position if at + 1 < len(items) else None
+            if following != step.position:
+                yield from (_check(number) for after, number in due if after == step.position)
+
+    def practice_case(self, place: int) -> str | None:
+        """Return a case for practice that the person at a place does not see later, if there is one."""
+        seen = set(self.critics[place])
+        return next((case for case in self.cases if case not in seen), None)
+
+    def set_of(self, condition: str, item: str) -> SubjectSet:
+        """Return a set of a condition by name."""
+        return next(one for one in self.instruments[condition].sets if one.name == item)
+
+
+def load_design(spec: StudySpec) -> Design:
+    """Read the sets or cases that a study names, and check them."""
+    instruments = spec.instruments()
+    critics, cases = _feedback_cases(spec)
+    seen: dict[str, Any] = spec.model_dump(mode="json", exclude=set(_UNSEEN))
+    seen["instruments"] = {name: one.to_dict() for name, one in instruments.items()}
+    seen["critics"], seen["cases"] = critics, cases
+    text = json.dumps(seen, sort_keys=True, ensure_ascii=False)
+    return Design(spec, instruments, critics, cases, hashlib.sha256(text.encode()).hexdigest())
+
+
+def sets_of_place(pool: int, wanted: int, place: int, seed: Sequence[int]) -> list[int]:
+    """Return which sets of a pool the person at a place sees, so that all are shown equally often.
+
+    Places come in blocks of `pool`. Within a block, person j sees the `wanted` sets that follow the start
+    (j wanted + floor(j gcd / pool)) modulo `pool` in a random order of the pool; the starts of a block are all
+    different, so each set is seen by exactly `wanted` people of the block.
+
+    Examples
+    --------
+    >>> seen = [sets_of_place(6, 4, place, [0]) for place in range(6)]
+    >>> [sum(one in sets for sets in seen) for one in range(6)]
+    [4, 4, 4, 4, 4, 4]
+    """
+    block, person = divmod(place, pool)
+    order = np.random.default_rng([*seed, block, pool]).permutation(pool)
+    start = person * wanted + person * gcd(wanted, pool) // pool
+    return [int(order[(start + step) % pool]) for step in range(wanted)]
+
+
+def _check(number: int) -> Step:
+    return Step(f"check:{number}", "check", check=number)
+
+
+def _feedback_cases(spec: StudySpec) -> tuple[tuple[tuple[str, ...], ...], dict[str, dict[str, str | None]]]:
+    """Return the cases of each critic, and what is shown of every case."""
+    if spec.feedback is None:
+        return (), {}
+    dealt, asked = spec.assignment(), spec.feedback
+    columns, _ = read_columns(spec.folder / asked.cases)
+    wanted = (*asked.shown, asked.decision)
+    texts = {name: as_text(columns[name]) for name in (asked.id, *wanted)}
+    cases = {
+        str(texts[asked.id][row]): {name: texts[name][row] for name in wanted} for row in range(len(texts[asked.id]))
+    }
+    if not dealt.critics:
+        raise ConfigError("no critic gets a case; make `per_critic` in [feedback.assignment] smaller.")
+    return dealt.critics, cases

@@ -1,0 +1,192 @@
+"""What a page shows: the texts of a step in the person's language, filled in, with the values behind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evenhand.study.flow.design import Design
+from evenhand.study.flow.steps import Plan, Step
+from evenhand.study.flow.words import words_in
+from evenhand.study.sections import Condition
+
+_LETTERS = "LMNO"
+
+
+@dataclass(frozen=True)
+class PairView:
+    """A pair to compare: K, the other, their values over time, and the questions.
+
+    Parameters
+    ----------
+    reference, subject : what the two are called; the other's letter follows the order on the page, not its role.
+    times : labels of the time points.
+    reference_values, subject_values : the values at these times.
+    feature, unit : what the values are of.
+    score : the risk score shown for K, as text; `risk_reference` is the number.
+    questions : the text of each question by name.
+    scale : the words of the scale, most similar first.
+    item, items, pair : which set of how many, and which pair of its four, from 1; 0 for practice.
+    """
+
+    reference: str
+    subject: str
+    times: tuple[str, ...]
+    reference_values: tuple[float, ...]
+    subject_values: tuple[float, ...]
+    feature: str
+    unit: str
+    score: str
+    risk_reference: float
+    questions: Mapping[str, str]
+    scale: tuple[str, ...]
+    item: int
+    items: int
+    pair: int
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """A case to judge: facts (label and value), the decision, the question and the possible answers (value, words)."""
+
+    facts: tuple[tuple[str, str], ...]
+    label: str
+    decision: str
+    question: str
+    reason: str
+    answers: tuple[tuple[str, str], ...]
+    item: int
+    items: int
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """An attention check."""
+
+    question: str
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TextView:
+    """Instructions, in paragraphs."""
+
+    paragraphs: tuple[str, ...]
+
+
+View = PairView | CaseView | CheckView | TextView
+
+
+def view_of(design: Design, plan: Plan, step: Step, language: str) -> View:
+    """Return what the page of a step shows."""
+    spec = design.spec
+    if step.kind == "instructions":
+        return TextView(paragraphs(spec.words(spec.instructions, language)))
+    if step.kind == "check":
+        check = spec.attention[(step.check or 1) - 1]
+        return CheckView(spec.words(check.question, language), check.choices)
+    if design.kind == "feedback":
+        return _case_view(design, plan, step, language)
+    return _pair_view(design, plan, step, language)
+
+
+def paragraphs(text: str) -> tuple[str, ...]:
+    r"""Return the paragraphs of a text, which empty lines part.
+
+    Examples
+    --------
+    >>> paragraphs("One\nline.\n\nTwo.")
+    ('One line.', 'Two.')
+    """
+    return tuple(" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip())
+
+
+def time_labels(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what time points are called: the columns without what all of them start with.
+
+    Examples
+    --------
+    >>> time_labels(("income_2019", "income_2020")), time_labels(("arrests_year1", "arrests_year2"))
+    (('2019', '2020'), ('year 1', 'year 2'))
+    """
+    first, last = min(columns), max(columns)
+    same = next((at for at, letter in enumerate(first) if at >= len(last) or letter != last[at]), len(first))
+    start = first[:same]
+    shared = max(start.rfind(mark) for mark in "_ .-") + 1
+    shorter = [column[shared:] or column for column in columns]
+    return tuple(re.sub(r"(?<=[^\W\d])(?=\d)", " ", name).replace("_", " ").strip() for name in shorter)
+
+
+def _pair_view(design: Design, plan: Plan, step: Step, language: str) -> PairView:
+    spec, condition = design.spec, design.spec.conditions[plan.condition]
+    instrument = design.instruments[plan.condition]
+    item = instrument.sets[0] if step.item is None else design.set_of(plan.condition, step.item)
+    reference, others = item.subjects[0], {one.role: one for one in item.subjects[1:]}
+    score = reference.score or 0.0
+    if step.item is None or step.subject is None:
+        values, other, pair = *_practice_values(reference.values, instrument.settings.step), 0
+    else:
+        pair = [one.subject for one in plan.steps if one.item == step.item].index(step.subject) + 1
+        values, other = reference.values, others[step.subject].values
+    names = _names(spec.words(condition.subject, language), max(pair, 1))
+    filled = _filled(design, condition, language, {**names, "score": f"{100 * score:.0f}\u00a0%"})
+    return PairView(
+        **names, times=time_labels(instrument.trajectory), reference_values=values, subject_values=other,
+        feature=spec.words(condition.feature, language), unit=spec.words(condition.unit, language),
+        score=f"{100 * score:.0f}\u00a0%", risk_reference=score, questions=filled,
+        scale=tuple(spec.words(point, language) for point in spec.scale),
+        item=step.position or 0, items=spec.sets_per_person, pair=pair,
+    )  # fmt: skip
+
+
+def _case_view(design: Design, plan: Plan, step: Step, language: str) -> CaseView:
+    spec, asked = design.spec, design.spec.feedback
+    case = design.practice_case(plan.place) if step.item is None else step.item
+    if asked is None or case is None:
+        raise LookupError(f"step {step.key!r} shows no case")
+    words, values = words_in(language, spec.interface), design.cases[case]
+
+    def called(name: str) -> str:
+        return spec.words(asked.names[name], language) if name in asked.names else name
+
+    label = values[asked.decision] or ""
+    decision = called(label)
+    facts = tuple((called(name), values[name] or words["not_given"]) for name in asked.shown)
+    offered = tuple((answer, words[answer]) for answer in asked.answers if _possible(answer, label, asked.labels))
+    question = spec.words(spec.questions.feedback, language).replace("{decision}", decision)
+    reason = spec.words(spec.questions.reason, language).replace("{decision}", decision)
+    items = len(design.critics[plan.place])
+    return CaseView(facts, label, decision, question, reason, offered, step.position or 0, items)
+
+
+def _possible(answer: str, label: str, labels: tuple[str, ...]) -> bool:
+    """Tell whether an answer makes sense: the highest label cannot be too low, nor the lowest too high."""
+    return not ((answer == "too_low" and label == labels[-1]) or (answer == "too_high" and label == labels[0]))
+
+
+def _names(subject: str, pair: int) -> dict[str, str]:
+    called = f"{subject[:1].upper()}{subject[1:]}"
+    return {"reference": f"{called} K", "subject": f"{called} {_LETTERS[pair - 1]}"}
+
+
+def _filled(design: Design, condition: Condition, language: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Return every question with its placeholders filled in; nothing in the values is read as a placeholder again."""
+    spec = design.spec
+    known = {name: spec.words(getattr(condition, name), language) for name in ("feature", "subjects", "outcome")}
+    known |= names
+
+    def fill(text: str) -> str:
+        return re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], found[0]), text)
+
+    asked = spec.questions
+    return {name: fill(spec.words(getattr(asked, name), language)) for name in type(asked).model_fields}
+
+
+def _practice_values(values: tuple[float, ...], step: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return two invented trajectories near those of a real person, in the steps that values come in."""
+
+    def rounded(value: float) -> float:
+        return round(value / step) * step
+
+    return tuple(rounded(0.9 * value) for value in values), tuple(rounded(1.1 * value) for value in reversed(values))
