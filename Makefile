@@ -70,12 +70,13 @@ $(VENV)/.dev: $(VENV)/.core
 $(VENV)/.docs: $(VENV)/.dev
 	@touch $@
 
-# Chromium for the browser tests: installed only when asked for, as root on Debian; the tests say when it is missing.
+# Programs that some tests need: installed only when asked for, as root on Debian; the tests say what is missing.
 system:
-	@if [ -n "$$EVENHAND_INSTALL" ] && ! command -v chromium >/dev/null; then \
-	  echo "Installing Chromium ..."; \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
-	fi
+	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql; do \
+	  (PATH="$$PATH:$(lastword $(wildcard /usr/lib/postgresql/*/bin))"; command -v "$${need%:*}" >/dev/null) && continue; \
+	  echo "Installing $${need#*:} ..."; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$${need#*:}" >/dev/null || exit 1; \
+	done
 
 clean:  ## Remove what was built; keep the environment.
 	@rm -rf build dist out evenhand-demo docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,44 @@
+"""The database of a study: who takes part, what they answered, and who may look; on SQLite or PostgreSQL."""
+
+from evenhand.errors import require_extra
+
+for _module in ("sqlalchemy", "alembic", "psycopg"):
+    require_extra(_module, "study", "the database of a study")
+
+from evenhand.study.store.backup import backup  # noqa: E402
+from evenhand.study.store.errors import StoreError, StudyClosed, StudyFull  # noqa: E402
+from evenhand.study.store.records import (  # noqa: E402
+    Action,
+    Answer,
+    BonusRow,
+    CheckCounts,
+    ConditionCounts,
+    Counts,
+    PageCounts,
+    Participant,
+    Saved,
+    Session,
+    Times,
+)
+from evenhand.study.store.study import Store, Study, open_store  # noqa: E402
+
+__all__ = [
+    "Action",
+    "Answer",
+    "BonusRow",
+    "CheckCounts",
+    "ConditionCounts",
+    "Counts",
+    "PageCounts",
+    "Participant",
+    "Saved",
+    "Session",
+    "Store",
+    "StoreError",
+    "Study",
+    "StudyClosed",
+    "StudyFull",
+    "Times",
+    "backup",
+    "open_store",
+]

@@ -1,0 +1,167 @@
+"""Answers: each is one transaction, saved once however often it is sent; and drafts of answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, null, select, text, union_all
+
+from evenhand.study.flow.steps import Step
+from evenhand.study.store.records import Answer, Participant, Saved
+from evenhand.study.store.room import Room, seconds_of
+from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS
+
+AWAY_SECONDS = 30 * 60
+"""Who does nothing for longer has left the page; their time on it begins anew when they come back."""
+DRAFT_BYTES = 32 * 1024
+_SEEN_SECONDS = 60
+
+_ADVANCE = text(
+    "UPDATE participants SET reached = reached + 1, since = :now, seen_at = :now, finished_at = :finished_at"
+    " WHERE id = :person AND reached = :index AND finished_at IS NULL AND withdrawn_at IS NULL"
+)
+_STORE = text(
+    "INSERT INTO answers (participant_id, step, step_index, kind, item, subject, position, check_number, seconds,"
+    " payload, revision, saved_at) VALUES (:person, :step, :index, :kind, :item, :subject, :position, :check,"
+    " :seconds, :payload, 1, :now)"
+    " ON CONFLICT (participant_id, step) DO UPDATE SET payload = excluded.payload, saved_at = excluded.saved_at,"
+    " revision = answers.revision + 1 RETURNING revision"
+)
+_NO_DRAFT = text("DELETE FROM drafts WHERE participant_id = :person AND step = :step")
+_SEEN = text("UPDATE participants SET seen_at = :now WHERE id = :person")
+_BACK = text("UPDATE participants SET seen_at = :now, since = :now WHERE id = :person AND finished_at IS NULL")
+_DRAFT = text(
+    "INSERT INTO drafts (participant_id, step, fields, saved_at) VALUES (:person, :step, :fields, :now)"
+    " ON CONFLICT (participant_id, step) DO UPDATE SET fields = excluded.fields, saved_at = excluded.saved_at"
+)
+_STATE = (
+    select(PARTICIPANTS.c.reached, PARTICIPANTS.c.finished_at, PARTICIPANTS.c.withdrawn_at)
+    .where(PARTICIPANTS.c.id == bindparam("person"))
+    .with_for_update()
+)
+_OF_STEP = (ANSWERS.c.participant_id == bindparam("person"), ANSWERS.c.step == bindparam("step"))
+_STORED = select(ANSWERS.c.payload, ANSWERS.c.revision).where(*_OF_STEP)
+_PAGE = union_all(
+    _STORED,
+    select(DRAFTS.c.fields, null()).where(
+        DRAFTS.c.participant_id == bindparam("person"), DRAFTS.c.step == bindparam("step")
+    ),
+)
+
+
+class Answers(Room):
+    """The answers of a study."""
+
+    def save(
+        self, person: Participant, step: Step, index: int, payload: Mapping[str, Any], *, revision: int,
+        last: bool = False, durable: bool = True, now: datetime | None = None,
+    ) -> Saved:  # fmt: skip
+        """Store an answer in one transaction; sent again it changes nothing.
+
+        An answer to the first unanswered step moves the person on and takes their time; an answer to an earlier step
+        replaces what is stored, if the form was made from that. It is on the disk when this returns.
+
+        Parameters
+        ----------
+        person : as read for this request; their `since` says when the time on the step began.
+        step, index : the step and its index in the person's plan.
+        payload : the answer in the names of the schema.
+        revision : the revision that the form was made from; 0 where nothing was stored.
+        last : whether this is the last step, which finishes the person.
+        durable : whether to wait for the disk; who says False calls `sync` before anybody is told that it is saved.
+        now : the moment; by default the clock's.
+        """
+        moment, written = seconds_of(now), _as_json(payload)
+        values = {
+            "person": person.id, "step": step.key, "index": index, "kind": step.kind, "item": step.item,
+            "subject": step.subject, "position": step.position, "check": step.check, "payload": written,
+            "seconds": round(max(0.0, moment - person.since.timestamp()), 3), "now": moment,
+        }  # fmt: skip
+        with self._database.writing(durable=durable) as connection:
+            moved = connection.execute(
+                _ADVANCE,
+                {"person": person.id, "index": index, "now": moment, "finished_at": moment if last else None},
+            )
+            if moved.rowcount == 1:
+                return Saved("saved", _write(connection, values), index + 1)
+            return _change(connection, step, index, values, revision)
+
+    def page(
+        self, person: Participant, step_key: str, *, now: datetime | None = None
+    ) -> tuple[Answer | None, dict[str, Any] | None]:
+        """Return what a page shows: the stored answer and the draft, each None where there is none.
+
+        Opening a page after more than half an hour without a sign of life starts the time on it anew.
+        """
+        moment = seconds_of(now)
+        if person.finished_at is person.withdrawn_at is None and moment - person.seen_at.timestamp() > AWAY_SECONDS:
+            with self._database.writing(durable=False) as connection:
+                connection.execute(_BACK, {"person": person.id, "now": moment})
+        with self._database.reading() as connection:
+            rows = connection.execute(_PAGE, {"person": person.id, "step": step_key}).all()
+        answer = next((Answer(json.loads(row[0]), row[1]) for row in rows if row[1] is not None), None)
+        draft = next((json.loads(row[0]) for row in rows if row[1] is None), None)
+        return answer, draft
+
+    def answer(self, person: Participant, step_key: str) -> Answer | None:
+        """Return the stored answer to a step; None where there is none."""
+        with self._database.reading() as connection:
+            row = connection.execute(_STORED, {"person": person.id, "step": step_key}).first()
+        return None if row is None else Answer(json.loads(row[0]), row[1])
+
+    def save_draft(
+        self, person: Participant, step_key: str, fields: Mapping[str, Any], *, revision: int | None = None,
+        now: datetime | None = None,
+    ) -> bool:  # fmt: skip
+        """Keep an unfinished form until its answer is saved; return whether it was kept.
+
+        It is not kept for somebody who finished or withdrew, beyond 32 KiB, or where `revision` (of the answer that
+        the form was made from) is no longer the stored one: a late draft never hides a newer answer.
+        """
+        moment, written = seconds_of(now), _as_json(fields)
+        if len(written) > DRAFT_BYTES:
+            return False
+        key = {"person": person.id, "step": step_key}
+        with self._database.writing(durable=False) as connection:
+            _, finished_at, withdrawn_at = connection.execute(_STATE, {"person": person.id}).one()
+            if finished_at is not None or withdrawn_at is not None:
+                return False
+            if revision is not None:
+                stored = connection.execute(_STORED, key).first()
+                if revision != (0 if stored is None else stored[1]):
+                    return False
+            connection.execute(_DRAFT, {**key, "fields": written, "now": moment})
+            if moment - person.seen_at.timestamp() > _SEEN_SECONDS:
+                connection.execute(_SEEN, {"person": person.id, "now": moment})
+        return True
+
+
+def _write(connection: Connection, values: Mapping[str, Any]) -> int:
+    revision = connection.execute(_STORE, values).scalar_one()
+    connection.execute(_NO_DRAFT, {"person": values["person"], "step": values["step"]})
+    return int(revision)
+
+
+def _change(connection: Connection, step: Step, index: int, values: Mapping[str, Any], revision: int) -> Saved:
+    """Store an answer to an earlier step, or say why not."""
+    reached, finished_at, withdrawn_at = connection.execute(_STATE, {"person": values["person"]}).one()
+    row = connection.execute(_STORED, {"person": values["person"], "step": step.key}).first()
+    stored, current = ("", 0) if row is None else row
+    if row is not None and stored == values["payload"]:
+        return Saved("repeated", current, reached)
+    if finished_at is not None or withdrawn_at is not None or (row is not None and step.kind == "check"):
+        return Saved("locked", current, reached)
+    if index > reached:
+        return Saved("too_early", current, reached)
+    if revision != current:
+        return Saved("stale", current, reached)
+    connection.execute(_SEEN, {"person": values["person"], "now": values["now"]})
+    return Saved("saved", _write(connection, values), reached)
+
+
+def _as_json(values: Mapping[str, Any]) -> str:
+    """Return values as JSON in one form; in ASCII, so that every character survives in every database."""
+    return json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

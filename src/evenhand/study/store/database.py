@@ -1,0 +1,279 @@
+"""Engines and transactions: SQLite or PostgreSQL by URL, one writer at a time on SQLite, nothing acknowledged unsynced.
+
+SQLite runs in WAL mode. A commit appends to the log file; it is acknowledged only when a sync of that file that began
+after the commit is over. Commits that wait together share one sync, as PostgreSQL does it by itself: each answer is a
+transaction of its own, survives a loss of power once acknowledged, and hundreds of them fit into a second even where
+a sync takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, DisconnectionError, IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from evenhand.errors import ConfigError
+from evenhand.study.store.errors import StoreError
+
+_BUSY_SECONDS = 30
+_TIDY_MILLISECONDS = 500
+_IDLE_SECONDS = 5
+_CONNECTIONS = 64
+"""More than the threads of a server: nobody waits for a connection, only for the writer's turn."""
+
+
+class SharedSync:
+    """A sync of a file that several threads wait for together."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._changed = threading.Condition()
+        self._begun = self._done = 0
+        self._running = False
+        self._failed: OSError | None = None
+
+    def wait(self) -> None:
+        """Return when a sync that began after this call is over."""
+        with self._changed:
+            wanted = self._begun + 1
+            while self._running and self._done < wanted and self._failed is None:
+                self._changed.wait()
+            if self._failed is not None:
+                raise self._failed
+            if self._done >= wanted:
+                return
+            self._running, self._begun = True, self._begun + 1
+            mine = self._begun
+        failed = None
+        try:
+            _sync(self._path)
+        except OSError as error:
+            failed = error
+        with self._changed:
+            # After a failed sync the system may have dropped what was to be written: nobody can be told it is safe.
+            self._running, self._done, self._failed = False, mine, failed
+            self._changed.notify_all()
+        if failed is not None:
+            raise failed
+
+
+def _sync(path: str) -> None:
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        # The log is gone when the last connection was closed, which brings everything into the database and syncs it.
+        return
+    try:
+        getattr(os, "fdatasync", os.fsync)(handle)
+    finally:
+        os.close(handle)
+
+
+_TURNS: dict[str, tuple[threading.Lock, SharedSync]] = {}
+_TURNS_LOCK = threading.Lock()
+
+
+def _turns(path: str) -> tuple[threading.Lock, SharedSync]:
+    """Return the writers' queue of a SQLite file, and the sync of its log: one of each in a process."""
+    with _TURNS_LOCK:
+        return _TURNS.setdefault(path, (threading.Lock(), SharedSync(f"{path}-wal")))
+
+
+class Database:
+    """A database with its connections.
+
+    Parameters
+    ----------
+    url : where it is; see `parse_url`.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self.sqlite = url.get_backend_name() == "sqlite"
+        self.shown = url.database or "" if self.sqlite else _without_secrets(url)
+        self._lock: threading.Lock | None = None
+        self._log: SharedSync | None = None
+        self.engine = self._sqlite_engine() if self.sqlite else self._postgres_engine()
+        self._once: Engine
+        self._snapshot: Engine
+        self._write: Engine
+        if self.sqlite:
+            self._once = self.engine.execution_options(begin="")
+            self._snapshot = self.engine.execution_options(begin="BEGIN")
+            self._write = self.engine.execution_options(begin="BEGIN IMMEDIATE")
+        else:
+            self._once = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+            self._snapshot = self.engine.execution_options(isolation_level="REPEATABLE READ")
+            self._write = self.engine
+
+    def _postgres_engine(self) -> Engine:
+        engine = create_engine(
+            self.url, pool_size=16, max_overflow=_CONNECTIONS - 16, hide_parameters=True,
+            isolation_level="READ COMMITTED", connect_args={"connect_timeout": 10, "application_name": "evenhand"},
+        )  # fmt: skip
+        event.listen(engine, "checkin", _note_use)
+        event.listen(engine, "checkout", _check_idle)
+        return engine
+
+    def _sqlite_engine(self) -> Engine:
+        path = os.path.abspath(self.url.database or "")
+        self._lock, self._log = _turns(os.path.realpath(path))
+        _make_private(path, self.shown)
+        engine = create_engine(
+            self.url, poolclass=QueuePool, pool_size=16, max_overflow=_CONNECTIONS - 16, hide_parameters=True,
+            connect_args={"isolation_level": None, "check_same_thread": False, "timeout": _BUSY_SECONDS},
+        )  # fmt: skip
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    @contextmanager
+    def reading(self, *, snapshot: bool = False) -> Iterator[Connection]:
+        """Give a connection for one query, or for several that see the same state (`snapshot`)."""
+        with self._as_sentences(), (self._snapshot if snapshot else self._once).connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+        """Give a connection for one transaction; on return it is stored, and on the disk unless `durable` is False."""
+        with self._as_sentences():
+            with self._lock or nullcontext(), self._write.begin() as connection:
+                if not (durable or self.sqlite):
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+                yield connection
+            if self._log is not None and durable:
+                self._log.wait()
+
+    def sync(self) -> None:
+        """Return when every transaction that was over before this call is on the disk."""
+        if self._log is not None:
+            with self._as_sentences():
+                self._log.wait()
+
+    @contextmanager
+    def _as_sentences(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise StoreError(f"the database '{self.shown}' cannot be used: {_reason(error)}.") from None
+        except OSError as error:
+            raise StoreError(f"the database '{self.shown}' cannot be written: {error.strerror or error}.") from None
+
+    def tidy_log(self) -> None:
+        """Bring the log of SQLite into the database and empty it, so that what was erased is not in it either.
+
+        Where a long read holds the log, an export perhaps, it is left for later rather than keep people waiting.
+        """
+        if self.sqlite:
+            with self.reading() as connection:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {_TIDY_MILLISECONDS}")
+                try:
+                    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+                finally:
+                    connection.exec_driver_sql(f"PRAGMA busy_timeout = {1_000 * _BUSY_SECONDS}")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def parse_url(url: str) -> URL:
+    """Return the address of a database: a path or sqlite:/// URL of a file, or a postgresql:// URL.
+
+    Examples
+    --------
+    >>> parse_url("study.db").render_as_string()
+    'sqlite:///study.db'
+    >>> parse_url("postgresql://anna:secret@db/study").render_as_string()
+    'postgresql+psycopg://anna:***@db/study'
+    """
+    how = "give the path of a file, such as study.db, or postgresql://USER:PASSWORD@HOST/NAME"
+    if "://" not in url:
+        parsed = URL.create("sqlite", database=url)
+    else:
+        try:
+            parsed = make_url(url)
+        except (ArgumentError, ValueError):
+            raise ConfigError(f"the address of the database cannot be read; {how}.") from None
+    backend = parsed.drivername.split("+")[0]
+    if backend == "sqlite":
+        if not parsed.database or parsed.database == ":memory:" or parsed.query:
+            raise ConfigError(f"a study on SQLite needs the path of a file and nothing else; {how}.")
+        return parsed.set(drivername="sqlite")
+    if backend not in ("postgresql", "postgres"):
+        raise ConfigError(f"a study runs on SQLite or PostgreSQL, not on {backend!r}; {how}.")
+    # libpq also takes the password as an option; there it would be shown and passed on.
+    password = parsed.password or parsed.query.get("password")
+    plain = parsed.difference_update_query(["password"]).set(drivername="postgresql+psycopg")
+    return plain.set(password=password) if isinstance(password, str) else plain
+
+
+def _without_secrets(url: URL) -> str:
+    plain = URL.create("postgresql", url.username, host=url.host, port=url.port, database=url.database)
+    return plain.render_as_string()
+
+
+def _make_private(path: str, shown: str) -> None:
+    """Make the file where there is none, readable by nobody else: it holds the secret of the study."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise ConfigError(f"the folder of the database '{shown}' does not exist; make it first.")
+    try:
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        if not os.path.isfile(path):
+            raise ConfigError(f"the database '{shown}' is a folder; give the path of a file.")
+    except OSError as error:
+        raise StoreError(f"the database '{shown}' cannot be made: {error.strerror or error}.") from None
+
+
+def _prepare(connection: Any, _record: Any) -> None:
+    """Set up a new connection to SQLite."""
+    for attempt in range(200):
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            break
+        except Exception as error:
+            # Two processes that open a new file at once: SQLite does not wait for this one by itself.
+            if "locked" not in str(error) or attempt == 199:
+                raise
+            time.sleep(0.05)
+    connection.execute(f"PRAGMA synchronous = {'NORMAL' if mode == 'wal' else 'FULL'}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")
+
+
+def _note_use(_connection: Any, record: Any) -> None:
+    record.info["used"] = time.monotonic()
+
+
+def _check_idle(connection: Any, record: Any, _proxy: Any) -> None:
+    """Replace a connection that broke while it lay idle; asking before every use would cost a round trip each."""
+    if time.monotonic() - record.info.get("used", time.monotonic()) > _IDLE_SECONDS:
+        try:
+            connection.execute("SELECT 1")
+            connection.rollback()
+        except Exception as error:
+            raise DisconnectionError from error
+
+
+def _begin(connection: Connection) -> None:
+    how = connection.get_execution_options().get("begin", "BEGIN IMMEDIATE")
+    if how:
+        connection.exec_driver_sql(how)
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """Return what a driver said, without values that people gave or a password."""
+    if isinstance(error, IntegrityError | DataError):
+        return "it refused a value"
+    said = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+    return (said.strip().splitlines() or ["no reason was given"])[0].rstrip(". ")

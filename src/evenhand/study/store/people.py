@@ -1,0 +1,232 @@
+"""People: enrolment in balance, coming back, withdrawing, and the ids that recruiters know them by."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import count as numbers
+from typing import Any
+
+from sqlalchemy import Connection, and_, bindparam, case, delete, distinct, func, insert, or_, select, update
+
+from evenhand.study.store.errors import StudyClosed, StudyFull
+from evenhand.study.store.records import BonusRow, Participant
+from evenhand.study.store.room import Room, StudyRow, is_storable, moment_of, seconds_of
+from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS, RECRUITS, STUDIES
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+_P, _R = PARTICIPANTS.c, RECRUITS.c
+_PERSON = (
+    _P.id, _P.code, _P.token, _P.condition, _P.place, _P.language, _P.reached, _P.since, _P.enrolled_at, _P.seen_at,
+    _P.finished_at, _P.withdrawn_at,
+)  # fmt: skip
+_OF_STUDY = _P.study_id == bindparam("study")
+_BY_TOKEN = select(*_PERSON).where(_OF_STUDY, _P.token == bindparam("token"))
+_BY_ENROLMENT = select(*_PERSON).where(_OF_STUDY, _P.enrolment == bindparam("enrolment"))
+_BY_RECRUITMENT = (
+    select(*_PERSON)
+    .join_from(RECRUITS, PARTICIPANTS, _R.participant_id == _P.id)
+    .where(_R.study_id == bindparam("study"), _R.recruitment_id == bindparam("recruitment"))
+)
+_LOCK_STUDY = (
+    select(STUDIES.c.closed_at).where(STUDIES.c.id == bindparam("study")).with_for_update(key_share=True)
+)  # fmt: skip
+_HELD = and_(_P.withdrawn_at.is_(None), or_(_P.finished_at.is_not(None), _P.seen_at >= bindparam("cutoff")))
+_HELD_PLACE = case((_HELD, _P.place))
+_TALLY = (
+    select(
+        _P.condition, func.count(), func.count(_HELD_PLACE), func.count(distinct(_HELD_PLACE)), func.max(_HELD_PLACE)
+    )
+    .where(_OF_STUDY)
+    .group_by(_P.condition)
+)  # fmt: skip
+_PLACES = select(_P.place).where(_OF_STUDY, _P.condition == bindparam("condition"), _HELD)
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A condition and a place within it."""
+
+    condition: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """People of a condition: all who ever enrolled, who is held, in how many different places, and the highest."""
+
+    everybody: int = 0
+    held: int = 0
+    places: int = 0
+    highest: int | None = None
+
+
+class People(Room):
+    """The people of a study."""
+
+    def enrol(
+        self, key: str, *, recruitment_id: str | None = None, language: str = "en", now: datetime | None = None
+    ) -> Participant:
+        """Take a person in, or return the person who came before with the same key or recruitment id.
+
+        The condition is the one with the fewest people held for its share, ties by a seeded draw; the place is the
+        smallest that is free in it. People are held who finished, or were seen within `abandon_after`. Counting and
+        taking are one transaction, and such transactions run one after another, over all servers of a database.
+
+        Parameters
+        ----------
+        key : random text from the consent form; the same form sent twice enrols once.
+        recruitment_id : who they are to the recruiter; one that is no short printable text counts as none.
+        language : the language they read.
+        now : the moment; by default the clock's.
+
+        Raises
+        ------
+        StudyClosed, StudyFull : for somebody new; who is enrolled already is returned also then.
+        """
+        moment, enrolment = seconds_of(now), hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        recruitment = recruitment_id if recruitment_id and is_storable(recruitment_id) else None
+        with self._database.writing() as connection:
+            closed_at = connection.execute(_LOCK_STUDY, {"study": self._id}).scalar_one()
+            known = self._known(connection, enrolment, recruitment)
+            if known is not None:
+                return self._participant(known)
+            if closed_at is not None:
+                raise StudyClosed(f"the study {self._row.name!r} is closed; it takes nobody new.")
+            seat = self._free_seat(connection, moment - self._row.abandon_after)
+            values = {
+                "study_id": self._id, "enrolment": enrolment, "code": _code(), "token": secrets.token_urlsafe(32),
+                "condition": seat.condition, "place": seat.place, "language": language, "reached": 0,
+                "since": moment, "enrolled_at": moment, "seen_at": moment,
+            }  # fmt: skip
+            number = connection.execute(insert(PARTICIPANTS).returning(_P.id), values).scalar_one()
+            if recruitment is not None:
+                ids = {"participant_id": number, "study_id": self._id, "recruitment_id": recruitment}
+                connection.execute(insert(RECRUITS), ids)
+            made = connection.execute(select(*_PERSON).where(_P.id == number)).one()
+        return self._participant(made)
+
+    def _known(self, connection: Connection, enrolment: str, recruitment: str | None) -> Any:
+        same = connection.execute(_BY_ENROLMENT, {"study": self._id, "enrolment": enrolment}).first()
+        if same is not None or recruitment is None:
+            return same
+        return connection.execute(_BY_RECRUITMENT, {"study": self._id, "recruitment": recruitment}).first()
+
+    def _free_seat(self, connection: Connection, cutoff: float) -> Seat:
+        """Return where the next person goes."""
+        study, asked = self._row, {"study": self._id, "cutoff": cutoff}
+        tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
+        number = sum(tally.everybody for tally in tallies.values())
+        for name in by_need(study, {name: tally.held for name, tally in tallies.items()}, number):
+            tally = tallies.get(name, Tally())
+            place = 0 if tally.highest is None else tally.highest + 1
+            if tally.places < place:
+                held = set(connection.execute(_PLACES, {**asked, "condition": name}).scalars())
+                place = next(place for place in numbers() if place not in held)
+            if study.places is None or place < study.places:
+                return Seat(name, place)
+        raise StudyFull(f"every place of the study {study.name!r} is taken.")
+
+    def person(self, token: str) -> Participant | None:
+        """Return the person whose cookie holds a token; None where there is none."""
+        if not is_storable(token):
+            return None
+        with self._database.reading() as connection:
+            row = connection.execute(_BY_TOKEN, {"study": self._id, "token": token}).first()
+        return None if row is None else self._participant(row)
+
+    def person_by_recruitment(self, recruitment_id: str) -> Participant | None:
+        """Return the person whom the recruiter knows by an id; None where there is none, or ids were erased."""
+        if not is_storable(recruitment_id):
+            return None
+        with self._database.reading() as connection:
+            row = connection.execute(_BY_RECRUITMENT, {"study": self._id, "recruitment": recruitment_id}).first()
+        return None if row is None else self._participant(row)
+
+    def finish(self, person: Participant, *, now: datetime | None = None) -> None:
+        """Note that a person reached the end; a second time changes nothing."""
+        done = update(PARTICIPANTS).where(_P.id == person.id, _P.finished_at.is_(None), _P.withdrawn_at.is_(None))
+        with self._database.writing() as connection:
+            connection.execute(done.values(finished_at=seconds_of(now), seen_at=seconds_of(now)))
+
+    def withdraw(self, who: Participant | str, *, erase: bool = True, now: datetime | None = None) -> bool:
+        """Take a person out of the study, by default with all they answered; return whether there is such a person.
+
+        Their place is free again and they can answer no more. The recruitment id stays until
+        `erase_recruitment_ids`, so that they can be paid and do not take part twice.
+
+        Parameters
+        ----------
+        who : the person, or their code.
+        erase : whether answers and drafts are deleted; else they are kept, but never exported.
+        now : the moment; by default the clock's.
+        """
+        code = who if isinstance(who, str) else who.code
+        if not is_storable(code):
+            return False
+        with self._database.writing() as connection:
+            found = connection.execute(
+                select(_P.id).where(_P.study_id == self._id, _P.code == code).with_for_update()
+            ).scalar()
+            if found is None:
+                return False
+            moment = func.coalesce(_P.withdrawn_at, seconds_of(now))
+            connection.execute(update(PARTICIPANTS).where(_P.id == found).values(withdrawn_at=moment))
+            if erase:
+                connection.execute(delete(ANSWERS).where(ANSWERS.c.participant_id == found))
+                connection.execute(delete(DRAFTS).where(DRAFTS.c.participant_id == found))
+        if erase:
+            self._database.tidy_log()
+        return True
+
+    def erase_recruitment_ids(self) -> int:
+        """Delete every recruitment id of the study, for good; return how many there were."""
+        with self._database.writing() as connection:
+            erased = connection.execute(delete(RECRUITS).where(_R.study_id == self._id)).rowcount
+        self._database.tidy_log()
+        return int(erased)
+
+    def bonus_rows(self) -> list[BonusRow]:
+        """Return who finished and did not withdraw, with their recruitment ids, in the order in which they finished."""
+        asked = (
+            select(_R.recruitment_id, _P.code, _P.condition, _P.finished_at)
+            .join_from(PARTICIPANTS, RECRUITS, _R.participant_id == _P.id, isouter=True)
+            .where(_P.study_id == self._id, _P.finished_at.is_not(None), _P.withdrawn_at.is_(None))
+            .order_by(_P.finished_at, _P.id)
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(asked).all()
+        return [BonusRow(row[0], row[1], row[2], moment_of(row[3])) for row in rows]
+
+    def _participant(self, row: Any) -> Participant:
+        (number, code, token, condition, place, language, reached, since, enrolled_at, seen_at, finished_at,
+         withdrawn_at) = row  # fmt: skip
+        return Participant(
+            number, code, token, condition, place, language, reached, moment_of(since), moment_of(enrolled_at),
+            moment_of(seen_at), None if finished_at is None else moment_of(finished_at),
+            None if withdrawn_at is None else moment_of(withdrawn_at), self._row.completion_code,
+        )  # fmt: skip
+
+
+def by_need(study: StudyRow, held: Mapping[str, int], number: int) -> list[str]:
+    """Return the conditions, first the one with the fewest people for its share; ties by a draw.
+
+    Parameters
+    ----------
+    study : the conditions with their shares, and the seed of the draw.
+    held : people held by condition.
+    number : how many people ever enrolled: the number of the draw.
+    """
+
+    def need(name: str) -> tuple[float, bytes]:
+        draw = hashlib.sha256(f"{study.seed}/{number}/{name}".encode()).digest()
+        return held.get(name, 0) / study.conditions[name], draw
+
+    return sorted(study.conditions, key=need)
+
+
+def _code() -> str:
+    return "p" + "".join(secrets.choice(_ALPHABET) for _ in range(10))

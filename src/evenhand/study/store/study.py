@@ -1,0 +1,199 @@
+"""A store and the studies in it: the door to everything that is written down."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import bindparam, select, text, update
+
+from evenhand.errors import ConfigError, did_you_mean
+from evenhand.study.flow.design import Design
+from evenhand.study.store.answers import Answers
+from evenhand.study.store.database import Database, parse_url
+from evenhand.study.store.export import Export
+from evenhand.study.store.migrations.run import migrate as bring_up
+from evenhand.study.store.migrations.run import require_current
+from evenhand.study.store.numbers import Numbers
+from evenhand.study.store.people import People
+from evenhand.study.store.researchers import Researchers
+from evenhand.study.store.room import StudyRow, seconds_of
+from evenhand.study.store.tables import STUDIES
+
+SECRET_VARIABLE = "EVENHAND_STUDY_SECRET"  # noqa: S105
+_SHORTEST_SECRET = 32
+_CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_CLOSED = select(STUDIES.c.closed_at).where(STUDIES.c.id == bindparam("study"))
+
+
+def open_store(url: str, *, migrate: bool = True) -> Store:
+    """Open a database, by default bringing it up to the schema of this version.
+
+    Parameters
+    ----------
+    url : the path of a SQLite file (made where there is none), sqlite:///PATH, or
+        postgresql://USER:PASSWORD@HOST/NAME. The password is in no error.
+    migrate : whether to bring the schema up; False refuses a database of another version.
+    """
+    store = Store(Database(parse_url(url)))
+    try:
+        if migrate:
+            bring_up(store.database)
+        else:
+            require_current(store.database)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+class Store:
+    """An open database; use it in a `with` statement, or close it."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def register(self, design: Design, *, accept: bool = False, now: datetime | None = None) -> Study:
+        """Return the study of a design, made where the database has none of its name.
+
+        Parameters
+        ----------
+        design : the study; settings that do not change what people see may differ from those of the last time.
+        accept : whether to take a design that shows something else than the one registered before.
+        now : the moment; by default the clock's.
+        """
+        name, settings = design.name, _settings(design)
+        with self.database.writing() as connection:
+            asked = select(STUDIES.c.fingerprint).where(STUDIES.c.name == name)
+            known = connection.execute(asked.with_for_update(key_share=True)).scalar()
+            if known is None:
+                made = {
+                    "name": name, "kind": design.kind, "fingerprint": design.fingerprint, "settings": settings,
+                    "secret": secrets.token_bytes(32), "created_at": seconds_of(now),
+                    "completion_code": "".join(secrets.choice(_CODE_LETTERS) for _ in range(8)),
+                }  # fmt: skip
+                connection.execute(_MAKE, made)
+                known = connection.execute(asked).scalar_one()
+            if known != design.fingerprint and not accept:
+                raise ConfigError(
+                    f"the study {name!r} in '{self.database.shown}' was made with other contents: people there saw "
+                    "something else. Give the changed study a new name, or accept the change with --accept."
+                )
+            values: dict[str, Any] = {"settings": settings, "fingerprint": design.fingerprint, "kind": design.kind}
+            code = design.spec.recruitment.completion_code
+            values |= {} if code is None else {"completion_code": code}
+            connection.execute(update(STUDIES).where(STUDIES.c.name == name).values(values))
+        return self.study(name)
+
+    def study(self, name: str) -> Study:
+        """Return a study that is in the database, as it was last registered."""
+        with self.database.reading() as connection:
+            row = connection.execute(select(STUDIES).where(STUDIES.c.name == name)).mappings().first()
+        if row is None:
+            raise ConfigError(
+                f"there is no study {name!r} in '{self.database.shown}'; {did_you_mean(name, self.studies())}"
+            )
+        return Study(self.database, _row(dict(row)))
+
+    def studies(self) -> list[str]:
+        """Return the names of all studies in the database, sorted."""
+        with self.database.reading() as connection:
+            return list(connection.execute(select(STUDIES.c.name).order_by(STUDIES.c.name)).scalars())
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Study(People, Answers, Researchers, Numbers, Export):
+    """A study in a store: its people, answers, researchers and numbers.
+
+    All methods may be called from many threads, and from several servers on one database. Those that depend on the
+    time take `now` for tests.
+    """
+
+    @property
+    def name(self) -> str:
+        """The study's short name."""
+        return self._row.name
+
+    @property
+    def in_file(self) -> bool:
+        """Whether the database is a file that is read at once (SQLite), and not a server that is waited for."""
+        return self._database.sqlite
+
+    def sync(self) -> None:
+        """Return when everything that was stored before this call is on the disk."""
+        self._database.sync()
+
+    @property
+    def secret(self) -> bytes:
+        """What cookies are signed with: of the environment variable EVENHAND_STUDY_SECRET, else of the database."""
+        given = os.environ.get(SECRET_VARIABLE)
+        if given is None:
+            return self._row.secret
+        if len(given) < _SHORTEST_SECRET:
+            raise ConfigError(f"{SECRET_VARIABLE} must have at least {_SHORTEST_SECRET} characters.")
+        return given.encode()
+
+    @property
+    def completion_code(self) -> str:
+        """The code that people hand in to be paid."""
+        return self._row.completion_code
+
+    @property
+    def closed(self) -> bool:
+        """Whether the study takes nobody new."""
+        with self._database.reading() as connection:
+            return connection.execute(_CLOSED, {"study": self._id}).scalar_one() is not None
+
+    def close(self, *, now: datetime | None = None) -> None:
+        """Take nobody new from now on; who began may finish."""
+        self._set_closed(seconds_of(now))
+
+    def reopen(self) -> None:
+        """Take people again."""
+        self._set_closed(None)
+
+    def _set_closed(self, at: float | None) -> None:
+        with self._database.writing() as connection:
+            connection.execute(update(STUDIES).where(STUDIES.c.id == self._id).values(closed_at=at))
+
+
+_MAKE = text(
+    "INSERT INTO studies (name, kind, fingerprint, settings, secret, completion_code, created_at)"
+    " VALUES (:name, :kind, :fingerprint, :settings, :secret, :completion_code, :created_at)"
+    " ON CONFLICT (name) DO NOTHING"
+)
+
+
+def _settings(design: Design) -> str:
+    return json.dumps(
+        {
+            "conditions": design.conditions, "places": design.places, "seed": design.seed,
+            "points": len(design.spec.scale), "abandon_after": 3600 * design.spec.recruitment.abandon_after,
+        }
+    )  # fmt: skip
+
+
+def _row(row: Mapping[str, Any]) -> StudyRow:
+    settings = json.loads(row["settings"])
+    return StudyRow(
+        id=row["id"], name=row["name"], kind=row["kind"], fingerprint=row["fingerprint"],
+        conditions=settings["conditions"], places=settings["places"], seed=settings["seed"],
+        points=settings["points"], abandon_after=settings["abandon_after"], secret=bytes(row["secret"]),
+        completion_code=row["completion_code"],
+    )  # fmt: skip
