@@ -135,7 +135,7 @@ def test_a_pilot_from_a_file_and_thresholds(cli: Cli) -> None:
     noise = 'noise = { age = 3, job = "flip", priors = { sd = 1, minimum = 0 } }\n'
     text = RELIABILITY.replace("MODEL", "logistic").replace(noise, "")
     pilot = '[reliability.noise.pilot]\nsource = "two.csv"\nsuffixes = ["_a", "_b"]\n'
-    limit = '[[thresholds]]\naudit = "reliability"\nmetric = "icc_a1"\nmax = 1.5\n'
+    limit = '[[thresholds]]\naudit = "reliability"\nmetric = "pabak"\nmax = 1.5\n'
     write(DATA + text + pilot + limit)
     done = cli("audit", "audit.toml", "--check", "--json")
     assert done.returncode == 0

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import audit, data, demo, init
+from evenhand.cli import audit, data, demo, init, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import EvenhandError
 
@@ -29,6 +29,7 @@ app.command()(demo.demo)
 app.command()(init.init)
 app.command()(audit.audit)
 app.add_typer(data.app, name="data")
+app.add_typer(study.app, name="study")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,8 +1,14 @@
-"""A `study.toml` to start from, for each kind of study."""
+"""A `study.toml` to start from, for each kind of study, and made-up sets or cases to try it out with."""
 
 from __future__ import annotations
 
-from evenhand.errors import require_choice
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import ConfigError, require_choice
+from evenhand.study.responses import write_csv
 from evenhand.study.schema import KINDS, Kind
 
 _COMMON = '''# A study for evenhand. Texts may be in several languages: title = {{ en = "...", de = "..." }}.
@@ -13,14 +19,23 @@ languages = ["en"]
 consent = """
 You are invited to take part in a study on fairness. It takes about {minutes} minutes. You may stop at any time.
 Your answers are stored without your name. Tick the box below if you are at least 18 and want to take part."""
-debrief = "Thank you. Your answers were saved."
+{instructions}debrief = "Thank you. Your answers were saved."
 seed = 0
 '''
+INSTRUCTIONS: Mapping[Kind, str] = {
+    "effort": """You will see pairs of people and how something about them developed over the years.
+Look at each chart, then say how similar the two are. There are no right or wrong answers: we want your own view.""",
+    "feedback": """You will see cases and what a computer system decided on each.
+Read each case, then say whether you agree. There are no right or wrong answers: we want your own view.""",
+}
 
 _EFFORT = """sets_per_person = 3
 
 # One section a condition; the sets come from design_sets(...).save("income.json").
-[conditions.income]
+"""
+
+_CONDITIONS = {
+    "income": """[conditions.income]
 instrument = "income.json"
 feature = "annual income"
 subject = "household"
@@ -28,30 +43,45 @@ subjects = "households"
 outcome = "missing a credit card payment"
 unit = "$"
 desirable = true
-
-[conditions.arrests]
+""",
+    "arrests": """[conditions.arrests]
 instrument = "arrests.json"
 feature = "number of arrests a year"
 subject = "defendant"
 subjects = "defendants"
 outcome = "committing a violent crime if released"
 desirable = false
+""",
+}
+_OWN_CONDITION = """[conditions.{name}]
+instrument = {instrument}
+feature = "annual income"         # what the values are of
+subject = "person"                # what one of the compared is called
+subjects = "people"
+outcome = "missing a payment"     # what the score is the risk of
+desirable = true                  # false where more of the feature is worse
 """
 
 _FEEDBACK = """
 [feedback]
-cases = "cases.csv"
-id = "case"
-decision = "label"
-labels = ["low", "high"]          # all labels the system can give, lowest first
-groups = ["race"]                 # every critic sees every group
-shown = ["age", "charge", "priors"]
+cases = {cases}
+id = {id}
+decision = {decision}
+labels = {labels}          # all labels the system can give, lowest first
+groups = {groups}                 # every critic sees every group
+shown = {shown}
 answers = ["agree", "disagree"]   # add "too_high" and "too_low" where labels have an order
 
 [feedback.assignment]
-per_critic = 50
+per_critic = {per_critic}
 per_case = 20
 """
+CASES: Mapping[str, Any] = {
+    "cases": "cases.csv", "id": "case", "decision": "label", "labels": ["low", "high"], "groups": ["race"],
+    "shown": ["age", "charge", "priors"], "per_critic": 50,
+}  # fmt: skip
+"""Where the cases of the template are, and what their columns mean."""
+_CASES, _FEWEST = 1_000, 300
 
 _TAIL = """
 [[attention]]
@@ -77,6 +107,11 @@ amount = 8.45
 currency = "USD"
 minutes = 42
 {bonuses}
+# [recruitment]                   # where people come from and go to at the end
+# id_parameter = "PROLIFIC_PID"   # what the recruiter's link calls the person
+# completion_url = "https://app.prolific.com/submissions/complete?cc={{code}}"
+# completion_code = "C1A2B3C4"    # by default one is made up
+
 [analysis.exclusions]
 failed_checks = 2                 # leave out who failed this many attention checks; false keeps them
 """
@@ -94,8 +129,18 @@ share = 0.1
 """
 
 
-def study_template(kind: Kind) -> str:
+def study_template(
+    kind: Kind, *, instructions: str = "", conditions: Mapping[str, str] | None = None,
+    cases: Mapping[str, Any] | None = None,
+) -> str:  # fmt: skip
     """Return a commented `study.toml` that only lacks its sets or cases.
+
+    Parameters
+    ----------
+    kind : 'effort' or 'feedback'.
+    instructions : what people read before the first item, without quotes; by default there is no such page.
+    conditions : the file of the sets of each condition, by name; by default those of the paper.
+    cases : what differs from the template's [feedback]: `cases`, `id`, `decision`, `labels`, `groups`, `shown`.
 
     Examples
     --------
@@ -106,6 +151,72 @@ def study_template(kind: Kind) -> str:
     require_choice("kind", kind, KINDS)
     title = "Who is alike?" if kind == "effort" else "Do you agree with these decisions?"
     name = "who-is-alike" if kind == "effort" else "do-you-agree"
-    head = _COMMON.format(kind=kind, name=name, title=title, minutes=42)
-    body = _EFFORT if kind == "effort" else _FEEDBACK
+    head = _COMMON.format(kind=kind, name=name, title=title, minutes=42, instructions=_instructions(instructions))
+    if kind == "effort":
+        body = _EFFORT + "\n".join(_condition(*one) for one in (conditions or dict.fromkeys(_CONDITIONS, "")).items())
+    else:
+        body = _FEEDBACK.format(**{name: _toml(value) for name, value in {**CASES, **(cases or {})}.items()})
     return head + body + _TAIL.format(bonuses=_BONUSES if kind == "effort" else "")
+
+
+def _instructions(text: str) -> str:
+    return f'instructions = """\n{text}"""\n' if text else ""
+
+
+def _condition(name: str, instrument: str) -> str:
+    known = None if instrument else _CONDITIONS.get(name)
+    return known or _OWN_CONDITION.format(name=_toml(name), instrument=_toml(instrument or f"{name}.json"))
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML; JSON's texts, numbers and lists are TOML's."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def write_made_up(folder: Path, kind: Kind) -> list[Path]:
+    """Write the sets or cases that the template names, made of made-up people; return the files.
+
+    They show how a study works. They are no real people, so that nothing follows from what is said about them.
+    """
+    return _made_up_sets(folder) if kind == "effort" else [_made_up_cases(folder / str(CASES["cases"]))]
+
+
+def made_up_names(kind: Kind) -> Sequence[str]:
+    """Return the names of the files that `write_made_up` writes."""
+    return [f"{name}.json" for name in _CONDITIONS] if kind == "effort" else [str(CASES["cases"])]
+
+
+def _made_up_sets(folder: Path) -> list[Path]:
+    from evenhand.datasets import make_defendants, make_households
+    from evenhand.study.instrument import design_sets
+    from evenhand.table import Table
+
+    score = {"logistic": "risk_logistic"}
+    households = Table(make_households(5_000, seed=1), id="household", groups="race", predictions=score)
+    income = design_sets(households, [f"income_{year}" for year in range(2019, 2023)], sets=6, step=100, seed=1)
+    defendants = Table(make_defendants(5_000, seed=1), id="defendant", groups="race", predictions=score)
+    # Counts are coarse: one arrest more in the first year moves a slope a lot, and an acceleration not at all.
+    counts = [f"arrests_year{year}" for year in range(1, 5)]
+    arrests = design_sets(defendants, counts, sets=6, measure="acceleration", similar_aggregate=0.5, seed=1)
+    return [income.save(folder / "income.json"), arrests.save(folder / "arrests.json")]
+
+
+def _made_up_cases(path: Path) -> Path:
+    from evenhand.datasets import make_defendants
+    from evenhand.study.responses import read_columns
+
+    people, _ = read_columns(make_defendants(2_000, seed=2))
+    # Every critic must see every group, so that only groups of some size are of use.
+    kept = [row for row, race in enumerate(people["race"]) if people["race"].count(race) >= _FEWEST][:_CASES]
+    columns = {
+        "case": [f"d{people['defendant'][row]:04d}" for row in kept],
+        **{name: [people[name][row] for row in kept] for name in ("race", "sex", "age")},
+        "charge": [people["charge_degree"][row] for row in kept],
+        "priors": [sum(people[f"arrests_year{year}"][row] for year in range(1, 5)) for row in kept],
+        "label": ["high" if people["risk_logistic"][row] > 0.3 else "low" for row in kept],
+    }
+    try:
+        path.write_text(write_csv(columns), encoding="utf-8", newline="")
+    except OSError as error:
+        raise ConfigError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    return path

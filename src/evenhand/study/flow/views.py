@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evenhand.study.flow.design import Design
+from evenhand.study.flow.numbers import show_number
 from evenhand.study.flow.steps import Plan, Step
 from evenhand.study.flow.words import words_in
 from evenhand.study.sections import Condition
@@ -21,7 +22,7 @@ class PairView:
     Parameters
     ----------
     reference, subject : what the two are called; the other's letter follows the order on the page, not its role.
-    times : labels of the time points.
+    times : labels of the time points; `stamps` are the times as numbers, where the instrument gives them.
     reference_values, subject_values : the values at these times.
     feature, unit : what the values are of.
     score : the risk score shown for K, as text; `risk_reference` is the number.
@@ -33,6 +34,7 @@ class PairView:
     reference: str
     subject: str
     times: tuple[str, ...]
+    stamps: tuple[float, ...] | None
     reference_values: tuple[float, ...]
     subject_values: tuple[float, ...]
     feature: str
@@ -130,11 +132,13 @@ def _pair_view(design: Design, plan: Plan, step: Step, language: str) -> PairVie
         pair = [one.subject for one in plan.steps if one.item == step.item].index(step.subject) + 1
         values, other = reference.values, others[step.subject].values
     names = _names(spec.words(condition.subject, language), max(pair, 1))
-    filled = _filled(design, condition, language, {**names, "score": f"{100 * score:.0f}\u00a0%"})
+    percent = show_number(round(100 * score), "%", language)
+    filled = _filled(design, condition, language, {**names, "score": percent})
     return PairView(
-        **names, times=time_labels(instrument.trajectory), reference_values=values, subject_values=other,
+        **names, times=time_labels(instrument.trajectory), stamps=instrument.settings.times,
+        reference_values=values, subject_values=other,
         feature=spec.words(condition.feature, language), unit=spec.words(condition.unit, language),
-        score=f"{100 * score:.0f}\u00a0%", risk_reference=score, questions=filled,
+        score=percent, risk_reference=score, questions=filled,
         scale=tuple(spec.words(point, language) for point in spec.scale),
         item=step.position or 0, items=spec.sets_per_person, pair=pair,
     )  # fmt: skip

@@ -9,20 +9,23 @@ a sync takes milliseconds.
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, DisconnectionError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from evenhand.errors import ConfigError
+from evenhand.study.store.direct import Direct
 from evenhand.study.store.errors import StoreError
 
+_BEGIN_WRITE, _COMMIT, _ROLLBACK = text("BEGIN IMMEDIATE"), text("COMMIT"), text("ROLLBACK")
 _BUSY_SECONDS = 30
 _TIDY_MILLISECONDS = 500
 _IDLE_SECONDS = 5
@@ -152,6 +155,46 @@ class Database:
             if self._log is not None and durable:
                 self._log.wait()
 
+    @contextmanager
+    def page_reading(self) -> Iterator[Connection | Direct]:
+        """Give what a page reads with: a connection for one query, on SQLite the shortest way there is."""
+        if self.sqlite:
+            with self._as_sentences(), self._direct() as direct:
+                yield direct
+        else:
+            with self.reading() as connection:
+                yield connection
+
+    @contextmanager
+    def page_writing(self, *, durable: bool = True) -> Iterator[Connection | Direct]:
+        """Give what a page writes with: one transaction, as `writing`, on SQLite the shortest way there is."""
+        if self._lock is None or self._log is None:
+            with self.writing(durable=durable) as connection:
+                yield connection
+            return
+        with self._as_sentences():
+            with self._lock, self._direct() as direct:
+                direct.execute(_BEGIN_WRITE, {})
+                try:
+                    yield direct
+                    direct.execute(_COMMIT, {})
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        direct.execute(_ROLLBACK, {})
+                    raise
+            if durable:
+                self._log.wait()
+
+    @contextmanager
+    def _direct(self) -> Iterator[Direct]:
+        held = self.engine.raw_connection()
+        try:
+            connection = cast(sqlite3.Connection, held.driver_connection)
+            with closing(Direct(connection, self.engine.dialect)) as direct:
+                yield direct
+        finally:
+            held.close()
+
     def sync(self) -> None:
         """Return when every transaction that was over before this call is on the disk."""
         if self._log is not None:
@@ -164,6 +207,9 @@ class Database:
             yield
         except SQLAlchemyError as error:
             raise StoreError(f"the database '{self.shown}' cannot be used: {_reason(error)}.") from None
+        except sqlite3.Error as error:
+            said = "it refused a value" if isinstance(error, sqlite3.IntegrityError) else str(error).rstrip(". ")
+            raise StoreError(f"the database '{self.shown}' cannot be used: {said}.") from None
         except OSError as error:
             raise StoreError(f"the database '{self.shown}' cannot be written: {error.strerror or error}.") from None
 

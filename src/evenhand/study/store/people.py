@@ -20,8 +20,8 @@ from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS, RECRUITS,
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _P, _R = PARTICIPANTS.c, RECRUITS.c
 _PERSON = (
-    _P.id, _P.code, _P.token, _P.condition, _P.place, _P.language, _P.reached, _P.since, _P.enrolled_at, _P.seen_at,
-    _P.finished_at, _P.withdrawn_at,
+    _P.id, _P.code, _P.token, _P.enrolment, _P.condition, _P.place, _P.language, _P.reached, _P.since,
+    _P.enrolled_at, _P.seen_at, _P.finished_at, _P.withdrawn_at,
 )  # fmt: skip
 _OF_STUDY = _P.study_id == bindparam("study")
 _BY_TOKEN = select(*_PERSON).where(_OF_STUDY, _P.token == bindparam("token"))
@@ -87,7 +87,7 @@ class People(Room):
         ------
         StudyClosed, StudyFull : for somebody new; who is enrolled already is returned also then.
         """
-        moment, enrolment = seconds_of(now), hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        moment, enrolment = seconds_of(now), enrolment_of(key)
         recruitment = recruitment_id if recruitment_id and is_storable(recruitment_id) else None
         with self._database.writing() as connection:
             closed_at = connection.execute(_LOCK_STUDY, {"study": self._id}).scalar_one()
@@ -134,7 +134,7 @@ class People(Room):
         """Return the person whose cookie holds a token; None where there is none."""
         if not is_storable(token):
             return None
-        with self._database.reading() as connection:
+        with self._database.page_reading() as connection:
             row = connection.execute(_BY_TOKEN, {"study": self._id, "token": token}).first()
         return None if row is None else self._participant(row)
 
@@ -202,13 +202,18 @@ class People(Room):
         return [BonusRow(row[0], row[1], row[2], moment_of(row[3])) for row in rows]
 
     def _participant(self, row: Any) -> Participant:
-        (number, code, token, condition, place, language, reached, since, enrolled_at, seen_at, finished_at,
+        (number, code, token, enrolment, condition, place, language, reached, since, enrolled_at, seen_at, finished_at,
          withdrawn_at) = row  # fmt: skip
         return Participant(
-            number, code, token, condition, place, language, reached, moment_of(since), moment_of(enrolled_at),
-            moment_of(seen_at), None if finished_at is None else moment_of(finished_at),
+            number, code, token, enrolment, condition, place, language, reached, moment_of(since),
+            moment_of(enrolled_at), moment_of(seen_at), None if finished_at is None else moment_of(finished_at),
             None if withdrawn_at is None else moment_of(withdrawn_at), self._row.completion_code,
         )  # fmt: skip
+
+
+def enrolment_of(key: str) -> str:
+    """Return what is stored of the key that somebody enrols with."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def by_need(study: StudyRow, held: Mapping[str, int], number: int) -> list[str]:

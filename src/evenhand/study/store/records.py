@@ -19,6 +19,7 @@ class Participant:
     id : number within the database; never shown.
     code : what exports call them: "p" and ten letters or digits.
     token : the secret of their cookie.
+    enrolment : SHA-256 of the key that they enrolled with, which says in which browser they began.
     condition, place : what decides their plan; the condition is "" in a feedback study, places count from 0.
     language : the language they read.
     reached : index of the first step without an answer.
@@ -31,6 +32,7 @@ class Participant:
     id: int
     code: str
     token: str = field(repr=False)
+    enrolment: str = field(repr=False)
     condition: str
     place: int
     language: str

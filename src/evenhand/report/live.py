@@ -1,0 +1,152 @@
+"""Live estimates of a running study: what the dashboard shows while answers arrive.
+
+The estimates are those of the analysis (`eh.study.analyze`, `eh.disagreement`) with fewer bootstrap resamples, so that
+they keep up; the exclusions of [analysis] are applied first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from evenhand.audits.disagreement.gaps import Place, gaps_of, undefined_gaps, why_not
+from evenhand.audits.disagreement.groups import find_groupings, voices_of
+from evenhand.audits.disagreement.notions import WORDS, notions_for
+from evenhand.audits.disagreement.panel import gather
+from evenhand.audits.disagreement.records import GapRecord
+from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.errors import EvenhandError
+from evenhand.study.analysis.correlations import correlation_tables
+from evenhand.study.analysis.parts import parts_of
+from evenhand.study.analysis.regressions import WEIGHT, regression_table
+from evenhand.study.exclusions import apply_exclusions
+from evenhand.study.responses import Responses, read_columns
+from evenhand.study.sections import Feedback
+from evenhand.study.server.estimates import Estimate, Estimator
+from evenhand.study.spec import StudySpec
+from evenhand.table.table import Table
+
+_RESAMPLES = 400
+_METHOD = "participant_bootstrap"
+_EFFORT = {
+    "trajectory": "Overall with trajectory",
+    "aggregate": "Overall with aggregate",
+    WEIGHT: "Weight of trajectory",
+}
+_DIRECTIONS = {"too_high", "too_low"}
+
+
+def live_estimates(spec: StudySpec) -> Estimator:
+    """Return the function that estimates from responses what a study is after.
+
+    For an effort study: in each condition the rank correlations of the overall distance with the trajectory and the
+    aggregate distance, and the weight of trajectory, with intervals by the bootstrap of people. For a feedback study:
+    for each grouping the gaps of the notions of fairness, with their bounds and intervals. What cannot be estimated yet
+    is None, and `status` says why.
+
+    Parameters
+    ----------
+    spec : the settings of the study.
+
+    Examples
+    --------
+    >>> import evenhand as eh, tomllib
+    >>> from evenhand.study.spec import StudySpec
+    >>> spec = StudySpec.parse(tomllib.loads(eh.study.study_template("effort")), "study.toml")
+    >>> estimates = live_estimates(spec)(eh.study.simulate_responses(40, seed=1))
+    >>> [(one.label, one.group, one.status) for one in estimates][2]
+    ('Weight of trajectory', 'income', 'ok')
+    """
+    if spec.feedback is None:
+        return partial(_effort, spec)
+    return partial(_feedback, spec, _cases(spec, spec.feedback))
+
+
+def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
+    kept = apply_exclusions(responses, spec.analysis.exclusions)
+    parts = [part for part in parts_of(kept) if part.target == "overall" and len(part.y)]
+    few = spec.analysis.model_copy(update={"resamples": min(_RESAMPLES, spec.analysis.resamples)})
+    records = [*correlation_tables(parts, few)[0], *regression_table(parts, few)] if parts else []
+    found = {
+        (one.condition, one.term): one
+        for one in records
+        if one.method == _METHOD and one.target == "overall" and one.model == "condition"
+    }
+    estimates = []
+    for condition in spec.conditions:
+        for term, label in _EFFORT.items():
+            one = found.get((condition, term))
+            if one is None:
+                estimates.append(_undefined(label, condition, "no answers yet"))
+            else:
+                estimates.append(Estimate(
+                    label, condition, one.value, one.low, one.high, None, None, one.people, one.n, one.status
+                ))  # fmt: skip
+    return estimates
+
+
+def _feedback(spec: StudySpec, cases: Table | None, responses: Responses) -> list[Estimate]:
+    asked = spec.feedback
+    if asked is None or cases is None:
+        return []
+    kept = apply_exclusions(responses, spec.analysis.exclusions)
+    try:
+        return _gaps(asked, cases, kept, spec.analysis.seed)
+    except EvenhandError as error:
+        why = "no answers yet" if not len(kept.person) else str(error)
+        titles = [WORDS[notion].title for notion in notions_for(None)]
+        return [_undefined(title, group, why) for group in asked.groups for title in titles]
+
+
+def _gaps(asked: Feedback, cases: Table, kept: Responses, seed: int) -> list[Estimate]:
+    answer = kept.answers["answer"].astype(str)
+    table = {"item": kept.answers["item"], "participant": kept.people["participant"][kept.person]}
+    directed = _DIRECTIONS & set(asked.answers) and "disagree" not in asked.answers
+    how = {"answer": "answer"} if directed else {"disagree": "disagree"}
+    table |= {"answer": answer} if directed else {"disagree": (answer != "agree").astype(np.int64)}
+    spec = DisagreementSpec.parse(
+        {
+            "decision": asked.decision, "labels": asked.labels, "ordered": bool(directed) or None,
+            "resamples": _RESAMPLES, "seed": seed,
+            "feedback": {"data": table, "case": "item", "critic": "participant", **how},
+        },
+        "the live estimates",
+    )  # fmt: skip
+    panel = gather(cases, spec)
+    estimates: list[Estimate] = []
+    for number, grouping in enumerate(find_groupings(cases, panel, spec)):
+        voices = voices_of(panel, grouping)
+        place, notions = Place(grouping.name, voices.groups, panel.labels.names), notions_for(None)
+        why = why_not(voices, grouping, spec.min_count)
+        records: Sequence[GapRecord]
+        if why is None:
+            records = gaps_of(voices, place, notions, spec, 2, number, 0)[0]
+        else:
+            records = undefined_gaps(place, notions, len(voices.answers.answer), why, len(asked.labels), spec.bounds)
+        people = len(voices.critics)
+        estimates += [
+            Estimate(
+                WORDS[one.notion].title, grouping.name, one.value, one.low, one.high, one.lower, one.upper, people,
+                one.n, one.status,
+            )
+            for one in records
+            if one.same_as is None
+        ]  # fmt: skip
+    return estimates
+
+
+def _cases(spec: StudySpec, asked: Feedback) -> Table | None:
+    """Return the cases with their groups; None where the study names no groups to compare."""
+    if not asked.groups:
+        return None
+    columns, _ = read_columns(spec.folder / asked.cases)
+    return Table(
+        {name: [str(value) for value in columns[name]] if name == asked.id else columns[name] for name in columns},
+        groups=list(asked.groups), id=asked.id,
+    )  # fmt: skip
+
+
+def _undefined(label: str, group: str, why: str) -> Estimate:
+    return Estimate(label, group, None, None, None, None, None, 0, 0, f"undefined: {why}")

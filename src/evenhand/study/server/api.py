@@ -1,0 +1,176 @@
+"""The JSON side: drafts of answers as people type, the numbers of the dashboard, and whether the server is well."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from evenhand.study.server.limits import MOST_FIELDS, read_json
+from evenhand.study.server.security import DRAFT_SESSION, VisitorCookie
+from evenhand.study.store.people import enrolment_of
+
+if TYPE_CHECKING:
+    from evenhand.study.server.app import AppContext
+    from evenhand.study.server.desk import Desk
+
+_NOT_FORM = ("csrf", "revision")
+_TEXT: dict[str, Any] = {"type": "string", "pattern": "^[^\\u0000]*$"}
+_REVISION: dict[str, Any] = {"type": "string", "pattern": "^[0-9]{1,9}$"}
+_DRAFT: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {
+            "type": "object", "required": ["fields"], "additionalProperties": False,
+            "properties": {"fields": {
+                "type": "object", "maxProperties": MOST_FIELDS, "propertyNames": _TEXT,
+                "properties": {"revision": {"anyOf": [
+                    _REVISION, {"type": "array", "items": _REVISION, "minItems": 1, "maxItems": 1},
+                ]}},
+                "additionalProperties": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
+            }},
+        }}},
+    }
+}  # fmt: skip
+
+
+class Problem(BaseModel):
+    """What went wrong, in one sentence."""
+
+    error: str
+
+
+class Health(BaseModel):
+    """Whether the server reaches its database."""
+
+    status: str
+
+
+class Kept(BaseModel):
+    """Whether a draft was kept; it is not where a newer answer is stored, or the person has finished."""
+
+    kept: bool
+
+
+class ConditionNumbers(BaseModel):
+    """People of one condition."""
+
+    condition: str
+    enrolled: int
+    active: int
+    abandoned: int
+    finished: int
+    withdrawn: int
+
+
+class PageNumbers(BaseModel):
+    """One page: who is there, who dropped out there, and the seconds it took."""
+
+    page: int
+    name: str
+    waiting: int
+    dropped: int
+    answers: int
+    lower: float | None
+    median: float | None
+    upper: float | None
+
+
+class CheckNumbers(BaseModel):
+    """One attention check."""
+
+    check: int
+    passed: int
+    failed: int
+
+
+class EstimateNumbers(BaseModel):
+    """One live estimate."""
+
+    label: str
+    group: str
+    value: float | None
+    low: float | None
+    high: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+    answers: int
+    status: str
+
+
+class DashboardNumbers(BaseModel):
+    """All numbers of the dashboard; `stamp` changes when any of them does."""
+
+    stamp: str = Field(description="Changes when any of the numbers does.")
+    closed: bool
+    answers: int
+    last_answer: datetime | None
+    conditions: list[ConditionNumbers]
+    pages: list[PageNumbers]
+    checks: list[CheckNumbers]
+    estimates_of: int = Field(description="The number of answers that the estimates rest on.")
+    estimates: list[EstimateNumbers]
+
+
+def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Problem} for status in (400, *statuses, 429, 500)}
+
+
+def router(context: AppContext, desk: Desk) -> APIRouter:
+    """Return the JSON routes."""
+    routes = APIRouter(prefix="/api")
+    study, design = context.study, context.design
+
+    @routes.get("/health", responses=_problems())
+    def health() -> Health:
+        """Tell whether the server is well."""
+        _ = study.closed
+        return Health(status="ok")
+
+    @routes.put("/draft/{index}", responses=_problems(403, 404, 413, 415, 422), openapi_extra=_DRAFT)
+    async def draft(request: Request, index: Annotated[int, Path(ge=0, le=100_000)]) -> Kept:
+        """Keep what somebody has typed so far; the header X-CSRF-Token must hold the token of their form."""
+        visitor = context.security.require_csrf(request)
+        fields, revision = _fields_of(await read_json(request))
+        typed = {name: value for name, value in fields.items() if name not in _NOT_FORM}
+        return Kept(kept=await run_in_threadpool(keep, visitor, index, typed, revision))
+
+    def keep(visitor: VisitorCookie, index: int, typed: dict[str, Any], revision: int) -> bool:
+        person = study.person(visitor.token) if visitor.token else None
+        if person is None:
+            raise HTTPException(403)
+        steps = design.plan(person.condition, person.place).steps
+        if not visitor.first <= index < len(steps) or index > person.reached:
+            raise HTTPException(404)
+        draft = {**typed, DRAFT_SESSION: enrolment_of(visitor.session)}
+        return study.save_draft(person, steps[index].key, draft, revision=revision)
+
+    @routes.get("/dashboard", responses=_problems(401))
+    def dashboard(request: Request) -> DashboardNumbers:
+        """Return the numbers of the dashboard; only for researchers who are logged in."""
+        if desk.session(request) is None:
+            raise HTTPException(401)
+        return DashboardNumbers.model_validate(desk.numbers().as_json())
+
+    return routes
+
+
+def _fields_of(body: Any) -> tuple[dict[str, Any], int]:
+    """Return the fields of a draft and the revision that its form was made from; 422 for another shape."""
+    fields = body.get("fields") if isinstance(body, dict) and len(body) == 1 else None
+    if not isinstance(fields, dict) or len(fields) > MOST_FIELDS or not all(map(_is_field, fields.values())):
+        raise HTTPException(422)
+    given = fields.get("revision", "0")
+    revision = given[0] if isinstance(given, list) and len(given) == 1 else given
+    if not (isinstance(revision, str) and revision.isascii() and revision.isdigit() and len(revision) < 10):
+        raise HTTPException(422)
+    return fields, int(revision)
+
+
+def _is_field(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))

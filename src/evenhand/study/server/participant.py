@@ -1,0 +1,329 @@
+"""The pages that a participant goes through: plain forms; each is sent, stored, and answered with the way on."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from evenhand.study.flow.forms import read_form
+from evenhand.study.flow.steps import Plan
+from evenhand.study.server.limits import is_plain, read_fields
+from evenhand.study.server.pages import (
+    Filled,
+    as_fields,
+    common_values,
+    consent_values,
+    done_values,
+    empty_form_key,
+    fields_of,
+    step_values,
+)
+from evenhand.study.server.security import DRAFT_SESSION, VisitorCookie
+from evenhand.study.server.syncing import Syncs
+from evenhand.study.store.errors import StudyClosed, StudyFull
+from evenhand.study.store.people import enrolment_of
+
+if TYPE_CHECKING:
+    from evenhand.study.server.app import AppContext
+    from evenhand.study.store.records import Participant
+
+_LONGEST_ID = 200
+_MOST_EMPTY_FORMS = 2_000
+
+
+def router(pages: Pages) -> APIRouter:
+    """Return the routes of participants."""
+    routes = APIRouter()
+    routes.add_route("/", pages.enter, ["GET"])
+    routes.add_route("/consent", pages.show_consent, ["GET"])
+    routes.add_route("/consent", pages.take_consent, ["POST"])
+    routes.add_route("/step/{index:int}", pages.show_step, ["GET"])
+    routes.add_route("/step/{index:int}", pages.take_step, ["POST"])
+    routes.add_route("/done", pages.show_done, ["GET"])
+    routes.add_route("/withdraw", pages.show_withdraw, ["GET"])
+    routes.add_route("/withdraw", pages.take_withdraw, ["POST"])
+    routes.add_route("/study/{why}", pages.show_why_not, ["GET"])
+    return routes
+
+
+class Pages:
+    """The pages of one study."""
+
+    def __init__(self, context: AppContext) -> None:
+        self._context, self._design, self._study = context, context.design, context.study
+        self._security = context.security
+        self._empty_forms: dict[Hashable, list[str]] = {}
+        self._syncs = Syncs(self._study.sync)
+
+    def enter(self, request: Request) -> Response:
+        """Read who comes and in which language, and send them to a clean address where they left off."""
+        spec, cookie = self._design.spec, self._security.visitor(request) or VisitorCookie()
+        given = request.query_params.get(spec.recruitment.id_parameter, "").strip()
+        if given and len(given) <= _LONGEST_ID and is_plain(given) and given != cookie.recruitment_id:
+            # Another person at the same browser: nothing of the one before is shown.
+            cookie = VisitorCookie(recruitment_id=given, language=cookie.language)
+            known = self._study.person_by_recruitment(given)
+            if known is not None:
+                cookie = replace(cookie, token=known.token, first=known.reached)
+        asked = request.query_params.get("lang", "")
+        if asked in spec.languages:
+            cookie = replace(cookie, language=asked)
+        person = self._person(cookie)
+        response = _redirect("/consent" if person is None else self._way_on(person))
+        self._security.remember(response, cookie)
+        return response
+
+    def show_consent(self, request: Request) -> Response:
+        """Show what people agree to."""
+        known = self._security.visitor(request)
+        cookie = known or VisitorCookie()
+        person = self._person(cookie)
+        if person is not None:
+            return _redirect(self._way_on(person))
+        refused = self._refusal(cookie)
+        if refused:
+            return _redirect(f"/study/{refused}")
+        language = self._language(request, cookie)
+        csrf = self._security.csrf_token(cookie.session)
+        values = consent_values(self._design, language, csrf, missing=_asks(request, "missing"))
+        response = self._context.page("participant/consent.html", **values)
+        if known is None:
+            self._security.remember(response, cookie)
+        return response
+
+    async def take_consent(self, request: Request) -> Response:
+        """Enrol somebody who ticked the box."""
+        fields = await read_fields(request)
+        return await run_in_threadpool(self._enrol, request, fields)
+
+    def _enrol(self, request: Request, fields: Mapping[str, str | list[str]]) -> Response:
+        cookie = self._security.require_csrf(request, fields)
+        refused = self._refusal(cookie) if self._person(cookie) is None else None
+        if refused:
+            return _redirect(f"/study/{refused}")
+        if fields.get("agree") != "yes":
+            return _redirect("/consent?missing=1")
+        language = self._language(request, cookie)
+        try:
+            # The session is random and signed: a form sent twice, or from two tabs, enrols one person.
+            person = self._study.enrol(cookie.session, recruitment_id=cookie.recruitment_id, language=language)
+        except StudyClosed:
+            return _redirect("/study/closed")
+        except StudyFull:
+            return _redirect("/study/full")
+        response = _redirect(self._way_on(person))
+        first = cookie.first if cookie.token == person.token else person.reached
+        self._security.remember(response, replace(cookie, token=person.token, first=first, language=language))
+        return response
+
+    async def show_step(self, request: Request) -> Response:
+        """Show the page of a step with what was stored or begun."""
+        # A file is read faster than a thread is woken, and one thread has nobody to wait for.
+        if self._study.in_file:
+            return self._show_step(request)
+        return await run_in_threadpool(self._show_step, request)
+
+    def _show_step(self, request: Request) -> Response:
+        index, cookie = request.path_params["index"], self._security.visitor(request)
+        person = self._person(cookie)
+        if cookie is None or person is None:
+            return _redirect("/consent")
+        plan = self._design.plan(person.condition, person.place)
+        if person.finished_at or person.withdrawn_at or index > person.reached or index >= len(plan.steps):
+            return _redirect(self._way_on(person))
+        language = self._language(request, cookie, person)
+        if index < cookie.first:
+            return self._message(language, "elsewhere", again=True)
+        return self._step_page(
+            cookie, plan, index, language, self._filled(cookie, person, plan, index, language, request)
+        )
+
+    def _filled(
+        self, cookie: VisitorCookie, person: Participant, plan: Plan, index: int, language: str, request: Request
+    ) -> Filled:
+        """Return how the form of a step is filled in: with the draft of this browser, else with what is stored."""
+        step = plan.steps[index]
+        answer, draft = self._study.page(person, step.key)
+        draft = draft if draft and draft.get(DRAFT_SESSION) == enrolment_of(cookie.session) else None
+        revision, stale = answer.revision if answer else 0, _asks(request, "stale")
+        locked = step.kind == "check" and answer is not None
+        if draft is None or stale or locked:
+            return Filled(fields_of(answer.payload) if answer else {}, revision, stale=stale, locked=locked)
+        fields = as_fields(draft)
+        errors = read_form(self._design, plan, step, fields, language)[1] if _asks(request, "missing") else {}
+        return Filled(fields, revision, errors)
+
+    def _step_page(
+        self, cookie: VisitorCookie, plan: Plan, index: int, language: str, filled: Filled, status: int = 200
+    ) -> Response:
+        csrf = self._security.csrf_token(cookie.session)
+        if filled != Filled():
+            template, values = step_values(self._design, plan, index, language, csrf, filled, cookie.first)
+            return self._context.page(template, status, **values)
+        return HTMLResponse(csrf.join(self._empty_form(plan, index, language, cookie.first)), status)
+
+    def _empty_form(self, plan: Plan, index: int, language: str, first: int) -> list[str]:
+        """Return the page of a step that nobody has filled in, parted where the token of the form stands.
+
+        It is the same for everybody who sees the step in the same place, and is kept where many do.
+        """
+        key = empty_form_key(plan, index, language, first)
+        parts = self._empty_forms.get(key)
+        if parts is None:
+            mark = secrets.token_hex(16)
+            template, values = step_values(self._design, plan, index, language, mark, Filled(), first)
+            parts = self._context.templates.get_template(template).render(values).split(mark)
+            if plan.steps[index].kind != "case" and len(self._empty_forms) < _MOST_EMPTY_FORMS:
+                self._empty_forms[key] = parts
+        return parts
+
+    async def take_step(self, request: Request) -> Response:
+        """Store the answer of a step."""
+        fields = await read_fields(request)
+        if not self._study.in_file:
+            return await run_in_threadpool(self._answer, request, fields)
+        response = self._answer(request, fields)
+        await self._syncs.wait()
+        return response
+
+    def _answer(self, request: Request, raw: Mapping[str, str | list[str]]) -> Response:
+        index, cookie = request.path_params["index"], self._security.require_csrf(request, raw)
+        person = self._person(cookie)
+        if person is None:
+            return _redirect("/consent")
+        plan = self._design.plan(person.condition, person.place)
+        if index < cookie.first or index > person.reached or index >= len(plan.steps):
+            return _redirect(self._way_on(person))
+        step, fields, revision = plan.steps[index], as_fields(raw), _revision(raw)
+        language = self._language(request, cookie, person)
+        payload, errors = read_form(self._design, plan, step, fields, language)
+        draft = {**fields, DRAFT_SESSION: enrolment_of(cookie.session)}
+        if errors and self._study.save_draft(person, step.key, draft, revision=revision):
+            return _redirect(f"/step/{index}?missing=1")
+        if errors:
+            return self._step_page(cookie, plan, index, language, Filled(fields, revision, errors), 422)
+        last = index + 1 == len(plan.steps)
+        durable = not self._study.in_file  # else `take_step` waits for the disk, together with others
+        saved = self._study.save(person, step, index, payload, revision=revision, last=last, durable=durable)
+        if saved.status == "stale":
+            return _redirect(f"/step/{index}?stale=1")
+        return _redirect("/done" if last else f"/step/{min(index + 1, saved.reached)}")
+
+    def show_done(self, request: Request) -> Response:
+        """Show the debrief and the completion code."""
+        cookie = self._security.visitor(request)
+        person = self._person(cookie)
+        if cookie is None or person is None:
+            return _redirect("/consent")
+        if person.finished_at is None or person.withdrawn_at:
+            return _redirect(self._way_on(person))
+        language = self._language(request, cookie, person)
+        return self._context.page(
+            "participant/done.html", **done_values(self._design, language, person.completion_code)
+        )
+
+    def show_withdraw(self, request: Request) -> Response:
+        """Ask whether somebody wants to stop and have their answers deleted."""
+        cookie = self._security.visitor(request)
+        person = self._person(cookie)
+        if cookie is None or person is None or person.withdrawn_at:
+            return _redirect("/consent" if person is None else self._way_on(person))
+        if person.enrolment != enrolment_of(cookie.session):
+            return self._message(self._language(request, cookie, person), "stop_elsewhere", again=True)
+        values = common_values(self._design, self._language(request, cookie, person), "stop")
+        csrf = self._security.csrf_token(cookie.session)
+        return self._context.page("participant/withdraw.html", **values, csrf=csrf, back=self._way_on(person))
+
+    async def take_withdraw(self, request: Request) -> Response:
+        """Delete somebody's answers."""
+        fields = await read_fields(request)
+        return await run_in_threadpool(self._withdraw, request, fields)
+
+    def _withdraw(self, request: Request, fields: Mapping[str, str | list[str]]) -> Response:
+        cookie = self._security.require_csrf(request, fields)
+        person = self._person(cookie)
+        if person is not None and person.enrolment != enrolment_of(cookie.session):
+            return _redirect("/withdraw")
+        if person is not None and person.withdrawn_at is None:
+            self._study.withdraw(person, erase=True)
+        return _redirect("/study/deleted")
+
+    def show_why_not(self, request: Request) -> Response:
+        """Say why somebody cannot take part, or that their answers were deleted."""
+        why = request.path_params["why"]
+        language = self._language(request, self._security.visitor(request))
+        if why not in ("closed", "full", "deleted", "need_link"):
+            return self._message(language, "not_found", again=True, status=404)
+        return self._message(language, why)
+
+    def _message(self, language: str, word: str, *, again: bool = False, status: int = 200) -> Response:
+        values = common_values(self._design, language, word)
+        return self._context.page("participant/message.html", status, **values, again=again)
+
+    def _person(self, cookie: VisitorCookie | None) -> Participant | None:
+        return self._study.person(cookie.token) if cookie and cookie.token else None
+
+    def _refusal(self, cookie: VisitorCookie) -> str | None:
+        """Return why nobody new may take part with this cookie, if so."""
+        if self._study.closed:
+            return "closed"
+        return "need_link" if self._design.spec.recruitment.required and not cookie.recruitment_id else None
+
+    def _way_on(self, person: Participant) -> str:
+        """Return the address where a person goes on."""
+        if person.withdrawn_at:
+            return "/study/deleted"
+        return "/done" if person.finished_at else f"/step/{person.reached}"
+
+    def _language(self, request: Request, cookie: VisitorCookie | None, person: Participant | None = None) -> str:
+        """Return the language of a page: that chosen, that of the enrolment, the browser's, or the study's first."""
+        languages = self._design.spec.languages
+        for wanted in (cookie and cookie.language, person and person.language):
+            if wanted in languages:
+                return str(wanted)
+        return preferred_language(request.headers.get("accept-language", ""), languages)
+
+
+def preferred_language(accepted: str, languages: tuple[str, ...]) -> str:
+    """Return the language of the study that a browser likes best, else the study's first.
+
+    Examples
+    --------
+    >>> preferred_language("pt, de-CH;q=0.9, en;q=0.8", ("en", "de")), preferred_language("pt", ("en", "de"))
+    ('de', 'en')
+    """
+    wishes = []
+    for place, part in enumerate(accepted[:500].split(",")):
+        name, _, weight = part.partition(";q=")
+        try:
+            wishes.append((-float(weight or 1), place, name.strip().lower()))
+        except ValueError:
+            continue
+    for _, _, name in sorted(wishes):
+        for exact in (name, name.split("-")[0]):
+            for language in languages:
+                if language.lower() == exact:
+                    return language
+    return languages[0]
+
+
+def _redirect(address: str) -> RedirectResponse:
+    return RedirectResponse(address, 303)
+
+
+def _asks(request: Request, name: str) -> bool:
+    return request.query_params.get(name) == "1"
+
+
+def _revision(fields: Mapping[str, Any]) -> int:
+    """Return the revision that a form edits; one that is no number edits none."""
+    given = fields.get("revision", "0")
+    text = given[-1] if isinstance(given, list) and given else given
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -1,0 +1,477 @@
+"""The study server on the open internet: what a stranger, a curious participant or a hostile page may try."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from itsdangerous import BadSignature
+from starlette.routing import Route
+
+PARTICIPANT = (("POST", "/consent"), ("POST", "/step/0"), ("POST", "/withdraw"), ("PUT", "/api/draft/0"))
+DESK = tuple(
+    ("POST", f"/researcher/{action}") for action in ("login", "logout", "withdraw", "close", "reopen", "erase")
+)
+UNSAFE = (*PARTICIPANT, *DESK)
+PAGES = ("/", "/consent", "/step/0", "/done", "/withdraw", "/study/closed", "/researcher", "/researcher/login",
+         "/researcher/export/csv", "/researcher/bonus.csv", "/api/health", "/api/dashboard", "/static/desk.css",
+         "/static/none.css", "/nowhere")  # fmt: skip
+HEADERS = ("content-security-policy", "x-content-type-options", "referrer-policy", "permissions-policy",
+           "cross-origin-opener-policy", "x-frame-options", "cache-control")  # fmt: skip
+
+
+@pytest.fixture
+def answers(effort: Any) -> Callable[[], int]:
+    """Return how many answers of any kind are stored."""
+    return lambda: sum(page.times.answers for page in effort.study.counts().pages if page.times)
+
+
+def send(browser: Any, method: str, url: str, token: str | None, **headers: str) -> Any:
+    """Send a form, or a draft, with a token against forged requests or without."""
+    if method == "PUT":
+        held: dict[str, Any] = {**headers, **({} if token is None else {"x-csrf-token": token.encode()})}
+        return browser.send("PUT", url, json={"fields": {"reason": "x"}}, headers=held)
+    data = {"agree": "yes", "revision": "0", "confirm": "yes", "who": "p", "name": "anna", "password": "x" * 12}
+    data |= {} if token is None else {"csrf": token}
+    return browser.post(url, data, headers=headers)
+
+
+def visitor_for(effort: Any, url: str) -> Any:
+    """Return a browser in which a form can be sent: enrolled, logged in, or just arrived."""
+    if url.startswith("/researcher") and not url.endswith("login"):
+        return effort.desk()
+    browser = effort.browser()
+    if url in ("/consent", "/researcher/login"):
+        browser.get(url)
+    else:
+        browser.begin()
+    return browser
+
+
+def state(effort: Any) -> tuple[Any, ...]:
+    counts = effort.study.counts()
+    return counts.conditions, counts.answers, effort.study.closed, [one.action for one in effort.study.actions()]
+
+
+class TestForgedRequests:
+    def test_every_route_that_changes_something_is_in_this_file(self, effort: Any) -> None:
+        found = {
+            (method, re.sub(r"\{index[^}]*\}", "0", path))
+            for path, methods in _routes(effort.app)
+            for method in methods - {"GET", "HEAD"}
+        }
+        assert found == set(UNSAFE)
+
+    @pytest.mark.parametrize(("method", "url"), UNSAFE)
+    def test_a_form_without_its_token_changes_nothing(self, effort: Any, method: str, url: str) -> None:
+        browser, other = visitor_for(effort, url), visitor_for(effort, url)
+        of_another = other.token(url)
+        before = state(effort)
+        for token in (None, "", "0" * 64, of_another, "é"):
+            assert send(browser, method, url, token).status_code == 403, token
+        assert state(effort) == before
+
+    @pytest.mark.parametrize(("method", "url"), UNSAFE)
+    def test_the_right_token_is_taken(self, effort: Any, method: str, url: str) -> None:
+        browser = visitor_for(effort, url)
+        assert send(browser, method, url, browser.token(url)).status_code != 403
+
+    @pytest.mark.parametrize(("method", "url"), UNSAFE)
+    def test_a_form_of_another_site_is_refused_even_with_its_token(self, effort: Any, method: str, url: str) -> None:
+        browser = visitor_for(effort, url)
+        token, before = browser.token(url), state(effort)
+        origins = ("https://evil.example", "null", "http://study.example:8080", "http://[broken", "")
+        for headers in (
+            *({"origin": origin} for origin in origins),
+            *({"sec-fetch-site": site} for site in ("cross-site", "same-site", "x")),
+        ):
+            assert send(browser, method, url, token, **headers).status_code == 403, headers
+        assert state(effort) == before
+
+    def test_our_own_origin_is_taken(self, effort: Any) -> None:
+        browser = effort.browser()
+        form = browser.form("/consent")
+        ours = {"origin": "http://study.example", "sec-fetch-site": "same-origin"}
+        assert browser.post("/consent", {**form, "agree": "yes"}, headers=ours).status_code == 303
+
+    def test_over_https_an_http_origin_is_refused(self, serve: Any, effort_design: Any) -> None:
+        browser = serve(effort_design, https=True).browser()
+        data = {**browser.form("/consent"), "agree": "yes"}
+        assert browser.post("/consent", data, headers={"origin": "http://study.example"}).status_code == 403
+        assert browser.post("/consent", data, headers={"origin": "https://study.example"}).status_code == 303
+
+    def test_a_tag_of_another_site_may_load_nothing(self, effort: Any) -> None:
+        assert effort.browser().get("/consent").headers["cross-origin-resource-policy"] == "same-origin"
+
+
+class TestCookies:
+    @pytest.mark.parametrize("https", [False, True])
+    def test_flags(self, serve: Any, effort_design: Any, https: bool) -> None:
+        served = serve(effort_design, https=https)
+        for url in ("/", "/researcher/login"):
+            (cookie,) = served.browser().get(url).headers.get_list("set-cookie")
+            flags = {part.strip().lower() for part in cookie.split(";")[1:]}
+            assert {"httponly", "samesite=lax", "path=/"} <= flags
+            assert ("secure" in flags) == https
+            assert cookie.startswith("__Host-") == https
+            assert not any(flag.startswith("domain") for flag in flags)
+
+    @pytest.mark.parametrize("place", [0, 5, -1])
+    def test_a_tampered_cookie_is_nobody(self, effort: Any, place: int) -> None:
+        browser = effort.browser()
+        browser.begin()
+        name, value = next(iter(browser.jar.items()))
+        assert browser.get("/step/0").status_code == 200
+        letter = "A" if value[place] != "A" else "B"
+        changed = value[:place] + letter + (value[place + 1 :] if place != -1 else "")
+        browser.jar = httpx.Cookies({name: changed})
+        answer = browser.get("/step/0")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/consent")
+
+    @pytest.mark.parametrize("value", ["", "x", "a.b.c", "." * 40, "W10", "ÿ", "eyJ0IjogMX0.x.y"])
+    def test_a_forged_cookie_is_nobody(self, effort: Any, value: str) -> None:
+        security = effort.app.state.context.security
+        for name, url, way in (
+            (security.visitor_cookie, "/step/0", "/consent"),
+            (security.desk_cookie, "/researcher", "/researcher/login"),
+        ):
+            answer = effort.browser().get(url, headers={"cookie": f"{name}={value}".encode("latin-1")})
+            assert (answer.status_code, answer.headers["location"]) == (303, way)
+
+    def test_a_cookie_that_we_signed_for_something_else_is_nobody(self, effort: Any) -> None:
+        browser, security = effort.browser(), effort.app.state.context.security
+        browser.begin()
+        value = next(iter(browser.jar.values()))
+        browser.jar = httpx.Cookies({security.desk_cookie: value})
+        assert browser.get("/researcher").headers["location"] == "/researcher/login"
+        with pytest.raises(BadSignature):
+            security._desks.loads(value)
+
+    def test_a_cookie_of_another_study_is_nobody_even_under_one_key(
+        self, serve: Any, effort_design: Any, feedback_design: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("EVENHAND_STUDY_SECRET", "s" * 40)
+        one, two = serve(effort_design), serve(feedback_design)
+        assert one.study.secret == two.study.secret
+        browser = one.browser()
+        browser.begin()
+        value = next(iter(browser.jar.values()))
+        elsewhere = two.browser()
+        elsewhere.jar = httpx.Cookies({two.app.state.context.security.visitor_cookie: value})
+        assert elsewhere.get("/step/0").headers["location"] == "/consent"
+        assert "set-cookie" in elsewhere.get("/consent").headers, "the cookie was taken for one of this study"
+
+    def test_a_cookie_survives_a_restart(self, serve: Any, effort_design: Any) -> None:
+        browser = serve(effort_design).browser()
+        browser.begin()
+        browser.app = serve(effort_design).app
+        assert browser.get("/step/0").status_code == 200
+
+
+class TestReplay:
+    def test_the_same_form_twice_enrols_once(self, effort: Any) -> None:
+        browser = effort.browser()
+        form = {**browser.form("/consent"), "agree": "yes"}
+        before = dict(browser.jar)
+        browser.post("/consent", form)
+        browser.jar = httpx.Cookies(before)
+        browser.post("/consent", form)
+        assert sum(one.enrolled for one in effort.study.counts().conditions) == 1
+
+    def test_the_same_answer_twice_is_one_answer(self, effort: Any, answers: Callable[[], int]) -> None:
+        browser = effort.browser()
+        browser.begin()
+        form = browser.fields("/step/0")
+        first, second = browser.post("/step/0", form), browser.post("/step/0", form)
+        assert first.headers["location"] == second.headers["location"] == "/step/1"
+        assert answers() == 1
+
+    def test_an_old_form_does_not_bring_an_old_answer_back(self, feedback: Any) -> None:
+        browser = feedback.browser()
+        browser.begin()
+        browser.answer("/step/0")
+        url = "/step/1"
+        old = browser.fields(url, answer="agree", reason="the old one")
+        browser.post(url, old)
+        browser.post(url, browser.fields(url, answer="disagree", reason="the new one"))
+        assert browser.post(url, old).headers["location"] == f"{url}?stale=1"
+        assert "the new one" in browser.get(url).text
+        assert "the old one" not in browser.get(url).text
+
+    def test_an_attention_check_cannot_be_mended(self, feedback: Any) -> None:
+        browser = feedback.browser()
+        browser.begin()
+        url = "/step/0"
+        while 'name="choice"' not in browser.get(url).text:
+            url = browser.answer(url).headers["location"]
+        browser.post(url, browser.fields(url, choice="Red"))
+        browser.post(url, browser.fields(url, choice="Blue"))
+        (check,) = feedback.study.counts().checks
+        assert (check.passed, check.failed) == (0, 1)
+
+
+class TestLogin:
+    def test_guesses_from_one_address_are_stopped(self, effort: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: False)
+        browser = effort.browser()
+        statuses = [browser.login(f"name{at}", "wrong password").status_code for at in range(12)]
+        assert statuses[:10] == [422] * 10
+        assert statuses[10:] == [429] * 2
+        assert int(browser.login().headers["retry-after"]) > 0
+
+    def test_guesses_for_one_name_from_many_addresses_are_stopped_also_after_a_restart(
+        self, serve: Any, effort_design: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: given == "right password")
+        served = serve(effort_design)
+        statuses = [served.browser(f"203.0.113.{at}").login("anna", "wrong").status_code for at in range(12)]
+        served = serve(effort_design)
+        statuses += [served.browser(f"203.0.113.{at}").login("ANNA", "wrong").status_code for at in range(12, 22)]
+        assert statuses == [422] * 20 + [429] * 2
+        assert served.browser("203.0.113.99").login("anna", "right password").status_code == 429
+        assert served.browser("203.0.113.99").login("otto", "right password").status_code != 429
+
+    def test_the_count_is_of_a_network_not_of_an_address_in_ipv6(
+        self, effort: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: False)
+        statuses = [
+            effort.browser(f"2001:db8::{at:x}").login(f"name{at}", "wrong password").status_code for at in range(11)
+        ]
+        assert statuses[-1] == 429
+
+    def test_an_unknown_name_costs_as_much_as_a_wrong_password(
+        self, effort: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from evenhand.study.server import passwords
+
+        effort.study.set_password("anna", passwords.hash_password("correct horse battery"))
+        seen: list[str] = []
+        verify = type(passwords._HASHER).verify
+
+        def noted(self: Any, stored: str, given: str) -> bool:
+            seen.append(stored.split("$")[3])
+            return bool(verify(self, stored, given))
+
+        monkeypatch.setattr(type(passwords._HASHER), "verify", noted)
+        known, unknown = effort.browser().login("anna", "wrong password"), effort.browser().login("otto")
+        assert len(seen) == 2
+        assert seen[0] == seen[1]
+        assert re.sub('value="[0-9a-f]{64}"', "", known.text) == re.sub('value="[0-9a-f]{64}"', "", unknown.text)
+        assert known.status_code == unknown.status_code == 422
+
+    def test_a_session_is_new_at_login_and_gone_at_logout(self, effort: Any) -> None:
+        browser = effort.browser()
+        browser.get("/researcher/login")
+        planted = next(iter(browser.jar.values()))
+        token = browser.token("/researcher/login")
+        browser.login()
+        held = httpx.Cookies(dict(browser.jar))
+        assert next(iter(held.values())) != planted
+        assert browser.token("/researcher") != token
+        browser.jar = httpx.Cookies({next(iter(held)): planted})
+        assert browser.get("/researcher").headers["location"] == "/researcher/login"
+        browser.jar = httpx.Cookies(dict(held))
+        out = browser.post("/researcher/logout", {"csrf": browser.token("/researcher")})
+        assert "max-age=0" in out.headers["set-cookie"].lower()
+        browser.jar = httpx.Cookies(dict(held))
+        assert browser.get("/researcher").headers["location"] == "/researcher/login"
+        assert browser.get("/api/dashboard").status_code == 401
+
+    def test_a_new_password_ends_old_sessions(self, effort: Any, password_hash: str) -> None:
+        desk = effort.desk()
+        assert desk.get("/researcher").status_code == 200
+        effort.study.set_password("anna", password_hash)
+        assert desk.get("/researcher").status_code == 303
+
+    def test_a_session_runs_out(self, effort: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        desk = effort.desk()
+        monkeypatch.setattr("evenhand.study.store.researchers.seconds_of", lambda _: 4e9)
+        assert desk.get("/researcher").headers["location"] == "/researcher/login"
+
+    @pytest.mark.parametrize(
+        "url", ["/researcher/export/csv", "/researcher/export/json", "/researcher/bonus.csv", "/api/dashboard"]
+    )
+    def test_a_participant_gets_nothing_of_the_desk(self, effort: Any, url: str) -> None:
+        browser = effort.browser()
+        browser.begin()
+        assert browser.get(url).status_code == 401
+        assert "participant" not in browser.get(url).text
+
+
+class TestOthers:
+    def test_a_cookie_opens_only_its_own_pages(self, feedback: Any) -> None:
+        one, two = feedback.browser(), feedback.browser()
+        one.begin("?PROLIFIC_PID=one")
+        two.begin("?PROLIFIC_PID=two")
+        for browser, reason in ((one, "mine alone"), (two, "yours alone")):
+            browser.answer("/step/0")
+            browser.answer("/step/1", reason=reason)
+        assert "mine alone" in one.get("/step/1").text
+        assert "mine alone" not in two.get("/step/1").text
+        assert "yours alone" not in one.get("/step/1").text
+
+    def test_who_knows_a_recruitment_id_sees_no_answers(self, feedback: Any) -> None:
+        owner = feedback.browser()
+        owner.begin("?PROLIFIC_PID=abc")
+        owner.answer("/step/0")
+        owner.answer("/step/1", reason="mine alone")
+        headers = {"x-csrf-token": owner.token("/step/1")}
+        owner.send("PUT", "/api/draft/1", json={"fields": {"reason": "a draft", "revision": "1"}}, headers=headers)
+        stranger = feedback.browser()
+        assert stranger.get("/?PROLIFIC_PID=abc").headers["location"] == "/step/2"
+        for url in ("/step/0", "/step/1", "/step/2"):
+            page = stranger.get(url)
+            assert "mine alone" not in page.text
+            assert "a draft" not in page.text
+        headers = {"x-csrf-token": stranger.form("/step/2")["csrf"]}
+        assert stranger.send("PUT", "/api/draft/1", json={"fields": {}}, headers=headers).status_code == 404
+        assert stranger.answer("/step/2").headers["location"] == "/step/3"
+        assert "mine alone" in owner.get("/step/1").text or "a draft" in owner.get("/step/1").text
+
+    def test_another_id_in_the_same_browser_is_another_person(self, feedback: Any) -> None:
+        browser = feedback.browser()
+        browser.begin("?PROLIFIC_PID=one")
+        browser.answer("/step/0")
+        browser.answer("/step/1", reason="of the first")
+        browser.begin("?PROLIFIC_PID=two")
+        browser.answer("/step/0")
+        assert "of the first" not in browser.get("/step/1").text
+        assert sum(one.enrolled for one in feedback.study.counts().conditions) == 2
+
+    def test_who_withdrew_can_answer_no_more(self, feedback: Any) -> None:
+        browser = feedback.browser()
+        browser.begin()
+        browser.answer("/step/0")
+        form = browser.fields("/step/1")
+        browser.post("/withdraw", {"csrf": form["csrf"]})
+        assert browser.get(browser.post("/step/1", form).headers["location"]).headers["location"] == "/study/deleted"
+        headers = {"x-csrf-token": form["csrf"]}
+        kept = browser.send("PUT", "/api/draft/1", json={"fields": {"reason": "x"}}, headers=headers)
+        assert kept.json() == {"kept": False}
+        assert feedback.study.counts().answers == 0
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("https", [False, True])
+    def test_every_answer_has_the_headers(self, serve: Any, effort_design: Any, https: bool) -> None:
+        served = serve(effort_design, https=https)
+        for browser in (served.browser(), served.desk()):
+            answers = [browser.get(url) for url in PAGES]
+            answers.append(browser.post("/consent", {}))
+            answers.append(browser.post("/consent", {"a": "b" * 70_000}))
+            answers.append(browser.post("/consent", {"a": "\0"}))
+            answers.append(browser.post("/consent", headers={"origin": "https://evil.example"}))
+            assert {303, 403, 404, 413, 422} <= {answer.status_code for answer in answers}
+            for answer in answers:
+                assert all(name in answer.headers for name in HEADERS), (answer.url, answer.status_code)
+                assert ("strict-transport-security" in answer.headers) == https
+                assert "server" not in answer.headers
+                if "/static/" not in str(answer.url):
+                    assert answer.headers["cache-control"] == "no-store"
+
+    def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere(self, effort: Any) -> None:
+        policy = dict(
+            part.strip().split(" ", 1)
+            for part in effort.browser().get("/consent").headers["content-security-policy"].split(";")
+        )
+        assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
+        assert policy["script-src"] == policy["style-src"] == policy["form-action"] == "'self'"
+        assert not any("unsafe" in value or "http" in value or "*" in value for value in policy.values())
+
+    @pytest.mark.parametrize("url", ["/step/0", "/api/draft/0", "/researcher"])
+    def test_an_error_of_ours_tells_nothing(
+        self, effort: Any, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        browser = effort.desk()
+        browser.begin()
+        token, secret = browser.token("/step/0"), "what the person wrote"
+
+        def fails(*_: object, **__: object) -> None:
+            raise RuntimeError(secret)
+
+        for name in ("person", "session"):
+            monkeypatch.setattr(type(effort.study), name, fails)
+        answer = send(browser, "PUT", url, token) if "api" in url else browser.get(url)
+        assert answer.status_code == 500
+        assert all(name in answer.headers for name in HEADERS)
+        assert not re.search(rf"Traceback|RuntimeError|\.py|{secret}", answer.text)
+        assert "RuntimeError" in caplog.text
+        assert secret not in caplog.text
+
+    def test_an_error_of_the_error_page_ends_in_an_answer(self, effort: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fails(*_: object, **__: object) -> None:
+            raise RuntimeError("again")
+
+        monkeypatch.setattr(type(effort.app.state.context), "page", fails)
+        answer = effort.browser().get("/consent")
+        assert answer.status_code == 500
+        assert "RuntimeError" not in answer.text
+
+    @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "TRACE", "PATCH", "DELETE", "PROPFIND", "GE T", "X" * 500])
+    def test_odd_methods_are_refused_or_answered(self, effort: Any, method: str) -> None:
+        browser = effort.desk()
+        for url in PAGES:
+            answer = browser.send(method, url)
+            assert answer.status_code in (200, 303, 401, 404, 405)
+            assert all(name in answer.headers for name in HEADERS)
+            if method == "HEAD":
+                assert answer.content == b"" or answer.status_code == 405
+            else:
+                assert answer.status_code in (404, 405)
+
+    def test_too_many_requests_are_told_to_wait(self, serve: Any, effort_design: Any) -> None:
+        served = serve(effort_design, rate=5.0)
+        browser = served.browser()
+        statuses = [browser.get("/api/health").status_code for _ in range(25)]
+        assert statuses[:20] == [200] * 20
+        refused = browser.get("/consent")
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) >= 1
+        assert served.browser("203.0.113.8").get("/api/health").status_code == 200
+
+
+class TestLogs:
+    def test_a_whole_run_leaves_no_secret_in_the_log(self, effort: Any, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.DEBUG)
+        browser = effort.browser()
+        browser.begin("?PROLIFIC_PID=id-of-a-person&lang=en")
+        browser.finish(reason="what a person wrote")
+        desk = effort.desk()
+        effort.browser().login("anna", "a wrong password")
+        desk.get("/researcher/export/csv")
+        desk.get("/researcher/bonus.csv")
+        form = {"csrf": desk.token("/researcher"), "who": "id-of-a-person"}
+        page = desk.post("/researcher/withdraw", form)
+        code = re.search(r'name="who" value="(p\w{10})"', page.text)
+        assert code is not None
+        desk.post("/researcher/withdraw", {**form, "who": code[1], "confirm": "yes"})
+        ours = [record for record in caplog.records if not record.name.startswith("httpx")]
+        logged = "\n".join(record.getMessage() for record in ours)
+        assert "method=POST path=/consent status=303" in logged
+        assert "method=GET path=/researcher/bonus.csv status=200" in logged
+        secrets = ["id-of-a-person", "what a person wrote", "correct horse battery", "a wrong password", form["csrf"]]
+        secrets += [*browser.jar.values(), *desk.jar.values(), "PROLIFIC_PID", "$argon2"]
+        assert not [secret for secret in secrets if secret in logged]
+        assert "id-of-a-person" not in json.dumps([one.detail for one in effort.study.actions()])
+
+    def test_a_path_forges_no_line_of_the_log(self, effort: Any, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "evenhand.study")
+        effort.browser().get("/a%0amethod=GET path=/forged status=200")
+        effort.browser().get("/" + "a" * 10_000)
+        assert all("\n" not in record.getMessage() for record in caplog.records)
+        assert max(len(record.getMessage()) for record in caplog.records) < 400
+
+
+def _routes(app: Any) -> Iterator[tuple[str, set[str]]]:
+    """Yield the paths of an application or router with their methods; newer FastAPI keeps routers within routers."""
+    for route in app.routes:
+        if isinstance(route, Route):
+            yield route.path, set(route.methods or ())
+        elif hasattr(route, "original_router"):
+            yield from _routes(route.original_router)
