@@ -33,7 +33,7 @@ from evenhand.audits.improvability.spec import ImprovabilitySpec, StatusQuo
 from evenhand.audits.parity import ParitySpec
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, Metric
 from evenhand.audits.reliability import ReliabilitySpec
-from evenhand.audits.reliability.mistakes import FeatureNoise, PilotTable
+from evenhand.audits.reliability.mistakes import FeatureNoise, GroupNoise, PilotTable
 from evenhand.audits.reliability.sources import ModelSource
 from evenhand.cli.main import app
 from evenhand.core.spec import Threshold
@@ -79,10 +79,12 @@ _AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
     "ReliabilitySpec": {
         "model": ("text, a list of texts or a table", None, None),
         "noise": ("text, a list of texts or a table", None, None),
+        "group_noise": ("table of tables", None, None),
         "linked": ("table of texts or lists of texts", None, None),
         "attribution": ("true or false, or a number", "`true`", None),
     },
     "ModelSource": {"model": ("function or object", None, None)},
+    "GroupNoise": {"noise": ("table", None, None)},
     "FeatureNoise": {
         "values": ("list of values", None, None),
         "ordinal": ("true or false, or a list of values", "`false`", None),
@@ -216,8 +218,9 @@ def settings_part() -> str:
         "`[reliability.noise.FEATURE]`": _rows(FeatureNoise),
         "`[reliability.noise.pilot]`": [
             _HISTORY_ROW,
-            *_rows(PilotTable, only=("suffixes", "columns", "together", "near", "resample")),
+            *_rows(PilotTable, only=("suffixes", "columns", "together", "near", "by", "enough", "resample")),
         ],
+        "`[reliability.group_noise.GROUPING.GROUP]`": _rows(GroupNoise),
         "`[agreement]`": _rows(AgreementSpec),
         "`[improvability]`": _rows(ImprovabilitySpec),
         "`[improvability.status_quo]`": _rows(StatusQuo),

@@ -28,7 +28,7 @@ from evenhand.audits.parity import ParitySpec
 from evenhand.audits.parity.records import CalibrationRecord, GapRecord, GroupRecord
 from evenhand.audits.reliability import ReliabilitySpec
 from evenhand.audits.reliability import records as reliability_records
-from evenhand.audits.reliability.mistakes import FeatureNoise, NoiseSetting, PilotTable
+from evenhand.audits.reliability.mistakes import FeatureNoise, GroupNoise, NoiseSetting, PilotTable
 from evenhand.audits.reliability.sources import ModelSource
 from evenhand.core.findings import Finding
 from evenhand.models.estimators import ESTIMATORS
@@ -466,6 +466,7 @@ def test_the_schema_has_every_field_of_a_record(name: str, record: Any) -> None:
         ("model_source", ModelSource),
         ("noise_setting", NoiseSetting),
         ("feature_noise", FeatureNoise),
+        ("group_noise", GroupNoise),
         ("pilot", PilotTable),
         ("agreement_spec", AgreementSpec),
         ("models_settings", ModelsSettings),
@@ -583,11 +584,13 @@ def test_the_schema_refuses_what_effort_audits_do_not_write(
     ("path", "value"),
     [
         (("findings", 0, "metric"), "tpr"),
-        (("findings", 0, "against"), "worst_pair"),
+        (("findings", 0, "against"), "overall"),
         (("audits", "reliability", "hash"), "abc"),
         (("audits", "reliability", "surprise"), []),
         (("audits", "reliability", "curves", 0, "status"), "fine"),
         (("audits", "reliability", "gaps", 0, "p_value"), 1.5),
+        (("audits", "reliability", "gaps", 0, "p_adjusted"), -0.1),
+        (("audits", "reliability", "gaps", 0, "against"), "overall"),
         (("audits", "reliability", "attribution", 0, "method"), "guess"),
         (("audits", "reliability", "models", 0, "kind"), "oracle"),
         (("config", "reliability", "model", "own", "file"), 3),

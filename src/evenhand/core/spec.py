@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -60,6 +61,9 @@ class Threshold(Settings):
     def _one_limit(self) -> Self:
         if (self.min is None) == (self.max is None):
             raise ValueError("a threshold needs exactly one of `min` and `max`")
+        limit = self.max if self.min is None else self.min
+        if limit is not None and not isfinite(limit):
+            raise ValueError(f"the limit of a threshold must be a finite number; got {limit}")
         return self
 
     def in_words(self, *, points: bool = False) -> str:

@@ -91,7 +91,7 @@ def test_a_model_fitted_to_a_frame_gets_one_in_its_own_order(
     )
     assert found.models[0].features == "job, age"
     assert found.models[0].method == "rows"  # three jobs are not one number
-    assert "mistakes in 'priors' change no score" in "\n".join(found.notes)
+    assert "the mistakes in 'priors' changed entries and no score" in "\n".join(found.notes)
     chance = model.predict_proba(people[["job", "age"]])[:, 1]
     assert found.models[0].mean_score == pytest.approx(chance.mean())
 
@@ -289,11 +289,11 @@ def test_a_model_that_knows_one_class_only(people: pd.DataFrame, table: eh.Table
     assert any("all scores are 0. Kappa and ICC are undefined" in note for note in found.notes)
     by_name = {record.statistic: record for record in found.curves if record.noise_level == 0.3}
     assert (by_name["kappa"].value, by_name["icc_a1"].value, by_name["pabak"].value) == (None, None, 1.0)
-    assert by_name["kappa"].status == "undefined: all ratings are in one class in 4 of 4 runs"
-    assert by_name["icc_a1"].status == "undefined: all scores are one number in 4 of 4 runs"
+    assert by_name["kappa"].status == "undefined: all ratings are in one class in every run"
+    assert by_name["icc_a1"].status == "undefined: all scores are one number in every run"
     assert found.gap("kappa").status == "undefined: at 2 of 2 noise levels, since all ratings are in one class"
     assert found.gap("pabak").value == 0.0
-    assert found.gap("pabak").status == "no interval: the resamples do not differ"
+    assert found.gap("pabak").status == "no interval: no resample of people differs"
     assert found.section().parts
 
 

@@ -188,7 +188,7 @@ def test_fresh_noise_has_the_same_mean(table: eh.Table, quick: dict[str, Any]) -
 def test_every_grouping_is_compared_with_its_reference(people: pd.DataFrame, quick: dict[str, Any]) -> None:
     table = eh.Table(people, groups=["group", "job"])
     found = reliability(risk, table, **RISK, **quick, reference={"job": "nurse"})
-    pairs = {(gap.grouping, gap.group, gap.reference) for gap in found.gaps}
+    pairs = {(gap.grouping, gap.group, gap.reference) for gap in found.gaps if gap.against == "reference"}
     assert pairs == {("group", "A", "B"), ("job", "clerk", "nurse"), ("job", "driver", "nurse")}
     with pytest.raises(ConfigError, match="`reference` 'nurs' is not a group of 'job'; did you mean 'nurse'"):
         reliability(risk, table, **RISK, **quick, reference={"job": "nurs"})
@@ -232,7 +232,7 @@ def test_findings_say_who_is_hurt(people: pd.DataFrame) -> None:
     (pabak,) = (finding for finding in found.findings if finding.metric == "pabak")
     assert pabak.sentence.startswith("model, by group, noise given: mistakes hurt A more; PABAK is 0.")
     assert "lower for A than for B on average over the noise level 0.2 (A less B: 95% interval -0." in pabak.sentence
-    assert pabak.sentence.endswith("p < 0.001); n = 240.")
+    assert pabak.sentence.endswith("p < 0.001, below 0.001 adjusted for 2 tests); n = 240.")
     (kappa,) = (finding for finding in found.findings if finding.metric == "kappa")
     assert kappa.sentence.startswith("model, by group, noise given: the gap in Cohen's kappa between A and B is ")
     assert "undefined: at 1 of 1 noise levels, since all ratings are in one class" in kappa.sentence
@@ -258,7 +258,7 @@ def test_the_report_shows_curves_gaps_parts_features_and_models(drawn: Reliabili
         else:
             assert isinstance(part, DisplayTable)
             assert all(len(row) == len(part.columns) == len(part.numeric) for row in part.rows)
-    assert len(section.methods) == 7
+    assert len(section.methods) == 8
     assert drawn.plot().to_dict()
 
 

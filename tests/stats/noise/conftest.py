@@ -79,7 +79,7 @@ def _by_definition(experiment: Experiment, seeds: Sequence[np.random.SeedSequenc
     generic = Experiment(
         experiment.features, tuple(_as_rows(model) for model in experiment.predictors), experiment.items,
         experiment.groups, experiment.folds, experiment.levels, experiment.shares, experiment.common,
-        experiment.raters, renew=experiment.renew,
+        experiment.raters, renew=experiment.renew, profiles=experiment.profiles, paces=experiment.paces,
     )  # fmt: skip
     score = np.empty((2, len(seeds) * levels, len(experiment.features)))
     label = np.empty(score.shape, dtype=bool)

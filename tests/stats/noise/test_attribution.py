@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ import pytest
 from evenhand.errors import EvenhandError
 from evenhand.stats.agreement import score_moments
 from evenhand.stats.noise import (
+    Attribution,
     Experiment,
     Flip,
     Linear,
     NoiseItem,
     PairSums,
+    Predictions,
     Predictor,
     attribute,
     replicate_seeds,
@@ -35,6 +38,10 @@ def icc(sums: PairSums) -> FloatArray:
 
 def pabak(sums: PairSums) -> FloatArray:
     return sums.counts().pabak()
+
+
+def shared_out(trial: Experiment, statistic: Callable[[PairSums], FloatArray], **settings: Any) -> Attribution:
+    return attribute(trial, SEEDS, {"it": statistic}, **settings)["it"]
 
 
 def over_all_orders(worth: FloatArray, items: int) -> FloatArray:
@@ -94,8 +101,8 @@ def test_exact_values_add_up_and_drawn_orders_come_near(
     experiment: Make, statistic: Callable[[PairSums], FloatArray]
 ) -> None:
     trial = experiment(levels=np.array([0.5]))
-    exact = attribute(trial, SEEDS, statistic)
-    drawn = attribute(trial, SEEDS, statistic, permutations=400)
+    exact = shared_out(trial, statistic)
+    drawn = shared_out(trial, statistic, permutations=400)
     assert exact.exact
     assert not drawn.exact
     np.testing.assert_allclose(exact.values.sum(axis=1), exact.total, atol=1e-12)
@@ -107,7 +114,7 @@ def test_exact_values_add_up_and_drawn_orders_come_near(
 def test_all_orders_drawn_would_be_exact(experiment: Make) -> None:
     """With two items an order and its reverse are all there are."""
     trial = experiment(levels=np.array([0.5]), items=(NoiseItem((0,), Flip()), NoiseItem((8,), Flip())))
-    exact, drawn = attribute(trial, SEEDS, icc), attribute(trial, SEEDS, icc, permutations=2)
+    exact, drawn = shared_out(trial, icc), shared_out(trial, icc, permutations=2)
     np.testing.assert_allclose(drawn.values, exact.values, atol=1e-12)
 
 
@@ -118,7 +125,7 @@ def test_a_feature_without_weight_gets_nothing(experiment: Make) -> None:
         lambda folds: (Linear(weights, -0.5),) * folds, levels=np.array([0.5]),
         items=(NoiseItem((0,), Flip()), NoiseItem((8,), Flip())),
     )  # fmt: skip
-    found = attribute(trial, SEEDS, pabak)
+    found = shared_out(trial, pabak)
     np.testing.assert_allclose(found.values[:, 1], 0.0, atol=1e-14)
     np.testing.assert_allclose(found.values[:, 0], found.total, atol=1e-14)
 
@@ -128,7 +135,7 @@ def test_eleven_features_are_drawn_by_default() -> None:
     features = rng.integers(0, 2, (60, 11)).astype(float)
     items = tuple(NoiseItem((column,), Flip()) for column in range(11))
     trial = Experiment(features, (Linear(rng.normal(size=11), 0.0),), items, np.arange(60) % 2, levels=np.array([0.2]))
-    found = attribute(trial, SEEDS, icc)
+    found = shared_out(trial, icc)
     assert not found.exact
     assert found.values.shape == (3, 11, 2)
     np.testing.assert_allclose(found.values.sum(axis=1), found.total, atol=1e-12)
@@ -137,14 +144,40 @@ def test_eleven_features_are_drawn_by_default() -> None:
 def test_threads_change_nothing(experiment: Make) -> None:
     trial = experiment(levels=np.array([0.5]))
     for orders in (None, 10):
-        one, two = (attribute(trial, SEEDS, icc, permutations=orders, threads=threads) for threads in (1, 2))
+        one, two = (shared_out(trial, icc, permutations=orders, threads=threads) for threads in (1, 2))
         np.testing.assert_array_equal(one.values, two.values)
+
+
+@pytest.mark.parametrize("orders", [None, 4])
+def test_several_statistics_cost_one_prediction(
+    experiment: Make, curved: Callable[[int], tuple[Predictor, ...]], orders: int | None
+) -> None:
+    asked = []
+
+    def counting(folds: int) -> tuple[Predictor, ...]:
+        def one(model: Predictor) -> Predictor:
+            def predict(rows: FloatArray) -> Predictions:
+                asked.append(len(rows))
+                return model(rows)
+
+            return predict
+
+        return tuple(one(model) for model in curved(folds))
+
+    trial = experiment(counting, levels=np.array([0.5]))
+    alone = [shared_out(trial, statistic, permutations=orders) for statistic in (icc, pabak)]
+    apart, asked[:] = sum(asked) - len(trial.features), []
+    together = attribute(trial, SEEDS, {"icc": icc, "pabak": pabak}, permutations=orders)
+    assert sum(asked) == apart / 2
+    for one, other in zip(alone, together.values(), strict=True):
+        np.testing.assert_array_equal(one.values, other.values)
+        np.testing.assert_array_equal(one.total, other.total)
 
 
 def test_wrong_experiments_are_named(experiment: Make) -> None:
     with pytest.raises(EvenhandError, match="one noise level"):
-        attribute(experiment(), SEEDS, icc)
+        shared_out(experiment(), icc)
     with pytest.raises(EvenhandError, match="one rater who makes mistakes"):
-        attribute(experiment(levels=np.array([0.5]), raters=2), SEEDS, icc)
+        shared_out(experiment(levels=np.array([0.5]), raters=2), icc)
     with pytest.raises(EvenhandError, match="`permutations` must be at least 2"):
-        attribute(experiment(levels=np.array([0.5])), SEEDS, icc, permutations=1)
+        shared_out(experiment(levels=np.array([0.5])), icc, permutations=1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from evenhand.errors import EvenhandError
 from evenhand.stats import agreement as ag
@@ -23,10 +24,12 @@ from evenhand.stats.noise import (
 )
 from evenhand.stats.reliability import (
     STATISTICS,
+    PeopleDraws,
     bootstrap_people,
     curves,
     fold_spread,
     gap_of,
+    joint_band,
     run_band,
     share_lower,
     statistic,
@@ -102,14 +105,18 @@ def test_a_resample_is_people_repeated(raters: int, common: bool) -> None:
     for resample in (0, 6):
         for level in range(3):
             for group in range(2):
-                values = []
+                away: dict[str, list[float]] = {name: [] for name in NAMES}
                 for replicate in range(4):
                     for cell in (group, 2 + group):
                         own = slice(experiment.base.starts[cell], experiment.base.starts[cell + 1])
-                        rows = np.repeat(np.arange(own.stop - own.start), times[own, resample])
-                        values.append(by_hand(experiment, replicate, level, cell, rows))
+                        size = own.stop - own.start
+                        rows = np.repeat(np.arange(size), times[own, resample])
+                        again = by_hand(experiment, replicate, level, cell, rows)
+                        everybody = by_hand(experiment, replicate, level, cell, slice(None))
+                        for name in NAMES:
+                            away[name].append(np.sqrt(size / (size - 1)) * (again[name] - everybody[name]))
                 for name in NAMES:
-                    expected = np.mean([value[name] for value in values])
+                    expected = drawn.estimate[name][level, group] + np.mean(away[name])
                     assert drawn.values[name][resample, level, group] == pytest.approx(expected, abs=1e-11)
 
 
@@ -124,6 +131,77 @@ def test_the_sample_itself_is_the_estimate() -> None:
         assert gap.estimate[2] == pytest.approx(gap.estimate[:2].mean())
         np.testing.assert_allclose(drawn.gap(name, 0, 1).values, -gap.values)
         assert drawn.group(name, 1).values.shape == (3, 3)
+
+
+def small_cells(people: int = 12) -> Experiment:
+    """Two groups in three folds of two people each."""
+    experiment = trial(people=people, seed=5, levels=np.array([0.2, 0.5]))
+    models = (*experiment.predictors, experiment.predictors[0])
+    place = np.arange(people)
+    return Experiment(
+        experiment.features, models, experiment.items, place % 2, (place // 2) % 3, experiment.levels
+    )  # fmt: skip
+
+
+def test_in_small_folds_the_variance_is_that_of_a_mean_of_few_people() -> None:
+    """PABAK is a mean over people: its variance is sum_f s_f² / m / folds², s_f² with m - 1, whatever m is."""
+    experiment = small_cells()
+    found = paths(experiment, SEEDS)
+    kept = np.where(found.first_label == found.second_label, 1.0, -1.0).mean(axis=(0, 1))  # over runs and levels
+    drawn = bootstrap_people(experiment, SEEDS, ["pabak"], resamples=40_000, rng=np.random.default_rng(3))
+    parts = [
+        kept[experiment.base.starts[cell] : experiment.base.starts[cell + 1]].var(ddof=1) / 2 / 9 for cell in range(6)
+    ]
+    np.testing.assert_array_equal(drawn.sizes, np.full((3, 2), 2))
+    np.testing.assert_allclose(drawn.variances["pabak"].ravel(), parts, rtol=0.05)
+    for group in (0, 1):
+        assert drawn.values["pabak"].mean(axis=1)[:, group].var() == pytest.approx(sum(parts[group::2]), rel=0.05)
+    gap = gap_of(drawn.gap("pabak", 1, 0), freedom=drawn.freedom("pabak", 1, 0))
+    assert gap.average_stderr == pytest.approx(np.sqrt(sum(parts)), rel=0.05)
+    freedom = sum(parts) ** 2 / sum(part**2 for part in parts)  # of one degree each
+    assert drawn.freedom("pabak", 1, 0) == pytest.approx(freedom, rel=0.1)
+    assert gap.p_value == pytest.approx(2 * student.sf(abs(gap.z), gap.freedom), rel=1e-9)
+
+
+def test_freedom_of_what_does_not_vary_and_of_what_is_unknown() -> None:
+    levels, sizes = np.array([0.1]), np.array([[5, 9]])
+    parts = {"still": np.zeros((1, 2)), "lost": np.array([[1.0, np.nan]]), "even": np.array([[1.0, 1.0]])}
+    draws = PeopleDraws(levels, {}, {}, sizes, parts)
+    assert draws.freedom("still", 0, 1) == np.inf
+    assert np.isnan(draws.freedom("lost", 0, 1))
+    assert draws.freedom("lost", 0) == pytest.approx(4)
+    assert draws.freedom("even", 0, 1) == pytest.approx(4 / (1 / 4 + 1 / 8))
+
+
+def test_the_standard_error_is_at_least_that_of_people_who_vary_alike() -> None:
+    """In the small group nobody is touched by mistakes; the large one says how likely that is."""
+    rng = np.random.default_rng(0)
+    contributions = [np.ones(50), np.where(rng.random(400) < 0.1, -1.0, 1.0)]
+    parts = {"pabak": np.array([[values.var(ddof=1) / values.size for values in contributions]])}
+    draws = PeopleDraws(np.array([0.1]), {}, {}, np.array([[50, 400]]), parts)
+    each = contributions[1].var(ddof=1) * 400 / 450
+    assert draws.pooled_stderr("pabak", 0, 1) == pytest.approx(np.sqrt(each / 50 + each / 400))
+    assert draws.pooled_stderr("pabak", 1, 0) == draws.pooled_stderr("pabak", 0, 1)
+    drawn = rng.normal(0.2, 0.01, (2_000, 3))
+    plain = gap_of(Draws(np.full(3, 0.2), drawn))
+    wider = gap_of(Draws(np.full(3, 0.2), drawn), least_stderr=0.03)
+    factor = 0.03 / plain.average_stderr
+    assert wider.average_stderr == pytest.approx(0.03)
+    assert wider.z == pytest.approx(0.2 / 0.03)
+    np.testing.assert_allclose(wider.stderr, factor * plain.stderr)
+    np.testing.assert_allclose(wider.simultaneous.high - 0.2, factor * (plain.simultaneous.high - 0.2))
+    assert gap_of(Draws(np.full(3, 0.2), drawn), least_stderr=0.001).average_stderr == plain.average_stderr
+
+
+def test_at_low_levels_the_band_is_not_narrower_than_rare_mistakes_allow() -> None:
+    """By luck nearly nothing changed at the two lowest levels; the variance at 0.4 says what to expect there."""
+    levels = np.array([0.1, 0.2, 0.4])
+    drawn = np.random.default_rng(0).normal(0, [0.001, 0.5, 1.0], (4_000, 3))
+    plain, held = (joint_band(Draws(np.zeros(3), drawn), levels=given) for given in (None, levels))
+    np.testing.assert_allclose(held.high / held.high[2], np.sqrt(levels / 0.4), rtol=0.03)
+    np.testing.assert_allclose(plain.high / plain.high[2], [0.001, 0.5, 1.0], rtol=0.05)
+    still = joint_band(Draws(np.ones(3), 1.0 + drawn * [0, 1, 1]), levels=levels)
+    assert np.isnan(still.low).tolist() == [True, False, False]
 
 
 def test_threads_do_not_change_draws_nor_memory_the_resamples() -> None:
@@ -228,6 +306,28 @@ def test_the_test_and_the_band_keep_their_level() -> None:
         outside += bool(((gap.simultaneous.low > 0) | (gap.simultaneous.high < 0)).any())
     assert 2 <= rejected <= 21  # beyond four standard errors of 5 %
     assert 2 <= outside <= 21
+
+
+@pytest.mark.parametrize("name", ["pabak", "icc_spread"])
+def test_small_folds_do_not_make_the_test_too_sure(name: str) -> None:
+    """Twelve people in four folds against sixty, at random: the plain z test calls more gaps than 5 % of 150."""
+    plain = rejected = 0
+    for seed in range(150):
+        rng = np.random.default_rng([seed, 9])
+        features = np.column_stack([rng.integers(0, 2, 72), rng.poisson(3, 72)]).astype(float)
+        experiment = Experiment(
+            features, (Linear(np.array([1.0, 0.31]), -1.51),) * 4,
+            (NoiseItem((0,), Flip()), NoiseItem((1,), Normal(2.0))), np.repeat([1, 0], [12, 60]), np.arange(72) % 4,
+            np.array([0.1, 0.3]),
+        )  # fmt: skip
+        draws = bootstrap_people(experiment, replicate_seeds(4, rng), [name], resamples=100, rng=rng, threads=1)
+        least = draws.pooled_stderr(name, 1, 0)
+        gap = gap_of(draws.gap(name, 1, 0), freedom=draws.freedom(name, 1, 0), least_stderr=least)
+        bare = np.sqrt((draws.variances[name] * (draws.sizes - 1) / draws.sizes).sum())
+        plain += abs(gap.average) > 1.96 * bare
+        rejected += gap.p_value < 0.05
+    assert rejected <= 16  # 7.5 expected; beyond three standard errors
+    assert plain > rejected
 
 
 def test_a_true_gap_is_found() -> None:

@@ -7,15 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.audits.agreement.compare import (
-    OVERALL,
-    count_records,
-    draw_group,
-    gap_records,
-    pooled,
-    statistic_records,
-)
+from evenhand.audits.agreement.compare import OVERALL, count_records, draw_group, pooled, statistic_records
 from evenhand.audits.agreement.findings import make_findings
+from evenhand.audits.agreement.gaps import gap_records, with_adjusted_p
 from evenhand.audits.agreement.notes import agreement_notes
 from evenhand.audits.agreement.people import Rated, gather
 from evenhand.audits.agreement.records import CountRecord, GapRecord, StatisticRecord
@@ -62,7 +56,8 @@ def agreement(
     positive
         The value of a binary rating that counts as positive; by default 1, true, yes, or else the last.
     statistics
-        Which ones; by default all that the ratings allow. Two binary raters: kappa, pabak, agreement,
+        Which ones; by default all that the ratings allow. All that are named are tested and told as findings, else only
+        the headline ones. Two binary raters: kappa, pabak, agreement,
         positive_agreement, negative_agreement, ac1, alpha, prevalence_index, bias_index, and the parts of PABAK less
         kappa; nominal: kappa, bennett_s, ac1, alpha; ordinal: weighted kappas, alpha; interval: intraclass
         correlations, icc_spread, concordance, alpha, mean_squared_error. More raters: conger_kappa, fleiss_kappa,
@@ -77,7 +72,8 @@ def agreement(
     confidence, resamples, seed
         Confidence of the intervals, bootstrap resamples of people, and their seed.
     thresholds
-        Limits of gaps, each a mapping such as ``{"metric": "pabak", "max": 0.1}``.
+        Limits of gaps, each a mapping such as ``{"metric": "pabak", "max": 0.1}``: of the two groups farthest apart, or
+        with ``"against": "reference"`` of each group and the reference group; also with a `grouping`.
 
     Returns
     -------
@@ -126,11 +122,13 @@ def run(table: Table, spec: AgreementSpec) -> AgreementResult:
             counts += count_records(rated, inside, (grouping.name, label))
         if len(drawn) > 1:
             gaps += gap_records(grouping, drawn, chosen, spec)
+    told = [name for name, one in chosen.items() if one.compared and (one.headline or spec.statistics is not None)]
+    gaps = with_adjusted_p(gaps, told)
     return AgreementResult(
-        spec=spec, findings=make_findings(statistics, gaps, chosen, spec),
+        spec=spec, findings=make_findings(statistics, gaps, groupings, chosen, spec),
         left_out=tuple(_left_out(table, rated, groupings)),
-        notes=(*table.source.notes, *agreement_notes(rated, statistics, groupings, spec)), backend=table.backend,
-        statistics=tuple(statistics), gaps=tuple(gaps), counts=tuple(counts), scale=rated.scale,
+        notes=(*table.source.notes, *agreement_notes(rated, statistics, gaps, chosen, groupings, spec)),
+        backend=table.backend, statistics=tuple(statistics), gaps=tuple(gaps), counts=tuple(counts), scale=rated.scale,
         hash=rated.digest(),
     )  # fmt: skip
 
@@ -150,10 +148,13 @@ def _chosen(rated: Rated, spec: AgreementSpec) -> dict[str, Statistic]:
 def _require_threshold_places(table: Table, spec: AgreementSpec) -> None:
     for threshold in spec.thresholds:
         name = threshold.grouping
+        if not table.groupings:
+            raise ConfigError(
+                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: the table names no "
+                "groups."
+            )
         if name is not None and name not in table.groupings:
             raise ConfigError(f"`grouping` {name!r} of a threshold is not known; {did_you_mean(name, table.groupings)}")
-        if spec.statistics is not None and threshold.metric not in spec.statistics:
-            raise ConfigError(f"a threshold limits {threshold.metric!r}, which is not among `statistics`.")
 
 
 def _left_out(table: Table, rated: Rated, groupings: Sequence[Compared]) -> Iterator[dict[str, Any]]:

@@ -1,29 +1,41 @@
-"""Agreement within groups and the gaps between them: a bootstrap of rating patterns."""
+"""Agreement within groups: the statistics, a bootstrap of rating patterns, and intervals."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from evenhand.audits.agreement.people import Rated
-from evenhand.audits.agreement.records import CountRecord, GapRecord, StatisticRecord
+from evenhand.audits.agreement.records import CountRecord, StatisticRecord
 from evenhand.audits.agreement.spec import AgreementSpec
-from evenhand.audits.agreement.statistics import Ratings, Statistic, values_of, why_undefined
-from evenhand.core.compared import Compared
+from evenhand.audits.agreement.statistics import Ratings, Share, Statistic, values_of, why_undefined
+from evenhand.audits.agreement.variation import Variation, variation_of
 from evenhand.core.numbers import finite
 from evenhand.stats.agreement import mean_squares, pooled_spread
 from evenhand.stats.bootstrap import CellMoments, Draws, resample
-from evenhand.stats.intervals import normal_quantile
+from evenhand.stats.intervals import clopper_pearson
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 OVERALL = "(overall)"
 MOST_ACCELERATED = 1_000
 """Rating patterns above which the interval is a percentile interval: the skewness term costs their square."""
 
-_NOTHING_VARIES = "no interval: the resamples do not differ"
+EXACT, BOOTSTRAP = "exact", "bootstrap"
+
+
+def row_label(grouping: str | None, group: str) -> str:
+    """Return what a row of a chart or list is called: a group of that name is not taken for everybody.
+
+    Examples
+    --------
+    >>> row_label(None, "(overall)"), row_label("sex", "F"), row_label("sex", "(overall)")
+    ('(overall)', 'F', '(overall) of sex')
+    """
+    return f"{group} of {grouping}" if grouping is not None and group == OVERALL else group
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +46,17 @@ class GroupDraws:
     weight: FloatArray
     count: IntArray
     draws: Draws
+    variation: Variation
 
     @property
     def n(self) -> int:
         """The people."""
         return int(self.count.sum())
+
+    @cached_property
+    def stderr(self) -> FloatArray:
+        """(T,) the standard errors of the statistics; nan where too many resamples have no value."""
+        return self.draws.stderr()
 
 
 def pooled(rated: Rated) -> float:
@@ -67,7 +85,8 @@ def draw_group(
     seed = np.random.SeedSequence([spec.seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
     cells = CellMoments.from_counts(counted.astype(np.int64))
     draws = resample(cells, of_counts, resamples=spec.resamples, rng=np.random.default_rng(seed))
-    return GroupDraws(given, counted * own, counted.astype(np.int64), draws)
+    variation = variation_of(given, counted * own, counted.astype(np.float64))
+    return GroupDraws(given, counted * own, counted.astype(np.int64), draws, variation)
 
 
 def statistic_records(
@@ -76,50 +95,45 @@ def statistic_records(
     """Yield the statistics of a group with their intervals."""
     bca = len(found.count) <= MOST_ACCELERATED
     limits = found.draws.bca(spec.confidence) if bca else found.draws.percentile(spec.confidence)
-    spread = found.draws.stderr()
+    group = None if place[0] is None else place[1]
     for at, (name, statistic) in enumerate(statistics.items()):
         value, method = finite(found.draws.estimate[at]), "BCa bootstrap" if bca else "percentile bootstrap"
-        low, high = finite(limits.low[at]), finite(limits.high[at])
-        if not spread[at] > 0:
-            low = high = None
-        if statistic.form is not None and value is not None and np.array_equal(found.weight, found.count):
+        low, high, why = finite(limits.low[at]), finite(limits.high[at]), why_no_interval(found, at, statistic, group)
+        if statistic.share is not None and value is not None:
+            method, why = EXACT, None
+            low, high = _exact_limits(found, statistic.share, spec.confidence)
+        elif statistic.form is not None and value is not None and np.array_equal(found.weight, found.count):
             method = "F distribution"
             squares = mean_squares(*found.ratings.raters, weight=found.weight)
             by_f = squares.interval(statistic.form, spec.confidence)  # type: ignore[arg-type]
             low, high = finite(float(by_f.low)), finite(float(by_f.high))
-        status = "ok" if low is not None else _NOTHING_VARIES
+            why = why if low is None or found.variation.disagreeing == 0 else None
+        if why is None and low is None:
+            why = "all resamples lie on one side of the value"
         if value is None:
             status = f"undefined: {why_undefined(statistic, found.ratings, found.weight)}"
+        else:
+            status = "ok" if why is None else f"no interval: {why}"
+        if why is not None:
+            low = high = None
         yield StatisticRecord(*place, name, found.n, method, value, low, high, status)
 
 
-def gap_records(
-    grouping: Compared, drawn: Sequence[GroupDraws], statistics: Mapping[str, Statistic], spec: AgreementSpec
-) -> Iterator[GapRecord]:
-    """Yield the gaps to the reference group: value ± z standard errors, and the test that it is 0."""
-    from scipy.special import ndtr
+def _exact_limits(found: GroupDraws, share: Share, confidence: float) -> tuple[float, float]:
+    slope, intercept = share(found.ratings.categories)
+    limits = clopper_pearson(found.variation.agreement, found.variation.trials, confidence)
+    return intercept + slope * float(limits.low), intercept + slope * float(limits.high)
 
-    base = drawn[grouping.reference]
-    for group in grouping.others:
-        own = drawn[group]
-        draws = Draws(own.draws.estimate - base.draws.estimate, own.draws.values - base.draws.values)
-        stderr = draws.stderr()
-        for at, (name, statistic) in enumerate(statistics.items()):
-            if not statistic.compared:
-                continue
-            value, error = finite(draws.estimate[at]), finite(stderr[at])
-            low = high = p_value = None
-            status = _NOTHING_VARIES
-            if value is None:
-                bad = own if np.isnan(own.draws.estimate[at]) else base
-                status = f"undefined: {why_undefined(statistic, bad.ratings, bad.weight)}"
-            elif error is None:
-                status = "no interval: too many resamples have no value"
-            elif error > 0:
-                half, status = normal_quantile(spec.confidence) * error, "ok"
-                low, high, p_value = value - half, value + half, float(2.0 * ndtr(-abs(value / error)))
-            names = (grouping.name, grouping.groups[group], grouping.groups[grouping.reference], name)
-            yield GapRecord(*names, own.n + base.n, error, p_value, value, low, high, status)
+
+def why_no_interval(found: GroupDraws, at: int, statistic: Statistic, group: str | None) -> str | None:
+    """Return why the resamples of a group give no interval of a statistic, None where they do."""
+    too_little = found.variation.too_little(group) if statistic.compared else None
+    if too_little is not None:
+        return too_little
+    where = "" if group is None else f" of {group}"
+    if np.isnan(found.stderr[at]):
+        return f"too many resamples{where} have no value"
+    return None if found.stderr[at] > 0 else f"the resamples{where} do not differ"
 
 
 def count_records(rated: Rated, inside: BoolArray, place: tuple[str | None, str]) -> Iterator[CountRecord]:

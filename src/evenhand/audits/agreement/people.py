@@ -72,13 +72,18 @@ def gather(table: Table, spec: AgreementSpec) -> Rated:
 
 
 def _values(coded: list[Coded]) -> list[Any]:
-    """Return the values that occur, in order; refuse a mixture of text and numbers."""
-    found = {value for one in coded for value in one.values}
-    if not found:
+    """Return the values that occur, in order; refuse a mixture of text, numbers, and true and false."""
+    kinds = {_kind(value) for one in coded for value in one.values}
+    if not kinds:
         raise DataError("the raters' columns hold no ratings.")
-    if len({isinstance(value, str) for value in found}) > 1:
-        raise DataError("some raters' columns hold text and others numbers; give all the same kind.")
-    return sorted(found, key=sort_key)
+    if len(kinds) > 1:
+        first, second = sorted(kinds)[:2]
+        raise DataError(f"some of the raters' ratings are {first} and others {second}; give all the same kind.")
+    return sorted({value for one in coded for value in one.values}, key=sort_key)
+
+
+def _kind(value: Any) -> str:
+    return "text" if isinstance(value, str) else "true and false" if isinstance(value, bool | np.bool_) else "numbers"
 
 
 def _scale(values: list[Any], spec: AgreementSpec) -> Scale:

@@ -22,18 +22,29 @@ class StatisticRecord:
 
 @dataclass(frozen=True, slots=True)
 class GapRecord:
-    """A group's statistic less that of the reference group, and the test that they are equal."""
+    """A group's statistic less another's, and the test that they are equal.
+
+    `against` is 'reference', or 'worst_pair': the two groups farthest apart, of those that can be tested, the higher
+    one first. `low` and `high` hold for this gap; `all_low` and `all_high` for those of all groups of the grouping
+    together, as do those of the worst pair, which limit the largest gap. `p_adjusted` is for all gaps that are told as
+    findings (Holm); null for statistics that are only in the table.
+    """
 
     grouping: str
     group: str
     reference: str
+    against: str
     statistic: str
     n: int
+    method: str
     stderr: float | None
     p_value: float | None
+    p_adjusted: float | None
     value: float | None
     low: float | None
     high: float | None
+    all_low: float | None
+    all_high: float | None
     status: str
 
 

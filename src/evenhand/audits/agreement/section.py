@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evenhand.audits.agreement.charts import group_panels, part_panel
+from evenhand.audits.agreement.charts import gap_panels, group_panels, part_panel
+from evenhand.audits.agreement.compare import row_label
 from evenhand.audits.agreement.statistics import statistics_for
+from evenhand.audits.agreement.variation import LEAST_PEOPLE, LEAST_SCORED
 from evenhand.core.numbers import DASH, shown, shown_interval
 from evenhand.core.sections import DisplayTable, Figure, Method, Section
 
@@ -23,12 +25,14 @@ def agreement_section(result: AgreementResult) -> Section:
         parts.append(
             Figure(
                 f"Agreement of the raters{of}",
-                f"1 is full agreement. Lines are {100 * result.spec.confidence:g}% intervals. The table has every "
-                "statistic.",
+                f"1 is full agreement. Lines are {100 * result.spec.confidence:g}% intervals, each on its own; a "
+                "hollow dot has none. The table has every statistic.",
                 " ".join(f.claim for f in result.findings if f.grouping in (None, grouping)),
                 tuple(group_panels(result, grouping)),
             )
         )
+        if grouping is not None:
+            parts += _gap_figures(result, grouping)
         if any(r.statistic == "prevalence_part" for r in result.statistics):
             parts.append(
                 Figure(
@@ -47,16 +51,33 @@ def agreement_section(result: AgreementResult) -> Section:
     return Section(result.title, result.question, tuple(parts), tuple(_methods(result)), result.notes)
 
 
+def _gap_figures(result: AgreementResult, grouping: str) -> Iterator[Figure]:
+    """Yield the figure of gaps to the reference group, where there are any."""
+    panels, known = gap_panels(result, grouping), statistics_for(result.scale, len(result.spec.raters))
+    own = [gap for gap in result.gaps if gap.grouping == grouping and gap.against == "reference"]
+    if panels:
+        direct = [one.title for name, one in known.items() if one.direct and name in {gap.statistic for gap in own}]
+        itself = f" Only {' and '.join(direct)} is agreement itself." if direct else ""
+        together = " that hold for all groups together" if len({gap.group for gap in own}) > 1 else ""
+        yield Figure(
+            f"Gaps to {own[0].reference}, by {grouping}",
+            f"Below 0 the statistic is lower than for {own[0].reference}. Lines are {100 * result.spec.confidence:g}% "
+            f"intervals{together}; a hollow dot was not tested.{itself}",
+            " ".join(f.claim for f in result.findings if f.grouping == grouping),
+            tuple(panels),
+        )
+
+
 def _titles(result: AgreementResult) -> dict[str, str]:
     return {name: one.title for name, one in statistics_for(result.scale, len(result.spec.raters)).items()}
 
 
 def _parts_in_words(result: AgreementResult, grouping: str | None) -> str:
     own = [r for r in result.statistics if r.grouping in (None, grouping)]
-    found = {(r.group, r.statistic): shown(r.value) for r in own}
+    found = {(row_label(r.grouping, r.group), r.statistic): shown(r.value) for r in own}
     return " ".join(
         f"{group}: prevalence adds {found[group, 'prevalence_part']}, bias {found[group, 'bias_part']}."
-        for group in dict.fromkeys(r.group for r in own)
+        for group in dict.fromkeys(row_label(r.grouping, r.group) for r in own)
         if (group, "bias_part") in found and (group, "prevalence_part") in found
     )
 
@@ -76,19 +97,33 @@ def _statistic_table(result: AgreementResult) -> DisplayTable:
 
 
 def _gap_table(result: AgreementResult) -> DisplayTable:
-    titles = _titles(result)
+    titles, two = _titles(result), _of_two(result)
     rows = [
         (
-            r.grouping, r.group, r.reference, titles[r.statistic], f"{r.n:,}", shown(r.value, signed=True),
-            shown_interval(r.low, r.high, signed=True),
-            DASH if r.p_value is None else "< 0.001" if r.p_value < 0.001 else f"{r.p_value:.3f}",
+            r.grouping, r.group, r.reference, "farthest apart" if r.against == "worst_pair" else "reference",
+            titles[r.statistic], f"{r.n:,}", shown(r.value, signed=True), shown_interval(r.low, r.high, signed=True),
+            shown_interval(r.all_low, r.all_high, signed=True), _p(r.p_value), _p(r.p_adjusted),
             "" if r.status == "ok" else r.status,
         )
         for r in result.gaps
+        if r.against == "reference" or r.grouping not in two
     ]  # fmt: skip
-    columns = ("Grouping", "Group", "Reference", "Statistic", "n", "Gap", "Interval", "p", "Remark")
-    numeric = (False,) * 4 + (True,) * 4 + (False,)
+    columns = (
+        "Grouping", "Group", "Held against", "As", "Statistic", "n", "Gap", "Interval", "For all groups", "p",
+        "Adjusted p", "Remark",
+    )  # fmt: skip
+    numeric = (False,) * 5 + (True,) * 6 + (False,)
     return DisplayTable("Gaps between groups", columns, tuple(rows), numeric, folded=True)
+
+
+def _of_two(result: AgreementResult) -> set[str]:
+    """Return the groupings of two groups: their worst pair is the gap to the reference group."""
+    pairs = {(r.grouping, r.group) for r in result.gaps if r.against == "reference"}
+    return {name for name, _ in pairs if sum(name == other for other, _ in pairs) == 1}
+
+
+def _p(value: float | None) -> str:
+    return DASH if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _count_table(result: AgreementResult) -> DisplayTable:
@@ -108,16 +143,26 @@ def _methods(result: AgreementResult) -> Iterator[Method]:
         )
     yield Method(
         "Intervals",
-        f"People are resampled {result.spec.resamples:,} times: BCa limits. Intraclass correlations have limits from "
-        "the F distribution, for raters and people drawn at random with normal errors; not with survey weights.",
-        "B. Efron (1987), Better bootstrap confidence intervals, Journal of the American Statistical Association 82; "
-        "McGraw and Wong 1996",
+        f"Agreement, PABAK and Bennett's S are shares of people: exact limits. For the others people are resampled "
+        f"{result.spec.resamples:,} times: BCa limits, none where the disagreement rests on fewer than {LEAST_PEOPLE} "
+        f"people ({LEAST_SCORED} for scores). Intraclass correlations have limits from the F distribution, for raters "
+        "and people drawn at random with normal errors; not with survey weights.",
+        "C. J. Clopper and E. S. Pearson (1934), Biometrika 26; B. Efron (1987), Better bootstrap confidence "
+        "intervals, Journal of the American Statistical Association 82; McGraw and Wong 1996",
     )
-    yield Method(
-        "Gaps and their test",
-        "The difference of two groups' statistics ± z standard errors of independent resamples of both; the test is "
-        "that it is 0. Each stands on its own: of many, some are off by chance.",
-    )
+    if result.gaps:
+        yield Method(
+            "Gaps and their tests",
+            "The difference of two groups' statistics. Limits from the exact limits of both shares; for the others "
+            "from Student's t with the resamples' standard errors, on the statistic's own scale and on that of log(1 - "
+            "value), whichever is wider. p is where the limits begin to hold 0. Adjusted p and the words of the "
+            "findings allow for all gaps that are told as findings, over all groups, groupings and statistics (Holm). "
+            "A threshold is judged by limits that hold for all its groups, or all pairs of groups, together "
+            "(Bonferroni).",
+            "G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect measures, Statistics in "
+            "Medicine 27; S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian "
+            "Journal of Statistics 6",
+        )
 
 
 _KAPPA = Method(

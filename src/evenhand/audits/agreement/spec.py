@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from evenhand.audits.agreement.statistics import Scale, known_statistics
+from evenhand.audits.agreement.statistics import Scale, compared_statistics, known_statistics
 from evenhand.core.spec import Spec, Threshold, require_known_metrics
 from evenhand.errors import did_you_mean
 from evenhand.table.roles import Columns, Scalar
@@ -49,6 +49,13 @@ class AgreementSpec(Spec):
     )
     resamples: int = Field(2_000, ge=100, le=1_000_000, description="Bootstrap resamples of people.")
 
+    @field_validator("raters", mode="before")
+    @classmethod
+    def _not_none(cls, value: Any) -> Any:
+        if isinstance(value, list | tuple) and not value:
+            raise ValueError("`raters` needs two or more columns; got none")
+        return value
+
     @field_validator("raters")
     @classmethod
     def _two_or_more(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -79,14 +86,8 @@ class AgreementSpec(Spec):
     def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
         require_known_metrics(value, known_statistics())
         for threshold in value:
-            if threshold.max is None or not 0 <= threshold.max < 2:
-                raise ValueError(
-                    f"the threshold for {threshold.metric!r} limits the size of a gap: give max= of 0 or more and "
-                    f"below 2; got {threshold.in_words()}"
-                )
-            if threshold.model is not None:
-                raise ValueError("a threshold of the agreement audit has no `model`; leave it out")
-        return value
+            _require_sense(threshold)
+        return tuple(threshold.model_copy(update={"audit": "agreement"}) for threshold in value)
 
     @model_validator(mode="after")
     def _sense(self) -> Self:
@@ -94,4 +95,27 @@ class AgreementSpec(Spec):
             raise ValueError("`positive` goes with binary ratings")
         if self.categories is not None and self.scale == "interval":
             raise ValueError("`categories` do not go with the interval scale")
+        for threshold in self.thresholds:
+            if self.statistics is not None and threshold.metric not in self.statistics:
+                raise ValueError(f"a threshold limits {threshold.metric!r}, which is not among `statistics`")
         return self
+
+
+def _require_sense(threshold: Threshold) -> None:
+    """Refuse a limit of something that the audit does not compare, and one that every gap meets."""
+    what = f"the threshold for {threshold.metric!r}"
+    if threshold.metric not in compared_statistics():
+        raise ValueError(f"{what} limits nothing: it has no gap, since more of it is not more agreement; leave it out")
+    most = 1 if threshold.metric.endswith("agreement") else 2
+    if threshold.kind == "ratio" or threshold.max is None or not 0 <= threshold.max < most:
+        raise ValueError(
+            f"{what} limits the size of a gap, a difference: give max= of 0 or more and below {most}, and no `kind` "
+            f"'ratio'; got {threshold.in_words()}"
+        )
+    if threshold.against == "overall":
+        raise ValueError(f"{what} has `against` 'overall'; groups are compared with each other or with 'reference'")
+    for name in ("model", "stratum"):
+        if getattr(threshold, name) is not None:
+            raise ValueError(f"a threshold of the agreement audit has no `{name}`; leave it out")
+    if "audit" in threshold.model_fields_set and threshold.audit != "agreement":
+        raise ValueError(f"a threshold of the agreement audit has `audit` {threshold.audit!r}; leave it out")

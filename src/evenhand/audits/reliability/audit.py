@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from evenhand.audits.reliability.curves import attribution_records, curve_records, gap_records, model_record
+from evenhand.audits.reliability.curves import attribution_records, curve_records, model_record
 from evenhand.audits.reliability.derived import make_derivation
 from evenhand.audits.reliability.findings import make_findings
+from evenhand.audits.reliability.gaps import adjusted, gap_records
 from evenhand.audits.reliability.models import FOLDS, Model, needs_folds, prepare_model
 from evenhand.audits.reliability.noise import make_mistakes, untouched_features
 from evenhand.audits.reliability.notes import mistake_notes, model_notes, outcome_notes, setup_notes, trial_notes
@@ -28,6 +29,7 @@ def reliability(
     *,
     features: Sequence[str] | str,
     noise: str | Sequence[str] | Mapping[str, Any],
+    group_noise: Mapping[str, Mapping[str, Any]] | None = None,
     threshold: float = 0.5,
     noise_levels: Sequence[float] | None = None,
     replicates: int = 100,
@@ -74,7 +76,11 @@ def reliability(
         category; ``{"age": {"sd": 5, "minimum": 18}}``, ``{"stage": {"ordinal": ["I", "II", "III"]}}``,
         ``{"kind": {"values": [...], "chances": [[...]]}}``, ``{"bin": {"one_hot": ["bin_a", "bin_b"]}}``. Or published
         settings by name, 'raez-2024/all/5'. Or learned from a table in which two raters rated the same people:
-        ``{"pilot": {"data": frame, "suffixes": ["_a", "_b"]}}``. Units are those of the raw columns.
+        ``{"pilot": {"data": frame, "suffixes": ["_a", "_b"]}}``, with ``"by": "race"`` in each group. Units are those
+        of the raw columns.
+    group_noise
+        For groups of one grouping, how their mistakes differ: ``{"race": {"Black": 1.5}}`` touches their entries 1.5
+        times as often, ``{"race": {"Black": {"times": 1.5, "noise": {"age": 8}}}}`` also gives age another error.
     threshold
         A person is selected when the score is above it.
     noise_levels
@@ -121,7 +127,8 @@ def reliability(
     confidence, resamples, seed
         Confidence of the intervals, bootstrap resamples of people, and the seed of all random numbers.
     thresholds
-        Limits of the gap averaged over noise levels, each a mapping such as ``{"metric": "pabak", "max": 0.05}``.
+        Limits of the gap averaged over noise levels, each a mapping such as ``{"metric": "pabak", "max": 0.05}``: of
+        the two groups that are farthest apart or, with ``"against": "reference"``, of each group and the reference.
 
     Returns
     -------
@@ -148,7 +155,8 @@ def reliability(
     """
     return run(table, ReliabilitySpec.parse(
         {
-            "model": model, "features": features, "noise": noise, "threshold": threshold,
+            "model": model, "features": features, "noise": noise,
+            "group_noise": group_noise or {}, "threshold": threshold,
             "noise_levels": noise_levels, "replicates": replicates, "folds": folds, "shares": shares, "fresh": fresh,
             "noisy_raters": noisy_raters, "fixed": fixed, "minima": minima or {}, "linked": linked or {},
             "derive": derive, "statistics": statistics, "reference": reference, "attribution": attribution,
@@ -168,7 +176,7 @@ def run(table: Table, spec: ReliabilitySpec) -> ReliabilityResult:
     groups = compared_groups(table, people.groups, spec.reference, spec.min_count)
     derivation = make_derivation(people, table.roles.group_columns, spec)
     untouched = untouched_features(people, table.roles.group_columns, derivation.following, spec)
-    settings = [make_mistakes(setting, people, untouched, spec) for setting in spec.noise]
+    settings = [make_mistakes(setting, people, table.groupings, untouched, spec) for setting in spec.noise]
     notes = list(table.source.notes)
     for mistakes in settings:
         notes += mistake_notes(people, mistakes, derivation.following)
@@ -184,11 +192,12 @@ def run(table: Table, spec: ReliabilitySpec) -> ReliabilityResult:
                 records["gaps"] += gap_records(trial, spec)
                 records["attribution"] += attribution_records(trial, spec)
                 notes += trial_notes(trial) if number == 0 else ()
-    notes += outcome_notes(records["curves"], records["gaps"])
+    records["gaps"] = adjusted(records["gaps"])
+    notes += outcome_notes(records["curves"], records["gaps"], spec)
     return ReliabilityResult(
-        spec=spec, findings=make_findings(records["gaps"], spec), left_out=tuple(_left_out(table, people, groups)),
-        notes=tuple(dict.fromkeys(notes)), backend=table.backend, curves=tuple(records["curves"]),
-        gaps=tuple(records["gaps"]), attribution=tuple(records["attribution"]),
+        spec=spec, findings=make_findings(records["gaps"], groups, spec),
+        left_out=tuple(_left_out(table, people, groups)), notes=tuple(dict.fromkeys(notes)), backend=table.backend,
+        curves=tuple(records["curves"]), gaps=tuple(records["gaps"]), attribution=tuple(records["attribution"]),
         models=tuple(model_record(model, people) for model in models), hash=people.digest(),
     )  # fmt: skip
 

@@ -27,6 +27,11 @@ def places(result: ReliabilityResult) -> list[Place]:
     return list(dict.fromkeys((record.model, record.setting, record.grouping) for record in result.curves))
 
 
+def reference_gaps(result: ReliabilityResult) -> list[GapRecord]:
+    """Return the gaps to the reference group, which are drawn; the largest of all pairs is in the table."""
+    return [record for record in result.gaps if record.against == "reference"]
+
+
 def curve_panels(result: ReliabilityResult, place: Place) -> list[Any]:
     """Return one panel a statistic: a line for each group, with bands for other people."""
     return [_lines(_of(result, place, name), TITLES[name], TITLES[name]) for name in result.spec.statistics]
@@ -94,14 +99,14 @@ def gap_panels(result: ReliabilityResult, place: Place) -> list[Any]:
 
     panels = []
     for name in result.spec.statistics:
-        own = [g for g in result.gaps if (g.model, g.setting, g.grouping) == place and g.statistic == name]
+        own = [g for g in reference_gaps(result) if (g.model, g.setting, g.grouping, g.statistic) == (*place, name)]
         rows = [
             {"group": g.group, "level": g.noise_level, "value": g.value, "low": g.low, "high": g.high}
             for g in own
             if g.noise_level is not None and g.value is not None
         ]
         groups = list(dict.fromkeys(g.group for g in own))
-        base = alt.Chart(data(rows)).encode(x=_x(), color=_colour("group", groups))
+        base = alt.Chart(data(rows)).encode(x=_x(), color=_colour("group", groups, _groups(result, place[2])))
         y = alt.Y("value:Q", title="Gap", axis=_few())
         band = base.mark_area(opacity=0.16).encode(y=alt.Y("low:Q", title="Gap"), y2="high:Q")
         line = base.mark_line(strokeWidth=1.8).encode(y=y)
@@ -138,7 +143,7 @@ def attribution_panels(result: ReliabilityResult, place: Place) -> list[Any]:
 
 def model_panels(result: ReliabilityResult, setting: str, grouping: str) -> list[Any]:
     """Return one panel a statistic: every model's gap averaged over noise levels, with its interval."""
-    own = [g for g in result.gaps if (g.setting, g.grouping, g.noise_level) == (setting, grouping, None)]
+    own = [g for g in reference_gaps(result) if (g.setting, g.grouping, g.noise_level) == (setting, grouping, None)]
     return [
         _dots(result, [g for g in own if g.statistic == name], TITLES[name], "Gap", zero=True)
         for name in result.spec.statistics
@@ -165,15 +170,16 @@ def _dots(
         if r.value is not None
     ]
     groups, models = list(dict.fromkeys(r.group for r in records)), list(result.spec.model)
+    every = _groups(result, records[0].grouping) if records else groups
     base = alt.Chart(data(rows)).encode(
         y=alt.Y("model:N", sort=models, title=None),
         yOffset=alt.YOffset("group:N", sort=groups),
-        color=_colour("group", groups),
+        color=_colour("group", groups, every),
     )
     x = alt.X("value:Q", title=axis, scale=alt.Scale(zero=False), axis=_few(3))
     ends = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q")
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x, shape=alt.Shape("group:N", scale=series_scale(groups, SHAPES), legend=_legend(groups))
+        x=x, shape=alt.Shape("group:N", scale=series_scale(every, SHAPES), legend=_legend(groups))
     )
     layers = _zero("x", axis) + ends + dots if zero else ends + dots
     return layers.properties(title=title, width=PANEL_WIDTH - 40, height=max(24, 16 * len(groups)) * len(models))
@@ -194,13 +200,18 @@ def _few(ticks: int = 4) -> Any:
 def _legend(names: Sequence[str]) -> Any:
     import altair as alt
 
-    return alt.Legend(title=None, columns=2) if len(names) > 1 else None
+    return alt.Legend(title=None, columns=2, values=list(names)) if len(names) > 1 else None
 
 
-def _colour(field: str, names: Sequence[str]) -> Any:
+def _groups(result: ReliabilityResult, grouping: str) -> list[str]:
+    """Return all groups of a grouping: each has one colour in all figures, also where the reference is not drawn."""
+    return list(dict.fromkeys(record.group for record in result.curves if record.grouping == grouping))
+
+
+def _colour(field: str, names: Sequence[str], every: Sequence[str] | None = None) -> Any:
     import altair as alt
 
-    return alt.Color(f"{field}:N", scale=series_scale(names, PALETTE), legend=_legend(names))
+    return alt.Color(f"{field}:N", scale=series_scale(every or names, PALETTE), legend=_legend(names))
 
 
 def _zero(side: str, title: str) -> Any:

@@ -1,4 +1,4 @@
-"""From trials to records: curves by group, gaps to the reference group, and what each feature adds to them."""
+"""From trials to records: curves by group, what each feature adds to gaps, and the models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.audits.reliability.models import Model
 from evenhand.audits.reliability.people import People
-from evenhand.audits.reliability.records import AttributionRecord, CurveRecord, GapRecord, ModelRecord
+from evenhand.audits.reliability.records import AttributionRecord, CurveRecord, ModelRecord
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.audits.reliability.trials import Trial
 from evenhand.audits.reliability.words import COMPANIONS
@@ -16,10 +16,10 @@ from evenhand.core.numbers import finite
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.noise import Predictions
-from evenhand.stats.reliability import Curves, Gap, curves, gap_of, run_band, share_lower, spread_of_runs
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.reliability import Curves, curves, joint_band, run_band
+from evenhand.stats.types import FloatArray
 
-_NOTHING_VARIES = "no interval: the resamples do not differ"
+EVERY_RUN = "in every run"
 
 
 def curve_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[CurveRecord]:
@@ -28,11 +28,13 @@ def curve_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[CurveRecord]:
         found = curves(trial.experiment, trial.simulation, name)
         band = found.replicate_band(spec.confidence) if len(found.values) > 1 else None
         for group, label in enumerate(trial.groups.groups):
-            draws = _centred(trial.draws.group(name, group), found.mean[:, group])
-            limits = draws.max_t(spec.confidence)
+            draws = centred(trial.draws.group(name, group), found.mean[:, group])
+            limits = joint_band(draws, spec.confidence, trial.draws.freedom(name, group), found.levels)
+            lacking = why_no_intervals(draws)
             for at, noise_level in enumerate(found.levels):
                 low, high = finite(limits.low[at]), finite(limits.high[at])
-                value, status = _curve_status(found, at, group, low, trial)
+                value = finite(found.mean[at, group])
+                status = _curve_status(found, at, group, trial) or lacking[at] or "ok"
                 if low is None and noise_level == 0 and value is not None:
                     low = high = value  # without mistakes everybody agrees, whoever they are
                     status = "ok"
@@ -42,42 +44,6 @@ def curve_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[CurveRecord]:
                     None if band is None else finite(band.low[at, group]),
                     None if band is None else finite(band.high[at, group]), value, low, high, status,
                 )  # fmt: skip
-
-
-def gap_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[GapRecord]:
-    """Yield the gaps of every statistic to the reference group: the mean over levels, then each level above 0."""
-    if not np.any(trial.experiment.levels > 0):
-        return
-    for name in spec.statistics:
-        found = curves(trial.experiment, trial.simulation, name)
-        for group in trial.groups.others:
-            yield from _gap_records(trial, name, found, group, spec)
-
-
-def _gap_records(trial: Trial, name: str, found: Curves, group: int, spec: ReliabilitySpec) -> Iterator[GapRecord]:
-    above, reference = found.levels > 0, trial.groups.reference
-    runs = found.values[:, above, group] - found.values[:, above, reference]
-    runs = np.concatenate([runs, runs.mean(axis=1, keepdims=True)], axis=1)
-    draws = _centred(trial.draws.gap(name, group, reference), runs.mean(axis=0))
-    gap, sd = gap_of(draws, spec.confidence), spread_of_runs(runs)
-    groups = trial.groups
-    who = (*trial.place, groups.groups[group], groups.groups[reference], name)
-    n = groups.sizes[group] + groups.sizes[reference]
-    status = _average_status(gap, found, above, group, reference)
-    limits = (gap.average_low, gap.average_high) if gap.average_stderr > 0 else (np.nan, np.nan)
-    yield GapRecord(
-        *who, None, n, finite(gap.average_stderr), finite(gap.p_value), finite(float(share_lower(gap.value))),
-        finite(sd[-1]), finite(gap.average), finite(limits[0]), finite(limits[1]), status,
-    )  # fmt: skip
-    for at, noise_level in enumerate(found.levels[above]):
-        place = int(np.flatnonzero(above)[at])
-        low, high = finite(gap.simultaneous.low[at]), finite(gap.simultaneous.high[at])
-        why = _reason(found, place, (group, reference))
-        status = f"undefined: {why}" if np.isnan(gap.value[at]) else "ok" if low is not None else _NOTHING_VARIES
-        yield GapRecord(
-            *who, float(noise_level), n, finite(gap.stderr[at]), None, None, finite(sd[at]), finite(gap.value[at]),
-            low, high, status,
-        )  # fmt: skip
 
 
 def attribution_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[AttributionRecord]:
@@ -125,27 +91,34 @@ def base_predictions(model: Model, people: People) -> Predictions:
     return Predictions(score, label)
 
 
-def _centred(draws: Draws, value: FloatArray) -> Draws:
+def centred(draws: Draws, value: FloatArray) -> Draws:
     """Return draws around the value of all replicates; the bootstrap itself uses fewer of them."""
     return Draws(value, draws.values + (value - draws.estimate))
 
 
-def _curve_status(found: Curves, at: int, group: int, low: float | None, trial: Trial) -> tuple[float | None, str]:
-    value = finite(found.mean[at, group])
-    if value is None:
-        cells = len(found.values) * trial.experiment.cells[0]
-        return None, f"undefined: {found.reasons[at, group]} in {found.undefined[at, group]} of {cells} runs"
-    return value, "ok" if low is not None else _NOTHING_VARIES
+def why_no_intervals(draws: Draws) -> list[str | None]:
+    """Return for each statistic of resamples why it has no interval, None where it has one."""
+    stderr, undefined, resamples = draws.stderr(), draws.undefined, len(draws.values)
+    rounding = 1e-13 * np.abs(np.where(np.isfinite(draws.values), draws.values, 0.0)).max(axis=0)
+    return [
+        f"no interval: it is undefined in {gone:,} of {resamples:,} resamples of people"
+        if np.isnan(spread)
+        else "no interval: no resample of people differs"
+        if spread <= least
+        else None
+        for spread, gone, least in zip(stderr.tolist(), undefined.tolist(), rounding.tolist(), strict=True)
+    ]
 
 
-def _average_status(gap: Gap, found: Curves, above: BoolArray, group: int, reference: int) -> str:
-    if np.isnan(gap.average):
-        places = np.flatnonzero(above)
-        gone = [int(place) for place in places if found.undefined[place, [group, reference]].any()]
-        why = _reason(found, gone[0], (group, reference)) if gone else "a resample has no value"
-        return f"undefined: at {len(gone)} of {len(places)} noise levels, since {why}"
-    return "ok" if gap.average_stderr > 0 else _NOTHING_VARIES
+def why_undefined_at(found: Curves, at: int, groups: Sequence[int]) -> str | None:
+    """Return why a statistic of some groups has no value at a noise level, None where it has one."""
+    gone = [group for group in groups if np.isnan(found.mean[at, group])]
+    return f"undefined: {found.reasons[at, gone[0]] or 'no value'}" if gone else None
 
 
-def _reason(found: Curves, at: int, groups: Sequence[int]) -> str:
-    return next((str(found.reasons[at, group]) for group in groups if found.reasons[at, group]), "no value")
+def _curve_status(found: Curves, at: int, group: int, trial: Trial) -> str | None:
+    why = why_undefined_at(found, at, (group,))
+    if why is None:
+        return None
+    runs, gone = len(found.values) * trial.experiment.cells[0], int(found.undefined[at, group])
+    return f"{why} {EVERY_RUN}" if gone == runs else f"{why} in {gone:,} of {runs:,} runs"

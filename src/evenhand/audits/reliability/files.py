@@ -96,6 +96,8 @@ class OnnxModel:
         self.name = path.name
         self.inputs = self.session.get_inputs()
         self.scores = self._output()
+        self.label = self._label()
+        self.classes: list[Any] | None = None
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -108,13 +110,31 @@ class OnnxModel:
         shape = self.inputs[0].shape
         return shape[1] if len(self.inputs) == 1 and len(shape) == 2 and isinstance(shape[1], int) else None
 
-    def predict(self, columns: dict[str, npt.NDArray[Any]]) -> FloatArray:
-        """Return one score a row."""
+    def predict(self, columns: dict[str, npt.NDArray[Any]]) -> tuple[FloatArray, list[Any] | None]:
+        """Return scores, or the chances of classes and the classes: None for one that is not known."""
         if len(self.inputs) > 1:
             fed = {given.name: self._typed(columns[given.name][:, np.newaxis], given.type) for given in self.inputs}
         else:
             fed = {self.inputs[0].name: self._typed(np.column_stack(list(columns.values())), self.inputs[0].type)}
-        return self._as_scores(self.session.run([self.scores], fed)[0])
+        found, *labels = self.session.run([name for name in (self.scores, self.label) if name is not None], fed)
+        if isinstance(found, list):  # a map of probabilities by class for each row, as converters make by default
+            self.classes = list(found[0]) if found else self.classes
+            return np.array([list(row.values()) for row in found], dtype=np.float64), self.classes
+        scores = np.asarray(found, dtype=np.float64)
+        if labels and scores.ndim == 2 and scores.shape[1] == 2:
+            self._learn_classes(scores, np.asarray(labels[0]).ravel())
+        return scores, self.classes
+
+    def _learn_classes(self, scores: FloatArray, labels: npt.NDArray[Any]) -> None:
+        """Note what the model calls the likelier class: an array of chances does not say which is whose."""
+        known = self.classes or [None, None]
+        for at in (0, 1):
+            likelier = np.flatnonzero(scores[:, at] > scores[:, 1 - at])
+            if known[at] is None and likelier.size:
+                known[at] = labels[likelier[0]].item() if labels.dtype != object else labels[likelier[0]]
+        self.classes = known if known != [None, None] else None
+        if self.classes is not None and None not in self.classes:
+            self.label = None  # all is known
 
     def _typed(self, values: npt.NDArray[Any], wanted: str) -> npt.NDArray[Any]:
         if wanted == "tensor(string)":
@@ -136,9 +156,7 @@ class OnnxModel:
             raise EvenhandError(f"the model '{self.name}' gives no scores; its outputs are {', '.join(found)}.")
         return (likely or numbers)[-1]
 
-    def _as_scores(self, found: Any) -> FloatArray:
-        if isinstance(found, list):  # a map of probabilities by class for each row, as converters make by default
-            last = list(found[0])[-1] if found else None
-            return np.fromiter((row[last] for row in found), dtype=np.float64, count=len(found))
-        scores = np.asarray(found, dtype=np.float64)
-        return scores if scores.ndim == 1 else scores[:, -1]
+    def _label(self) -> str | None:
+        """Return the output that holds the class of each row, where there is one."""
+        kinds = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(bool)")
+        return next((given.name for given in self.session.get_outputs() if given.type in kinds), None)

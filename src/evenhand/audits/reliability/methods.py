@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evenhand.audits.reliability.gaps import LEAST_FOR_RATIOS, LEAST_IN_A_FOLD, LEAST_PEOPLE
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.sections import Method
 
@@ -39,10 +40,23 @@ def reliability_methods(spec: ReliabilitySpec) -> Iterator[Method]:
     yield Method(
         "Intervals, bands and test of gaps",
         f"People are resampled {spec.resamples:,} times within group and fold, each with all their mistakes; the "
-        "models stay as they are. Bands are value ± q standard errors, with q the quantile of the largest deviation "
-        "over all noise levels (sup-t). The test is of the gap averaged over noise levels, z = gap / standard error.",
+        "models stay as they are. What m people of a fold and group add to the spread is multiplied by "
+        "sqrt(m / (m - 1)). Bands are value ± q standard errors, with q the quantile of the largest deviation over all "
+        "noise levels (sup-t), times Student's over the normal quantile. The test is of the gap averaged over noise "
+        "levels: gap / standard error, against Student's t with Satterthwaite's degrees of freedom. The standard error "
+        "is at least the one that the gap has if the people of both groups vary alike. Groups with fewer "
+        f"than {LEAST_PEOPLE} people, or {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for statistics other than "
+        "PABAK and the spread-adjusted ICC), have no interval and no test.",
         "J. Montiel Olea and M. Plagborg-Møller (2019), Simultaneous confidence bands, Journal of Applied Econometrics "
         "34",
+    )
+    yield Method(
+        "Many tests, and thresholds",
+        "The adjusted p-values are Holm's, over all tests of a model and a grouping: all groups, statistics and ways "
+        "of going wrong. A difference is called clear when its adjusted p-value is below one less the confidence. An "
+        "interval is for its gap alone. A threshold is held against the largest gap of all pairs of groups, or each "
+        "gap to the reference group, by intervals that hold for all of these together (Bonferroni).",
+        "S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6",
     )
     yield Method(
         "Levels at which a group is lower",

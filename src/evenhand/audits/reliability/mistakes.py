@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from evenhand.settings import Settings
 from evenhand.stats.noise import published_noise
-from evenhand.table.roles import Columns, Scalar
+from evenhand.table.labels import label_of
+from evenhand.table.roles import Columns, Scalar, grouping_name
 
 GIVEN, LEARNED = "given", "pilot"
 """The names of settings that were not published: mistakes given by feature, and learned from a pilot."""
+
+
+ENOUGH = 60
+"""People of a pilot from which the mistakes of one group are learned."""
+
+
+def _as_grouping(value: Any) -> Any:
+    """Accept `["race", "sex"]` for the grouping that is called 'race × sex'."""
+    return grouping_name(value) if isinstance(value, list | tuple) else value
 
 
 class FeatureNoise(Settings):
@@ -36,6 +46,8 @@ class FeatureNoise(Settings):
     >>> FeatureNoise(sd=5, minimum=18).sd
     5.0
     """
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     flip: bool = False
     sd: float | None = Field(None, ge=0)
@@ -75,6 +87,9 @@ class PilotTable(Settings):
     columns : for a feature, its column of the first and of the second rater.
     together : draw the errors of all features from one person of the pilot, to keep errors together.
     near : for numbers, draw errors from this many people with the nearest values; by default from all.
+    by : a grouping of the audit, whose columns the pilot has too: groups with enough people in the pilot have mistakes
+        of their own, the others those of the whole pilot.
+    enough : how many people of the pilot a group needs for mistakes of its own.
     resample : draw a new pilot from the pilot for every replicate, to carry its own uncertainty.
 
     Examples
@@ -89,6 +104,8 @@ class PilotTable(Settings):
     columns: dict[str, tuple[str, str]] = Field({})
     together: bool = False
     near: int | None = Field(None, ge=1)
+    by: Annotated[str | None, BeforeValidator(_as_grouping)] = None
+    enough: int = Field(ENOUGH, ge=2)
     resample: bool = True
 
     @model_validator(mode="after")
@@ -106,6 +123,55 @@ class PilotTable(Settings):
         if feature in self.columns:
             return self.columns[feature]
         return None if self.suffixes is None else (feature + self.suffixes[0], feature + self.suffixes[1])
+
+
+def as_feature_noise(value: Any) -> Any:
+    """Return mistakes by feature; a number is a standard deviation, and "flip" another category."""
+    return {name: _as_noise(given) for name, given in value.items()} if isinstance(value, Mapping) else value
+
+
+def _as_noise(given: Any) -> Any:
+    if given == "flip":
+        return {"flip": True}
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        return {"sd": given}
+    if isinstance(given, str):
+        raise ValueError(f'a feature\'s noise in one word is "flip"; got {given!r}')
+    return given
+
+
+class GroupNoise(Settings):
+    """How the mistakes about one group differ from those about everybody else.
+
+    Parameters
+    ----------
+    times : entries about the group are touched so many times as often: a noise level of 0.1 is then 0.1 times this. A
+        bare number is the same.
+    noise : features that go wrong in another way for the group, as in `noise`.
+
+    Examples
+    --------
+    >>> GroupNoise(times=1.5, noise={"age": {"sd": 4}}).noise["age"].sd
+    4.0
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    times: float = Field(1.0, ge=0)
+    noise: Annotated[dict[str, FeatureNoise], BeforeValidator(as_feature_noise)] = Field({})
+
+
+def as_group_noise(value: Any) -> Any:
+    """Return for each group of a grouping how its mistakes differ; a number is how many times as often."""
+    if not isinstance(value, Mapping) or not all(isinstance(groups, Mapping) for groups in value.values()):
+        raise ValueError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
+    return {
+        _as_grouping(name): {
+            label_of(group): {"times": told} if isinstance(told, int | float) and not isinstance(told, bool) else told
+            for group, told in groups.items()
+        }
+        for name, groups in value.items()
+    }
 
 
 class NoiseSetting(Settings):
@@ -141,19 +207,9 @@ def as_settings(value: Any) -> Any:
     if isinstance(value, Mapping):
         if not value:
             raise ValueError("`noise` names no feature; say how at least one goes wrong")
-        return ({"name": GIVEN, "features": {name: _as_noise(given) for name, given in value.items()}},)
+        return ({"name": GIVEN, "features": as_feature_noise(value)},)
     if isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value):
         return tuple({"name": name, "published": name} for name in dict.fromkeys(value))
     if isinstance(value, tuple) and all(isinstance(item, NoiseSetting) for item in value):
         return value
     raise ValueError(f"`noise` must be a published setting's name, a table of features, or a pilot; got {value!r}")
-
-
-def _as_noise(given: Any) -> Any:
-    if given == "flip":
-        return {"flip": True}
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        return {"sd": given}
-    if isinstance(given, str):
-        raise ValueError(f'a feature\'s noise in one word is "flip"; got {given!r}')
-    return given

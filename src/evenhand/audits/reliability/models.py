@@ -14,15 +14,17 @@ import numpy as np
 
 from evenhand.audits.reliability.files import OnnxModel, file_digest, load_file
 from evenhand.audits.reliability.linear import Scores, as_linear
-from evenhand.audits.reliability.people import Feature, People
+from evenhand.audits.reliability.people import Feature, People, is_negative, is_positive
 from evenhand.audits.reliability.sources import ModelSource, described
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.audits.reliability.steady import unsteady_notes
 from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, require_extra
 from evenhand.models.estimators import make_pipeline
 from evenhand.stats.noise import Predictor, thresholded
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame, installed_backend
+from evenhand.table.labels import label_of
 from evenhand.table.roles import Scalar
 
 TIE = 1e-12
@@ -95,14 +97,16 @@ def prepare_model(
         fitted = [_fitted(name, source, asked, columns, people, fold, number, spec) for number in range(fold.max() + 1)]
     else:
         fitted, fold = [asked], None
-    asking = [_Asking(name, model, columns, people, spec, positive, named=asked is None) for model in fitted]
+    yes = 1 if refit else positive  # what is fitted here is fitted to 0 and 1
+    asking = [_Asking(name, model, columns, people, spec, yes, named=asked is None) for model in fitted]
+    notes = list(_remarks(name, asked, refit))
+    for one in asking:
+        notes += unsteady_notes(name, one, people)
     found = [as_linear(one.model, one.given, one, columns, people, threshold) for one in asking]
     linear = [model for model in found if model is not None and spec.derive is None and not spec.linked]
     plain = len(linear) == len(asking)
     predictors = tuple(linear) if plain else tuple(thresholded(one, threshold + TIE) for one in asking)
-    return Model(
-        name, kind, label, digest, columns, threshold, fold, predictors, plain, tuple(_remarks(name, asked, refit))
-    )
+    return Model(name, kind, label, digest, columns, threshold, fold, predictors, plain, tuple(dict.fromkeys(notes)))
 
 
 def needs_folds(source: ModelSource, spec: ReliabilitySpec) -> bool:
@@ -235,7 +239,7 @@ class _Asking:
 
     def _checked(self, rows: FloatArray, scores: FloatArray) -> FloatArray:
         if scores.shape != (len(rows),):
-            shape = " by ".join(str(size) for size in scores.shape)
+            shape = " by ".join(str(size) for size in scores.shape) or "one number"
             raise EvenhandError(f"must return one score a row; {count(len(rows), 'row')} gave {shape}.")
         bad = np.flatnonzero(~np.isfinite(scores))
         if bad.size:
@@ -270,7 +274,7 @@ def _rows(features: Sequence[Feature], matrix: FloatArray, *, frame: bool) -> An
 def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray]:
     """Return how a model is asked for one score a row; what it raises reads on from 'the model ...'."""
     if isinstance(model, OnnxModel):
-        return model.predict
+        return lambda rows: _chance(*model.predict(rows), positive)
     if callable(getattr(model, "predict_proba", None)):
         return lambda rows: _chance(model.predict_proba(rows), getattr(model, "classes_", None), positive)
     ask = model.predict if callable(getattr(model, "predict", None)) else model
@@ -280,20 +284,38 @@ def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray
 def _chance(found: Any, classes: Any, positive: Scalar | None) -> FloatArray:
     """Return the chance of the positive class; 0 or 1 where the model knows one class only."""
     chances = _numbers(found, two=True)
-    if chances.ndim == 1:
+    if chances.ndim != 2:
         return chances
-    known = None if classes is None else [str(value) for value in classes]
-    if chances.shape[1] == 1:
-        only = known[0].lower() if known else "1"
-        is_yes = only == str(positive).lower() if positive is not None else only in ("1", "1.0", "true", "yes")
-        return np.full(len(chances), 1.0 if is_yes else 0.0)
+    known = None if classes is None else list(classes)
     if chances.shape[1] > 2:
         raise EvenhandError(
             f"gives the chances of {chances.shape[1]} classes; reliability is about one score: wrap it in a function "
             "that returns that."
         )
-    at = known.index(str(positive)) if known and positive is not None and str(positive) in known else 1
-    return chances[:, at]
+    if known is None:
+        return chances[:, -1]
+    if len(known) != chances.shape[1]:
+        raise EvenhandError(f"gives the chances of {chances.shape[1]} classes and names {len(known)}.")
+    if len(known) == 1:
+        return np.full(len(chances), float(is_positive(known[0], positive)))
+    return chances[:, _positive_class(known, positive)]
+
+
+def _positive_class(known: Sequence[Any], positive: Scalar | None) -> int:
+    """Return which of two classes is the positive one; a class that is not known, None, is what the other is not."""
+    fits = [value is not None and is_positive(value, positive) for value in known]
+    negative = [value is not None and is_negative(value, positive) for value in known]
+    if sum(fits) == 1 and (negative[1 - fits.index(True)] or None in known):
+        return fits.index(True)
+    if None in known and sum(negative) == 1:
+        return 1 - negative.index(True)
+    shown = " and ".join(repr(label_of(value)) for value in known if value is not None)
+    if positive is None:
+        raise EvenhandError(f"knows the classes {shown}; say which is the positive one with `positive` of the table.")
+    raise EvenhandError(
+        f"knows the classes {shown}, and the positive outcome of the table is {label_of(positive)!r}; name the class "
+        "that it is with `positive`, or wrap the model in a function that returns the score."
+    )
 
 
 def _numbers(found: Any, *, two: bool = False) -> FloatArray:

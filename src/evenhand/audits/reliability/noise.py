@@ -10,6 +10,13 @@ import numpy as np
 from evenhand.audits.reliability.mistakes import FeatureNoise, NoiseSetting
 from evenhand.audits.reliability.people import Feature, People
 from evenhand.audits.reliability.pilot import read_pilot
+from evenhand.audits.reliability.profiles import (
+    Groupings,
+    Profiles,
+    by_profile,
+    make_profiles,
+    noise_grouping,
+)
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError
 from evenhand.stats.noise import (
@@ -43,6 +50,7 @@ class Mistakes:
     noise_levels : rising.
     attribution_level : the noise level at which the gap is shared out, or None.
     renew : for a pilot that is drawn anew in every replicate.
+    profiles : who goes wrong in a way of their own; None where all go wrong alike.
     notes : remarks on them.
     """
 
@@ -53,6 +61,7 @@ class Mistakes:
     noise_levels: FloatArray
     attribution_level: float | None
     renew: Renew | None
+    profiles: Profiles | None
     notes: tuple[str, ...]
 
     @property
@@ -61,23 +70,28 @@ class Mistakes:
         return tuple(column for item in self.items for column in item.columns)
 
 
-def make_mistakes(setting: NoiseSetting, people: People, untouched: dict[str, str], spec: ReliabilitySpec) -> Mistakes:
+def make_mistakes(
+    setting: NoiseSetting, people: People, groupings: Groupings, untouched: dict[str, str], spec: ReliabilitySpec
+) -> Mistakes:
     """Return the mistakes of a setting.
 
     Parameters
     ----------
     setting : the setting.
     people : whose features go wrong.
+    groupings : the groupings of the table, by one of which mistakes may differ.
     untouched : features that must not go wrong, and why.
     spec : the settings of the audit.
     """
     free = [feature for feature in people.features if feature.name not in untouched]
+    grouping = noise_grouping(setting, groupings, spec)
     items: Sequence[NoiseItem]
     renew: Renew | None = None
     shares: Shares = "bernoulli"
     notes: list[str] = []
+    learned: tuple[str, ...] = ()
     if setting.pilot is not None:
-        pilot, names, notes = read_pilot(setting.pilot, free, people, spec)
+        pilot, names, learned, notes = read_pilot(setting.pilot, free, people, groupings, spec)
         items, renew = pilot.items(), pilot.resampled() if setting.pilot.resample else None
         if setting.pilot.together:
             names = [" + ".join(names)]
@@ -86,15 +100,58 @@ def make_mistakes(setting: NoiseSetting, people: People, untouched: dict[str, st
         items, names, notes = _published(setting.published, free, people, spec)
     else:
         items, names = _given(setting.features, untouched, people)
+    profiles = None
+    if grouping is not None:
+        profiles = make_profiles(grouping, learned, groupings, people, spec)
+        items, renew, added = _of_profiles(items, renew, learned, profiles, untouched, people, spec)
+        names = [*names, *added]
     levels = _levels(spec, learned=setting.pilot is not None)
-    most = largest_level(items, people.matrix)
-    if levels[-1] > most * (1 + 1e-9):
-        raise ConfigError(
-            f"`noise_levels` go up to {levels[-1]:g}, and more than {most:.3g} would change more than every entry; "
-            "lower them."
-        )
     at = _attribution_level(spec, levels, learned=setting.pilot is not None)
-    return Mistakes(setting.name, tuple(items), tuple(names), spec.shares or shares, levels, at, renew, tuple(notes))
+    _require_possible(levels, at, items, people, profiles, spec.shares or shares)
+    return Mistakes(
+        setting.name, tuple(items), tuple(names), spec.shares or shares, levels, at, renew, profiles, tuple(notes)
+    )
+
+
+def _of_profiles(
+    items: Sequence[NoiseItem], renew: Renew | None, learned: Sequence[str], profiles: Profiles,
+    untouched: dict[str, str], people: People, spec: ReliabilitySpec,
+) -> tuple[tuple[NoiseItem, ...], Renew | None, list[str]]:  # fmt: skip
+    """Return items with a model for each profile, how they are drawn anew, and the names of items that are new."""
+    own: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
+    called: dict[tuple[int, ...], str] = {}
+    for group, told in spec.group_noise.get(profiles.grouping, {}).items():
+        given, names = _given(told.noise, untouched, people)
+        own[group] = {item.columns: item.model for item in given}
+        called |= {item.columns: name for item, name in zip(given, names, strict=True)}
+    shaped = by_profile(items, learned, profiles.groups, own)
+    for item in shaped[len(items) :]:
+        for other in shaped:
+            if other is not item and set(other.columns) & set(item.columns):
+                raise ConfigError(
+                    f"`group_noise` lets {called[item.columns]!r} go wrong by itself, and `noise` together with other "
+                    "columns; let both name the same columns."
+                )
+    again = None if renew is None else lambda rng: by_profile(renew(rng), learned, profiles.groups, own)
+    return shaped, again, [called[item.columns] for item in shaped[len(items) :]]
+
+
+def _require_possible(
+    levels: FloatArray, at: float | None, items: Sequence[NoiseItem], people: People, profiles: Profiles | None,
+    shares: Shares,
+) -> None:  # fmt: skip
+    """Refuse noise levels at which more than every entry would be wrong."""
+    code, paces = (None, None) if profiles is None else (profiles.code, profiles.paces)
+    most = largest_level(items, people.matrix, code, paces)
+    if shares == "exact":
+        most = min(most, 1.0 if paces is None else 1.0 / max(1.0, float(paces.max())))
+    for where, level in (("noise_levels", float(levels[-1])), ("attribution", at or 0.0)):
+        if level > most * (1 + 1e-9):
+            named = "`noise_levels` go up to" if where == "noise_levels" else "`attribution` is"
+            raise ConfigError(
+                f"{named} {level:g}, and more than {most:.3g} would change more than every entry; lower "
+                f"{'them' if where == 'noise_levels' else 'it'}."
+            )
 
 
 def _levels(spec: ReliabilitySpec, *, learned: bool) -> FloatArray:

@@ -15,7 +15,7 @@ from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.coding import Coded
-from evenhand.table.keys import TRUE_WORDS
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS
 from evenhand.table.labels import label_of, showable
 from evenhand.table.roles import Scalar
 from evenhand.table.table import Table
@@ -176,21 +176,42 @@ def _feature(name: str, coded: Coded) -> tuple[Feature, FloatArray]:
 
 def _positive(coded: Coded, yes: Scalar | None) -> BoolArray:
     """Return whether each row's outcome is positive, by the same rules as the table."""
-
-    def is_yes(value: Any) -> bool:
-        if yes is not None:
-            return label_of(value) == label_of(yes) or (not isinstance(value, str) and _same_number(value, yes))
-        word = value.strip().lower() if isinstance(value, str) else label_of(value)
-        return word in TRUE_WORDS
-
-    positive = np.array([is_yes(value) for value in coded.values] + [False], dtype=np.bool_)
+    positive = np.array([is_positive(value, yes) for value in coded.values] + [False], dtype=np.bool_)
     return np.asarray(positive[coded.codes])
+
+
+def is_positive(value: Any, yes: Scalar | None) -> bool:
+    """Tell whether a value is the positive one: the one named, as text or as a number, or else a word for yes.
+
+    Examples
+    --------
+    >>> is_positive(1.0, 1), is_positive(True, 1), is_positive("yes", None), is_positive("again", 1)
+    (True, True, True, False)
+    """
+    if yes is not None:
+        return label_of(value) == label_of(yes) or (not isinstance(value, str) and _same_number(value, yes))
+    return _word(value) in TRUE_WORDS
+
+
+def is_negative(value: Any, yes: Scalar | None) -> bool:
+    """Tell whether a value is not the positive one; where none is named it must be a word for no, or -1.
+
+    Examples
+    --------
+    >>> is_negative(0.0, 1), is_negative("no", None), is_negative("never", None)
+    (True, True, False)
+    """
+    return not is_positive(value, yes) if yes is not None else _word(value) in (*FALSE_WORDS, "-1")
+
+
+def _word(value: Any) -> str:
+    return value.strip().lower() if isinstance(value, str) else label_of(value)
 
 
 def _same_number(value: Any, yes: Scalar) -> bool:
     try:
         return float(value) == float(yes)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
 
 

@@ -34,7 +34,10 @@ class CurveRecord:
 class GapRecord:
     """A group's statistic less that of the reference group; `noise_level` is null for the mean over levels above 0.
 
-    At one noise level, `low` and `high` hold jointly at all of them.
+    At one noise level, `low` and `high` hold jointly at all of them. Where there are more than two groups, one record
+    `against` the 'worst_pair' has the largest gap of all pairs: `group` is the lower of the two, `reference` the
+    higher, and `low` and `high` hold for all pairs together. `p_adjusted` is Holm's, over all tests of a model and a
+    grouping.
     """
 
     model: str
@@ -42,11 +45,14 @@ class GapRecord:
     grouping: str
     group: str
     reference: str
+    against: str
     statistic: str
     noise_level: float | None
     n: int
     stderr: float | None
+    df: float | None
     p_value: float | None
+    p_adjusted: float | None
     share_lower: float | None
     replicate_sd: float | None
     value: float | None

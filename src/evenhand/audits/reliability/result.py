@@ -53,7 +53,8 @@ class ReliabilityResult(Result):
         )
 
     def gap(self, statistic: str, group: str | None = None, **where: str) -> GapRecord:
-        """Return the gap of a statistic averaged over noise levels; the first that fits."""
+        """Return a gap averaged over noise levels, by default to the reference group; the first that fits."""
+        where = {"against": "reference", **where}
         for record in self.gaps:
             fits = record.noise_level is None and record.statistic == statistic and group in (None, record.group)
             if fits and all(getattr(record, name) == value for name, value in where.items()):

@@ -14,6 +14,7 @@ from evenhand.audits.reliability.charts import (
     model_panels,
     part_panels,
     places,
+    reference_gaps,
     top_panels,
 )
 from evenhand.audits.reliability.methods import reliability_methods
@@ -22,10 +23,16 @@ from evenhand.core.numbers import DASH, shown, shown_interval
 from evenhand.core.sections import DisplayTable, Figure, Section
 
 if TYPE_CHECKING:
+    from evenhand.audits.reliability.records import GapRecord
     from evenhand.audits.reliability.result import ReliabilityResult
 
 MOST_DRAWN, MOST_EXPLAINED = 4, 2
 """Trials (model, setting and grouping) that are drawn, and drawn with what explains them; the tables have all."""
+
+_BELOW = (
+    "Below 0 the group's statistic is lower. Only PABAK and the spread-adjusted ICC measure what mistakes do and "
+    "nothing else."
+)
 
 
 def reliability_section(result: ReliabilityResult) -> Section:
@@ -56,11 +63,11 @@ def _figures(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
         tuple(curve_panels(result, place)),
     )
     own = [finding for finding in result.findings if finding.claim.startswith(f"{where}: ")]
-    if own:
+    if any((gap.model, gap.setting, gap.grouping) == place for gap in result.gaps):
         yield Figure(
             f"Gaps{of}",
-            f"Each group less {_reference(result, place)}. Below 0, mistakes hurt the group more. The {sure} bands "
-            "hold at all noise levels together; where one leaves out 0, there is a gap at that level.",
+            f"Each group less {_reference(result, place)}. {_BELOW} The {sure} bands hold at all noise levels of a "
+            "statistic and group together. The findings count all tests of a model and grouping; a band does not.",
             " ".join(finding.claim for finding in own),
             tuple(gap_panels(result, place)),
         )
@@ -115,7 +122,10 @@ def _not_drawn(result: ReliabilityResult, place: Place) -> str:
 
 
 def _reference(result: ReliabilityResult, place: Place) -> str:
-    return next((g.reference for g in result.gaps if (g.model, g.setting, g.grouping) == place), "the reference group")
+    return next(
+        (g.reference for g in reference_gaps(result) if (g.model, g.setting, g.grouping) == place),
+        "the reference group",
+    )
 
 
 def _ends(result: ReliabilityResult, place: Place) -> str:
@@ -188,13 +198,15 @@ def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
             " ".join(values),
             tuple(top_panels(result, setting, grouping, top)),
         )
-        gaps = [g for g in result.gaps if (g.setting, g.grouping, g.noise_level) == (setting, grouping, None)]
+        gaps = [
+            g for g in reference_gaps(result) if (g.setting, g.grouping, g.noise_level) == (setting, grouping, None)
+        ]
         if gaps:
             said = [f"{g.model}, {TITLES[g.statistic]}, {g.group}: {shown(g.value, signed=True)}." for g in gaps]
             yield Figure(
                 f"Gaps of the models{of}",
-                f"Each group less {gaps[0].reference}, averaged over noise levels, with intervals over people. Below "
-                "0, mistakes hurt the group more.",
+                f"Each group less {gaps[0].reference}, averaged over noise levels, with intervals over people. "
+                f"{_BELOW}",
                 " ".join(said),
                 tuple(model_panels(result, setting, grouping)),
             )
@@ -218,16 +230,16 @@ def _gap_table(result: ReliabilityResult) -> DisplayTable:
         (
             r.model, r.setting, r.grouping, r.group, r.reference, TITLES[r.statistic],
             "mean" if r.noise_level is None else f"{r.noise_level:g}", f"{r.n:,}", shown(r.value, signed=True),
-            shown_interval(r.low, r.high, signed=True), _p(r.p_value), shown(r.share_lower, percent=True),
-            shown(r.replicate_sd), "" if r.status == "ok" else r.status,
+            shown_interval(r.low, r.high, signed=True), _p(r.p_value), _p(r.p_adjusted),
+            shown(r.share_lower, percent=True), shown(r.replicate_sd), _remark(r),
         )
         for r in result.gaps
     ]  # fmt: skip
     columns = (
         "Model", "Noise", "Grouping", "Group", "Reference", "Statistic", "Level", "n", "Gap", "Interval", "p",
-        "Levels lower", "SD of runs", "Remark",
+        "Adjusted p", "Levels lower", "SD of runs", "Remark",
     )  # fmt: skip
-    numeric = (False,) * 6 + (True,) * 7 + (False,)
+    numeric = (False,) * 6 + (True,) * 8 + (False,)
     return DisplayTable("Gaps: the mean over noise levels, and every level", columns, tuple(rows), numeric, folded=True)
 
 
@@ -262,6 +274,11 @@ def _attribution_table(result: ReliabilityResult) -> DisplayTable:
     )  # fmt: skip
     numeric = (False,) * 6 + (True,) * 4 + (False,)
     return DisplayTable("What each feature adds to the gaps", columns, tuple(rows), numeric, folded=True)
+
+
+def _remark(gap: GapRecord) -> str:
+    told = ["largest of all pairs"] if gap.against == "worst_pair" else []
+    return "; ".join([*told, *([] if gap.status == "ok" else [gap.status])])
 
 
 def _p(value: float | None) -> str:

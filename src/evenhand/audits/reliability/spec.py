@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_serializer, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_serializer, field_validator, model_validator
 
-from evenhand.audits.reliability.mistakes import NoiseSetting, as_settings
+from evenhand.audits.reliability.mistakes import FeatureNoise, GroupNoise, NoiseSetting, as_group_noise, as_settings
 from evenhand.audits.reliability.sources import ModelSource, as_models, described
 from evenhand.core.spec import Spec, Threshold, require_known_metrics
 from evenhand.errors import did_you_mean
@@ -40,6 +41,8 @@ class ReliabilitySpec(Spec):
     ('logistic', True)
     """
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     code: ClassVar[tuple[str, ...]] = ("derive",)
     code_or_name: ClassVar[tuple[str, ...]] = ("model",)
     runs_code: ClassVar[tuple[str, ...]] = ("allow_pickle", "trusted")
@@ -50,6 +53,10 @@ class ReliabilitySpec(Spec):
     features: Columns = Field(description="Columns that the models use: numbers, true or false, or text.")
     noise: Annotated[tuple[NoiseSetting, ...], BeforeValidator(as_settings)] = Field(
         description="The mistakes: a published setting such as raez-2024/all/5, a table of features, or a pilot.",
+    )
+    group_noise: Annotated[dict[str, dict[str, GroupNoise]], BeforeValidator(as_group_noise)] = Field(
+        {},
+        description="For groups of one grouping, how many times as often entries go wrong, or in which other way.",
     )
     threshold: float = Field(0.5, description="A person is selected when the score is above it.")
     noise_levels: tuple[float, ...] | None = Field(
@@ -92,6 +99,18 @@ class ReliabilitySpec(Spec):
     allow_pickle: bool = Field(False, description="Whether pickle and joblib files, which can run any code, are read.")
     memory: int = Field(64, ge=1, description="Megabytes for rows and draws at once.")
     resamples: int = Field(1_000, ge=100, le=100_000, description="Bootstrap resamples of people.")
+
+    def noise_by_group(self) -> Iterator[tuple[str, dict[str, FeatureNoise]]]:
+        """Yield the mistakes by feature that some group has of its own, and the setting they stand in."""
+        for groups in self.group_noise.values():
+            yield from (("group_noise", told.noise) for told in groups.values() if told.noise)
+
+    @field_validator("group_noise")
+    @classmethod
+    def _one_grouping(cls, value: dict[str, dict[str, GroupNoise]]) -> dict[str, dict[str, GroupNoise]]:
+        if len(value) > 1:
+            raise ValueError(f"`group_noise` must be about one grouping; got {' and '.join(map(repr, value))}")
+        return value
 
     @field_validator("features")
     @classmethod
@@ -136,6 +155,8 @@ class ReliabilitySpec(Spec):
         for setting in self.noise:
             for name, noise in setting.features.items():
                 asked += [("noise", column) for column in noise.one_hot or (name,)]
+        for _, told in self.noise_by_group():
+            asked += [("group_noise", column) for name, noise in told.items() for column in noise.one_hot or (name,)]
         for model in self.model.values():
             asked += [("features", name) for name in model.features or ()]
         for where, name in asked:
@@ -146,17 +167,22 @@ class ReliabilitySpec(Spec):
     @model_validator(mode="after")
     def _once(self) -> Self:
         """Refuse a feature that is told two things."""
-        for setting in self.noise:
-            told = [c for name, noise in setting.features.items() for c in noise.one_hot or (name,)]
+        for where, features in [("noise", setting.features) for setting in self.noise] + list(self.noise_by_group()):
+            told = [c for name, noise in features.items() for c in noise.one_hot or (name,)]
             for name in told:
                 if told.count(name) > 1:
-                    raise ValueError(f"`noise` speaks of {name!r} twice")
+                    raise ValueError(f"`{where}` speaks of {name!r} twice")
                 if name in self.fixed or name in self.linked:
                     other = "fixed" if name in self.fixed else "linked"
-                    raise ValueError(f"{name!r} is in `noise` and in `{other}`; it cannot be both")
+                    raise ValueError(f"{name!r} is in `{where}` and in `{other}`; it cannot be both")
         for name, sources in self.linked.items():
             if name in _names(sources):
                 raise ValueError(f"`linked` makes {name!r} of itself")
+        try:
+            TopologicalSorter({name: _names(sources) for name, sources in self.linked.items()}).prepare()
+        except CycleError as error:
+            circle = ", which is made of ".join(repr(name) for name in reversed(error.args[1]))
+            raise ValueError(f"`linked` goes round in a circle: {circle}") from None
         return self
 
     @field_validator("thresholds")
@@ -169,10 +195,24 @@ class ReliabilitySpec(Spec):
                     f"the threshold for {threshold.metric!r} limits the size of a gap: give max= of 0 or more and "
                     f"below 2; got {threshold.in_words()}"
                 )
-        return value
+            if "audit" in threshold.model_fields_set and threshold.audit != "reliability":
+                raise ValueError(f"a threshold of the reliability audit has `audit` {threshold.audit!r}; leave it out")
+            if threshold.stratum is not None or threshold.kind == "ratio":
+                raise ValueError(
+                    f"a threshold for {threshold.metric!r} has no `stratum` and no `kind` 'ratio': it limits a "
+                    "difference between groups; leave them out"
+                )
+            if threshold.against == "overall":
+                raise ValueError(
+                    f"a threshold for {threshold.metric!r} has `against` 'overall', but groups are compared with each "
+                    "other; use 'worst_pair' or 'reference'"
+                )
+        return tuple(threshold.model_copy(update={"audit": "reliability"}) for threshold in value)
 
     @model_validator(mode="after")
     def _limits_of_what_is_there(self) -> Self:
+        if self.thresholds and self.noise_levels is not None and self.noise_levels[-1] == 0:
+            raise ValueError("a threshold limits a gap, but without `noise_levels` above 0 there is none; give some")
         for threshold in self.thresholds:
             if threshold.metric not in self.statistics:
                 raise ValueError(f"a threshold limits {threshold.metric!r}, which is not among `statistics`")

@@ -55,6 +55,11 @@ class Trial:
     attributions: dict[str, Attribution]
 
     @property
+    def changed(self) -> dict[str, float]:
+        """For each feature the share of people whose entry was changed at the highest noise level."""
+        return dict(zip(self.mistakes.names, self.simulation.changed.tolist(), strict=True))
+
+    @property
     def place(self) -> tuple[str, str, str]:
         """The names of model, setting and grouping."""
         return self.model.name, self.mistakes.setting, self.groups.name
@@ -79,8 +84,7 @@ def run_trial(
         step(f"Sharing out the gap among features: {where}")
         single = replace(experiment, levels=np.array([mistakes.attribution_level]), raters=1, common=True)
         spread = fold_spread(single)
-        for name in spec.statistics:
-            attributions[name] = attribute(single, few, _Of(name, spread))
+        attributions = attribute(single, few, {name: _Of(name, spread) for name in spec.statistics})
     return Trial(model, mistakes, groups, experiment, simulation, draws, attributions)
 
 
@@ -107,16 +111,19 @@ def make_experiment(
     if derivation.derive is not None:
         derive = derivation.derive
         predictors = tuple(with_derived(predict, derive) for predict in predictors)
+    code, paces = (None, None) if (own := mistakes.profiles) is None else (own.code[inside], own.paces)
     return Experiment(
         people.matrix[inside], predictors, mistakes.items, groups.code[inside], fold, mistakes.noise_levels,
-        mistakes.shares, not spec.fresh, spec.noisy_raters, spec.memory * 2**20, mistakes.renew,
+        mistakes.shares, not spec.fresh, spec.noisy_raters, spec.memory * 2**20, mistakes.renew, code, paces,
     )  # fmt: skip
 
 
 def unused_items(trial: Trial) -> Iterator[str]:
     """Yield the items whose mistakes change no score of anybody: every entry of theirs was touched once."""
+    paces = trial.experiment.paces
+    most = np.array([1.0 if paces is None else 1.0 / max(1.0, float(paces.max()))])
     for item, name in zip(trial.mistakes.items, trial.mistakes.names, strict=True):
-        alone = replace(trial.experiment, items=(item,), levels=np.array([1.0]), raters=1, common=True, renew=None)
+        alone = replace(trial.experiment, items=(item,), levels=most, raters=1, common=True, renew=None)
         done = simulate(alone, replicate_seeds(1, np.random.default_rng(0)))
         if not np.any(done.sums.error_squares):
             yield name

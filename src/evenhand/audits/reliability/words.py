@@ -41,6 +41,18 @@ CAVEATS = {
 }
 """What a gap in each statistic does not show."""
 
+HARM = ("pabak", "icc_spread")
+"""Statistics that count what mistakes do and nothing else: changed decisions, and errors of scores on one scale."""
+
+MOVED_BY = {
+    "kappa": "it also falls where selection is rare or nearly universal",
+    "alpha": "it also falls where selection is rare or nearly universal",
+    "ac1": "it also rises where selection is rare or nearly universal",
+    "icc_a1": "it also falls where a group's scores are close together",
+    "concordance": "it also falls where a group's scores are close together",
+}
+"""What moves the other statistics with the same mistakes, so that they do not say whom mistakes hurt."""
+
 
 def in_sentence(statistic: str) -> str:
     """Return a title as it reads inside a sentence.

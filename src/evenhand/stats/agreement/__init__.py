@@ -15,6 +15,7 @@ from evenhand.stats.agreement.counts import (
     positive_agreement,
     prevalence_index,
 )
+from evenhand.stats.agreement.differences import coefficient_difference, p_of_equality, share_difference
 from evenhand.stats.agreement.intraclass import (
     ICC_FORMS,
     IccForm,
@@ -55,6 +56,7 @@ __all__ = [
     "bias_index",
     "binary_counts",
     "category_table",
+    "coefficient_difference",
     "cohen_kappa",
     "concordance",
     "conger_kappa",
@@ -65,6 +67,7 @@ __all__ = [
     "kappa_from_pabak",
     "mean_squares",
     "negative_agreement",
+    "p_of_equality",
     "pabak",
     "pabak_from_kappa",
     "pabak_minus_kappa",
@@ -72,6 +75,7 @@ __all__ = [
     "positive_agreement",
     "prevalence_index",
     "score_moments",
+    "share_difference",
     "spread_adjusted_icc",
     "weighted_kappa",
     "why_undefined",

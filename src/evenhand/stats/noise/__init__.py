@@ -7,8 +7,8 @@ the features, and the engine that predicts each distinct row once (`simulate`, `
 from evenhand.stats.noise.attribution import Attribution, attribute, shapley
 from evenhand.stats.noise.engine import Paths, Simulation, paths, simulate
 from evenhand.stats.noise.experiment import Experiment, NoiseItem, replicate_seeds
-from evenhand.stats.noise.linked import FixedProduct, fixed_products
-from evenhand.stats.noise.models import Confusion, Flip, NoiseModel, Normal, OneHot, neighbours
+from evenhand.stats.noise.linked import FixedFunction, FixedProduct, fixed_functions, fixed_products
+from evenhand.stats.noise.models import Confusion, Flip, NoiseModel, Normal, OneHot, Right, neighbours
 from evenhand.stats.noise.predictors import (
     Linear,
     Predictions,
@@ -27,6 +27,7 @@ __all__ = [
     "Confusion",
     "ErrorVectors",
     "Experiment",
+    "FixedFunction",
     "FixedProduct",
     "Flip",
     "HotDeck",
@@ -41,8 +42,10 @@ __all__ = [
     "Predictions",
     "Predictor",
     "PublishedNoise",
+    "Right",
     "Simulation",
     "attribute",
+    "fixed_functions",
     "fixed_products",
     "largest_level",
     "learned_confusion",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import factorial
 from typing import TypeAlias
@@ -45,18 +45,18 @@ class Attribution:
 def attribute(
     experiment: Experiment,
     seeds: Sequence[np.random.SeedSequence],
-    statistic: Statistic,
+    statistics: Mapping[str, Statistic],
     *,
     permutations: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Attribution:
-    """Share out a statistic at one noise level among the items that go wrong.
+) -> dict[str, Attribution]:
+    """Share out statistics at one noise level among the items that go wrong.
 
     v(S) is the statistic, averaged over folds, when only the items of S go wrong; an item's Shapley value is its mean
     gain v(S + j) - v(S) over all orders of the items. All coalitions use the same random numbers, so a coalition is a
-    subset of the mistakes of each person, and only their distinct rows are predicted. It is accounting: it adds up to
-    the whole, and says nothing about causes.
+    subset of the mistakes of each person, and only their distinct rows are predicted, once for all statistics. It is
+    accounting: it adds up to the whole, and says nothing about causes.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def attribute(
         With one noise level and one rater who makes mistakes.
     seeds
         One a replicate.
-    statistic
-        Turns sums into one value a fold and group, such as `lambda sums: sums.counts().kappa()`.
+    statistics
+        By name; each turns sums into one value a fold and group, such as `lambda sums: sums.counts().kappa()`.
     permutations
         Orders to draw for each replicate, in pairs of an order and its reverse. By default all coalitions are
         evaluated for up to 10 items, and 20 orders drawn above that.
@@ -84,7 +84,8 @@ def attribute(
     >>> items = tuple(NoiseItem((column,), Flip()) for column in (0, 1))
     >>> model = Linear(np.array([2.0, 0.5]), -1.2)
     >>> trial = Experiment(people, (model,), items, np.arange(80) // 40, levels=np.array([0.3]))
-    >>> found = attribute(trial, replicate_seeds(5, np.random.default_rng(0)), lambda sums: sums.counts().pabak())
+    >>> pabak = {"pabak": lambda sums: sums.counts().pabak()}
+    >>> found = attribute(trial, replicate_seeds(5, np.random.default_rng(0)), pabak)["pabak"]
     >>> bool(np.allclose(found.values.sum(axis=1), found.total)), found.exact
     (True, True)
     """
@@ -95,25 +96,33 @@ def attribute(
         raise EvenhandError(f"`permutations` must be at least 2; got {permutations!r}.")
     exact = permutations is None and items <= MOST_EXACT
     groups = experiment.cells[1]
-    values, total = np.empty((len(seeds), items, groups)), np.empty((len(seeds), groups))
+    found = {
+        name: Attribution(np.empty((len(seeds), items, groups)), np.empty((len(seeds), groups)), exact)
+        for name in statistics
+    }
 
     def work(slot: int) -> Step:
         def step() -> None:
             rng = np.random.default_rng(seeds[slot])
             mistakes = no_mistakes(experiment, 1, 1)
             fill_mistakes(mistakes, 0, experiment, rng)
-            if exact:
-                worth = _mean_over_folds(experiment, statistic, coalition_sums(experiment, mistakes))
-                values[slot], total[slot] = shapley(worth), worth[-1] - worth[0]
-            else:
-                orders = _orders(items, permutations or 20, rng)
-                values[slot], total[slot] = _sampled(experiment, statistic, mistakes, orders)
+            summed = coalition_sums(experiment, mistakes) if exact else None
+            orders = _orders(items, permutations or 20, rng) if summed is None else np.zeros((0, items), dtype=np.int64)
+            steps = [_one_after_the_other(experiment, mistakes, order) for order in orders]
+            for name, statistic in statistics.items():
+                one = found[name]
+                if summed is not None:
+                    worth = _mean_over_folds(experiment, statistic, summed)
+                    one.values[slot], one.total[slot] = shapley(worth), worth[-1] - worth[0]
+                else:
+                    worths = [_mean_over_folds(experiment, statistic, step) for step in steps]
+                    one.values[slot], one.total[slot] = _over_orders(orders, worths)
 
         return 1, step
 
     experiment.prepare()
     run_chains([[work(slot)] for slot in range(len(seeds))], len(seeds), threads=threads, progress=progress)
-    return Attribution(values, total, exact)
+    return found
 
 
 def shapley(worth: FloatArray) -> FloatArray:
@@ -187,23 +196,26 @@ def _orders(items: int, permutations: int, rng: np.random.Generator) -> IntArray
     return np.stack([order for drawn in half for order in (drawn, drawn[::-1])])[:permutations]
 
 
-def _sampled(
-    experiment: Experiment, statistic: Statistic, mistakes: Mistakes, orders: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return Shapley values from orders: items go wrong one after the other, as levels of noise do."""
+def _one_after_the_other(experiment: Experiment, mistakes: Mistakes, order: IntArray) -> FloatArray:
+    """Return the sums (8, 1 + items, cells) as items go wrong one after the other, as levels of noise do."""
     items, people = len(experiment.items), len(experiment.features)
     changed = mistakes.level[0] == 0
-    values, whole = np.zeros((items, experiment.cells[1])), np.zeros(experiment.cells[1])
-    true = sums_of_states(experiment, States(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, bool)), None, 1, 1)
-    for order in orders:
-        position = np.argsort(order)
-        level = np.where(changed, position, items).astype(np.int16)
-        changes = np.zeros((1, people, items), dtype=np.bool_)
-        who, item = np.nonzero(changed)
-        changes[0, who, position[item]] = True
-        states = states_of(experiment, Mistakes(level[np.newaxis], mistakes.value, changes))
-        summed = sums_of_states(experiment, states, None, 1, items)[:, 0]
-        worth = _mean_over_folds(experiment, statistic, np.concatenate([true[:, 0], summed], axis=1))
+    position = np.argsort(order)
+    level = np.where(changed, position, items).astype(np.int16)
+    changes = np.zeros((1, people, items), dtype=np.bool_)
+    who, item = np.nonzero(changed)
+    changes[0, who, position[item]] = True
+    states = states_of(experiment, Mistakes(level[np.newaxis], mistakes.value, changes))
+    nothing = States(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, bool))
+    parts = [sums_of_states(experiment, nothing, None, 1, 1), sums_of_states(experiment, states, None, 1, items)]
+    return np.concatenate([part[:, 0] for part in parts], axis=1)
+
+
+def _over_orders(orders: IntArray, worths: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return Shapley values (items, groups) and their total from the worth (1 + items, groups) along each order."""
+    values = np.zeros((orders.shape[1], worths[0].shape[1]))
+    whole = np.zeros(worths[0].shape[1])
+    for order, worth in zip(orders, worths, strict=True):
         values[order] += np.diff(worth, axis=0) / len(orders)
         whole += (worth[-1] - worth[0]) / len(orders)
     return values, whole

@@ -50,12 +50,13 @@ def fill_mistakes(
     """Draw the mistakes of one trial: at all levels with common random numbers, or at one level `only`."""
     items = experiment.items if experiment.renew is None else _renewed(experiment, rng)
     touched, steps = _touched(experiment, items, rng, only)
-    entries, slopes, at = experiment.entries, experiment.slopes, 0
+    entries, slopes, profile, at = experiment.entries, experiment.slopes, experiment.base.profile, 0
     for number, item in enumerate(items):
         columns = slice(at, at + len(item.columns))
         people, step = touched[number], steps[number]
         old = entries[columns].take(people, axis=1).T
-        new = np.where(np.isnan(old), old, item.model.draw(old, rng))
+        profiles = None if profile is None else profile[people]
+        new = np.where(np.isnan(old), old, item.draw(old, profiles, rng))
         changed = np.flatnonzero(((new != old) & ~np.isnan(old)).any(axis=1))
         people, step, old, new = people[changed], step[changed], old[changed], new[changed]
         mistakes.level[trial, people, number] = step
@@ -75,9 +76,11 @@ def _touched(
     people = len(experiment.features)
     chance = rng.random((len(items), people))
     levels = experiment.levels if only is None else experiment.levels[only : only + 1]
-    rates = [item.model.rate(experiment.base.features[:, item.columns]) for item in items]
+    rates = [item.rate(experiment.base.features[:, item.columns], experiment.base.profile) for item in items]
     if experiment.shares == "exact":
         return _exactly(experiment, chance, rates, rng, only)
+    if experiment.pace is not None:
+        rates = [experiment.pace if rate is None else experiment.pace * rate for rate in rates]
     for row, rate in zip(chance, rates, strict=True):
         if rate is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -96,13 +99,13 @@ def _exactly(
     rng: np.random.Generator,
     only: int | None,
 ) -> tuple[list[IntArray], list[IntArray]]:
-    """Touch the entries of lowest rank in each cell, as many as the level asks for."""
+    """Touch the entries of lowest rank in each stratum, as many as the level asks for."""
     who, steps = [], []
     touched_at = experiment.touched_at
     inside = np.flatnonzero(touched_at < len(experiment.levels) if only is None else touched_at <= only)
     step = touched_at[inside] if only is None else np.zeros(inside.size, dtype=np.int64)
     for row, rate in zip(chance, rates, strict=True):
-        people = np.argsort(experiment.base.cell + row)[inside]  # people are in the order of cells
+        people = np.argsort(experiment.base.stratum + row)[inside]  # people are in the order of strata
         kept = slice(None) if rate is None else rng.random(people.size) < rate[people]
         who.append(people[kept])
         steps.append(step[kept])
@@ -111,6 +114,6 @@ def _exactly(
 
 def _renewed(experiment: Experiment, rng: np.random.Generator) -> Sequence[NoiseItem]:
     items = tuple(experiment.renew(rng)) if experiment.renew is not None else experiment.items
-    if [item.columns for item in items] != [item.columns for item in experiment.items]:
-        raise EvenhandError("`renew` must return items with the same columns as `items`, in the same order.")
+    if [(i.columns, len(i.others)) for i in items] != [(i.columns, len(i.others)) for i in experiment.items]:
+        raise EvenhandError("`renew` must return items with the same columns and profiles as `items`, in their order.")
     return items

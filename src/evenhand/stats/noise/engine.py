@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from evenhand.stats.noise.draws import fill_mistakes, no_mistakes
+from evenhand.stats.noise.draws import Mistakes, fill_mistakes, no_mistakes
 from evenhand.stats.noise.experiment import Experiment
 from evenhand.stats.noise.states import States, states_of
 from evenhand.stats.noise.sums import OF_THE_FIRST, SUMS, PairSums, person_sums
@@ -30,10 +30,13 @@ class Simulation:
         (L,) noise levels.
     sums
         Arrays that broadcast to (replicates, L, folds, groups).
+    changed
+        (items,) the share of people whose entry the second rater changed at the highest level, over all replicates.
     """
 
     levels: FloatArray
     sums: PairSums
+    changed: FloatArray
 
 
 class Paths(NamedTuple):
@@ -92,16 +95,18 @@ def simulate(
     trials = trials_of(experiment, seeds)
     parts = blocks(experiment, trials)
     results: list[FloatArray] = [np.empty(0)] * len(parts)
+    changed = np.zeros((len(parts), len(experiment.items)), dtype=np.int64)
 
     def work(slot: int) -> Step:
         def step() -> None:
-            results[slot] = _block_sums(experiment, parts[slot])
+            results[slot], changed[slot] = _block_sums(experiment, parts[slot])
 
         return len(parts[slot]), step
 
     run_chains([[work(slot)] for slot in range(len(parts))], len(trials), threads=threads, progress=progress)
     summed = np.concatenate(results, axis=1).reshape(len(SUMS), len(seeds), experiment.levels.size, *experiment.cells)
-    return Simulation(experiment.levels, pair_sums(experiment, summed))
+    share = changed.sum(axis=0) / (len(seeds) * len(experiment.features))
+    return Simulation(experiment.levels, pair_sums(experiment, summed), share)
 
 
 def paths(experiment: Experiment, seeds: Sequence[np.random.SeedSequence]) -> Paths:
@@ -117,7 +122,7 @@ def paths(experiment: Experiment, seeds: Sequence[np.random.SeedSequence]) -> Pa
     """
     dense = []
     for block in blocks(experiment, trials_of(experiment, seeds)):
-        second, first = block_states(experiment, block)
+        second, first = block_states(experiment, *block_mistakes(experiment, block))
         dense.append((*_dense(experiment, first, len(block)), *_dense(experiment, second, len(block))))
     shape = (len(seeds), experiment.levels.size, len(experiment.features))
     return Paths(*(np.concatenate(parts).reshape(shape) for parts in zip(*dense, strict=True)))
@@ -155,22 +160,32 @@ def steps_of(experiment: Experiment) -> int:
     return experiment.levels.size if experiment.common else 1
 
 
-def block_states(experiment: Experiment, block: Sequence[Trial]) -> tuple[States, States | None]:
-    """Return the states of the second rater and, where she makes mistakes too, of the first."""
+def block_mistakes(experiment: Experiment, block: Sequence[Trial]) -> list[Mistakes]:
+    """Return the mistakes of the second rater and, where she makes some too, of the first."""
     drawn = [no_mistakes(experiment, len(block), steps_of(experiment)) for _ in range(experiment.raters)]
     for number, (seed, level) in enumerate(block):
         rng = np.random.default_rng(seed)
         for mistakes in drawn:
             fill_mistakes(mistakes, number, experiment, rng, level)
-    found = [states_of(experiment, mistakes) for mistakes in drawn]
-    return found[0], found[1] if len(found) > 1 else None
+    return drawn
 
 
-def _block_sums(experiment: Experiment, block: Sequence[Trial]) -> FloatArray:
-    """Return the sums (8, trials * steps, cells) of a block."""
-    second, first = block_states(experiment, block)
-    total = sums_of_states(experiment, second, first, len(block), steps_of(experiment))
-    return total.reshape(len(SUMS), -1, total.shape[-1])
+def block_states(
+    experiment: Experiment, second: Mistakes, first: Mistakes | None = None
+) -> tuple[States, States | None]:
+    """Return the states of the second rater and, where she makes mistakes too, of the first."""
+    return states_of(experiment, second), None if first is None else states_of(experiment, first)
+
+
+def _block_sums(experiment: Experiment, block: Sequence[Trial]) -> tuple[FloatArray, IntArray]:
+    """Return the sums (8, trials * steps, cells) of a block, and how many entries of each item changed at the end."""
+    drawn = block_mistakes(experiment, block)
+    second, first = block_states(experiment, *drawn)
+    steps = steps_of(experiment)
+    total = sums_of_states(experiment, second, first, len(block), steps)
+    highest = [level in (None, experiment.levels.size - 1) for _, level in block]
+    changed = np.count_nonzero(drawn[0].level[highest] < steps, axis=(0, 1))
+    return total.reshape(len(SUMS), -1, total.shape[-1]), changed
 
 
 def changes_of_states(experiment: Experiment, second: States, first: States | None, steps: int) -> Changes:
@@ -217,7 +232,8 @@ def replicate_changes(experiment: Experiment, seed: np.random.SeedSequence) -> l
     """Return how the states of one replicate change the sums, block by block; `trial` counts levels if drawn afresh."""
     found, done = [], 0
     for block in blocks(experiment, trials_of(experiment, [seed])):
-        changes = changes_of_states(experiment, *block_states(experiment, block), steps_of(experiment))
+        states = block_states(experiment, *block_mistakes(experiment, block))
+        changes = changes_of_states(experiment, *states, steps_of(experiment))
         found.append(replace(changes, trial=changes.trial + done))
         done += len(block)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -23,26 +23,75 @@ _MOST_PEOPLE_LEVELS = 2**15 - 1
 class NoiseItem:
     """Columns that go wrong together, and how.
 
+    Attributes
+    ----------
+    columns
+        The columns.
+    model
+        How they go wrong: for everybody, or for people with the profile 0.
+    others
+        How they go wrong for people with the profiles 1, 2 ...; empty where all profiles are alike.
+
     Examples
     --------
-    >>> from evenhand.stats.noise.models import Flip
+    >>> from evenhand.stats.noise.models import Flip, Normal
     >>> NoiseItem((0,), Flip()).columns
     (0,)
+    >>> item = NoiseItem((0,), Normal(1.0), (Normal(0.0),))
+    >>> item.draw(np.array([[5.0], [5.0]]), np.array([1, 1]), np.random.default_rng(0)).ravel().tolist()
+    [5.0, 5.0]
     """
 
     columns: tuple[int, ...]
     model: NoiseModel
+    others: tuple[NoiseModel, ...] = ()
+
+    def rate(self, values: FloatArray, profiles: IntArray | None) -> FloatArray | None:
+        """Return (people,) the share of touched entries that change, None where all do."""
+        if not self.others or profiles is None:
+            return self.model.rate(values)
+        share = np.ones(len(values))
+        for own, model in self._by_profile(profiles):
+            found = model.rate(values[own])
+            share[own] = 1.0 if found is None else found
+        return share
+
+    def draw(self, values: FloatArray, profiles: IntArray | None, rng: np.random.Generator) -> FloatArray:
+        """Return changed values (people, columns) for entries that change."""
+        if not self.others or profiles is None:
+            return self.model.draw(values, rng)
+        drawn = np.empty_like(values)
+        for own, model in self._by_profile(profiles):
+            drawn[own] = model.draw(values[own], rng)
+        return drawn
+
+    def check(self, values: FloatArray, profiles: IntArray | None) -> None:
+        """Raise an `EvenhandError` when values are not what the models can change."""
+        if not self.others or profiles is None:
+            self.model.check(values)
+            return
+        for own, model in self._by_profile(profiles):
+            model.check(values[own])
+
+    def _by_profile(self, profiles: IntArray) -> Iterator[tuple[IntArray, NoiseModel]]:
+        for number, model in enumerate((self.model, *self.others)):
+            yield np.flatnonzero(profiles == number), model
 
 
 @dataclass(frozen=True)
 class Base:
-    """People in the order of their cells (fold, then group), with the predictions of their true features."""
+    """People in the order of their cells (fold, then group), with the predictions of their true features.
+
+    A stratum is a cell, or where noise has profiles the people of one profile in it.
+    """
 
     order: IntArray
     features: FloatArray
     fold: IntArray
     cell: IntArray
     starts: IntArray
+    profile: IntArray | None
+    stratum: IntArray
     score: FloatArray
     label: BoolArray
     centre: FloatArray
@@ -53,9 +102,12 @@ class Experiment:
     """What is simulated: a second rater (or two) who makes mistakes in the features of the same people.
 
     At level p a share p of the entries of every item is touched: each with chance p, or (`exact`) floor(p n + 1/2) of
-    the n entries in each fold and group. With `common` random numbers an entry touched at one level is touched, with
-    the same mistake, at all higher ones: one draw serves all levels, differences between levels are sharper, but the
-    mean over levels of one replicate varies more, so take many. Without, every level is drawn afresh.
+    the n entries in each fold and group. Where people have profiles, p times the pace of their profile takes the place
+    of p, and exact shares hold in each fold, group and profile.
+
+    With `common` random numbers an entry touched at one level is touched, with the same mistake, at all higher ones:
+    one draw serves all levels, differences between levels are sharper, but the mean over levels of one replicate varies
+    more, so take many. Without, every level is drawn afresh.
 
     Attributes
     ----------
@@ -80,6 +132,10 @@ class Experiment:
     renew
         Called with each replicate's random generator for items of that replicate (the same columns), such as those of
         a resampled pilot study.
+    profiles
+        (people,) whole numbers from 0: whose mistakes are alike. The items say how each profile goes wrong.
+    paces
+        (profiles,) how many times the noise level is the share of entries that are touched; by default once.
 
     Examples
     --------
@@ -102,18 +158,16 @@ class Experiment:
     raters: Literal[1, 2] = 1
     memory: int = MEMORY
     renew: Callable[[np.random.Generator], Sequence[NoiseItem]] | None = None
+    profiles: IntArray | None = None
+    paces: FloatArray | None = None
 
     def __post_init__(self) -> None:
         _check_people(self)
+        _check_profiles(self)
         _check_levels(self)
-        check_items(self.items, self.features)
-        for item in self.items:
-            rate = item.model.rate(self.features[:, item.columns])
-            most = float(self.levels[-1]) * (1.0 if rate is None else float(np.nanmax(rate, initial=0.0)))
-            if most > 1 + 1e-9:
-                raise EvenhandError(
-                    f"The noise level {self.levels[-1]:g} would change more than every entry; lower it."
-                )
+        check_items(self.items, self.features, self.profiles)
+        if self.levels[-1] * highest_rate(self.items, self.features, self.profiles, self.paces) > 1 + 1e-9:
+            raise EvenhandError(f"The noise level {self.levels[-1]:g} would change more than every entry; lower it.")
 
     @property
     def cells(self) -> tuple[int, int]:
@@ -144,9 +198,11 @@ class Experiment:
         """People in order, and their predictions without mistakes."""
         folds = np.zeros(len(self.features), dtype=np.int64) if self.folds is None else self.folds
         groups = self.cells[1]
-        order = np.argsort(folds * groups + self.groups, kind="stable").astype(np.int64)
-        features, fold = self.features[order], folds[order]
-        cell = fold * groups + self.groups[order]
+        cell = folds * groups + self.groups
+        stratum = cell if self.profiles is None else cell * (int(self.profiles.max()) + 1) + self.profiles
+        order = np.argsort(stratum, kind="stable").astype(np.int64)
+        features, fold, cell, stratum = self.features[order], folds[order], cell[order], stratum[order]
+        profile = None if self.profiles is None else self.profiles[order]
         starts = np.searchsorted(cell, np.arange(self.cells[0] * groups + 1)).astype(np.int64)
         score, label = np.empty(len(order)), np.empty(len(order), dtype=np.bool_)
         for number, predict in enumerate(self.predictors):
@@ -154,19 +210,25 @@ class Experiment:
             score[rows], label[rows] = checked(predict, features[rows])
         sizes = np.maximum(np.diff(starts), 1)
         centre = np.bincount(cell, score, len(sizes)) / sizes
-        return Base(order, features, fold, cell, starts, score, label, centre)
+        return Base(order, features, fold, cell, starts, profile, stratum, score, label, centre)
 
     @cached_property
     def touched_at(self) -> IntArray:
-        """(people,) for exact shares: the level at which the entry of each rank within its cell is touched."""
-        sizes = np.diff(self.base.starts)
-        ranks = np.arange(len(self.features)) - np.repeat(self.base.starts[:-1], sizes)
-        counts = np.floor(self.levels * np.repeat(sizes, sizes)[:, np.newaxis] + 0.5)
+        """(people,) for exact shares: the level at which the entry of each rank within its stratum is touched."""
+        _, starts, sizes = np.unique(self.base.stratum, return_index=True, return_counts=True)
+        ranks = np.arange(len(self.features)) - np.repeat(starts, sizes)
+        touched = np.repeat(sizes, sizes) if self.pace is None else np.repeat(sizes, sizes) * self.pace
+        counts = np.floor(self.levels * touched[:, np.newaxis] + 0.5)
         return np.asarray((counts <= ranks[:, np.newaxis]).sum(axis=1), dtype=np.int64)
+
+    @cached_property
+    def pace(self) -> FloatArray | None:
+        """(people,) how many times the noise level is the share of touched entries, people in base order."""
+        return None if self.paces is None or self.base.profile is None else self.paces[self.base.profile]
 
     def prepare(self) -> None:
         """Compute what all replicates share, before threads ask for it."""
-        _ = self.entries, self.slopes, self.touched_at if self.shares == "exact" else None
+        _ = self.entries, self.slopes, self.pace, self.touched_at if self.shares == "exact" else None
 
 
 def replicate_seeds(replicates: int, rng: np.random.Generator) -> list[np.random.SeedSequence]:
@@ -183,7 +245,26 @@ def replicate_seeds(replicates: int, rng: np.random.Generator) -> list[np.random
     return np.random.SeedSequence(words.tolist()).spawn(replicates)
 
 
-def check_items(items: Sequence[NoiseItem], features: FloatArray) -> None:
+def highest_rate(
+    items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None, paces: FloatArray | None = None
+) -> float:
+    """Return the largest share of anybody's entries that change at the noise level 1, were it possible.
+
+    Examples
+    --------
+    >>> from evenhand.stats.noise.models import Flip
+    >>> highest_rate([NoiseItem((0,), Flip())], np.zeros((3, 1)), np.array([0, 1, 1]), np.array([1.0, 2.5]))
+    2.5
+    """
+    pace = 1.0 if paces is None or profiles is None else paces[profiles]
+    found = [0.0]
+    for item in items:
+        rate = item.rate(features[:, item.columns], profiles)
+        found.append(float(np.nanmax(pace * (1.0 if rate is None else rate), initial=0.0)))
+    return max(found)
+
+
+def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None) -> None:
     """Raise an `EvenhandError` unless each column is there, in one item only, and of the right kind."""
     columns = [column for item in items for column in item.columns]
     if not items or any(not item.columns for item in items):
@@ -194,14 +275,16 @@ def check_items(items: Sequence[NoiseItem], features: FloatArray) -> None:
     if min(columns) < 0 or max(columns) >= features.shape[1]:
         raise EvenhandError(f"The columns of noise must be from 0 to {features.shape[1] - 1}; got {max(columns)}.")
     for item in items:
-        item.model.check(features[:, item.columns])
+        if item.others and (profiles is None or len(item.others) < profiles.max()):
+            raise EvenhandError("Items that differ by profile must have one model a profile, and people `profiles`.")
+        item.check(features[:, item.columns], profiles)
 
 
 def _check_people(experiment: Experiment) -> None:
     features, groups, folds = experiment.features, experiment.groups, experiment.folds
     if features.ndim != 2 or len(features) == 0 or features.dtype != np.float64:
         raise EvenhandError(f"`features` must be a table of numbers with one row a person; got {features.shape}.")
-    for name, codes in (("groups", groups), ("folds", folds)):
+    for name, codes in (("groups", groups), ("folds", folds), ("profiles", experiment.profiles)):
         if codes is None:
             continue
         if codes.shape != (len(features),) or codes.dtype.kind not in "iu" or codes.min() < 0:
@@ -211,6 +294,16 @@ def _check_people(experiment: Experiment) -> None:
         raise EvenhandError(f"There must be one model a fold; got {len(experiment.predictors)} for {wanted} folds.")
 
 
+def _check_profiles(experiment: Experiment) -> None:
+    profiles, paces = experiment.profiles, experiment.paces
+    if paces is None:
+        return
+    if profiles is None or paces.ndim != 1 or len(paces) <= profiles.max():
+        raise EvenhandError("`paces` must be one number a profile, and people must have `profiles`.")
+    if not (np.isfinite(paces).all() and (paces >= 0).all()):
+        raise EvenhandError(f"`paces` must be numbers that are not negative; got {paces.tolist()}.")
+
+
 def _check_levels(experiment: Experiment) -> None:
     levels = experiment.levels
     if levels.ndim != 1 or not 0 < levels.size < _MOST_PEOPLE_LEVELS:
@@ -218,8 +311,9 @@ def _check_levels(experiment: Experiment) -> None:
     if not (np.all(np.isfinite(levels)) and levels[0] >= 0 and np.all(np.diff(levels) > 0)):
         raise EvenhandError(f"`levels` must rise and not be negative; got {levels.tolist()}.")
     require_choice("shares", experiment.shares, ("bernoulli", "exact"))
-    if experiment.shares == "exact" and levels[-1] > 1:
-        raise EvenhandError(f"Exact shares must be at most 1; got the noise level {levels[-1]:g}.")
+    fastest = 1.0 if experiment.paces is None else float(experiment.paces.max())
+    if experiment.shares == "exact" and levels[-1] * max(fastest, 1.0) > 1 + 1e-9:
+        raise EvenhandError(f"Exact shares must be at most 1; got {levels[-1] * max(fastest, 1.0):g}.")
     if experiment.raters not in (1, 2):
         raise EvenhandError(f"`raters` must be 1 or 2; got {experiment.raters!r}.")
     if experiment.memory < 1:

@@ -107,6 +107,28 @@ class Normal:
 
 
 @dataclass(frozen=True)
+class Right:
+    """Entries stay what they are: for people whose feature does not go wrong while that of others does.
+
+    Examples
+    --------
+    >>> Right().draw(np.array([[3.0]]), np.random.default_rng(0)).tolist()
+    [[3.0]]
+    """
+
+    def check(self, values: FloatArray) -> None:
+        """Every value will do."""
+
+    def rate(self, values: FloatArray) -> FloatArray | None:
+        """No entry changes."""
+        return np.zeros(len(values))
+
+    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
+        """Return the values."""
+        return values
+
+
+@dataclass(frozen=True)
 class Confusion:
     """A category is taken for another one, with known chances.
 

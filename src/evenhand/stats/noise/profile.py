@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.noise.experiment import NoiseItem
+from evenhand.stats.noise.experiment import NoiseItem, highest_rate
 from evenhand.stats.noise.models import Confusion, between
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
@@ -131,7 +131,8 @@ class Pilot:
     """A small table in which two raters rated the same people; from it come the mistakes of an experiment.
 
     At level 1 entries go wrong as often as in the pilot; level L means chances (1 - L) I + L Q, up to `largest_level`.
-    No gold standard is needed: only the second rating given the first is used. Both groups share one profile.
+    No gold standard is needed: only the second rating given the first is used. All people share one profile, but for
+    those of `apart`.
 
     Attributes
     ----------
@@ -147,6 +148,9 @@ class Pilot:
         For numbers, how many of the nearest people to draw errors from; by default all.
     minima, maxima
         Limits of numbers, by column.
+    apart
+        For the profiles 1, 2 ... the rows of the people they are learned from, each person in one at most; profile 0
+        is learned from everybody.
 
     Examples
     --------
@@ -163,6 +167,7 @@ class Pilot:
     near: int | None = None
     minima: Mapping[int, float] = field(default_factory=dict)
     maxima: Mapping[int, float] = field(default_factory=dict)
+    apart: tuple[IntArray, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.first), len(self.columns))
@@ -175,10 +180,36 @@ class Pilot:
             raise EvenhandError("A rating of the pilot is missing; leave out people whom one rater did not rate.")
         if self.together and any(tuple(sorted(values)) != (0.0, 1.0) for values in self.categories.values()):
             raise EvenhandError("Errors can only be drawn together where categories are 0 and 1.")
+        known = np.concatenate([np.zeros(0, dtype=np.int64), *self.apart])
+        if any(rows.size == 0 for rows in self.apart) or np.unique(known).size < known.size:
+            raise EvenhandError("Each profile of a pilot needs people, and each person belongs to one profile at most.")
 
-    def items(self, people: IntArray | None = None) -> tuple[NoiseItem, ...]:
-        """Return the noise that all people of the pilot show, or those of the given rows."""
-        rows = slice(None) if people is None else people
+    def items(self) -> tuple[NoiseItem, ...]:
+        """Return the noise that the pilot shows."""
+        return self._profiles(np.arange(len(self.first)), self.apart)
+
+    def resampled(self) -> Callable[[np.random.Generator], Sequence[NoiseItem]]:
+        """Return the function that learns from a resample of the pilot, for `Experiment.renew`.
+
+        The people of each profile are resampled among themselves.
+        """
+        known = np.concatenate([np.zeros(0, dtype=np.int64), *self.apart])
+        strata = [rows for rows in (np.setdiff1d(np.arange(len(self.first)), known), *self.apart) if rows.size]
+
+        def renew(rng: np.random.Generator) -> Sequence[NoiseItem]:
+            drawn = [rows[rng.integers(0, rows.size, rows.size)] for rows in strata]
+            return self._profiles(np.concatenate(drawn), drawn[len(drawn) - len(self.apart) :])
+
+        return renew
+
+    def _profiles(self, everybody: IntArray, apart: Sequence[IntArray]) -> tuple[NoiseItem, ...]:
+        learned = [self._learned(rows) for rows in (everybody, *apart)]
+        return tuple(
+            NoiseItem(of_all.columns, of_all.model, tuple(item.model for item in own))
+            for of_all, *own in zip(*learned, strict=True)
+        )
+
+    def _learned(self, rows: IntArray) -> tuple[NoiseItem, ...]:
         first, second = self.first[rows], self.second[rows]
         if self.together:
             binary = np.array([column in self.categories for column in self.columns])
@@ -186,10 +217,6 @@ class Pilot:
             high = np.array([self.maxima.get(column, np.inf) for column in self.columns])
             return (NoiseItem(self.columns, ErrorVectors(second - first, binary, low, high)),)
         return tuple(self._item(at, first[:, at], second[:, at]) for at in range(len(self.columns)))
-
-    def resampled(self) -> Callable[[np.random.Generator], Sequence[NoiseItem]]:
-        """Return the function that learns from a resample of the pilot, for `Experiment.renew`."""
-        return lambda rng: self.items(rng.integers(0, len(self.first), len(self.first)))
 
     def _item(self, at: int, first: FloatArray, second: FloatArray) -> NoiseItem:
         column = self.columns[at]
@@ -218,7 +245,9 @@ def learned_confusion(first: npt.ArrayLike, second: npt.ArrayLike, values: Seque
     return Confusion(tuple(known.tolist()), tuple(tuple(row) for row in chances.tolist()))
 
 
-def largest_level(items: Sequence[NoiseItem], features: FloatArray) -> float:
+def largest_level(
+    items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None, paces: FloatArray | None = None
+) -> float:
     """Return the highest noise level at which all chances stay chances: 1 / the largest rate of change.
 
     Examples
@@ -227,6 +256,5 @@ def largest_level(items: Sequence[NoiseItem], features: FloatArray) -> float:
     >>> largest_level([NoiseItem((0,), model)], np.array([[0.0], [1.0]]))
     4.0
     """
-    rates = [item.model.rate(features[:, item.columns]) for item in items]
-    top = max(1.0 if rate is None else float(np.nanmax(rate, initial=0.0)) for rate in rates)
+    top = highest_rate(items, features, profiles, paces)
     return 1.0 / top if top > 0 else float("inf")

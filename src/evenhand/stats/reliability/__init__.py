@@ -1,7 +1,7 @@
 """Whom mistakes in the inputs hurt more: curves of reliability by group, their gaps, and how sure we are of them."""
 
 from evenhand.stats.reliability.curves import Curves, curves, run_band, share_lower, spread_of_runs
-from evenhand.stats.reliability.gaps import Gap, gap_of
+from evenhand.stats.reliability.gaps import Gap, gap_of, joint_band
 from evenhand.stats.reliability.people import PeopleDraws, bootstrap_people
 from evenhand.stats.reliability.statistics import RELIABILITY, STATISTICS, fold_spread, statistic, why_undefined
 
@@ -15,6 +15,7 @@ __all__ = [
     "curves",
     "fold_spread",
     "gap_of",
+    "joint_band",
     "run_band",
     "share_lower",
     "spread_of_runs",

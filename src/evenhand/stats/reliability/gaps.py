@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.intervals import normal_quantile
+from evenhand.stats.correlation import two_sided_p
+from evenhand.stats.intervals import normal_quantile, t_quantile
 from evenhand.stats.types import FloatArray, Interval
 
 
@@ -20,13 +23,13 @@ class Gap:
     stderr
         (L,) standard errors over people.
     pointwise
-        Limits of each gap on its own. With 30 levels, one of them misses a true gap of 0 in 20 to 30 % of data sets.
+        Limits of each gap on its own. With 30 levels, some of them miss a true gap of 0 in 8 to 30 % of data sets.
     simultaneous
         Limits that hold at all levels together.
     average
         Mean of the gaps over levels, with its limits and standard error.
-    z, p_value
-        The test that the average gap is 0.
+    z, freedom, p_value
+        The test that the average gap is 0: average / se, held against Student's t with these degrees of freedom.
     """
 
     value: FloatArray
@@ -38,14 +41,31 @@ class Gap:
     average_high: float
     average_stderr: float
     z: float
+    freedom: float
     p_value: float
 
 
-def gap_of(draws: Draws, confidence: float = 0.95) -> Gap:
-    """Return the gap of bootstrap draws: levels first, their mean last (as `PeopleDraws.gap` gives them).
+def joint_band(
+    draws: Draws, confidence: float = 0.95, freedom: float = float("inf"), levels: FloatArray | None = None
+) -> Interval:
+    """Return limits of a statistic at all noise levels that hold together: estimate ± q (t / z) se.
 
-    Limits are gap ± q se: q the normal quantile for one level, the quantile of the largest abs(draw - gap) / se over
-    levels (sup-t) for all of them. z = average / se. nan where more than 5 % of the resamples have no value.
+    q is the quantile of the largest abs(draw - estimate) / se over levels (sup-t); t and z are Student's quantile with
+    the degrees of freedom of the standard errors and the normal one. At low levels few results change, and by luck
+    nearly none: their standard errors s_l are then far too small. Where mistakes are rare the variance grows in
+    proportion to the level p_l, later more slowly; so se is at least s_k sqrt(p_l / p_k) for every higher level k. A
+    statistic that does not vary has no limits.
+
+    Parameters
+    ----------
+    draws
+        Resamples of the statistic at each level.
+    confidence
+        Of all limits together.
+    freedom
+        Degrees of freedom of the standard errors: `PeopleDraws.freedom`.
+    levels
+        Rising noise levels; without them standard errors are taken as they are.
 
     References
     ----------
@@ -54,7 +74,54 @@ def gap_of(draws: Draws, confidence: float = 0.95) -> Gap:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> draws = Draws(np.zeros(3), np.random.default_rng(0).normal(size=(20_000, 3)))
+    >>> joint_band(draws).high.round(1), (joint_band(draws, freedom=10).high / joint_band(draws).high).round(2)
+    (array([2.4, 2.4, 2.4]), array([1.14, 1.14, 1.14]))
+    """
+    own = draws.stderr()
+    rounding = 1e-13 * np.abs(np.where(np.isfinite(draws.values), draws.values, 0.0)).max(axis=0)
+    varies = own > rounding
+    limits = np.full((2, own.size), np.nan)
+    if varies.any():
+        stderr = np.where(varies, own, 0.0)
+        if levels is not None:
+            root = np.sqrt(np.maximum(levels, 1e-300))
+            stderr = np.maximum(stderr, root * np.maximum.accumulate((stderr / root)[::-1])[::-1])
+        away = np.fmax.reduce(np.abs(draws.values - draws.estimate)[:, varies] / stderr[varies], axis=1)
+        critical = float(np.quantile(away[~np.isnan(away)], confidence, method="higher"))
+        half = critical * float(t_quantile(freedom, confidence)) / normal_quantile(confidence) * stderr[varies]
+        limits[:, varies] = draws.estimate[varies] - half, draws.estimate[varies] + half
+    return Interval(limits[0], limits[1])
+
+
+def gap_of(
+    draws: Draws,
+    confidence: float = 0.95,
+    freedom: float = float("inf"),
+    levels: FloatArray | None = None,
+    least_stderr: float = 0.0,
+) -> Gap:
+    """Return the gap of bootstrap draws: levels first, their mean last (as `PeopleDraws.gap` gives them).
+
+    Limits are gap ± t se for one level and for the average, t being Student's quantile with `freedom`; for all levels
+    together `joint_band`. z = average / se. nan where more than 5 % of the resamples have no value.
+
+    Parameters
+    ----------
+    draws
+        Resampled gaps.
+    confidence
+        Of the limits.
+    freedom
+        Degrees of freedom of the standard errors: `PeopleDraws.freedom`.
+    levels
+        The noise levels, for `joint_band`.
+    least_stderr
+        What the standard error of the average is at least: `PeopleDraws.pooled_stderr`. Where it is more than the
+        draws', all standard errors grow by the same factor.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> levels = np.array([0.1, 0.2, 0.3]) + rng.normal(0, 0.05, (2_000, 3))
     >>> draws = Draws(np.array([0.1, 0.2, 0.3, 0.2]), np.column_stack([levels, levels.mean(axis=1)]))
@@ -62,22 +129,26 @@ def gap_of(draws: Draws, confidence: float = 0.95) -> Gap:
     >>> round(found.z, 1), bool(found.simultaneous.low[2] > 0), bool(found.simultaneous.low[0] > 0)
     (6.9, True, False)
     """
-    from scipy.special import ndtr
-
-    levels = draws.part(slice(None, -1))
-    stderr = draws.stderr()
-    half = normal_quantile(confidence) * stderr
+    each = draws.part(slice(None, -1))
+    own, quantile = draws.stderr(), float(t_quantile(freedom, confidence))
+    wider = least_stderr / own[-1] if least_stderr > own[-1] > 0 else 1.0
+    stderr = wider * own
+    half = quantile * stderr
     average, error = float(draws.estimate[-1]), float(stderr[-1])
     z = average / error if error > 0 else float("nan")
+    low, high = joint_band(each, confidence, freedom, levels)
     return Gap(
-        value=levels.estimate,
+        value=each.estimate,
         stderr=stderr[:-1],
-        pointwise=Interval(levels.estimate - half[:-1], levels.estimate + half[:-1]),
-        simultaneous=levels.max_t(confidence),
+        pointwise=Interval(each.estimate - half[:-1], each.estimate + half[:-1]),
+        simultaneous=Interval(
+            each.estimate + wider * (low - each.estimate), each.estimate + wider * (high - each.estimate)
+        ),
         average=average,
         average_low=average - float(half[-1]),
         average_high=average + float(half[-1]),
         average_stderr=error,
         z=z,
-        p_value=float(2.0 * ndtr(-abs(z))),
+        freedom=freedom,
+        p_value=float(two_sided_p(z, freedom)),
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from evenhand.stats.noise.engine import base_people, replicate_changes
 from evenhand.stats.noise.sums import SUMS
 from evenhand.stats.pairs.workers import Progress, Step, run_chains
 from evenhand.stats.reliability.statistics import STATISTICS, fold_spread, statistic
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, IntArray
 
 Times: TypeAlias = npt.NDArray[np.uint16]
 _MOST_AT_ONCE = 250
@@ -33,12 +33,20 @@ class PeopleDraws:
     estimate
         For each statistic (L, groups), of everybody.
     values
-        For each statistic (resamples, L, groups).
+        For each statistic (resamples, L, groups). A resample of m people varies (m - 1) / m as much as the sample
+        does, so what each fold and group adds to the distance from the estimate is multiplied by sqrt(m / (m - 1)).
+    sizes
+        (folds, groups) people.
+    variances
+        For each statistic (folds, groups), what each fold adds to the variance of the mean over folds and levels above
+        0; nan where that is not known.
     """
 
     levels: FloatArray
     estimate: dict[str, FloatArray]
     values: dict[str, FloatArray]
+    sizes: IntArray
+    variances: dict[str, FloatArray]
 
     def gap(self, name: str, group: int, reference: int) -> Draws:
         """Return the draws of group - reference at each level above 0, and last of their mean."""
@@ -50,6 +58,44 @@ class PeopleDraws:
     def group(self, name: str, group: int) -> Draws:
         """Return the draws of one group's statistic at each level."""
         return Draws(self.estimate[name][:, group], self.values[name][:, :, group])
+
+    def freedom(self, name: str, *groups: int) -> float:
+        """Return Satterthwaite's degrees of freedom of the variance of a statistic, or of a gap of two groups.
+
+        With v the variance that a fold and group of m people adds: (sum v)² / sum(v² / (m - 1)); inf where nothing
+        varies, nan where a variance is not known.
+
+        References
+        ----------
+        F. E. Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics
+        Bulletin 2.
+        """
+        parts, sizes = self.variances[name][:, groups], self.sizes[:, groups]
+        if not np.isfinite(parts).all():
+            return float("nan")
+        weight = float((parts**2 / np.maximum(sizes - 1, 1)).sum())
+        return float(parts.sum() ** 2 / weight) if weight > 0 else float("inf")
+
+    def pooled_stderr(self, name: str, group: int, reference: int) -> float:
+        """Return the standard error of the mean gap if in each fold the people of both groups varied alike.
+
+        It is that of a score test. A small group in which by luck few people are touched by mistakes looks both better
+        and surer than it is; the people of the other group say how far off it can be.
+
+        Examples
+        --------
+        >>> parts = {"pabak": np.array([[0.0, 0.01]])}
+        >>> draws = PeopleDraws(np.ones(1), {}, {}, np.array([[50, 100]]), parts)
+        >>> round(draws.pooled_stderr("pabak", 0, 1) ** 2, 12)  # 2 / 3 for a person: 2 / 3 / 50 + 2 / 3 / 100
+        0.02
+        """
+        both = [group, reference]
+        sizes = self.sizes[:, both].astype(np.float64)
+        with np.errstate(all="ignore"):  # a fold may have nobody of a group
+            each = (self.variances[name][:, both] * sizes**2).sum(axis=1, keepdims=True) / sizes.sum(
+                axis=1, keepdims=True
+            )
+            return float(np.sqrt((each / sizes).sum()))
 
 
 def bootstrap_people(
@@ -102,37 +148,77 @@ def bootstrap_people(
         raise EvenhandError(f"`resamples` must be at least 2, with at least one replicate; got {resamples!r}.")
     experiment.prepare()
     size = int(np.clip(experiment.memory // (8 * len(experiment.features)), 1, _MOST_AT_ONCE))
-    starts = range(0, resamples, size)
-    found = {name: np.zeros((resamples + 1, experiment.levels.size, experiment.cells[1])) for name in names}
+    blocks = list(_blocks(resamples, size))
+    folds, groups = experiment.cells
+    found = {name: np.zeros((resamples + 1, experiment.levels.size, groups)) for name in names}
+    parts = {name: np.zeros((resamples + 1, folds, groups)) for name in names}
+    estimate = {name: np.zeros((experiment.levels.size, groups)) for name in names}
+    sizes = np.diff(experiment.base.starts).reshape(folds, groups)
+    stretch = _stretch(sizes)
+    above = experiment.levels > 0
 
-    def chain(start: int, stream: np.random.Generator) -> list[Step]:
-        stop = min(start + size, resamples)
+    def chain(start: int, stop: int) -> Iterator[Step]:
         rows = np.arange(start, stop) if start else np.append(np.arange(start, stop), resamples)
-        times = _times_drawn(experiment, stop - start, stream)
+        number, first = divmod(start, _MOST_AT_ONCE)
+        served = min(_MOST_AT_ONCE, resamples - number * _MOST_AT_ONCE)
+        times = _times_drawn(experiment, served, np.random.default_rng(streams[number]), size, first)
         if not start:  # the sample itself goes with the first block
             times = np.column_stack([times, np.ones(len(times), dtype=times.dtype)])
 
         def step(seed: np.random.SeedSequence) -> Step:
             def add() -> None:
                 for name, values in _statistics(experiment, seed, times, names).items():
-                    found[name][rows] += values / len(seeds)
+                    found[name][rows] += (values * stretch).mean(axis=2) / len(seeds)
+                    if above.any():
+                        parts[name][rows] += values[:, above].mean(axis=1) / len(seeds)
+                    if not start:
+                        estimate[name] += values[-1].mean(axis=1) / len(seeds)
 
             return 1, add
 
-        return [step(seed) for seed in seeds]
+        yield from (step(seed) for seed in seeds)
 
-    chains = [chain(start, stream) for start, stream in zip(starts, rng.spawn(len(starts)), strict=True)]
-    run_chains(chains, len(starts) * len(seeds), threads=threads, progress=progress)
-    estimate = {name: values[-1] for name, values in found.items()}
-    return PeopleDraws(experiment.levels, estimate, {name: values[:-1] for name, values in found.items()})
+    spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
+    streams = [cast(np.random.SeedSequence, one.bit_generator.seed_seq) for one in spawned]
+    chains = [chain(start, stop) for start, stop in blocks]
+    run_chains(chains, len(blocks) * len(seeds), threads=threads, progress=progress)
+    return PeopleDraws(
+        experiment.levels,
+        estimate,
+        {name: estimate[name] + (values[:-1] - values[-1]) for name, values in found.items()},
+        sizes,
+        {name: (stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in parts.items()},
+    )
 
 
-def _times_drawn(experiment: Experiment, resamples: int, rng: np.random.Generator) -> Times:
-    """Return (people, resamples) how often each person is drawn, in base order."""
+def _stretch(sizes: IntArray) -> FloatArray:
+    """Return sqrt(m / (m - 1)) of each fold and group of m people; 1 for one person, who cannot vary."""
+    return np.asarray(np.sqrt(sizes / np.maximum(sizes - 1.0, 1.0)))
+
+
+def _blocks(resamples: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and last resample of each block; none reaches over two streams of random numbers."""
+    for first in range(0, resamples, _MOST_AT_ONCE):
+        end = min(first + _MOST_AT_ONCE, resamples)
+        yield from ((start, min(start + size, end)) for start in range(first, end, size))
+
+
+def _times_drawn(
+    experiment: Experiment, resamples: int, rng: np.random.Generator, size: int | None = None, first: int = 0
+) -> Times:
+    """Return (people, resamples) how often each person is drawn, in base order.
+
+    A stream of random numbers serves a fixed number of resamples. Where memory holds fewer, `size`, all are drawn and
+    those from the `first` on kept, so that no number depends on the memory.
+    """
     parts = []
-    for size in np.diff(experiment.base.starts):
-        drawn = rng.integers(0, max(size, 1), (resamples, size)) + size * np.arange(resamples)[:, np.newaxis]
-        parts.append(np.bincount(drawn.ravel(), minlength=size * resamples).reshape(resamples, size).T)
+    for people in np.diff(experiment.base.starts):
+        for start, stop in _blocks(resamples, size or resamples):
+            drawn = rng.integers(0, max(people, 1), (stop - start, people))
+            if start == first:
+                drawn += people * np.arange(stop - start)[:, np.newaxis]
+                counts = np.bincount(drawn.ravel(), minlength=people * (stop - start))
+                parts.append(counts.reshape(stop - start, people).T)
     return np.ascontiguousarray(np.concatenate(parts), dtype=np.uint16)
 
 
@@ -159,14 +245,14 @@ def _resampled_sums(experiment: Experiment, seed: np.random.SeedSequence, times:
 def _statistics(
     experiment: Experiment, seed: np.random.SeedSequence, times: Times, names: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """Return each statistic (resamples, L, groups) of one replicate, averaged over folds."""
+    """Return each statistic (resamples, L, folds, groups) of one replicate."""
     base, (folds, groups) = experiment.base, experiment.cells
     total = _resampled_sums(experiment, seed, times)
     shaped = total.reshape(len(SUMS), experiment.levels.size, folds, groups, times.shape[1])
     n = np.diff(base.starts).astype(np.float64).reshape(folds, groups, 1)
     sums = PairSums(n, base.centre.reshape(folds, groups, 1), *shaped)
     spread = fold_spread(experiment)[:, :, np.newaxis]
-    return {name: np.moveaxis(statistic(name, sums, spread).mean(axis=1), 2, 0) for name in names}
+    return {name: np.moveaxis(statistic(name, sums, spread), -1, 0) for name in names}
 
 
 def _with_mean(values: FloatArray) -> FloatArray:

@@ -1,0 +1,147 @@
+"""Two groups' agreement compared: limits of the difference, and the p-value that goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.stats.intervals import mover_difference
+from evenhand.stats.types import FloatArray, Interval
+
+_SMALLEST_P = 1e-15
+_HALVINGS = 40
+
+
+def share_difference(
+    a: npt.ArrayLike, trials_a: npt.ArrayLike, b: npt.ArrayLike, trials_b: npt.ArrayLike, tail: npt.ArrayLike
+) -> Interval:
+    """Return limits of the difference a - b of two observed shares: MOVER of their exact limits.
+
+    With Clopper and Pearson's limits l and u of each share, [d - sqrt((a - l_a)² + (u_b - b)²),
+    d + sqrt((u_a - a)² + (b - l_b)²)]. Newcombe takes Wilson's limits instead, which are too short far out in the tails
+    when a small group is held against a large one; these are not (`benchmarks/agreement_coverage.py`). A share of 0 or
+    1 has limits as any other.
+
+    Parameters
+    ----------
+    a, b
+        Observed shares.
+    trials_a, trials_b
+        People behind them; may be fractional (an effective sample size).
+    tail
+        The share that the interval leaves on either side, 0.025 for 95 % confidence; one for all, or one for each.
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the
+    binomial, Biometrika 26. G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect measures,
+    Statistics in Medicine 27. R. G. Newcombe (1998), Interval estimation for the difference between independent
+    proportions, Statistics in Medicine 17.
+
+    Examples
+    --------
+    >>> [round(float(limit), 3) for limit in share_difference(0.8, 50, 1.0, 50, 0.025)]
+    [-0.337, -0.078]
+    """
+    return mover_difference(a, _exact(a, trials_a, tail), b, _exact(b, trials_b, tail))
+
+
+def coefficient_difference(
+    a: npt.ArrayLike, stderr_a: npt.ArrayLike, df_a: npt.ArrayLike,
+    b: npt.ArrayLike, stderr_b: npt.ArrayLike, df_b: npt.ArrayLike, tail: npt.ArrayLike,
+) -> Interval:  # fmt: skip
+    """Return limits of the difference a - b of two coefficients of agreement, from 1 (full) downwards.
+
+    Each is 1 - D with D an observed over an expected disagreement. Two intervals are formed by MOVER from Student's t
+    limits of each coefficient, a ± t se and 1 - (1 - a) exp(±t se / (1 - a)), the latter on the scale of log D; the
+    wider one on either side is returned. The first alone is too sure when a small group is held against a large one,
+    the second when errors have heavy tails. nan where a standard error is 0, or agreement full.
+
+    Parameters
+    ----------
+    a, b
+        Coefficients, below 1.
+    stderr_a, stderr_b, df_a, df_b
+        Standard errors and degrees of freedom, people - 1.
+    tail
+        The share that the interval leaves on either side; one for all, or one for each.
+
+    References
+    ----------
+    G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect measures, Statistics in Medicine 27.
+
+    Examples
+    --------
+    >>> [round(float(limit), 3) for limit in coefficient_difference(0.8, 0.05, 99, 0.6, 0.08, 99, 0.025)]
+    [0.013, 0.41]
+    """
+    plain = [_t_limits(*one, tail) for one in ((a, stderr_a, df_a), (b, stderr_b, df_b))]
+    logs = [_log_limits(*one, tail) for one in ((a, stderr_a, df_a), (b, stderr_b, df_b))]
+    first, second = (mover_difference(a, one, b, other) for one, other in (plain, logs))
+    return Interval(np.minimum(first.low, second.low), np.maximum(first.high, second.high))
+
+
+def p_of_equality(limits: Callable[[FloatArray], Interval], shape: tuple[int, ...]) -> FloatArray:
+    """Return the p-values of "the difference is 0": twice the tail at which its limits begin to hold 0.
+
+    So an interval of confidence c leaves 0 out exactly where p < 1 - c. nan where there are no limits.
+
+    Parameters
+    ----------
+    limits
+        From tails of this shape to limits, which must widen as the tails shrink.
+    shape
+        The shape of the differences.
+
+    Examples
+    --------
+    >>> def limits(tail):
+    ...     return share_difference([0.7, 0.7], 60, [0.9, 0.7], 60, tail)
+    >>> p_of_equality(limits, (2,)).round(3)
+    array([0.009, 1.   ])
+    """
+    low, high = np.full(shape, np.log(_SMALLEST_P / 2)), np.full(shape, np.log(0.5))
+    with np.errstate(all="ignore"):
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            found = limits(np.exp(middle))
+            without = (found.low > 0) | (found.high < 0)
+            low, high = np.where(without, low, middle), np.where(without, middle, high)
+        widest = limits(np.full(shape, _SMALLEST_P / 2))
+    return np.asarray(np.where(np.isnan(widest.low) | np.isnan(widest.high), np.nan, 2 * np.exp(high)))
+
+
+def _exact(share: npt.ArrayLike, trials: npt.ArrayLike, tail: npt.ArrayLike) -> Interval:
+    """Return Clopper and Pearson's limits with a tail for each share, never on the wrong side of it."""
+    from scipy.special import betaincinv
+
+    p, n, beyond = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (share, trials, tail)))
+    with np.errstate(all="ignore"):
+        yes, no = p * n, (1 - p) * n
+        low = np.where(yes > 0, betaincinv(yes, no + 1, beyond), 0.0)
+        high = np.where(no > 0, betaincinv(yes + 1, no, 1 - beyond), 1.0)
+        known = (n > 0) & (p >= 0) & (p <= 1)
+    return Interval(np.where(known, np.minimum(low, p), np.nan), np.where(known, np.maximum(high, p), np.nan))
+
+
+def _half(stderr: npt.ArrayLike, df: npt.ArrayLike, tail: npt.ArrayLike) -> FloatArray:
+    from scipy.special import stdtrit
+
+    spread, freedom = np.asarray(stderr, dtype=np.float64), np.asarray(df, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        half = -stdtrit(np.where(freedom > 0, freedom, np.nan), np.asarray(tail, dtype=np.float64)) * spread
+    return np.asarray(np.where(spread > 0, half, np.nan))
+
+
+def _t_limits(value: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, tail: npt.ArrayLike) -> Interval:
+    centre, half = np.asarray(value, dtype=np.float64), _half(stderr, df, tail)
+    return Interval(np.asarray(centre - half), np.asarray(centre + half))
+
+
+def _log_limits(value: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, tail: npt.ArrayLike) -> Interval:
+    with np.errstate(all="ignore"):
+        short = 1.0 - np.asarray(value, dtype=np.float64)
+        half = np.where(short > 0, _half(stderr, df, tail) / short, np.nan)
+        return Interval(1.0 - short * np.exp(half), 1.0 - short * np.exp(-half))
