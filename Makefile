@@ -38,6 +38,7 @@ bench: $(VENV)/.dev  ## Speed and memory against peers, one table per claim.
 	@$(BIN)/python benchmarks/robustness.py
 	@$(BIN)/python benchmarks/reliability.py
 	@$(BIN)/python benchmarks/improvability_speed.py
+	@$(BIN)/python benchmarks/study_load.py
 
 bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simulation.
 	@$(BIN)/python benchmarks/coverage.py
@@ -47,6 +48,7 @@ bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simu
 	@$(BIN)/python benchmarks/reliability_level.py
 	@$(BIN)/python benchmarks/agreement_coverage.py
 	@$(BIN)/python benchmarks/improvability_level.py
+	@$(BIN)/python benchmarks/improvability_several.py
 	@$(BIN)/python benchmarks/study_recovery.py
 
 constraints: $(VENV)/.dev $(VENV)/.docs  ## Write the versions installed here into constraints.txt.

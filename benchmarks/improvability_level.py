@@ -10,7 +10,8 @@ deviations of the outcome at every n; `reversed`: gap1 of the other sign); `no g
 one group; `three groups`, the boundary for one pair of three. `power`: gap1 = 0.2 gap0. `hospital`: rows drawn from the
 real hold-out (only where EVENHAND_DATA has it).
 
-The second table combines 5 splits of one sample (a third of the rows test) at a nominal 10 %.
+The second table combines 5 splits of one sample (a third of the rows test) at a nominal 10 %. Several candidates, a
+search that chooses for each margin, more groups and several utilities are in improvability_several.py.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ are followed by others. Answers fall due by a Poisson process; the load runs on 
 from when an answer was due until it was acknowledged, `with page` until the next page had arrived; p50 and p99 in
 milliseconds. The kill: SIGKILL to all processes of the server in the middle, a restart, and everybody goes on; every
 acknowledged answer must then be stored with the content that was sent, and nothing else. The highest rate: steps until
-p99 of `with page` passes 200 ms or answers fall behind.
+p99 of `with page` passes 200 ms, or answers fall behind, twice.
 """
 
 from __future__ import annotations
@@ -153,13 +153,14 @@ class Bench:
         await load.settle()
         load.expect_faults = True
         before, seconds = set(stored_answers(self.database)), self.setting.seconds / 2
+        started = time.perf_counter()
         work = asyncio.ensure_future(load.run(self.setting.rate, seconds))
         await asyncio.sleep(seconds / 2)
         killed = time.perf_counter()
         self.server.kill()
         await asyncio.to_thread(self.server.start)
         away = time.perf_counter() - killed
-        found = Measured(await work, seconds)
+        found = Measured(await work, time.perf_counter() - started)
         found.kept = {key: value for key, value in stored_answers(self.database).items() if key not in before}
         self._print("kill -9", self.setting.rate, found)
         extra, again = len(found.kept.keys() - found.record.acknowledged.keys()), found.record.resent
@@ -171,12 +172,14 @@ class Bench:
         best: tuple[int, Measured] | None = None
         load = Load(self.server.port, self.setting.people, steps=STEPS, seed=2)
         await load.settle()
-        for rate in range(int(self.setting.rate / 2), 3_001, 50):
+        rate, failed = int(self.setting.rate / 2), 0
+        while failed < 2:  # one slow spell may be the machine's
             found = await self._measured(load, rate, self.setting.step_seconds)
             p99, held = float(np.percentile(found.record.both, 99)), len(found.record.both) / found.seconds
             if p99 > LIMIT or held < 0.95 * rate or found.record.problems:
-                break
-            best = rate, found
+                failed += 1
+            else:
+                best, rate, failed = (rate, found), rate + 50, 0
         if best is not None:
             self._print("highest", *best)
         errors = len(found.record.problems)
@@ -213,8 +216,8 @@ def main() -> None:
         with ExitStack() as stack:
             study = make_study(folder)
             print(
-                f"{setting.people} people on the site; server processes: {given.workers}; {os.cpu_count()} cores shared "
-                f"with the load; load average before: {os.getloadavg()[0]:.1f}; a sync of the disk takes "
+                f"{setting.people} people on the site; {given.workers} server process(es); {os.cpu_count()} cores"
+                f" shared with the load; load average before: {os.getloadavg()[0]:.1f}; a sync of the disk takes "
                 f"{1e3 * sync_seconds(folder):.1f} ms"
             )
             print(row(*COLUMNS))

@@ -53,6 +53,14 @@ def test_a_candidate_that_selects_nobody_from_a_group() -> None:
         run({**data, "new": nobody}, utility="calibration")
 
 
+def test_a_candidate_that_selects_nobody_from_a_group_is_told_where_the_measure_allows_it() -> None:
+    data = people()
+    result = run({**data, "new": np.where(data["g"] == "a", 0, data["new"])})
+    assert any(note.startswith("new selects nobody of a in at least one split.") for note in result.notes)
+    assert "It selects nobody of a in at least one split." in result.findings[0].claim
+    assert not any("selects nobody of" in note for note in run(data).notes)
+
+
 @pytest.mark.parametrize("capacity", [0, 1, 1.5, -0.1])
 def test_a_capacity_of_nobody_or_everybody(capacity: float) -> None:
     with pytest.raises(ConfigError, match=r"`capacity` .* must be a share above 0 and below 1"):
@@ -112,6 +120,20 @@ def test_selective_labels_that_are_dropped_are_warned_of() -> None:
     assert {"missing outcome: rows dropped": lost} == {r["reason"]: r["n"] for r in result.left_out}
 
 
+def test_selective_labels_dropped_by_the_table_are_warned_of() -> None:
+    """The table drops rows without its outcome before the audit sees them; those left are all selected."""
+    frame = selective()
+    lost = int(frame.result.isna().sum())
+    table = eh.Table(frame.drop(columns="y"), id="id", outcome="result", groups="g", missing="drop")
+    result = eh.improvability(table, **{**OPTIONS, "candidates": "linear", "features": ["x"]})
+    note = next(note for note in result.notes if "selective labels" in note)
+    assert note.startswith(f"{lost:,} rows were left out because the outcome (or a prediction) is missing.")
+    assert "That is likely here: among the rows left the status quo selects everybody" in note
+    assert all(f"{lost:,} rows without were left out" in finding.caveat for finding in result.findings)
+    scope = next(p for p in result.section().parts if getattr(p, "caption", "") == "What this establishes")
+    assert f"{lost:,} rows without were left out" in scope.rows[0][1]  # type: ignore[union-attr]
+
+
 def test_outcomes_that_nobody_needs_may_be_missing_with_a_warning() -> None:
     frame = selective()
     frame["new"] = frame.old * np.random.default_rng(0).integers(0, 2, len(frame))  # a stricter candidate
@@ -124,7 +146,9 @@ def test_features_that_contain_the_group() -> None:
     fitted: dict[str, Any] = {"candidates": "linear", "features": ["g", "x"]}
     with pytest.raises(ConfigError, match=r"`features` names 'g', which the grouping is made of.*disparate treatment"):
         run(**fitted)
-    assert any("disparate treatment" in note for note in run(**fitted, use_group=True).notes)
+    allowed = run(**fitted, use_group=True).notes
+    assert sum("disparate treatment" in note for note in allowed) == 1
+    assert not any("tells every row's group" in note for note in allowed)  # said once
     data = people()
     copied = run({**data, "copy": np.where(data["g"] == "a", 7.0, 8.0)}, candidates="linear", features=["copy", "x"])
     assert any(note.startswith("The feature copy tells every row's group") for note in copied.notes)

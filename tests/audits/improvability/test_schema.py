@@ -50,7 +50,7 @@ def fitted() -> eh.Audit:
     }  # fmt: skip
     return eh.audit(
         people(), improvability={"status_quo": "old", "candidates": candidates, "features": ["x", "z"], "splits": 2,
-                                 "resamples": 100, "delta": [0, 0.1]},
+                                 "resamples": 200, "delta": [0, 0.1]},
         thresholds=[{"audit": "improvability", "metric": "improvable_fairness", "max": 0.1, "model": "given"}],
     )  # fmt: skip
 

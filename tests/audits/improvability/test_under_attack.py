@@ -13,7 +13,6 @@ import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult
 from evenhand.audits.improvability.notes import Shares, make_notes
 from evenhand.audits.improvability.reasons import _reason
-from evenhand.audits.improvability.tables import holm
 from evenhand.core.numbers import shown
 from evenhand.core.sections import DisplayTable
 from evenhand.errors import ConfigError, DataError, EvenhandError
@@ -94,8 +93,7 @@ def test_the_largest_margin_is_read_off_adjusted_p_values() -> None:
     p = np.array(
         [np.minimum(1, 2 * np.median([one.p("signed", "fairness") for one in each], axis=0)) for each in tests]
     )
-    adjusted = np.array([holm(column) for column in p.T]).T
-    for row, name in zip(adjusted, names, strict=True):
+    for row, name in zip(3 * p, names, strict=True):
         run = np.flatnonzero(row >= 0.10)[0]
         assert fairness(together, name) == (pytest.approx(margins[run - 1]) if run else -1.0)
         assert fairness(together, name) <= fairness(alone[name], name)
@@ -117,11 +115,11 @@ def test_nothing_is_judged_by_the_published_test() -> None:
 
 @pytest.mark.parametrize(
     ("decision", "utility", "whom"),
-    [(0, "false_positive_rate", "nobody"), (1, "false_negative_rate", "everybody")],
+    [(0, "false_positive_rate", "none"), (1, "false_negative_rate", "all")],
 )
 def test_a_candidate_that_does_not_choose_is_refused(decision: int, utility: str, whom: str) -> None:
     data = right_or_wrong(same=decision)
-    with pytest.raises(DataError, match=rf"in split 1, the candidate 'same' selects {whom} of 1,000 test rows"):
+    with pytest.raises(DataError, match=rf"in split 1, the candidate 'same' selects {whom} of the 1,000 test rows"):
         audited(data, candidates="same", utility=utility)
 
 

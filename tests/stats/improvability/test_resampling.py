@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 
 import numpy as np
 import pytest
@@ -19,8 +20,9 @@ from evenhand.stats.improvability import (
     make_rows,
     merge_rows,
 )
+from evenhand.stats.improvability.cells import Cells
 from evenhand.stats.improvability.kernels import draw_counts
-from evenhand.stats.improvability.resampling import Method, draws_of
+from evenhand.stats.improvability.resampling import Method, _cell_counts, draws_of
 from evenhand.stats.improvability.rows import with_everyone
 from evenhand.stats.improvability.utilities import ratios
 from evenhand.stats.types import FloatArray, IntArray
@@ -123,6 +125,30 @@ def test_draws_have_the_moments_of_resampled_rows(rows_of: MakeRows, method: Met
     np.testing.assert_allclose(draws.values.std(axis=0), spread, rtol=0.06)
     correlation = [np.corrcoef(x[:, 0, 0, 0], x[:, 0, 0, 1])[0, 1] for x in (draws.values, plain)]
     assert correlation[0] == pytest.approx(correlation[1], abs=0.06)
+
+
+@pytest.mark.parametrize("count", [[3, 400, 1, 60, 10], [1, 2, 3], [50, 60], []], ids=str)
+def test_counts_of_small_and_large_cells_are_multinomial(count: list[int]) -> None:
+    """Means n p and covariances n (diag p - p p'), whichever way a cell is drawn."""
+    sizes, rest, resamples = np.array(count, dtype=np.int64), 100, 40_000
+    empty = np.empty((sizes.size, 0))
+    cells = Cells(empty, sizes, np.array([0, sizes.size]), rest, np.empty(0, dtype=np.int64))
+    drawn = np.concatenate(list(_cell_counts(cells, resamples, np.random.default_rng(0))))
+    total = sizes.sum() + rest
+    assert drawn.shape == (resamples, sizes.size)
+    assert (drawn == np.round(drawn)).all()
+    assert drawn.sum(axis=1).max(initial=0) <= total
+    share = sizes / total
+    np.testing.assert_allclose(drawn.mean(axis=0), sizes, atol=5 * np.sqrt(sizes.max(initial=1) / resamples))
+    expected = total * (np.diag(share) - np.outer(share, share))
+    scale = np.sqrt(np.outer(sizes, sizes))
+    np.testing.assert_allclose(
+        drawn.T @ drawn / resamples - np.outer(sizes, sizes), expected, atol=0.05 * scale.max(initial=1)
+    )
+    if sizes.size and sizes.min() == 1:  # the distribution too: a cell of one row is drawn k times by a binomial law
+        one = drawn[:, int(np.argmin(sizes))]
+        law = [comb(total, k) * (1 / total) ** k * (1 - 1 / total) ** (total - k) for k in range(3)]
+        np.testing.assert_allclose([(one == k).mean() for k in range(3)], law, atol=0.012)
 
 
 def test_compiled_draws_pick_every_row_evenly(rows_of: MakeRows) -> None:

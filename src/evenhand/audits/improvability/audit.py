@@ -86,7 +86,8 @@ def improvability(
     candidates
         Names, or a mapping of names to settings: estimators ('linear', 'lasso', 'random_forest', 'gradient_boosting',
         ...), any scikit-learn estimator, 'reductions' (fairlearn), 'search' over a family, 'sweep' and 'milp' (linear
-        classifiers), a column of decisions or scores, or a function of `TrainingRows`.
+        classifiers), a column of decisions or scores, or a function of `TrainingRows`. Decisions, margins and power
+        allow for their number: a p-value counts once for each (Bonferroni).
     capacity
         The share of rows that is selected: scores are ranked to it on the test rows. Ties at the cut are drawn at
         random from the seed, and counted.
@@ -123,7 +124,8 @@ def improvability(
     -------
     ImprovabilityResult
         Tables `splits`, `decision`, `deltas`, `curves`, `values`, `candidates`, `coefficients`, `power`, `sample_sizes`
-        and `reasons`. `export(folder)` writes the candidates.
+        and `reasons`. In `decision`, `rejected` is a candidate's own test, `established` the decision with all
+        candidates allowed for. `export(folder)` writes the candidates.
 
     References
     ----------

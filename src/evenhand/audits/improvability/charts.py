@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.audits.improvability.tables import JUDGED
 from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def shown_pair(result: ImprovabilityResult) -> tuple[str, str]:
 
 
 def curve_panels(result: ImprovabilityResult) -> list[Any]:
-    """Return one panel a target: the median p-value by margin, a line for each candidate, and the line to be under."""
+    """Return one panel a target: the p-value that decides by margin, a line a candidate, and the line to be under."""
     import altair as alt
 
     spec = result.spec
@@ -79,21 +80,23 @@ def curve_panels(result: ImprovabilityResult) -> list[Any]:
     several = len(names) > 1
     panels = []
     keys = list(dict.fromkeys((r.test, r.target, r.group) for r in result.curves))
-    kept = [key for key in keys if key[0] == spec.fairness_test]
-    kept += [key for key in keys if key[1] == "fairness" and key[0] != spec.fairness_test]
+    kept = [key for key in keys if key[0] == JUDGED]
+    kept += [key for key in keys if key[1] == "fairness" and key[0] != JUDGED]
     for test, target, group in kept[:_MOST_PANELS]:
         own = [r for r in result.curves if (r.test, r.target, r.group) == (test, target, group)]
-        records = [{"candidate": r.candidate, "delta": r.delta, "p": r.p_median} for r in own]
+        records = [{"candidate": r.candidate, "delta": r.delta, "p": r.p_adjusted} for r in own]
         legend = alt.Legend(title=None, columns=2) if several else None
-        x = alt.X("delta:Q", title="Margin: improved by at least", axis=alt.Axis(format="%", tickCount=5))
-        y = alt.Y("p:Q", title="Median p", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
+        across = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1])
+        x = alt.X("delta:Q", title="Margin: improved by at least", scale=alt.Scale(domain=[0, 1]), axis=across)
+        which = "Adjusted p" if several else "Combined p"
+        y = alt.Y("p:Q", title=which, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
         line = alt.Chart(data(records)).mark_line(strokeWidth=1.8).encode(
             x=x, y=y, color=alt.Color("candidate:N", scale=series_scale(names, PALETTE[1:]), legend=legend),
             strokeDash=alt.StrokeDash("candidate:N", sort=names, legend=None),
         )  # fmt: skip
-        limit = alt.Chart(data([{"p": spec.level}])).mark_rule(strokeDash=[4, 4], opacity=0.6, color="currentColor")
+        limit = alt.Chart(data([{"p": spec.alpha}])).mark_rule(strokeDash=[4, 4], opacity=0.6, color="currentColor")
         panel = (limit.encode(y="p:Q") + line).properties(
-            title=target_words(target, group, test, spec.fairness_test), width=PANEL_WIDTH, height=150
+            title=target_words(target, group, test, JUDGED), width=PANEL_WIDTH, height=150
         )
         panels.append(panel)
     return panels

@@ -65,7 +65,11 @@ def scope_table(result: ImprovabilityResult) -> DisplayTable:
 def _population(result: ImprovabilityResult) -> str:
     sample = result.setting.sample
     groups = ", ".join(sample.groups)
-    return f"The population that these {count(len(sample), 'row')} were drawn from, by {sample.grouping} ({groups})."
+    known = f" Only people whose outcome is known: {count(sample.unlabelled, 'row')} without were left out."
+    return (
+        f"The population that these {count(len(sample), 'row')} were drawn from, by {sample.grouping} ({groups})."
+        f"{known if sample.unlabelled else ''}"
+    )
 
 
 def _interest(result: ImprovabilityResult) -> str:

@@ -15,11 +15,13 @@ import numpy as np
 from evenhand._version import __version__
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.splits import Tested, fit_candidate, make_splits
+from evenhand.audits.improvability.tables import JUDGED
 from evenhand.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from evenhand.audits.improvability.result import ImprovabilityResult
 
+_DECIDED = ("target", "group", "delta", "p_median", "value", "rejected", "p_adjusted", "established")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -52,7 +54,7 @@ def _stem(name: str, number: int) -> str:
 
 def _files(result: ImprovabilityResult, name: str, split: int | None) -> dict[str, bytes]:
     tested = result.tests[name]
-    one = tested[split - 1] if split is not None else _median(result, tested)
+    one = tested[split - 1] if split is not None else _median(tested)
     files = {"-decisions.csv": _decisions(result, tested).encode()}
     about = _about(result, name, one)
     candidate = _member(result, name, one)
@@ -62,10 +64,10 @@ def _files(result: ImprovabilityResult, name: str, split: int | None) -> dict[st
     return dict(sorted(files.items()))
 
 
-def _median(result: ImprovabilityResult, tested: tuple[Tested, ...]) -> Tested:
+def _median(tested: tuple[Tested, ...]) -> Tested:
     """Return the split whose p-value is the median, among those with a candidate."""
     known = [one for one in tested if one.status == "ok"] or list(tested)
-    p = [one.p(result.spec.fairness_test, "fairness")[0] for one in known]
+    p = [one.p(JUDGED, "fairness")[0] for one in known]
     return known[int(np.argsort(p, kind="stable")[(len(p) - 1) // 2])]
 
 
@@ -92,7 +94,12 @@ def _about(result: ImprovabilityResult, name: str, one: Tested) -> dict[str, Any
         "features": list(sample.features),
         "codes": {feature: list(labels) for feature, labels in sample.labels.items()},
         "coefficients": dict(one.made.coefficients) if one.made is not None else {},
-        "p_value": float(one.p(spec.fairness_test, "fairness")[0]),
+        "p_value": float(one.p(JUDGED, "fairness")[0]),
+        "decisions": [
+            {name: getattr(d, name) for name in _DECIDED}
+            for d in result.decision
+            if (d.candidate, d.test) == (name, JUDGED)
+        ],
         "files": {},
     }
 

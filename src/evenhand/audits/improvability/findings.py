@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from evenhand.audits.improvability.notes import Shares, selected_shares
+from evenhand.audits.improvability.notes import Shares, never_selected, selected_shares
 from evenhand.audits.improvability.records import DecisionRecord, DeltaRecord, ReasonRecord, ValueRecord
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Setting, Tested
@@ -34,9 +34,8 @@ def make_findings(
         reason = next((record for record in reasons if record.candidate == name), None)
         own = [record for record in deltas if record.candidate == name and record.test == JUDGED]
         decided = [record for record in decisions if record.candidate == name]
-        shares = selected_shares(tests[name])
-        found += _fairness(setting, decided, _of(own, "fairness"), values, reason, shares)
-        found += _accuracy(setting, _of(own, "joint_accuracy"), shares)
+        found += _fairness(setting, decided, _of(own, "fairness"), values, reason, tests[name])
+        found += _accuracy(setting, _of(own, "joint_accuracy"), selected_shares(tests[name]))
     return tuple(found)
 
 
@@ -46,32 +45,25 @@ def _of(deltas: Sequence[DeltaRecord], target: str) -> DeltaRecord:
 
 def _fairness(
     setting: Setting, decisions: Sequence[DecisionRecord], largest: DeltaRecord, values: Sequence[ValueRecord],
-    reason: ReasonRecord | None, shares: Shares | None,
+    reason: ReasonRecord | None, tested: Sequence[Tested],
 ) -> Iterator[Finding]:  # fmt: skip
     spec = setting.spec
     own = [one for one in decisions if one.test == JUDGED and one.target == "fairness"]
-    claims = [_claim(setting, own[0], values, shares)]
-    if own[0].rejected and not is_established(spec, own[0]):
+    claims = [_claim(setting, own[0], values, selected_shares(tested))]
+    claims += [f"It selects nobody of {group} in at least one split." for group in never_selected(setting, tested)]
+    if own[0].rejected and not own[0].established:
         claims.append(f"Its own test rejects, but {count(len(spec.candidates), 'candidate')} were tried.")
     for one in own[1:]:
-        shown_or_not = "is shown" if is_established(spec, one) else "is not shown"
+        shown_or_not = "is shown" if one.established else "is not shown"
         claims.append(f"A gap smaller by {shown(one.delta, percent=True)} {shown_or_not} ({_p(spec, one)}).")
     if largest.value:
-        claims.append(
-            f"At level {spec.alpha:g} the gap can be reduced by at least {shown(largest.value, percent=True)}."
-        )
+        several = len(spec.candidates)
+        together = f", with all {several} candidates allowed for" if several > 1 else ""
+        claims.append(f"The gap can be reduced by at least {shown(largest.value, percent=True)}{together}.")
     if reason is not None:
         claims.append(reason.sentence)
     caveat = _SHOWN if largest.value is not None else _NOT_SHOWN
     yield from _judged(setting, largest, " ".join(claims), "improvable_fairness", caveat)
-
-
-def is_established(spec: ImprovabilitySpec, decision: DecisionRecord) -> bool:
-    """Tell whether a decision stands with all candidates allowed for; a single candidate's stands as it is."""
-    if not decision.rejected or len(spec.candidates) == 1:
-        return decision.rejected
-    adjusted = 1.0 if decision.p_adjusted is None else decision.p_adjusted
-    return adjusted < spec.alpha if spec.combine == "median" else adjusted <= spec.alpha
 
 
 def _claim(
@@ -80,7 +72,7 @@ def _claim(
     spec = setting.spec
     by = "" if decision.delta == 0 else f" by at least {shown(decision.delta, percent=True)}"
     whom = "for everyone together" if spec.accuracy_of == "everyone" else "for any group"
-    if is_established(spec, decision):
+    if decision.established:
         start = f"{decision.candidate} is fairer than the status quo{by} without being less accurate {whom}"
     else:
         start = (
@@ -103,8 +95,9 @@ def _p(spec: ImprovabilitySpec, decision: DecisionRecord) -> str:
     several = len(spec.candidates)
     adjusted = f"; adjusted for {several} candidates p = {shown(decision.p_adjusted)}" if several > 1 else ""
     if decision.splits == 1:
-        return f"p = {shown(decision.p_median)}, one split{adjusted}"
-    return f"median p = {shown(decision.p_median)} over {count(decision.splits, 'split')}{adjusted}"
+        return f"p = {shown(decision.value)}, one split{adjusted}"
+    median = f"median p = {shown(decision.p_median)} over {count(decision.splits, 'split')}"
+    return f"{median}; combined p = {shown(decision.value)}{adjusted}"
 
 
 def _gaps(setting: Setting, candidate: str, values: Sequence[ValueRecord]) -> str:
@@ -159,5 +152,11 @@ def _finding(
         kind="share", against="status_quo", claim=claim,
         sentence=f"{claim.removesuffix('.')}; level {spec.alpha:g}, n = {rows:,}.", unit="", value=largest.value,
         low=largest.low, high=largest.high, n=rows, threshold=threshold.in_words() if threshold else None,
-        verdict=judge(threshold, largest.value, largest.low, largest.high), caveat=caveat,
+        verdict=judge(threshold, largest.value, largest.low, largest.high), caveat=f"{caveat}{_known_only(setting)}",
     )  # fmt: skip
+
+
+def _known_only(setting: Setting) -> str:
+    """Return a sentence for the caveat where rows without an outcome were left out."""
+    lost = setting.sample.unlabelled
+    return f" It holds for people whose outcome is known: {count(lost, 'row')} without were left out." if lost else ""

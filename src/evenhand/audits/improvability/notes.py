@@ -25,7 +25,8 @@ def make_notes(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Itera
             "shown for comparison. Findings, largest improvements and verdicts rest on the signed test."
         )
     yield from _shares(tests)
-    yield from _labels(setting)
+    yield from _nobody(setting, tests)
+    yield from _labels(setting, tests)
     yield from _proxies(sample)
     if spec.use_group and set(sample.grouping.split(" × ")) & set(spec.features):
         yield (
@@ -34,8 +35,9 @@ def make_notes(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Itera
         )
     if len(spec.candidates) > 1:
         yield (
-            f"{len(spec.candidates)} candidates were tested. Findings, largest improvements and verdicts allow for all "
-            f"of them: they rest on p_adjusted (Holm), at level {spec.alpha:g}."
+            f"{len(spec.candidates)} candidates were tested. Decisions, largest margins, power and verdicts allow for "
+            f"all of them: a p-value counts {len(spec.candidates)} times (Bonferroni) before it is compared with "
+            f"{spec.alpha:g}. So what is said of the candidates holds of all together."
         )
     yield from _ties(tests)
     yield from _solver(tests)
@@ -84,15 +86,35 @@ def _shares(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
             )
 
 
-def _labels(setting: Setting) -> Iterator[str]:
+def never_selected(setting: Setting, tested: Sequence[Tested]) -> tuple[str, ...]:
+    """Return the groups of which a candidate selects nobody in some split, though it selects others."""
+    found = set()
+    for one in tested:
+        if one.made is not None and np.isin(one.made.decided.decisions, (0.0, 1.0)).all():
+            chosen = np.bincount(setting.sample.group[one.test], one.made.decided.decisions, len(setting.sample.groups))
+            found |= set(np.flatnonzero(chosen == 0).tolist())
+    return tuple(setting.sample.groups[group] for group in sorted(found))
+
+
+def _nobody(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+    for name, tested in tests.items():
+        for group in never_selected(setting, tested):
+            yield (
+                f"{name} selects nobody of {group} in at least one split. By the measures chosen that can count as "
+                "accurate and fair; whether it is an alternative is another question."
+            )
+
+
+def _labels(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
     """Warn of selective labels: outcomes that are known for some only."""
     sample = setting.sample
     unknown = int(np.isnan(sample.outcome).sum())
     if sample.unlabelled:
+        were = "was" if sample.unlabelled == 1 else "were"
         yield (
-            f"The outcome was missing in {count(sample.unlabelled, 'row')}, which were left out. If it is missing "
-            "because of what was decided (selective labels), the result holds for the people whose outcome is known, "
-            "not for all: a candidate might do better or worse on the others."
+            f"{count(sample.unlabelled, 'row')} {were} left out because the outcome (or a prediction) is missing. If "
+            "it is missing because of what was decided (selective labels), the result holds for people whose outcome "
+            f"is known, not for all: a candidate might do better or worse on the others.{_all_alike(tests)}"
         )
     if unknown:
         yield (
@@ -102,9 +124,23 @@ def _labels(setting: Setting) -> Iterator[str]:
         )
 
 
+def _all_alike(tests: Mapping[str, Sequence[Tested]]) -> str:
+    """Return a sentence where the status quo decides the same for all rows left: the mark of selective labels."""
+    decided = np.concatenate([one.status_quo.decisions for one in next(iter(tests.values()))])
+    for value, whom in ((1.0, "selects everybody"), (0.0, "selects nobody")):
+        if (decided == value).all():
+            return (
+                f" That is likely here: among the rows left the status quo {whom}, as it does where outcomes are known "
+                "only for those it selected. Then the candidates are compared with no selection at all."
+            )
+    return ""
+
+
 def _proxies(sample: Sample) -> Iterator[str]:
-    """Warn of features that tell the group, whatever they are called."""
+    """Warn of features that tell the group, whatever they are called; the grouping's own columns are told of apart."""
     for place, name in enumerate(sample.features):
+        if name in sample.grouping.split(" × "):
+            continue
         values, codes = np.unique(sample.matrix[:, place], return_inverse=True)
         if not 1 < values.size <= max(50, len(sample.groups)):
             continue

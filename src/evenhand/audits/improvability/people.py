@@ -56,7 +56,7 @@ class Sample:
     given : columns of decisions or scores by name.
     ids : what identifies the rows, or None.
     left_out : what was left out and why.
-    unlabelled : how many rows were dropped for a missing outcome.
+    unlabelled : how many rows were dropped for a missing outcome, by the table (or for a prediction) or here.
     """
 
     grouping: str
@@ -318,7 +318,8 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
     if unlabelled.any():
         left_out.append(_record(None, None, int(unlabelled.sum()), "missing outcome: rows dropped"))
     sample, records = _large_groups(_kept(sample, np.flatnonzero(~lost & ~unlabelled)), spec)
-    return replace(sample, left_out=(*left_out, *records), unlabelled=int(unlabelled.sum()))
+    before = table.dropped if spec.outcome is None else 0
+    return replace(sample, left_out=(*left_out, *records), unlabelled=before + int(unlabelled.sum()))
 
 
 def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list[dict[str, Any]]]:

@@ -23,7 +23,7 @@ class Planned:
     ----------
     found, wanted : (sizes,) power for the improvement found here, and for the one that was planned.
     found_rows, wanted_rows : rows in all that give the power wanted; inf where none do.
-    improved : whether every component improved on the test rows, however little.
+    improved : whether every component exceeds its null on the test rows, however little.
     """
 
     found: FloatArray
@@ -34,10 +34,14 @@ class Planned:
 
 
 def plan(test: SplitTest, spec: ImprovabilitySpec, rows: int) -> Planned:
-    """Return the power of one split's signed test at margins of 0, by the number of rows."""
-    noise = deviations(test)
-    effect = component_values(test, test.draws.estimate[np.newaxis])[0]
-    wanted = planned_effects(test, spec.gain, spec.reduction)
+    """Return the power of one split's signed test of fairness at the smallest margin asked for, by number of rows.
+
+    Its level is the one at which decisions are made, with all splits and candidates allowed for.
+    """
+    margin = min(spec.delta)
+    noise = deviations(test, fairness=margin)
+    effect = component_values(test, test.draws.estimate[np.newaxis], fairness=margin)[0]
+    wanted = planned_effects(test, spec.gain, spec.reduction, fairness=margin)
     sizes = rows * np.array(SIZES)
     train = spec.train
     return Planned(

@@ -51,12 +51,12 @@ def reason_records(
     setting: Setting, tests: Tests, decisions: Sequence[DecisionRecord], power: Sequence[PowerRecord],
     sizes: Sequence[SampleSizeRecord],
 ) -> Iterator[ReasonRecord]:  # fmt: skip
-    """Yield, for each candidate whose test does not reject at a margin of 0, which reason is plausible."""
+    """Yield, for each candidate without an established improvement at the smallest margin, the plausible reason."""
     spec, rows = setting.spec, len(setting.sample)
     least = min(spec.delta)
     for name, tested in tests.items():
         own = [d for d in decisions if d.candidate == name and d.test == JUDGED and d.target == "fairness"]
-        if any(d.rejected for d in own if d.delta == least):
+        if any(d.established for d in own if d.delta == least):
             continue
         improved = sum(one.planned is not None and one.planned.improved for one in tested)
         here = {r.scenario: r.value for r in power if r.candidate == name and r.rows == rows}
@@ -80,31 +80,36 @@ def _sentence(
 ) -> str:  # fmt: skip
     spec, rows = setting.spec, len(setting.sample)
     where = f"in {improved} of {count(splits, 'split')}"
+    seldom = f"{where} only" if improved else "in no split"
     size = f"accuracy up by {shown(spec.gain, percent=True)} and a gap smaller by {shown(spec.reduction, percent=True)}"
     chance = shown(here.get("planned"), percent=True)
-    planned = f"An improvement of a given size ({size}) would be found with {chance} chance."
+    planned = f"An improvement as planned ({size}) would be found with a chance of {chance}."
     if here.get("planned") is None:
         return f"In no split was there a candidate of {name} to test, so nothing is known of how it would do."
+    several = len(spec.candidates)
+    chance_of = f"chance with {several} candidates tried" if several > 1 else "chance"
     if reason == "too_few_rows":
+        allowed = f", with all {several} candidates allowed for" if several > 1 else ""
         more = (
-            f"about {needed:,} rows would give the test {shown(spec.power, percent=True)} power, against {rows:,} here"
+            f"about {needed:,} rows would give the test {shown(spec.power, percent=True)} power{allowed}, against "
+            f"{rows:,} here"
         )
         return (
-            f"{name} is better than the status quo on the test rows {where}, but not beyond chance. The plausible "
+            f"{name} is better than the status quo on the test rows {where}, but not beyond {chance_of}. The plausible "
             f"reason is too few rows: if the improvement is real and of this size, {more}."
         )
     if reason == "not_found":
         return (
-            f"{name} is better than the status quo on the test rows {where} only. {planned} So too few rows are not "
+            f"{name} is better than the status quo on the test rows {seldom}. {planned} So too few rows are not "
             "the likely reason: this rule did not find a better algorithm. There may be none among those it can reach; "
             "another rule or other features may still find one."
         )
     if 2 * improved > splits:
         return (
-            f"{name} is better than the status quo on the test rows {where}, but not beyond chance, and in most splits "
-            "by so little that no number of rows would give the test the power wanted. The reason is unclear."
+            f"{name} is better than the status quo on the test rows {where}, but not beyond {chance_of}, and in most "
+            "splits by so little that no number of rows would give the test the power wanted. The reason is unclear."
         )
     return (
-        f"{name} is better than the status quo on the test rows {where} only. {planned} So both reasons remain: the "
+        f"{name} is better than the status quo on the test rows {seldom}. {planned} So both reasons remain: the "
         "rule may not have found a better algorithm that exists, and with so few rows the test could have missed it."
     )

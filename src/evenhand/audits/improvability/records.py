@@ -35,7 +35,9 @@ class SplitRecord:
 class DecisionRecord:
     """The decision over all splits at one margin; `value` is the combined p-value, to be compared with alpha.
 
-    `p_adjusted` is Holm's over the candidates, for the claim that at least one of them improves on the status quo.
+    `rejected` is the candidate's own test. `p_adjusted` is the combined p-value times the number of candidates, and
+    `established` what follows with all of them allowed for: it is below alpha at this margin and at all smaller ones.
+    The published test establishes nothing (null).
     """
 
     candidate: str
@@ -47,6 +49,7 @@ class DecisionRecord:
     p_median: float | None
     rejected: bool
     p_adjusted: float | None
+    established: bool | None
     value: float | None
     low: float | None
     high: float | None
@@ -57,8 +60,8 @@ class DecisionRecord:
 class DeltaRecord:
     """The largest margin of an unbroken run of rejections from 0; it is also `low`, a one-sided confidence bound.
 
-    With several candidates the rejections are those of Holm's p-values at each margin. `binding` is the component that
-    ends the run.
+    The rejections are those of `p_adjusted`, so that the bounds of all candidates hold together. `binding` is the
+    component that ends the run.
     """
 
     candidate: str
@@ -74,7 +77,7 @@ class DeltaRecord:
 
 @dataclass(frozen=True, slots=True)
 class CurveRecord:
-    """The p-value at one margin, by a target; `value` is the combined p-value."""
+    """The p-values at one margin, by a target, as in `DecisionRecord`; `value` is the combined p-value."""
 
     candidate: str
     test: str
@@ -83,6 +86,8 @@ class CurveRecord:
     delta: float
     p_median: float
     rejected: bool
+    p_adjusted: float
+    established: bool | None
     value: float
 
 
@@ -103,7 +108,7 @@ class ValueRecord:
 
 @dataclass(frozen=True, slots=True)
 class PowerRecord:
-    """The power of the test with so many rows in all, the median over the splits.
+    """The power of the test with so many rows in all and all candidates allowed for, the median over the splits.
 
     `scenario` is "found" for the improvement that the candidate showed on the test rows, "planned" for one that raises
     accuracy by `gain` and shrinks the gap by `reduction`.
@@ -120,7 +125,7 @@ class PowerRecord:
 
 @dataclass(frozen=True, slots=True)
 class SampleSizeRecord:
-    """How many rows in all give the power wanted; `value` is null where no number does."""
+    """How many rows in all give the power wanted, as in `PowerRecord`; `value` is null where no number does."""
 
     candidate: str
     scenario: str
@@ -168,7 +173,7 @@ class CoefficientRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReasonRecord:
-    """Why the test did not reject for a candidate, as far as the data tell.
+    """Why no improvement is established for a candidate, as far as the data tell.
 
     `reason` is "too_few_rows" where the candidate improved on the test rows but not beyond chance, "not_found" where it
     did not improve there and the test would have found a planned improvement, else "unclear".

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evenhand.audits.improvability.findings import is_established
 from evenhand.audits.improvability.records import (
     CandidateRecord,
     CoefficientRecord,
@@ -74,8 +73,8 @@ class ImprovabilityResult(Result):
 
     @property
     def established(self) -> tuple[DecisionRecord, ...]:
-        """The decisions that show an improvement at the smallest margin, with all candidates allowed for (Holm)."""
-        return tuple(one for one in self.rejections if is_established(self.spec, one))
+        """The decisions that show an improvement at the smallest margin asked for, with all candidates allowed for."""
+        return tuple(one for one in self.rejections if one.established)
 
     @property
     def rejections(self) -> tuple[DecisionRecord, ...]:

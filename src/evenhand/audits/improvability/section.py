@@ -12,9 +12,10 @@ from evenhand.core.numbers import DASH, shown
 from evenhand.core.sections import DisplayTable, Figure, Method, Section
 
 if TYPE_CHECKING:
-    from evenhand.audits.improvability.records import SplitRecord
+    from evenhand.audits.improvability.records import DecisionRecord, SplitRecord
     from evenhand.audits.improvability.result import ImprovabilityResult
 
+_ALONE = "alone only"
 _PAPER = "Auerbach, Liang, Tabord-Meehan and Okumura 2024, Testing the fairness-improvability of algorithms"
 
 
@@ -52,24 +53,22 @@ def _value_figure(result: ImprovabilityResult) -> Figure:
 
 
 def _iterations(result: ImprovabilityResult, candidate: str) -> DisplayTable:
-    """Return the paper's table 1: values of candidate and status quo, and p-values, by split."""
+    """Return the paper's table 1: values of candidate and status quo, and p-values, by split, at a margin of 0.
+
+    The p-values are those that decide; where the published test was asked for, its p-values of fairness stand beside.
+    """
     spec = result.spec
-    own = [r for r in result.splits if r.candidate == candidate and r.test in (None, spec.fairness_test)]
-    first = [r for r in own if r.split == 1 and r.component != "all"]
+    shown_tests = (None, *dict.fromkeys((JUDGED, spec.fairness_test)))
+    own = [r for r in result.splits if r.candidate == candidate and r.test in shown_tests]
     columns = ["Split"]
-    for record in first:
+    for record in (r for r in own if r.split == 1 and r.component != "all"):
         gap = "Gap" if len(spec.fairness) == 1 else f"Gap in {record.utility}"
         name = str(record.group) if record.component == "accuracy" else gap
-        columns += [f"{name}, new", f"{name}, old", "p"]
+        both = [f"{name}, new", f"{name}, old", "p"]
+        columns += both if record.test in (None, JUDGED) else [f"{name}, published p"]
     rows = [_iteration([r for r in own if r.split == split]) for split in sorted({r.split for r in own})]
-    median = next(
-        d.p_median for d in result.decision
-        if (d.candidate, d.test, d.target, d.delta) == (candidate, spec.fairness_test, "fairness", min(spec.delta))
-    )  # fmt: skip
-    at = "" if min(spec.delta) == 0 else f" at a margin of {min(spec.delta):g}"
     return DisplayTable(
-        f"{candidate} (new) and status quo (old) by split. Median of the largest p{at}: {shown(median)}; the test "
-        f"rejects below {spec.level:g}.",
+        f"{candidate}, {_counted(result, candidate)}. By split; old is the status quo, new the candidate",
         (*columns, "Largest p"), tuple(rows), (True,) * (len(columns) + 1), folded=len(spec.candidates) > 3,
     )  # fmt: skip
 
@@ -77,9 +76,21 @@ def _iterations(result: ImprovabilityResult, candidate: str) -> DisplayTable:
 def _iteration(records: list[SplitRecord]) -> tuple[str, ...]:
     cells = [str(records[0].split)]
     for record in records:
-        if record.component != "all":
-            cells += [shown(record.candidate_value), shown(record.status_quo), _p(record.p_value)]
-    return (*cells, _p(next(r.p_value for r in records if r.component == "all")))
+        if record.component == "all":
+            continue
+        if record.test in (None, JUDGED):
+            cells += [shown(record.candidate_value), shown(record.status_quo)]
+        cells.append(_p(record.p_value))
+    return (*cells, _p(next(r.p_value for r in records if r.component == "all" and r.test == JUDGED)))
+
+
+def _counted(result: ImprovabilityResult, candidate: str) -> str:
+    """Return what follows from the p-values of the splits at a margin of 0."""
+    one = next(
+        r for r in result.curves
+        if (r.candidate, r.test, r.target, r.delta) == (candidate, JUDGED, "fairness", 0.0)
+    )  # fmt: skip
+    return f"{_which_p(result)} {shown(one.p_adjusted)}: {'an' if one.established else 'no'} improvement is shown"
 
 
 def _p(value: float | None) -> str:
@@ -95,17 +106,30 @@ def _decision_table(result: ImprovabilityResult, test: str | None = None) -> Dis
     rows = []
     for d in own:
         target = "Fairness and accuracy" if d.delta == 0 else target_words(d.target, d.group, "", "")
-        decision = "rejected" if d.rejected else "not rejected"
         rows.append((
-            d.candidate, target, shown(d.delta, percent=True), _p(d.p_median), _p(d.value), _p(d.p_adjusted),
-            decision if d.status == "ok" else f"{decision}; {d.status}",
+            d.candidate, target, shown(d.delta, percent=True), _decided(d), _p(d.p_adjusted), _p(d.value),
+            _p(d.p_median),
         ))  # fmt: skip
-    columns = ("Candidate", "Improvement", "Margin", "Median p", "Combined p", "Adjusted p", "No improvement")
-    words = f"Decisions at level {result.spec.alpha:g}; adjusted: with all candidates allowed for (Holm)"
+    columns = ("Candidate", "What improves", "Margin", "Decision", "Adjusted p", "Combined p", "Median p")
+    alone = any(row[3].startswith(_ALONE) for row in rows)
+    tried = f"; {_ALONE} means that its own test rejects, but {len(result.spec.candidates)} candidates were tried"
+    words = f"Decisions at level {result.spec.alpha:g}{tried if alone else ''}"
     return DisplayTable(
-        words if test is None else f"Decisions of the {test} test, for comparison", columns, tuple(rows),
-        (False, False, True, True, True, True, False), folded=test not in (None, result.spec.fairness_test),
+        words if test is None else f"P-values of the {test} test, for comparison: nothing rests on them", columns,
+        tuple(rows), (False, False, True, False, True, True, True),
+        folded=test not in (None, result.spec.fairness_test),
     )  # fmt: skip
+
+
+def _decided(decision: DecisionRecord) -> str:
+    """Return the decision in words: with all candidates allowed for, and what the candidate's own test says."""
+    if decision.established is None:
+        words = "would reject" if decision.rejected else "would not reject"
+    elif decision.established:
+        words = "shown"
+    else:
+        words = _ALONE if decision.rejected else "not shown"
+    return words if decision.status == "ok" else f"{words}; {decision.status}"
 
 
 def _delta_table(result: ImprovabilityResult, test: str | None = None) -> DisplayTable:
@@ -114,16 +138,18 @@ def _delta_table(result: ImprovabilityResult, test: str | None = None) -> Displa
     for d in result.deltas:
         if d.test != (test or JUDGED):
             continue
+        nothing = d.value is None and "at a margin of 0" in d.status
+        if nothing and d.target != "fairness":  # at a margin of 0 all targets are one hypothesis
+            continue
         status = "" if d.status == "ok" else d.status.removeprefix("undefined: ").removeprefix("ok: ")
-        ends = f"ended by {d.binding}" if d.binding and d.value is not None else ""
-        rows.append(
-            (d.candidate, target_words(d.target, d.group, "", ""), shown(d.value, percent=True), status or ends)
-        )
-    several = ", with all candidates allowed for (Holm)" if len(result.spec.candidates) > 1 else ""
-    words = f"Largest margins: the end of the unbroken run of rejections from 0{several}"
+        ends = d.binding if d.binding and d.value is not None else DASH
+        what = "Anything" if nothing else target_words(d.target, d.group, "", "")
+        rows.append((d.candidate, what, shown(d.value, percent=True), "not shown" if nothing else status or ends))
+    several = "; those of all candidates hold together" if len(result.spec.candidates) > 1 else ""
+    words = f"Largest margins: the end of the unbroken run of rejections from 0, a lower bound{several}"
     return DisplayTable(
         words if test is None else f"Largest margins of the {test} test, for comparison",
-        ("Candidate", "Improvable", "Largest margin", "Remark"), tuple(rows), (False, False, True, False),
+        ("Candidate", "What improves", "At least", "Ended by"), tuple(rows), (False, False, True, False),
         folded=test not in (None, result.spec.fairness_test),
     )  # fmt: skip
 
@@ -139,18 +165,22 @@ def _other_test(result: ImprovabilityResult) -> Iterator[DisplayTable]:
 def _curve_figure(result: ImprovabilityResult) -> Figure:
     spec = result.spec
     said = [
-        f"{d.candidate}, {target_words(d.target, d.group, d.test, spec.fairness_test)}: largest margin "
+        f"{d.candidate}, {target_words(d.target, d.group, d.test, JUDGED)}: largest margin "
         f"{shown(d.value, percent=True)}"
         for d in result.deltas
     ]
     return Figure(
         "P-values by margin",
-        "The median p-value when an improvement by at least the margin is claimed. The test rejects while the line is "
-        f"below {spec.level:g} (dashed). A curve that rises and then falls again, as that of the published test may, "
-        "must not be read from its end.",
+        f"The {_which_p(result)} where an improvement by at least the margin is claimed. It is shown as far as the "
+        f"line stays below {spec.alpha:g} (dashed) from a margin of 0 on. A curve that rises and then falls again, "
+        "as that of the published test may, must not be read from its end; nothing rests on the published test.",
         "; ".join(said) + ".",
         tuple(curve_panels(result)),
     )
+
+
+def _which_p(result: ImprovabilityResult) -> str:
+    return "adjusted p" if len(result.spec.candidates) > 1 else "combined p"
 
 
 def _power_figure(result: ImprovabilityResult) -> Figure:
@@ -158,8 +188,8 @@ def _power_figure(result: ImprovabilityResult) -> Figure:
     here = [r for r in result.power if r.rows == len(result.setting.sample)]
     return Figure(
         "Power",
-        "The chance that the test rejects, by the number of rows: for an improvement as the candidate showed it on the "
-        f"test rows, and for a planned one (accuracy up by {shown(spec.gain, percent=True)}, gap down by "
+        f"The chance that an improvement is shown{_allowed(result)}, by the number of rows: one as the candidate had "
+        f"it on the test rows, and a planned one (accuracy up by {shown(spec.gain, percent=True)}, gap down by "
         f"{shown(spec.reduction, percent=True)}).",
         "; ".join(f"{r.candidate}, {r.scenario}: {shown(r.value, percent=True)} with {r.rows:,} rows" for r in here)
         + ".",
@@ -167,18 +197,21 @@ def _power_figure(result: ImprovabilityResult) -> Figure:
     )
 
 
+def _allowed(result: ImprovabilityResult) -> str:
+    several = len(result.spec.candidates)
+    at = "" if min(result.spec.delta) == 0 else f" at a margin of {shown(min(result.spec.delta), percent=True)}"
+    return f"{at}, with all {several} candidates allowed for" if several > 1 else at
+
+
 def _size_table(result: ImprovabilityResult) -> DisplayTable:
-    rows = [
-        (
-            r.candidate,
-            "as found" if r.scenario == "found" else "as planned",
-            f"{r.value:,}" if r.value is not None else r.status.removeprefix("undefined: "),
-        )
-        for r in result.sample_sizes
-    ]
+    found: dict[str, list[str]] = {}
+    for r in result.sample_sizes:
+        words = f"{r.value:,}" if r.value is not None else r.status.removeprefix("undefined: ")
+        found.setdefault(r.candidate, []).append(words)
     return DisplayTable(
-        f"Rows in all for a power of {shown(result.spec.power, percent=True)}", ("Candidate", "Improvement", "Rows"),
-        tuple(rows), (False, False, True),
+        f"Rows in all for a power of {shown(result.spec.power, percent=True)}{_allowed(result)}",
+        ("Candidate", "As found", "As planned"),
+        tuple((name, *words) for name, words in found.items()), (False, True, True),
     )  # fmt: skip
 
 
@@ -186,7 +219,7 @@ def _reason_table(result: ImprovabilityResult) -> DisplayTable:
     words = {"too_few_rows": "Too few rows", "not_found": "No better algorithm found", "unclear": "Either"}
     rows = tuple((r.candidate, words[r.reason], r.sentence) for r in result.reasons)
     return DisplayTable(
-        "Why the test did not reject", ("Candidate", "Plausible reason", "What the data say"), rows, (False,) * 3
+        "Why no improvement is shown", ("Candidate", "Plausible reason", "What the data say"), rows, (False,) * 3
     )
 
 
@@ -249,9 +282,11 @@ def _methods(result: ImprovabilityResult) -> Iterator[Method]:
         f"{_PAPER}, section 3.2; erratum in the documentation",
     )
     rule = (
-        "The null is rejected when the median p-value of the splits is below alpha / 2 (with one split, below alpha)."
+        "The null is rejected when the median p-value of the splits is below alpha / 2 (with one split, below alpha). "
+        "The combined p is twice the median."
         if spec.combine == "median"
-        else "The null is rejected when for some k at least half of the first k splits have p of at most alpha / 2."
+        else "The null is rejected when for some k at least half of the first k splits have p of at most alpha / 2. "
+        "The combined p is the smallest alpha for which that is so."
     )
     yield Method(
         "Combining splits", rule,
@@ -261,9 +296,17 @@ def _methods(result: ImprovabilityResult) -> Iterator[Method]:
         "Largest margin",
         "The p-value is computed over the whole range of margins from the same resamples. The largest margin is the "
         "end of the unbroken run of rejections from 0; a rejection beyond a gap in the run is not used. Read so, it is "
-        "a one-sided confidence bound.",
+        "a one-sided confidence bound, for each kind of improvement by itself.",
         "",
     )
+    if len(spec.candidates) > 1:
+        yield Method(
+            "Several candidates",
+            f"Adjusted p = min(1, {len(spec.candidates)} p) (Bonferroni), at every margin. The chance that any claim "
+            "is false, that a candidate improves or that it does so by its largest margin, is then at most alpha. "
+            "Holm's p-values at each margin would not make the margins of several candidates hold together.",
+            "Strassburger and Bretz 2008, Statistics in Medicine 27",
+        )
     yield Method(
         "Intervals and ellipses",
         f"{100 * spec.confidence:g}% percentile intervals of the bootstrap, the mean over the splits; ellipses from "
@@ -273,6 +316,14 @@ def _methods(result: ImprovabilityResult) -> Iterator[Method]:
     yield Method(
         "Power",
         "The bootstrap's deviations stand for sampling error and shrink with the square root of the rows; power is the "
-        f"share of resamples in which every component would exceed its critical value at level {spec.level:g}.",
+        f"share of resamples in which every component would exceed its critical value at level {spec.level:.3g}, which "
+        f"is {_level_words(result)}.",
         "",
     )
+
+
+def _level_words(result: ImprovabilityResult) -> str:
+    spec, several = result.spec, len(result.spec.candidates)
+    why = ["2, for several splits"] if spec.splits > 1 else []
+    why += [f"{several}, for the candidates"] if several > 1 else []
+    return f"alpha divided by {' and by '.join(why)}" if why else "alpha"

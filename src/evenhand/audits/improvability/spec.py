@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, field_serializer, field_validator, 
 
 from evenhand.audits.improvability.candidates import Candidate, as_candidates, described
 from evenhand.core.spec import Spec, Threshold, _as_grouping_name, named_once, require_known_metrics
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.settings import Settings
 from evenhand.stats.improvability import AccuracyOf, Criteria, FairnessTest, Rule, Utility, get_utility
 from evenhand.table.roles import Scalar
@@ -216,6 +216,16 @@ class ImprovabilitySpec(Spec):
         return self
 
     @model_validator(mode="after")
+    def _enough_resamples(self) -> Self:
+        if self.allowances >= self.alpha * (self.resamples + 1):
+            raise ValueError(
+                f"`resamples` is {self.resamples:,}, so no p-value can be below {1 / (self.resamples + 1):.2g}; with "
+                f"{count(self.splits, 'split')} and {count(len(self.candidates), 'candidate')} one below "
+                f"{self.level:.2g} is needed. Set it to {int(self.allowances / self.alpha):,} or more"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _what_the_tests_allow(self) -> Self:
         if self.fairness_test == "published" and self.studentised:
             raise ValueError("the published fairness test has no studentised form; use fairness_test = 'signed'")
@@ -238,9 +248,14 @@ class ImprovabilitySpec(Spec):
         return Criteria(self.utility, self.fairness, self.accuracy_of)
 
     @property
+    def allowances(self) -> int:
+        """By how much p-values of a split count: for several splits twice, and once for each candidate tried."""
+        return (1 if self.splits == 1 else 2) * len(self.candidates)
+
+    @property
     def level(self) -> float:
-        """The level at which one split is judged: half of alpha where several are combined."""
-        return self.alpha if self.splits == 1 else self.alpha / 2
+        """The level at which one split is judged, with all splits and candidates allowed for."""
+        return self.alpha / self.allowances
 
 
 def _utility(value: Any) -> Utility:

@@ -186,10 +186,10 @@ def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: str)
     """Refuse a candidate that decides the same for everybody: it wins on an error rate without choosing anybody."""
     if not np.isin(old, (0.0, 1.0)).all():  # prices, which may be the same for all
         return
-    for value, whom in ((0.0, "nobody"), (1.0, "everybody")):
+    for value, whom in ((0.0, "none"), (1.0, "all")):
         if (new == value).all():
             raise DataError(
-                f"in {where}, the candidate {name!r} selects {whom} of {count(new.size, 'test row')}, so there is "
+                f"in {where}, the candidate {name!r} selects {whom} of the {count(new.size, 'test row')}, so there is "
                 "nothing to compare; give a `capacity` or another `threshold`, or leave the candidate out."
             )
 

@@ -71,16 +71,31 @@ def combined(setting: Setting, tested: Sequence[Tested], test: FairnessTest, goa
     return combine_splits(np.stack([one.p(test, goal) for one in tested]), setting.spec.alpha, setting.spec.combine)
 
 
-def stands(setting: Setting, own: Combined) -> BoolArray:
-    """Tell where (candidates, margins) a candidate's test rejects with all candidates allowed for, by Holm's p-values.
+def adjusted(setting: Setting, own: Combined) -> FloatArray:
+    """Return a candidate's p-values with all candidates allowed for: Bonferroni's, p times their number."""
+    return np.minimum(1.0, len(setting.spec.candidates) * own.p)
 
-    A single candidate's own decision stands as it is.
+
+def stands(setting: Setting, own: Combined) -> BoolArray:
+    """Tell at which margins a candidate's test rejects with all candidates allowed for.
+
+    Bonferroni and not Holm: a claim is made of every candidate *and* of its largest margin, and Holm's rejections at
+    each margin do not make these margins hold together.
+
+    References
+    ----------
+    K. Strassburger and F. Bretz (2008), Compatible simultaneous lower confidence bounds for the Holm procedure and
+    other Bonferroni-based closed tests, Statistics in Medicine 27.
     """
-    if len(own.p) == 1:
-        return np.asarray(own.rejected)
-    alpha, adjusted = setting.spec.alpha, np.apply_along_axis(holm, 0, own.p)
-    below = adjusted < alpha if setting.spec.combine == "median" else adjusted <= alpha
-    return np.asarray(own.rejected & below)
+    alpha, p = setting.spec.alpha, adjusted(setting, own)
+    return np.asarray(own.rejected & (p < alpha if setting.spec.combine == "median" else p <= alpha))
+
+
+def established(setting: Setting, own: Combined, test: FairnessTest) -> list[bool | None]:
+    """Tell at which margins an improvement is established: its test stands there and at all smaller margins."""
+    if test != JUDGED:
+        return [None] * own.p.size
+    return [bool(one) for one in np.logical_and.accumulate(stands(setting, own))]
 
 
 def split_records(setting: Setting, tests: Tests) -> Iterator[SplitRecord]:
@@ -92,7 +107,7 @@ def split_records(setting: Setting, tests: Tests) -> Iterator[SplitRecord]:
 
 def _accuracy_records(setting: Setting, one: Tested) -> Iterator[SplitRecord]:
     spec, groups = setting.spec, setting.sample.groups
-    parts = one.parts(spec.fairness_test, "fairness")[:, 0]
+    parts = one.parts(JUDGED, "fairness")[:, 0]
     everyone = spec.accuracy_of == "everyone"
     for a, group in enumerate([EVERYONE] if everyone else groups):
         at = len(groups) if everyone else a
@@ -131,72 +146,43 @@ def _split_record(
 
 
 def decision_records(setting: Setting, tests: Tests) -> Iterator[DecisionRecord]:
-    """Yield the decision of every candidate, test, target and margin asked for, adjusted over the candidates too."""
+    """Yield the decision of every candidate, test, target and margin asked for."""
     for test in setting.tests:
         for target in targets(setting):
-            found = {name: combined(setting, tested, test, target.goal) for name, tested in tests.items()}
             margins = setting.margins.of(target.goal)
+            found = {name: combined(setting, tested, test, target.goal) for name, tested in tests.items()}
             for delta in setting.spec.delta:
-                at = int(np.searchsorted(margins, delta))
-                p = np.array([one.p[at] for one in found.values()])
-                for (name, one), adjusted in zip(found.items(), holm(p), strict=True):
-                    yield _decision(tests[name], test, target, delta, one, at, float(adjusted))
+                for name, one in found.items():
+                    yield _decision(setting, tests[name], test, target, int(np.searchsorted(margins, delta)), one)
 
 
 def _decision(
-    tested: Sequence[Tested], test: FairnessTest, target: Target, delta: float, one: Combined,
-    at: int, adjusted: float,
-) -> DecisionRecord:  # fmt: skip
+    setting: Setting, tested: Sequence[Tested], test: FairnessTest, target: Target, at: int, one: Combined
+) -> DecisionRecord:
+    delta = float(setting.margins.of(target.goal)[at])
     known = delta == 0 or target.goal == "fairness" or all(each.shares for each in tested)
     missing = sum(each.status != "ok" for each in tested)
     status = NEGATIVE if not known else "ok" if not missing else f"no candidate in {missing} of {len(tested)} splits"
+    shown = established(setting, one, test)[at]
     return DecisionRecord(
-        candidate=tested[0].candidate, test=test, target=target.name, group=target.group, delta=float(delta),
+        candidate=tested[0].candidate, test=test, target=target.name, group=target.group, delta=delta,
         splits=len(tested), p_median=float(one.median[at]) if known else None,
-        rejected=bool(one.rejected[at]) and known, p_adjusted=adjusted if known else None,
-        value=float(one.p[at]) if known else None, low=None, high=None, status=status,
+        rejected=bool(one.rejected[at]) and known, p_adjusted=float(adjusted(setting, one)[at]) if known else None,
+        established=shown and known, value=float(one.p[at]) if known else None, low=None, high=None, status=status,
     )  # fmt: skip
 
 
-def holm(p: FloatArray) -> FloatArray:
-    """Return Holm's adjusted p-values.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.06, 0.06])
-    """
-    order = np.argsort(p, kind="stable")
-    steps = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(1.0, steps)
-    return adjusted
-
-
 def delta_records(setting: Setting, tests: Tests) -> Iterator[DeltaRecord]:
-    """Yield the largest margins, as in the paper's table 2, read off the whole curve.
-
-    With several candidates, a margin counts where it is rejected by Holm's p-values at that margin.
-    """
+    """Yield the largest margins, as in the paper's table 2, read off the whole curve."""
     names = components(setting)
-    run = {
-        (test, target): stands(setting, _all_candidates(setting, tests, test, target.goal))
-        for test in setting.tests for target in targets(setting)
-    }  # fmt: skip
-    for place, (name, tested) in enumerate(tests.items()):
+    for name, tested in tests.items():
         for test in setting.tests:
             for target in targets(setting):
                 margins = setting.margins.of(target.goal)
-                largest = largest_delta(margins, run[test, target][place])
+                largest = largest_delta(margins, stands(setting, combined(setting, tested, test, target.goal)))
                 ends_at = 0 if np.isnan(largest) else min(int(np.searchsorted(margins, largest)) + 1, margins.size - 1)
                 binding = names[_binding(tested, test, target.goal, ends_at)]
                 yield _delta_record(name, test, target, largest, binding, bool(margins[-1] == largest), tested)
-
-
-def _all_candidates(setting: Setting, tests: Tests, test: FairnessTest, goal: Goal) -> Combined:
-    """Return the decisions of all candidates, (candidates, margins)."""
-    found = [combined(setting, tested, test, goal) for tested in tests.values()]
-    return Combined(*(np.stack([getattr(one, part) for one in found]) for part in Combined._fields))
 
 
 def _delta_record(
@@ -206,7 +192,7 @@ def _delta_record(
     if target.goal != "fairness" and not all(one.shares for one in tested):
         value, status = None, NEGATIVE
     elif value is None:
-        status = "undefined: the test does not reject at a margin of 0"
+        status = "undefined: no improvement is established at a margin of 0"
     elif whole:
         status, binding = "ok: at least this, the end of the margins tried", ""
     return DeltaRecord(name, test, target.name, target.group, binding or None, value, value, None, status)
@@ -226,11 +212,12 @@ def curve_records(setting: Setting, tests: Tests) -> Iterator[CurveRecord]:
             for target in targets(setting):
                 margins = setting.margins.of(target.goal)
                 found = combined(setting, tested, test, target.goal)
+                p, stand = adjusted(setting, found), established(setting, found, test)
                 shown = np.isclose(np.round(margins / _CURVE_STEP) * _CURVE_STEP, margins, atol=1e-9) & (margins < 1)
                 for at in np.flatnonzero(shown):
                     yield CurveRecord(
                         name, test, target.name, target.group, float(margins[at]), float(found.median[at]),
-                        bool(found.rejected[at]), float(found.p[at]),
+                        bool(found.rejected[at]), float(p[at]), stand[at], float(found.p[at]),
                     )  # fmt: skip
 
 

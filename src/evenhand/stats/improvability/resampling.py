@@ -14,7 +14,7 @@ from evenhand.stats.improvability.cells import Cells, merge_rows
 from evenhand.stats.improvability.rows import Rows, with_everyone
 from evenhand.stats.improvability.utilities import ratios
 from evenhand.stats.pairs.workers import Step, run_chains
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.types import FloatArray
 
 Method = Literal["cells", "rows"]
 METHODS: tuple[Method, ...] = ("cells", "rows")
@@ -23,6 +23,7 @@ _CHUNK_NUMBERS = 1_000_000
 _CHAINS = 32
 _FEW_CELLS = 256  # quicker than loading the compiled kernel
 _CELL_COST = 32  # a cell's binomial draw takes as long as so many drawn rows
+_SMALL_CELL = 10  # rows: a cell of fewer is quicker drawn row by row
 _PRODUCTS = np.triu_indices(4)
 
 
@@ -147,13 +148,28 @@ def draws_of(rows: Rows, cells: Cells, sums: FloatArray, method: Method) -> Valu
     )
 
 
-def _cell_counts(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterator[IntArray]:
-    """Yield chunks of multinomial draws over the cells; the rest takes what remains."""
-    total = cells.support + cells.rest
-    shares = np.append(cells.count, cells.rest) / max(total, 1)
-    step = max(1, _CHUNK_NUMBERS // shares.size)
+def _cell_counts(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+    """Yield chunks of multinomial draws over the cells; the rest takes what remains.
+
+    The rows of small cells are first drawn as if they were one cell, and its rows then one by one: quicker than a
+    binomial draw for each, and of the same law.
+    """
+    total = max(cells.support + cells.rest, 1)
+    large, small = (np.flatnonzero(which) for which in (cells.count > _SMALL_CELL, cells.count <= _SMALL_CELL))
+    row_cell = np.repeat(np.arange(small.size), cells.count[small])
+    shares = np.concatenate([cells.count[large], [row_cell.size, cells.rest]]) / total
+    step = max(1, _CHUNK_NUMBERS // (len(cells) + 1))
     for start in range(0, resamples, step):
-        yield rng.multinomial(total, shares, size=min(step, resamples - start))[:, :-1]
+        size = min(step, resamples - start)
+        drawn = rng.multinomial(cells.support + cells.rest, shares, size=size)
+        counts = np.empty((size, len(cells)))
+        counts[:, large] = drawn[:, :-2]
+        singles = drawn[:, -2]
+        picked = np.repeat(np.arange(size) * small.size, singles)
+        if row_cell.size:
+            picked += row_cell[rng.integers(row_cell.size, size=picked.size)]
+        counts[:, small] = np.bincount(picked, minlength=size * small.size).reshape(size, small.size)
+        yield counts
 
 
 def _row_sums(cells: Cells, resamples: int, rng: np.random.Generator, threads: int | None) -> FloatArray:

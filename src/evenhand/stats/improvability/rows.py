@@ -130,7 +130,8 @@ def check_counts(rows: Rows, where: str = "the test rows") -> tuple[str, ...]:
     >>> check_counts(rows, "split 2")
     Traceback (most recent call last):
     evenhand.errors.DataError: in split 2, only 1 row of group 'b' counts for calibration under the status quo (a row \
-counts when it is selected); the test needs at least 2 in each group.
+counts when it is selected); the test needs at least 2 in each group. Use more rows, merge groups, or leave the group \
+or the candidate out.
     """
     counted = rows.counted()
     few = np.argwhere(counted < _FEW_ROWS)
@@ -142,7 +143,10 @@ counts when it is selected); the test needs at least 2 in each group.
         if utility == "calibration":
             fact += " (a row counts when it is selected)"
         if seen < _LEAST_ROWS:
-            raise DataError(f"{fact}; the test needs at least {_LEAST_ROWS} in each group.")
+            raise DataError(
+                f"{fact}; the test needs at least {_LEAST_ROWS} in each group. Use more rows, merge groups, or leave "
+                "the group or the candidate out."
+            )
         remarks.append(f"{fact}; with fewer than {_FEW_ROWS} the p-values are rough.")
     return tuple(remarks)
 

@@ -89,7 +89,10 @@ class Walker:
         self.think = think
         self.link = f"/?{quote(parameter)}={quote(walk.recruitment_id)}"
         self.browser = Browser(visit)
-        self.first = 0  # the first page that this browser may open
+        self.first, self.elsewhere = (
+            0,
+            False,
+        )  # the first page that this browser may open; whether it is not their first
         leaves = rng.random()
         self.leaves: Ending | None = None
         if leaves < manners.drop + manners.withdraw:
@@ -251,7 +254,7 @@ class Walker:
         reached = max(self.walk.acknowledged, default=-1) + 1
         if again.url != f"/step/{reached}" and not self.walk.unsure:
             self._fault(f"another browser went on at {again.url}, not at step {reached}")
-        self.first = reached
+        self.first, self.elsewhere = reached, True
         if self.walk.acknowledged:
             hidden = await self.browser.get(f"/step/{min(self.walk.acknowledged)}")
             if hidden.url == f"/step/{min(self.walk.acknowledged)}" and hidden.form is not None:
@@ -290,6 +293,13 @@ class Walker:
             self.walk.ended = "dropped"
             return
         page = await self.browser.get("/withdraw")
+        if self.elsewhere:
+            # Knowing somebody's id must not be enough to delete their answers.
+            self.walk.events["could not withdraw in another browser"] += 1
+            self.walk.ended = "dropped"
+            if page.form is not None:
+                self._fault("another browser was offered to withdraw")
+            return
         if page.form is None:
             self._fault(f"/withdraw answered {page.status} without a form")
             return

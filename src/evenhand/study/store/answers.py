@@ -43,7 +43,7 @@ _ADVANCE_AT_ONCE = text(
     " ON CONFLICT (participant_id, step) DO UPDATE SET payload = excluded.payload, saved_at = excluded.saved_at,"
     " revision = answers.revision + 1 RETURNING revision"
 )
-"""The same as _ADVANCE, _STORE and _NO_DRAFT in one statement, which PostgreSQL needs one message for instead of five."""
+"""_ADVANCE, _STORE and _NO_DRAFT in one statement, for which PostgreSQL needs one message instead of five."""
 _NO_DRAFT = text("DELETE FROM drafts WHERE participant_id = :person AND step = :step")
 _SEEN = text("UPDATE participants SET seen_at = :now WHERE id = :person")
 _BACK = text("UPDATE participants SET seen_at = :now, since = :now WHERE id = :person AND finished_at IS NULL")
@@ -96,8 +96,8 @@ class Answers(Room):
         }  # fmt: skip
         onwards = {"person": person.id, "index": index, "now": moment, "finished_at": moment if last else None}
         if not self._database.sqlite and index == person.reached:
-            with self._database.reading() as connection:
-                stored = connection.execute(_ADVANCE_AT_ONCE, {**values, **onwards}).scalar()
+            with self._database.page_reading() as direct:
+                stored = direct.execute(_ADVANCE_AT_ONCE, {**values, **onwards}).scalar()
             if stored is not None:
                 return Saved("saved", int(stored), index + 1)
         with self._database.page_writing(durable=durable) as connection:

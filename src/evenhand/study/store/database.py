@@ -15,9 +15,11 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.engine.interfaces import IsolationLevel
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, DisconnectionError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
@@ -108,6 +110,7 @@ class Database:
         self._once: Engine
         self._snapshot: Engine
         self._write: Engine
+        self._pages = self.engine
         if self.sqlite:
             self._once = self.engine.execution_options(begin="")
             self._snapshot = self.engine.execution_options(begin="BEGIN")
@@ -116,11 +119,12 @@ class Database:
             self._once = self.engine.execution_options(isolation_level="AUTOCOMMIT")
             self._snapshot = self.engine.execution_options(isolation_level="REPEATABLE READ")
             self._write = self.engine
+            self._pages = self._postgres_engine("AUTOCOMMIT", kept=8)
 
-    def _postgres_engine(self) -> Engine:
+    def _postgres_engine(self, isolation: IsolationLevel = "READ COMMITTED", kept: int = 16) -> Engine:
         engine = create_engine(
-            self.url, pool_size=16, max_overflow=_CONNECTIONS - 16, hide_parameters=True,
-            isolation_level="READ COMMITTED", connect_args={"connect_timeout": 10, "application_name": "evenhand"},
+            self.url, pool_size=kept, max_overflow=_CONNECTIONS - kept, hide_parameters=True,
+            isolation_level=isolation, connect_args={"connect_timeout": 10, "application_name": "evenhand"},
         )  # fmt: skip
         event.listen(engine, "checkin", _note_use)
         event.listen(engine, "checkout", _check_idle)
@@ -156,14 +160,10 @@ class Database:
                 self._log.wait()
 
     @contextmanager
-    def page_reading(self) -> Iterator[Connection | Direct]:
-        """Give what a page reads with: a connection for one query, on SQLite the shortest way there is."""
-        if self.sqlite:
-            with self._as_sentences(), self._direct() as direct:
-                yield direct
-        else:
-            with self.reading() as connection:
-                yield connection
+    def page_reading(self) -> Iterator[Direct]:
+        """Give the shortest way to the database, for one statement, which is a transaction by itself."""
+        with self._as_sentences(), self._direct() as direct:
+            yield direct
 
     @contextmanager
     def page_writing(self, *, durable: bool = True) -> Iterator[Connection | Direct]:
@@ -187,11 +187,13 @@ class Database:
 
     @contextmanager
     def _direct(self) -> Iterator[Direct]:
-        held = self.engine.raw_connection()
+        held = self._pages.raw_connection()
         try:
-            connection = cast(sqlite3.Connection, held.driver_connection)
-            with closing(Direct(connection, self.engine.dialect)) as direct:
+            with closing(Direct(held.driver_connection, self._pages.dialect)) as direct:
                 yield direct
+        except psycopg.OperationalError:
+            held.invalidate()  # the server went away, or was started anew
+            raise
         finally:
             held.close()
 
@@ -207,8 +209,9 @@ class Database:
             yield
         except SQLAlchemyError as error:
             raise StoreError(f"the database '{self.shown}' cannot be used: {_reason(error)}.") from None
-        except sqlite3.Error as error:
-            said = "it refused a value" if isinstance(error, sqlite3.IntegrityError) else str(error).rstrip(". ")
+        except (sqlite3.Error, psycopg.Error) as error:
+            refused = isinstance(error, sqlite3.IntegrityError | psycopg.IntegrityError | psycopg.DataError)
+            said = "it refused a value" if refused else _first_line(str(error))
             raise StoreError(f"the database '{self.shown}' cannot be used: {said}.") from None
         except OSError as error:
             raise StoreError(f"the database '{self.shown}' cannot be written: {error.strerror or error}.") from None
@@ -229,6 +232,7 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+        self._pages.dispose()
 
 
 def parse_url(url: str) -> URL:
@@ -321,5 +325,8 @@ def _reason(error: SQLAlchemyError) -> str:
     """Return what a driver said, without values that people gave or a password."""
     if isinstance(error, IntegrityError | DataError):
         return "it refused a value"
-    said = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+    return _first_line(str(error.orig) if isinstance(error, DBAPIError) else str(error))
+
+
+def _first_line(said: str) -> str:
     return (said.strip().splitlines() or ["no reason was given"])[0].rstrip(". ")
