@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,9 @@ def test_limits_stay_where_a_number_can_be() -> None:
 def test_no_predictions_no_truth_serum() -> None:
     assert found(10, change=lambda row, person, pair: row.update(predicted=None)).bonus == ()
     half = found(10, change=lambda row, person, pair: row.update(predicted=None) if person % 2 else None)
-    assert [one.status for one in half.bonus].count("not eligible: too few answers with a prediction") == 5
+    assert [one.status for one in half.bonus].count(
+        "not eligible: unfinished, or too few answers with a prediction"
+    ) == 5
     assert "60 answers without a prediction took no part in the truth serum." in half.notes
 
 
@@ -174,3 +177,26 @@ def test_a_file_is_read(tmp_path: Any) -> None:
     responses = read_responses(answers(6))
     path = responses.save(tmp_path / "answers.csv")
     assert eh.study.analyze(path, resamples=100).weights == analyze(responses, resamples=100).weights
+
+
+def test_a_bonus_needs_more_than_one_lucky_pair() -> None:
+    responses = eh.study.simulate_responses(30, conditions=("income",), seed=2)
+    lucky = eh.study.analyze(responses).bonus[0].participant
+    columns = {name: list(values) for name, values in responses.to_columns().items()}
+    rows = [at for at, who in enumerate(columns["participant"]) if who == lucky]
+    for name, values in columns.items():
+        columns[name] = [value for at, value in enumerate(values) if at not in rows[1:]]
+    short = {one.participant: one for one in eh.study.analyze(eh.study.read_responses(columns)).bonus}[lucky]
+    assert (short.n, short.bonus, short.rank) == (1, False, None)
+    columns = {name: list(values) for name, values in responses.to_columns().items()}
+    columns["finished"] = [float(who != lucky) for who in columns["participant"]]
+    left = {one.participant: one for one in eh.study.analyze(eh.study.read_responses(columns)).bonus}[lucky]
+    assert (left.n, left.bonus, left.rank) == (12, False, None)
+
+
+def test_numbers_in_the_csv_read_back_as_the_same_numbers(tmp_path: Path) -> None:
+    responses = eh.study.simulate_responses(3, seed=1)
+    columns = {name: list(values) for name, values in responses.to_columns().items()}
+    columns["risk_reference"] = [1 / 3] * len(columns["item"])
+    path = eh.study.read_responses(columns).save(tmp_path / "answers.csv")
+    assert set(eh.study.read_responses(path).numbers("risk_reference").tolist()) == {1 / 3}

@@ -320,4 +320,5 @@ def _unmarked(text: str) -> str:
 def _cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return ""
-    return f"{value:.12g}" if isinstance(value, float) else _safe(str(value))
+    # The shortest text that reads back as the same number.
+    return str(value).removesuffix(".0") if isinstance(value, float) else _safe(str(value))

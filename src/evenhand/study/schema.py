@@ -47,6 +47,8 @@ class Column:
 COLUMNS: tuple[Column, ...] = (
     Column("participant", "Who answered.", "text", "person"),
     Column("condition", "The condition the person was in, such as income or arrests.", "text", "person"),
+    Column("language", "The language the person read.", "text", "person"),
+    Column("started", "When the person began: date and time in UTC, to the minute.", "text", "person"),
     Column("duration", "Seconds from the first page to the last.", "number", "person"),
     Column("finished", "Whether the person reached the end.", "yes_no", "person"),
     Column("checks_passed", "Attention checks passed.", "number", "person"),

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import select
 
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study.responses import Responses, build_responses
-from evenhand.study.schema import columns_of
-from evenhand.study.store.room import Room
+from evenhand.study.schema import Values, columns_of
+from evenhand.study.store.room import Room, moment_of
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS
 
 _P, _A = PARTICIPANTS.c, ANSWERS.c
@@ -30,9 +30,23 @@ class Export(Room):
         answered nothing is kept without answers. The duration runs from the consent to the end, or to the last answer.
         """
         here = (_P.study_id == self._id, _P.withdrawn_at.is_(None))
-        who = select(_P.id, _P.code, _P.condition, _P.enrolled_at, _P.finished_at).where(*here).order_by(_P.id)
+        who = (
+            select(_P.id, _P.code, _P.condition, _P.enrolled_at, _P.finished_at, _P.language)
+            .where(*here)
+            .order_by(_P.id)
+        )
         what = (
-            select(_A.participant_id, _A.kind, _A.item, _A.subject, _A.position, _A.seconds, _A.payload, _A.saved_at)
+            select(
+                _A.participant_id,
+                _A.kind,
+                _A.item,
+                _A.subject,
+                _A.position,
+                _A.seconds,
+                _A.payload,
+                _A.saved_at,
+                _A.step,
+            )
             .join_from(ANSWERS, PARTICIPANTS, _A.participant_id == _P.id)
             .where(*here)
         )
@@ -64,12 +78,17 @@ class Export(Room):
         rows = np.flatnonzero((kinds == "pair") | (kinds == "case"))
         silent = np.setdiff1d(np.arange(len(people)), who[rows])
         personal = {
-            "participant": _of(people, 1), "condition": _of(people, 2),
+            "participant": _of(people, 1), "condition": _of(people, 2), "language": _of(people, 5),
+            "started": np.array([moment_of(row[3]).strftime("%Y-%m-%d %H:%M") for row in people], dtype=object),
             "duration": _durations(people, who, np.array([row[7] for row in answers], dtype=np.float64)),
             "finished": np.array([float(row[4] is not None) for row in people]),
             "checks_passed": np.bincount(who[checks & passed], minlength=len(people)).astype(np.float64),
             "checks_total": np.bincount(who[checks], minlength=len(people)).astype(np.float64),
         }  # fmt: skip
+        steps = np.array([row[8] for row in answers], dtype=object)
+        for key in sorted(set(steps[checks])):
+            seen = steps == key
+            personal[key.replace(":", "_")] = _marked(len(people), who[seen], passed[seen])
         whose = np.concatenate([who[rows], silent])
         columns: dict[str, Any] = {name: values[whose].tolist() for name, values in personal.items()}
         listed, gap = rows.tolist(), [None] * len(silent)
@@ -80,6 +99,13 @@ class Export(Room):
             if column.name not in columns:
                 columns[column.name] = [payloads[row].get(column.name) for row in listed] + gap
         return columns
+
+
+def _marked(people: int, who: IntArray, passed: BoolArray) -> Values:
+    """Return for everybody whether they passed a check, in words; None for who has not answered it."""
+    marks: Values = np.full(people, None, dtype=object)
+    marks[who] = np.where(passed, "passed", "failed")
+    return marks
 
 
 def _of(people: Sequence[Any], place: int) -> Any:
