@@ -77,6 +77,23 @@ class Server:
         return Use(sum(one.cpu for one in found), sum(one.memory for one in found))
 
 
+def busy_seconds() -> float:
+    """Return the CPU seconds that all processes of the machine have used."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    return (sum(fields[:8]) - fields[3] - fields[4]) / CLOCK
+
+
+def database_seconds() -> float:
+    """Return the CPU seconds that the processes of PostgreSQL have used."""
+    used = 0.0
+    for entry in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            used += _use(int(entry.parent.name)).cpu if entry.read_text().strip() == "postgres" else 0.0
+        except OSError:
+            continue
+    return used
+
+
 def _session(leader: int) -> list[int]:
     pids = []
     for entry in Path("/proc").glob("[0-9]*/stat"):

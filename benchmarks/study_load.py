@@ -5,7 +5,8 @@ are followed by others. Answers fall due by a Poisson process; the load runs on 
 from when an answer was due until it was acknowledged, `with page` until the next page had arrived; p50 and p99 in
 milliseconds. The kill: SIGKILL to all processes of the server in the middle, a restart, and everybody goes on; every
 acknowledged answer must then be stored with the content that was sent, and nothing else. The highest rate: steps until
-p99 of `with page` passes 200 ms, or answers fall behind, twice.
+p99 of `with page` passes 200 ms, or answers fall behind, twice. `CPU` is what the server's processes use, of one core;
+`others` what has no part in this and shares the machine: figures with others are lower bounds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import uvloop
 from _study_client import Load, Record
-from _study_server import Server, postgres, sync_seconds
+from _study_server import Server, busy_seconds, database_seconds, postgres, sync_seconds
 from sqlalchemy import create_engine, select
 
 from evenhand.study.store.database import parse_url
@@ -39,7 +40,7 @@ STEPS = 16
 LIMIT = 0.2
 COLUMNS = {
     "database": 12, "what": 14, "asked/s": 8, "held/s": 8, "answer p50": 11, "p99": 6, "with page p50": 14, " p99": 6,
-    "errors": 7, "acknowledged": 13, "stored": 8, "lost": 5, "CPU": 6, "MB": 6,
+    "errors": 7, "acknowledged": 13, "stored": 8, "lost": 5, "CPU": 6, "others": 7, "MB": 6,
 }  # fmt: skip
 Stored = dict[tuple[str, int], dict[str, object]]
 
@@ -98,6 +99,7 @@ class Measured:
     record: Record
     seconds: float
     cpu: float | None = None
+    others: float | None = None
     memory: float | None = None
     kept: Stored | None = None
 
@@ -112,7 +114,7 @@ class Measured:
             lost = sum(not same(sent, self.kept.get(key)) for key, sent in record.acknowledged.items())
         return (
             f"{len(record.answer) / self.seconds:.0f}", *times, len(record.problems), f"{len(record.acknowledged):,}",
-            stored, lost, None if self.cpu is None else f"{self.cpu:.0%}",
+            stored, lost, *(None if used is None else f"{used:.0%}" for used in (self.cpu, self.others)),
             None if self.memory is None else f"{self.memory:.0f}",
         )  # fmt: skip
 
@@ -135,12 +137,18 @@ class Bench:
         load.close()
 
     async def _measured(self, load: Load, rate: float, seconds: float) -> Measured:
-        before, started = self.server.use().cpu, time.perf_counter()
+        before, started = self._used(), time.perf_counter()
         gc.disable()
         record = await load.run(rate, seconds)
         gc.enable()
-        taken, used = time.perf_counter() - started, self.server.use()
-        return Measured(record, max(seconds, taken), (used.cpu - before) / taken, used.memory)
+        taken = time.perf_counter() - started
+        cpu, others = ((now - then) / taken for now, then in zip(self._used(), before, strict=True))
+        return Measured(record, max(seconds, taken), cpu, others, self.server.use().memory)
+
+    def _used(self) -> tuple[float, float]:
+        """Return the CPU seconds of the server, and those of everything that has no part in this."""
+        ours = self.server.use().cpu
+        return ours, busy_seconds() - ours - time.process_time() - database_seconds()
 
     def _print(self, what: str, rate: float, found: Measured) -> None:
         print(row(self.name, what, f"{rate:.0f}", *found.cells()), flush=True)

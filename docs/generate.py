@@ -122,6 +122,13 @@ _AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
 }
 
 
+_STUDY_TEXTS = (
+    "Texts are plain: no HTML and no Markdown. An empty line parts paragraphs, and a line break stays a line break. In",
+    "`consent`, `instructions` and `debrief`, `{minutes}`, `{amount}` and `{currency}` of `[payment]` are filled in.",
+)
+_STUDY_QUESTIONS = "The scale and the questions are there in German, Spanish and French too, unless you write your own."
+
+
 def main(folder: Path | None = None) -> None:
     """Write every part."""
     target = folder or Path(__file__).parent / "_generated"
@@ -359,12 +366,12 @@ def study_part() -> str:
         "`[analysis.exclusions]`, `apply_exclusions`": Exclusions, "`design_sets`": SetSettings,
         "The column map of `read_survey`": SurveyMap, "`Respondents`": Respondents, "`Critics`": Critics,
     }  # fmt: skip
-    lines = []
+    lines = [*_STUDY_TEXTS, ""]
     for title, model in sections.items():
         shown = [(f"`{name}`", *rest) for name, *rest in _rows(model)]
         lines += [f"## {title}", "", table(("Setting", "Type", "Default", "Meaning"), shown), ""]
     wording = [(f"`{name}`", str(field.default)) for name, field in Questions.model_fields.items()]
-    lines += ["## `[questions]`", "", table(("Question", "Wording by default"), wording), ""]
+    lines += ["## `[questions]`", "", _STUDY_QUESTIONS, "", table(("Question", "Wording by default"), wording), ""]
     words = [(f"`{key}`", text) for key, text in built_in("en").items()]
     lines += ["## `[interface.LANGUAGE]`", "", table(("Word of the pages", "In English"), words), ""]
     columns = [

@@ -52,7 +52,8 @@ def effort(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     sets = eh.study.design_sets(table, [f"income_{year}" for year in range(2019, 2023)], sets=2, step=100)
     for name in ("income", "arrests"):
         sets.save(folder / f"{name}.json")
-    yield from serve(folder, study_template("effort"), {"sets_per_person = 3": "sets_per_person = 1"})
+    one_set = {"sets_per_person = 3": "sets_per_person = 1", "after = 2": "after = 1", "after = 3": "after = 1"}
+    yield from serve(folder, study_template("effort"), one_set)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +166,8 @@ class Person:
         self.press("Space", "ArrowLeft")
         self.tab_to("input[name=factors]")
         if other:
-            self.tab_to("#factor_text")
+            self.tab_to("input[name=factors][value=other]")
+            self.press("Space")  # which takes the focus to the box for words
             self.page.keyboard.type("the neighbourhood")
         else:
             self.press("Space")
@@ -399,6 +401,48 @@ def test_the_code_can_be_copied_and_answers_deleted(browser: Any, feedback: Runn
         anna.go_on()
         assert anna.page.locator("h1").inner_text() == "Your answers were deleted."
         assert feedback.rows("leaver") == []
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_the_box_for_something_else_is_there_once_it_is_ticked(browser: Any, effort: Running, script: bool) -> None:
+    with Person(browser, effort, java_script_enabled=script) as anna:
+        page = anna.page
+        anna.open(f"/?PROLIFIC_PID=other{script}")
+        page.check("#agree")
+        page.click("main form button")
+        page.click("main form button")
+        other, box = page.locator("input[value=other]"), page.locator("#factor_text")
+        assert not box.is_visible()
+        other.check()
+        assert box.is_visible()
+        box.fill("luck")
+        other.uncheck()
+        assert box.is_visible() is not script  # a script empties it; without one the words stay, and count
+        other.check()
+        assert box.input_value() == "luck"
+        assert anna.trouble == []
+
+
+@pytest.mark.parametrize(("height", "stays"), [(800, True), (680, True), (640, False)])
+def test_the_chart_stays_in_sight_on_a_phone_where_there_is_room(
+    browser: Any, effort: Running, height: int, stays: bool
+) -> None:
+    with Person(browser, effort, 390) as anna:
+        anna.page.set_viewport_size({"width": 390, "height": height})
+        anna.consent(f"phone{height}")
+        anna.answer()
+        covered = "() => document.querySelector('.chart').getBoundingClientRect().bottom"
+        for field in ("[name=aggregate]", "[name=overall]", "#predicted", "#risk", "#reason"):
+            anna.tab_to(field)
+            bottom = anna.page.evaluate(covered)
+            assert (0 < bottom <= 0.4 * height) is stays, (field, bottom)
+            top = anna.page.evaluate("document.activeElement.getBoundingClientRect().top")
+            assert top >= bottom, f"{field} is under the chart"
+        for field in ("[name=overall]", "[name=aggregate]"):
+            anna.page.focus("#reason")
+            anna.page.focus(field)
+            top = anna.page.evaluate("document.activeElement.getBoundingClientRect().top")
+            assert top >= anna.page.evaluate(covered), f"{field} is under the chart on the way back"
 
 
 def test_nothing_moves_while_a_page_loads(browser: Any, effort: Running) -> None:

@@ -50,7 +50,11 @@ def written(tmp_path_factory: pytest.TempPathFactory, kind: str) -> Path:
         main(["study", "new", str(folder), "--kind", kind])
     assert left.value.code == 0
     path = folder / "study.toml"
-    path.write_text(path.read_text().replace("per_critic = 50", "per_critic = 10"), encoding="utf-8")
+    text = path.read_text().replace("per_critic = 50", "per_critic = 10")
+    if kind == "feedback":
+        assert [line for line in text.splitlines() if line.startswith("after")][1:] == ["after = 25", "after = 40"]
+        text = text.replace("after = 10 ", "after = 1 ").replace("after = 25", "after = 2").replace("= 40", "= 3")
+    path.write_text(text, encoding="utf-8")
     design = load_design(eh.study.read_study(path))
     with open_store(str(folder / "study.db")) as store:
         fill(store.register(design), design)
@@ -110,7 +114,8 @@ def test_new_does_not_overwrite(cli: Cli, place: Path, kind: str) -> None:
     assert (place / "study.toml").read_text() == before
     assert cli("study", "new", ".", "--kind", kind, "--force").returncode == 0
     known: Kind = "effort" if kind == "effort" else "feedback"
-    text = eh.study.study_template(known, instructions=INSTRUCTIONS[known])
+    checks = (1, 2, 3) if known == "effort" else (10, 25, 40)
+    text = eh.study.study_template(known, instructions=INSTRUCTIONS[known], checks=checks)
     assert (place / "study.toml").read_text() == text
     assert "\ninstructions = " in text
 
@@ -165,7 +170,10 @@ def test_new_says_when_it_is_not_ready(cli: Cli, tmp_path: Path) -> None:
         (["--kind", "effort", "--data", "none.json"], "there is no file 'none.json'"),
         (["--kind", "effort", "--data", "bad.json"], "'bad.json' holds no instrument."),
         (["--kind", "feedback", "--data", "bad.json", "--data", "bad.json"], "one file of cases; --data was given 2"),
-        (["--kind", "feedback", "--data", "odd.csv"], "no column of 'odd.csv' looks as if it identifies a case"),
+        (
+            ["--kind", "feedback", "--data", "odd.csv"],
+            "no column of 'odd.csv' says by its name that it identifies a case",
+        ),
     ],
 )
 def test_new_refuses(
@@ -200,7 +208,7 @@ def test_status(cli: Cli, place: Path, kind: str) -> None:
     assert f"{kind} study), open" in done.stdout
     rows = [line.split() for line in done.stdout.splitlines()[2:] if "ttention" not in line]
     counts = [list(map(int, row[1:])) for row in rows if row[1:] and all(cell.isdigit() for cell in row[1:])]
-    assert [sum(column) for column in zip(*counts, strict=True)] == [12, 10, 2, 0, 0]
+    assert [sum(column) for column in zip(*counts, strict=True)] == [12, 2, 0, 0, 10, 0]
     assert re.search(r"\d+ answers to (pairs|cases); the last at \d{4}-", done.stdout)
 
 
@@ -393,3 +401,27 @@ def wait_for(url: str, process: subprocess.Popen[str]) -> None:
             assert process.poll() is None, process.stdout and process.stdout.read()
             assert time.monotonic() < end
             time.sleep(0.1)
+
+
+def test_cases_of_ones_own_are_found_by_name_or_as_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"s{at},{'grant' if at % 2 else 'refuse'},{at % 3}" for at in range(60))
+    Path("plain.csv").write_text(f"case,label,marks\n{rows}\n", encoding="utf-8")
+    Path("odd.csv").write_text(f"student,result,marks\n{rows}\n", encoding="utf-8")
+    told = ["--id", "student", "--decision", "result"]
+    for folder, given in (("one", ["--data", "plain.csv"]), ("two", ["--data", "odd.csv", *told])):
+        with pytest.raises(SystemExit) as left:
+            main(["study", "new", folder, "--kind", "feedback", *given])
+        assert left.value.code == 0
+        spec = eh.study.read_study(tmp_path / folder / "study.toml")
+        assert spec.feedback is not None
+        assert spec.feedback.labels == ("grant", "refuse")
+        assert [check.after for check in spec.attention] == [10, 25, 40]
+
+
+def test_a_column_that_is_not_there_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "odd.csv").write_text("student,result\ns1,yes\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["study", "new", str(tmp_path / "x"), "--kind", "feedback", "--data", str(tmp_path / "odd.csv"),
+              "--id", "studnt"])  # fmt: skip
+    assert "--id got 'studnt'; did you mean 'student'?" in capsys.readouterr().err

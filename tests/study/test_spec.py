@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable
 from copy import deepcopy
@@ -14,9 +15,12 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ConfigError, DataError
 from evenhand.study import StudySpec, read_study, study_schema, study_template
-from evenhand.study.schema import KINDS
+from evenhand.study.flow.words import LANGUAGES, built_in, built_in_questions
+from evenhand.study.schema import KINDS, SCALE
 from evenhand.study.sections import Questions
 from evenhand.study.spec import texts_of
+
+OWN_WORDS = ("feature", "subject", "subjects", "outcome")
 
 
 def effort() -> dict[str, Any]:
@@ -76,16 +80,50 @@ def change(path: str, value: Any) -> Callable[[Any], None]:
         (feedback, change("feedback.labels", ["low", "low"]), "names a label twice"),
         (feedback, change("feedback.assignment.per_critic", 0), "greater than or equal to 1"),
         (effort, change("scale", ["a", "b", "c"]), "even number of points"),
-        (effort, change("attention.0.right", "Purple"), "`right` must be one of the choices; got 'Purple'"),
+        (
+            effort,
+            change("attention.0.right", "Purple"),
+            r"`right` of attention check 1 must be one of the choices \('Red'",
+        ),
+        (effort, change("attention.1.right", 4), "`right` of attention check 2 .* or its number from 1; got 4"),
+        (effort, change("attention.1.right", 0), "or its number from 1; got 0"),
+        (
+            effort,
+            change("attention.0.choices", ["Red", "Blue", "Red"]),
+            "`choices` of attention check 1 names one twice",
+        ),
+        (effort, change("attention.0.choices", {"en": ["Red"]}), "`attention.0.choices` .* must be a list of choices"),
+        (
+            effort,
+            change("attention.0.choices", [5, 6]),
+            "`attention.0.choices.0` .* must be a text in quotes, .* got 5",
+        ),
+        (effort, change("attention.2.after", 9), "`after` of attention check 3 is 9, but people see 3 sets"),
+        (feedback, change("attention.2.after", 51), "`after` of attention check 3 is 51, but people see 50 cases"),
         (effort, change("analysis.exclusions.failed_checks", 4), "but there are only 3 attention checks"),
-        (effort, change("payment.currency", "dollars"), "`payment.currency`"),
+        (effort, change("payment.currency", "dollars"), "`payment.currency` .* must be three letters such as USD; got"),
         (effort, change("payment.minutes", 0), "`payment.minutes`"),
-        (effort, change("name", "Who is alike?"), "`name`"),
-        (effort, change("languages", ["english"]), "`languages"),
+        (effort, change("name", "Who is alike?"), "`name` .* must have only small letters a to z, digits and hyphens"),
+        (effort, change("languages", ["english"]), "`languages.0` .* must be the short code of a language, such as en"),
+        (effort, change("recruitment", {"completion_url": "http://x.test/{code}"}), "must start with https://"),
+        (effort, change("recruitment", {"id_parameter": "the id"}), "must have only letters, digits, dots"),
+        (effort, change("recruitment", {"completion_code": "A B"}), "must have 4 to 64 letters, digits and hyphens"),
+        (effort, change("recruitment", {"completion_url": "https://x.test/?cc=ABCD"}), "`completion_code` is not set"),
+        (
+            effort,
+            change("consent", "For {amout} {currency}."),
+            "`consent` has a placeholder {amout}; did you mean 'amount'",
+        ),
+        (
+            effort,
+            change("debrief", "See {reference}."),
+            "`debrief` has a placeholder {reference}; known names: 'minutes'",
+        ),
+        (effort, change("title", 7), "`title` in study.toml: it must be a text in quotes, or one for each language"),
         (effort, change("languages", ["en", "en"]), "names one twice"),
         (effort, change("questions", {"overall": "Alike: {refernce}?"}), "did you mean 'reference'"),
         (effort, change("title", {"en": "A", "de": "B"}), "`title` has a text in 'de'"),
-        (effort, change("languages", ["en", "de"]), "needs a text for each language"),
+        (effort, change("languages", ["en", "de"]), "`title` lacks de; `consent` lacks de"),
         (effort, change("analysis.alhpa", 0.1), "did you mean 'alpha'"),
     ],
 )
@@ -123,21 +161,80 @@ def test_several_languages() -> None:
     jsonschema.validate(translated(effort()), study_schema())
     lacking = translated(effort())
     del lacking["questions"]["overall"]["de"]
-    with pytest.raises(ConfigError, match=r"`questions\.overall` has no text in 'de'"):
+    with pytest.raises(ConfigError, match=r"`questions\.overall` lacks de\.$"):
         StudySpec.parse(lacking, "study.toml")
 
 
 def test_english_wording_is_not_taken_for_another_language() -> None:
-    raw = {**feedback(), "languages": ["de"]}
-    with pytest.raises(ConfigError, match=r"`questions\.reason` has no text in 'de'"):
+    raw = {**feedback(), "languages": ["it"], "interface": {"it": dict(built_in("en"))}}
+    with pytest.raises(
+        ConfigError, match=r"as in { it = '...' }: `questions\.reason` lacks it; `questions\.feedback` "
+    ):
         StudySpec.parse(raw, "study.toml")
-    raw["questions"] = {"reason": "Warum?", "feedback": "Das System entschied: {decision}. Einverstanden?"}
-    assert StudySpec.parse(raw, "study.toml").languages == ("de",)
+    raw["questions"] = {"reason": "Perché?", "feedback": "Il sistema ha deciso: {decision}. È d'accordo?"}
+    assert StudySpec.parse(raw, "study.toml").languages == ("it",)
+
+
+def test_all_that_a_new_language_lacks_is_told_at_once_and_only_what_is_ones_own() -> None:
+    raw = {**effort(), "languages": ["en", "de"]}
+    with pytest.raises(ConfigError) as told:
+        StudySpec.parse(raw, "study.toml")
+    lacking = re.findall(r"`([\w.]+)` lacks de", str(told.value))
+    own = [f"conditions.{name}.{key}" for name in ("income", "arrests") for key in OWN_WORDS]
+    assert lacking == ["title", "consent", "debrief", *own, *(f"attention.{number}.question" for number in (1, 2, 3))]
+    with pytest.raises(ConfigError, match=r"`title` lacks it[\s\S]*\nthe pages have no words in 'it'"):
+        StudySpec.parse({**raw, "languages": ["en", "it"]}, "study.toml")
+
+
+def test_the_questions_of_the_settings_speak_four_languages() -> None:
+    raw = translated(effort())
+    del raw["questions"], raw["scale"]
+    raw["conditions"]["income"]["unit"] = "$"
+    spec = StudySpec.parse(raw, "study.toml")
+    assert spec.words(spec.questions.overall, "de") == "Wie ähnlich sind sich {reference} und {subject} insgesamt?"
+    assert spec.words(spec.scale[5], "de") == "Sehr verschieden"
+    assert spec.words(spec.scale[5], "en") == "Very different"
+    assert spec.words(spec.conditions["income"].unit, "de") == "$"
+    english = {f"questions.{name}": str(text) for name, text in texts_of(Questions())}
+    english |= {f"scale.{point}": text for point, text in enumerate(SCALE, 1)}
+    for language in LANGUAGES[1:]:
+        words = built_in_questions(language)
+        assert set(words) == set(english)
+        assert len(set(words.values())) == len(words)
+        for name, text in english.items():
+            assert sorted(re.findall(r"{\w+}", words[name])) == sorted(re.findall(r"{\w+}", text)), (language, name)
+
+
+def test_choices_are_translated_and_stored_in_the_first_language() -> None:
+    raw = translated(effort())
+    raw["attention"][0] |= {"choices": [{"en": "Red", "de": "Rot"}, {"en": "Blue", "de": "Blau"}, "7"], "right": 2}
+    spec = StudySpec.parse(raw, "study.toml")
+    jsonschema.validate(raw, study_schema())
+    check = spec.attention[0]
+    assert (check.offered("de"), check.right_choice("en")) == (("Rot", "Blau", "7"), "Blue")
+    raw["attention"][0]["right"] = "Blau"
+    with pytest.raises(ConfigError, match=r"must be one of the choices \('Red', 'Blue', '7'\) or its number"):
+        StudySpec.parse(raw, "study.toml")
+    del raw["attention"][0]["choices"][0]["de"]
+    with pytest.raises(ConfigError, match=r"`attention\.1\.choices\.1` lacks de\.$"):
+        StudySpec.parse(raw, "study.toml")
+
+
+def test_a_link_with_its_own_code_or_a_place_for_it_is_fine() -> None:
+    for recruitment in (
+        {"completion_url": "https://x.test/?cc={code}"},
+        {"completion_url": "https://x.test/?cc=ABCD", "completion_code": "ABCD"},
+    ):
+        assert StudySpec.parse({**effort(), "recruitment": recruitment}, "study.toml").recruitment.completion_url
 
 
 def test_the_schema_refuses_what_the_study_refuses() -> None:
     jsonschema.Draft202012Validator.check_schema(study_schema())
-    for apply in (change("kind", "efort"), change("payment.minutes", "long"), change("colour", "red")):
+    wrong = (
+        change("kind", "efort"), change("payment.minutes", "long"), change("colour", "red"),
+        change("name", "No blanks"), change("payment.currency", "dollars"),
+    )  # fmt: skip
+    for apply in wrong:
         raw = effort()
         apply(raw)
         with pytest.raises(jsonschema.ValidationError):
@@ -152,6 +249,9 @@ def test_wrong_files_are_told(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("kind = ")
     with pytest.raises(ConfigError, match="is not valid TOML"):
         read_study(tmp_path / "bad.toml")
+    (tmp_path / "latin.toml").write_bytes('title = "Ähnlich?"'.encode("latin-1"))
+    with pytest.raises(ConfigError, match="is not in UTF-8; save it as UTF-8"):
+        read_study(tmp_path / "latin.toml")
 
 
 def write_effort(folder: Path, sets: int = 3, **roles: Any) -> StudySpec:

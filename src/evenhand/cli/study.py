@@ -12,7 +12,7 @@ import typer
 from evenhand.cli import study_data
 from evenhand.cli.console import BROKEN, FINE, err, out, print_error, print_line
 from evenhand.cli.study_data import STUDY, Database, StudyFile, open_study, start_study
-from evenhand.errors import ConfigError, EvenhandError, count, require_choice
+from evenhand.errors import ConfigError, EvenhandError, count, did_you_mean, require_choice
 
 if TYPE_CHECKING:
     from evenhand.study.bots import Walk
@@ -41,6 +41,12 @@ def new(
             "(feedback: one CSV, Parquet or JSON file). By default made-up ones, to try it out."
         ),
     ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of --data that identifies a case (feedback).")
+    ] = None,
+    decision: Annotated[
+        str | None, typer.Option(help="Column of --data with what the system decided (feedback).")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
 ) -> int:
     """Write a study.toml and what it shows, so that `evenhand study serve` works at once.
@@ -48,12 +54,21 @@ def new(
     Then change the texts of study.toml to those of your study, and replace what was made up.
     """
     from evenhand.study.schema import KINDS
-    from evenhand.study.template import INSTRUCTIONS, made_up_names, study_template, write_made_up
+    from evenhand.study.template import (
+        CASES,
+        INSTRUCTIONS,
+        made_up_names,
+        spread_checks,
+        study_template,
+        write_made_up,
+    )
 
     require_choice("--kind", kind, KINDS)
     known: Kind = "effort" if kind == "effort" else "feedback"
     given = data or []
-    settings = _own_data(known, given) if given else {}
+    settings = _own_data(known, given, id_column, decision) if given else {}
+    if known == "feedback":
+        settings["checks"] = spread_checks(settings.get("cases", CASES)["per_critic"])
     names = [path.name for path in given] or list(made_up_names(known))
     _make_folder(folder, ["study.toml", *names], force, [path.resolve() for path in given])
     _write(folder / "study.toml", study_template(known, instructions=INSTRUCTIONS[known], **settings))
@@ -67,7 +82,7 @@ def new(
     return FINE
 
 
-def _own_data(kind: Kind, data: Sequence[Path]) -> dict[str, Any]:
+def _own_data(kind: Kind, data: Sequence[Path], id_column: str | None, decision: str | None) -> dict[str, Any]:
     """Return what the template is to say of the user's own files."""
     for path in data:
         if not path.is_file():
@@ -80,35 +95,39 @@ def _own_data(kind: Kind, data: Sequence[Path]) -> dict[str, Any]:
         return {"conditions": {path.stem: path.name for path in data}}
     if len(data) > 1:
         raise ConfigError(f"a feedback study has one file of cases; --data was given {len(data)} times.")
-    return {"cases": _columns(data[0])}
+    return {"cases": _columns(data[0], id_column, decision)}
 
 
-def _columns(path: Path) -> dict[str, Any]:
-    """Guess what the columns of a file of cases mean."""
+def _columns(path: Path, id_column: str | None, decision: str | None) -> dict[str, Any]:
+    """Find out what the columns of a file of cases mean: as told, by the template's names, or by a guess."""
     from evenhand.cli.propose import propose
     from evenhand.table.files import FileOptions
     from evenhand.table.profile import profile
 
     columns = profile(str(path), FileOptions())
-    found = propose(columns)
-    decided = next((c for c in (*found.decisions, found.outcome) if c is not None), None)
-    if found.id is None or decided is None:
-        lacking = "identifies a case" if found.id is None else "holds what the system decided"
-        raise ConfigError(
-            f"no column of '{path}' looks as if it {lacking}; call the columns case and label, or write the study.toml "
-            "of made-up cases without --data and change its [feedback]."
+    found, names = propose(columns), [column.name for column in columns]
+    for option, given in (("--id", id_column), ("--decision", decision)):
+        if given is not None and given not in names:
+            raise ConfigError(f"{option} got {given!r}; {did_you_mean(given, names)}")
+    guesses = [column.name for column in (*found.decisions, found.outcome) if column is not None]
+    case = next((name for name in (id_column, "case", found.id) if name in names), None)
+    decided = next((name for name in (decision, "label", "decision", *guesses) if name in names), None)
+    if case is None or decided is None:
+        lacking, option = (
+            ("identifies a case", "--id") if case is None else ("is what the system decided", "--decision")
         )
+        raise ConfigError(f"no column of '{path}' says by its name that it {lacking}; name it with {option} COLUMN.")
     from evenhand.study.responses import read_columns
     from evenhand.study.schema import as_text
 
     cells, _ = read_columns(path)
-    labels = sorted({str(label) for label in as_text(cells[decided.name]) if label is not None})
-    groups = [column.name for column in found.groups[:1]]
-    hidden = {found.id, decided.name, *groups}
+    labels = sorted({str(label) for label in as_text(cells[decided]) if label is not None})
+    groups = [column.name for column in found.groups if column.name not in (case, decided)][:1]
+    hidden = {case, decided, *groups}
     return {
-        "cases": path.name, "id": found.id, "decision": decided.name, "labels": labels, "groups": groups,
-        "shown": [column.name for column in columns if column.name not in hidden] or [decided.name],
-        "per_critic": min(50, len(cells[found.id])),
+        "cases": path.name, "id": case, "decision": decided, "labels": labels, "groups": groups,
+        "shown": [column.name for column in columns if column.name not in hidden] or [decided],
+        "per_critic": min(50, len(cells[case])),
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from evenhand.cli.console import FINE, out, print_line, progress
+from evenhand.cli.console import FINE, out, print_error, print_line, progress
 from evenhand.errors import ConfigError, count, require_choice, require_extra
 
 if TYPE_CHECKING:
@@ -113,11 +114,13 @@ def status(study: StudyFile = STUDY, database: Database = None) -> int:
         found, spec, closed = opened.study.counts(), opened.spec, opened.study.closed
     state = "closed: nobody new is taken in" if closed else "open"
     print_line(f"{spec.words(spec.title)} ({spec.name}, {spec.kind} study), {state}")
-    head = ("", "enrolled", "finished", "active", "away", "withdrew")
-    rows = [(one.condition or "all", one.enrolled, one.finished, one.active, one.abandoned, one.withdrawn)
-            for one in found.conditions]  # fmt: skip
+    head = ("", "enrolled", "active", "away", "dropped out", "finished", "withdrawn")
+    rows = [
+        (one.condition or "all", one.enrolled, one.active, one.away, one.abandoned, one.finished, one.withdrawn)
+        for one in found.conditions
+    ]
     for row in (head, *rows):
-        print_line(f"  {row[0]!s:<16}" + "".join(f"{cell!s:>10}" for cell in row[1:]))
+        print_line(f"  {row[0]!s:<16}" + "".join(f"{cell!s:>12}" for cell in row[1:]))
     for check in found.checks:
         print_line(f"  Attention check {check.check}: {check.passed:,} passed, {check.failed:,} failed")
     last = f"; the last at {found.last_answer:%Y-%m-%d %H:%M:%S} UTC" if found.last_answer else ""
@@ -129,7 +132,9 @@ def status(study: StudyFile = STUDY, database: Database = None) -> int:
 def export(
     study: StudyFile = STUDY,
     database: Database = None,
-    form: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
+    form: Annotated[
+        str | None, typer.Option("--format", help="csv, parquet or json; by default what --out ends with, else csv.")
+    ] = None,
     out_file: OutFile = None,
 ) -> int:
     """Write the answers as a tidy table: one row for each pair or case that a person judged.
@@ -139,6 +144,9 @@ def export(
     """
     from evenhand.study.server import exports
 
+    if form is None:
+        ending = "csv" if out_file is None else out_file.suffix.lower().removeprefix(".")
+        form = ending if ending in exports.FORMATS else "csv"
     require_choice("--format", form, exports.FORMATS)
     if form == "parquet" and out_file is None:
         raise ConfigError("Parquet is no text; name a file with --out.")
@@ -229,6 +237,10 @@ def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile
         f"{count(len(paid['participant']), 'bonus', 'bonuses')} for {count(len(rows), 'person', 'people')} who finished"
     )
     _deliver(write_csv(paid).encode(), out_file, told)
+    if any(name is None for name in paid["recruitment_id"]):
+        print_error("Some of them have no recruitment id: they came without one, or the ids were erased.")
+    if any(one.by == "reasons" for one in opened.spec.payment.bonuses):
+        print_error("Bonuses for the best reasons are not in it: somebody has to rate the reasons first.")
     return FINE
 
 
@@ -291,11 +303,16 @@ def erase_ids(study: StudyFile = STUDY, database: Database = None, yes: Yes = Fa
     Answers stay, under their random codes. Backups made before still hold the ids.
     """
     with open_study(study, database) as opened:
+        if not opened.study.closed:
+            print_error("The study is open: who took part can take part again, unknown, once the ids are gone.")
         if not yes:
             typer.confirm("Delete the recruitment ids of all participants?", abort=True)
         erased = opened.study.erase_recruitment_ids()
         _note(opened, "erased the recruitment ids", f"{erased:,}")
+        clean = opened.study.empty_log()
     print_line(f"{count(erased, 'recruitment id')} deleted.")
+    if not clean:
+        print_error("A reading that is still under way keeps them in the log of the database; they go when it is over.")
     return FINE
 
 
@@ -314,7 +331,9 @@ def _deliver(content: bytes, target: Path | None, told: str) -> None:
         sys.stdout.write(content.decode())
         return
     try:
-        target.write_bytes(content)
+        # What people said, and sometimes who they are: for nobody else on this machine.
+        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(content)
     except OSError as error:
         raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
     print_line(f"Wrote {target}: {told}.")

@@ -48,6 +48,10 @@ def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
     """Say where the study is, and serve it until it is stopped."""
     import uvicorn
 
+    from evenhand.study.server.limits import require_proxies
+    from evenhand.study.server.protocol import BoundedProtocol, allow_files, most_connections
+
+    require_proxies(serving.proxy)
     listener = _listen(serving.host, serving.port)
     port = listener.getsockname()[1]
     single = make_app(opened, design, serving) if serving.workers == 1 else None
@@ -56,6 +60,7 @@ def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
         "access_log": False, "log_level": "warning", "server_header": False, "lifespan": "on",
         "proxy_headers": serving.proxy is not None, "forwarded_allow_ips": serving.proxy,
         "timeout_keep_alive": 30, "timeout_graceful_shutdown": 10, "backlog": 2048,
+        "http": BoundedProtocol, "limit_concurrency": most_connections(allow_files()),
     }  # fmt: skip
     try:
         if single is not None:
@@ -67,6 +72,8 @@ def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
         pass
     finally:
         listener.close()
+        single = None
+        gc.collect()  # what engines hold is let go before Python ends, or they complain
     print_line("Stopped. Everything that was acknowledged is stored.")
     return FINE
 
@@ -87,9 +94,14 @@ def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
     from evenhand.study.server.app import create_app
 
     estimates = live_estimates(design.spec)
+
+    def close() -> None:
+        opened.store.close()
+        gc.unfreeze()
+
     app = create_app(
-        design, opened.study, estimates=estimates, https=serving.https, rate=serving.rate, on_close=opened.store.close
-    )
+        design, opened.study, estimates=estimates, https=serving.https, rate=serving.rate, on_close=close
+    )  # fmt: skip
     # What is there now stays: the garbage collector need not look through it, which would hold everybody up.
     gc.collect()
     gc.freeze()
@@ -99,6 +111,9 @@ def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
 
 def app_of_environment() -> FastAPI:
     """Return the web application that the environment describes: one of several processes calls this."""
+    from evenhand.study.server.protocol import end_with_parent
+
+    end_with_parent()
     serving = Serving(**json.loads(os.environ[_SETTINGS]))
     opened, design = start_study(Path(serving.study), serving.database)
     return make_app(opened, design, serving)
@@ -130,6 +145,7 @@ def _announce(opened: Opened, serving: Serving, port: int, fresh: str | None) ->
     print_line("  Participants  ", f"{base}/?{spec.recruitment.id_parameter}=ID")
     print_line("  Dashboard     ", f"{base}/researcher")
     print_line("  Answers       ", opened.shown)
+    print_line("  Code at end   ", opened.study.completion_code)
     if fresh is not None:
         print_line("  Log in as     ", RESEARCHER)
         print_line("  Password      ", fresh)
@@ -150,9 +166,11 @@ def first_password(study: Study) -> str | None:
     """Set a new password where there is none yet and return it."""
     if study.researchers():
         return None
+    from evenhand.study.server.passwords import hash_password
+
     word = new_password()
-    set_password(study, RESEARCHER, word)
-    return word
+    # Of two servers that start at once, one sets it.
+    return word if study.set_first_password(RESEARCHER, hash_password(word)) else None
 
 
 def set_password(study: Study, name: str, word: str) -> None:

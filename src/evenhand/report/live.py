@@ -35,6 +35,7 @@ _EFFORT = {
     "aggregate": "Overall with aggregate",
     WEIGHT: "Weight of trajectory",
 }
+_KINDS = {"trajectory": "correlation", "aggregate": "correlation", WEIGHT: "weight"}
 _DIRECTIONS = {"too_high", "too_low"}
 
 
@@ -82,7 +83,8 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
                 estimates.append(_undefined(label, condition, "no answers yet"))
             else:
                 estimates.append(Estimate(
-                    label, condition, one.value, one.low, one.high, None, None, one.people, one.n, one.status
+                    label, condition, one.value, one.low, one.high, None, None, one.people, one.n, one.status,
+                    _KINDS[term],
                 ))  # fmt: skip
     return estimates
 
@@ -129,7 +131,7 @@ def _gaps(asked: Feedback, cases: Table, kept: Responses, seed: int) -> list[Est
         estimates += [
             Estimate(
                 WORDS[one.notion].title, grouping.name, one.value, one.low, one.high, one.lower, one.upper, people,
-                one.n, one.status,
+                one.n, one.status, "gap",
             )
             for one in records
             if one.same_as is None

@@ -55,7 +55,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("checks_total", "Attention checks seen.", "number", "person"),
     Column("item", "The set (effort) or the case (feedback) that was judged.", "text", "answer"),
     Column("position", "Place of the item in the person's own order, from 1.", "number", "answer"),
-    Column("seconds", "Seconds spent on this answer.", "number", "answer"),
+    Column("seconds", "Seconds spent on this answer; missing after a break of over half an hour.", "number", "answer"),
     Column("reason", "Why the person answered so, in their words.", "text", "answer"),
     Column("subject", "Who of the set was compared with K: A, B, C or D.", "text", "answer", "effort"),
     Column("trajectory", "Trajectory distance, 1 for most similar.", "scale", "answer", "effort"),

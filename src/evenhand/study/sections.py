@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from evenhand.errors import did_you_mean
 from evenhand.settings import Settings
@@ -12,11 +22,65 @@ from evenhand.study.cases import CaseSettings
 from evenhand.study.schema import FEEDBACK
 
 IS_TEXT = "text shown to people"
-Text = Annotated[str | dict[str, str], IS_TEXT]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a text must be written: as a pattern for machines, and in a sentence for people."""
+
+    pattern: str
+    must: str
+
+    def check(self, text: str) -> str:
+        """Return a text that is written so, or refuse it."""
+        if re.fullmatch(self.pattern.removeprefix("^").removesuffix("$"), text) is None:
+            raise ValueError(f"it must {self.must}; got {text!r}")
+        return text
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(schema), "pattern": self.pattern}
+
+
+def _is_words(value: Any) -> Any:
+    """Refuse what is neither a text nor one for each language."""
+    texts = value.values() if isinstance(value, dict) else [value]
+    if not all(isinstance(text, str) for text in texts) or value == {}:
+        raise ValueError(
+            f"it must be a text in quotes, or one for each language as in {{ en = '...', de = '...' }}; got {value!r}"
+        )
+    return value
+
+
+Text = Annotated[str | dict[str, str], IS_TEXT, BeforeValidator(_is_words)]
 """Words shown to people: one text, or one for each language as in ``{en = "Similar", de = "Ähnlich"}``."""
 
-Language = Annotated[str, Field(pattern="^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
+Language = Annotated[
+    str, Spelling("^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$", "be the short code of a language, such as en, de or pt-BR")
+]
+Name = Annotated[
+    str,
+    Spelling(
+        "^[a-z0-9][a-z0-9-]{0,63}$",
+        "have only small letters a to z, digits and hyphens, at most 64, such as who-is-alike",
+    ),
+]
+Currency = Annotated[str, Spelling("^[A-Z]{3}$", "be three letters such as USD")]
+Parameter = Annotated[
+    str,
+    Spelling(
+        "^[A-Za-z0-9_.-]{1,64}$", "have only letters, digits, dots, hyphens and underscores, such as PROLIFIC_PID"
+    ),
+]
+Code = Annotated[str, Spelling("^[A-Za-z0-9-]{4,64}$", "have 4 to 64 letters, digits and hyphens, such as C1A2B3C4")]
+Link = Annotated[str, Spelling('^https://[^\\s<>"]+$', "start with https:// and have no blanks or quotes in it")]
+
 PLACEHOLDERS = ("reference", "subject", "subjects", "feature", "outcome", "score", "decision")
+"""What is filled in in questions."""
+PAYMENT_PLACEHOLDERS = ("minutes", "amount", "currency")
+"""What is filled in in the consent, the instructions and the debrief."""
 
 
 class Condition(Settings):
@@ -28,7 +92,7 @@ class Condition(Settings):
     subjects: Text = Field(description="The same in the plural.")
     outcome: Text = Field(description="What the risk score is of, such as 'missing a credit card payment'.")
     desirable: bool = Field(True, description="Whether more of the feature is better.")
-    unit: Text = Field("", description="Unit of the values, such as '$'.")
+    unit: Text = Field("", description="Unit of the values, such as '$'; one text serves every language.")
     share: float = Field(1.0, gt=0, description="People in this condition, relative to the others.")
 
 
@@ -54,15 +118,39 @@ class AttentionCheck(Settings):
     """A question that shows whether people read: its words, the choices and the right one."""
 
     question: Text = Field(description="The question.")
-    choices: tuple[str, ...] = Field(min_length=2, description="The choices, the same in every language.")
-    right: str = Field(description="The right choice.")
+    choices: tuple[Text, ...] = Field(
+        min_length=2, description="The choices; one that is a single text is the same in every language."
+    )
+    right: str | int = Field(description="The right choice as in the first language, or its number from 1.")
     after: int = Field(1, ge=0, description="After which item it is asked; 0 is before the first.")
 
-    @model_validator(mode="after")
-    def _is_a_choice(self) -> Self:
-        if self.right not in self.choices:
-            raise ValueError(f"`right` must be one of the choices; got {self.right!r}")
-        return self
+    @field_validator("choices", mode="before")
+    @classmethod
+    def _is_a_list(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            raise ValueError(
+                "it must be a list of choices, each a text or one for each language as in "
+                f"[{{ en = 'Red', de = 'Rot' }}, {{ en = 'Blue', de = 'Blau' }}]; got {value!r}"
+            )
+        return value
+
+    def offered(self, language: str) -> tuple[str, ...]:
+        """Return the choices in a language; what is stored is the choice in the study's first.
+
+        Examples
+        --------
+        >>> check = AttentionCheck(question="Choose blue.", choices=[{"en": "Blue", "de": "Blau"}, "7"], right=1)
+        >>> check.offered("de"), check.right_choice("en")
+        (('Blau', '7'), 'Blue')
+        """
+        return tuple(choice if isinstance(choice, str) else choice[language] for choice in self.choices)
+
+    def right_choice(self, first: str) -> str | None:
+        """Return the right choice in the study's first language, or None where `right` names none."""
+        offered = self.offered(first)
+        if isinstance(self.right, int):
+            return offered[self.right - 1] if 1 <= self.right <= len(offered) else None
+        return self.right if self.right in offered else None
 
 
 class Bonus(Settings):
@@ -77,7 +165,7 @@ class Payment(Settings):
     """What people are paid."""
 
     amount: float = Field(ge=0, description="For taking part.")
-    currency: str = Field("USD", pattern="^[A-Z]{3}$", description="Three letters, such as USD or EUR.")
+    currency: Currency = Field("USD", description="Three letters, such as USD or EUR.")
     minutes: float = Field(gt=0, description="How long it takes; the hourly rate follows.")
     bonuses: tuple[Bonus, ...] = Field((), description="Bonuses on top.")
 
@@ -120,16 +208,19 @@ class Feedback(Settings):
 class Recruitment(Settings):
     """Where people come from, and where they are sent at the end; the defaults are those of Prolific."""
 
-    id_parameter: str = Field(
-        "PROLIFIC_PID", pattern="^[A-Za-z0-9_.-]{1,64}$", description="The parameter of the link that says who comes."
-    )
+    id_parameter: Parameter = Field("PROLIFIC_PID", description="The parameter of the link that says who comes.")
     required: bool = Field(False, description="Whether only people with such an id may take part.")
-    completion_code: str | None = Field(
-        None, pattern="^[A-Za-z0-9-]{4,64}$", description="Code shown at the end; by default one made with the study."
-    )
-    completion_url: str | None = Field(
-        None, pattern='^https://[^\\s<>"]+$', description="Link at the end; {code} in it becomes the completion code."
-    )
+    completion_code: Code | None = Field(None, description="Code shown at the end; by default one made with the study.")
+    completion_url: Link | None = Field(None, description="Link at the end; {code} in it becomes the completion code.")
     abandon_after: float = Field(
         4.0, gt=0, description="Hours without an answer after which somebody else may take a person's place."
     )
+
+    @model_validator(mode="after")
+    def _one_code(self) -> Self:
+        if self.completion_url and "{code}" not in self.completion_url and self.completion_code is None:
+            raise ValueError(
+                "`completion_url` has no {code} in it and `completion_code` is not set, so the page would show another "
+                "code than the link hands in; set `completion_code`, or put {code} in the link"
+            )
+        return self

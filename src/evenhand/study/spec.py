@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,16 +18,18 @@ from evenhand.study.analysis.analyze import run
 from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.cases import Assignment, deal_cases, read_cases
-from evenhand.study.flow.words import check_words
+from evenhand.study.flow.words import built_in_questions, check_words
 from evenhand.study.responses import Responses, read_columns
 from evenhand.study.schema import SCALE, Kind
 from evenhand.study.sections import (
     IS_TEXT,
+    PAYMENT_PLACEHOLDERS,
     PLACEHOLDERS,
     AttentionCheck,
     Condition,
     Feedback,
     Language,
+    Name,
     Payment,
     Questions,
     Recruitment,
@@ -50,12 +53,16 @@ class StudySpec(Settings):
 
     kind: Kind = Field(description="'effort' (people compare pairs) or 'feedback' (people judge decisions).")
     title: Text = Field(description="Title that people see.")
-    name: str = Field(pattern="^[a-z0-9][a-z0-9-]{0,63}$", description="Short name for files and addresses.")
+    name: Name = Field(description="Short name for files and addresses.")
     languages: tuple[Language, ...] = Field(("en",), min_length=1, description="Languages; the first is the default.")
-    consent: Text = Field(description="What people agree to before they start.")
-    instructions: Text = Field("", description="What people read before the first item.")
+    consent: Text = Field(
+        description="What people agree to before they start: plain, an empty line between paragraphs."
+    )
+    instructions: Text = Field(
+        "", description="What people read before the first item: plain, an empty line between paragraphs."
+    )
     practice: bool = Field(True, description="Whether people try one made-up or unused item before the real ones.")
-    debrief: Text = Field("", description="What people read at the end.")
+    debrief: Text = Field("", description="What people read at the end: plain, an empty line between paragraphs.")
     contact: Text = Field("", description="Whom to ask, shown on every page.")
     conditions: dict[str, Condition] = Field({}, description="Conditions of an effort study, by name.")
     sets_per_person: int = Field(3, ge=1, description="Sets that each person sees (effort).")
@@ -120,36 +127,68 @@ class StudySpec(Settings):
 
     @model_validator(mode="after")
     def _all_languages(self) -> Self:
+        """Refuse texts and words of the pages that lack a language: all of them at once."""
         if len(set(self.languages)) < len(self.languages):
             raise ValueError("`languages` names one twice")
-        for where, text in texts_of(self):
-            if text and not _unasked(where, self.kind):
-                self._check_text(where, text)
-        return self
-
-    @model_validator(mode="after")
-    def _words_of_the_pages(self) -> Self:
         for language in self.interface:
             if language not in self.languages:
                 known = did_you_mean(language, self.languages)
                 raise ValueError(f"[interface.{language}] is no language of the study; {known}")
+        problems, texts = [], [(where, text) for where, text in texts_of(self) if not _unasked(where, self.kind)]
+        lacking = [(where, self._lacks(where, text)) for where, text in texts if text]
+        if any(languages for _, languages in lacking):
+            listed = "; ".join(f"`{where}` lacks {', '.join(held)}" for where, held in lacking if held)
+            shape = ", ".join(f"{language} = '...'" for language in self.languages)
+            problems.append(
+                f"these texts are not there in every language of the study ({', '.join(self.languages)}), "
+                f"write them as in {{ {shape} }}: {listed}"
+            )
         for language in self.languages:
-            check_words(language, self.interface.get(language, {}))
+            try:
+                check_words(language, self.interface.get(language, {}))
+            except ValueError as error:
+                problems.append(str(error))
+        if problems:
+            raise ValueError("\n".join(problems))
+        for where, text in texts:
+            self._check_parts(where, text)
         return self
 
-    def _check_text(self, where: str, text: str | Mapping[str, str]) -> None:
-        """Refuse a text that lacks a language, or has one or a placeholder that is not known."""
-        listed = ", ".join(self.languages)
-        if isinstance(text, str) and text not in _ENGLISH and len(self.languages) > 1:
-            raise ValueError(f"`{where}` needs a text for each language ({listed}), as in {{ en = '...', de = '...' }}")
-        words = {"en" if text in _ENGLISH else self.languages[0]: text} if isinstance(text, str) else text
-        for language in self.languages:
-            if language not in words:
-                raise ValueError(f"`{where}` has no text in {language!r}; give one for each language ({listed})")
-        for language, word in words.items():
+    @model_validator(mode="after")
+    def _checks_can_be_passed(self) -> Self:
+        shown = self.sets_per_person if self.feedback is None else self.feedback.assignment.per_critic
+        first = self.languages[0]
+        for number, check in enumerate(self.attention, 1):
+            offered = check.offered(first)
+            if len(set(offered)) < len(offered):
+                raise ValueError(f"`choices` of attention check {number} names one twice")
+            if check.right_choice(first) is None:
+                known = ", ".join(map(repr, offered))
+                raise ValueError(
+                    f"`right` of attention check {number} must be one of the choices ({known}) or its number from 1; "
+                    f"got {check.right!r}"
+                )
+            if check.after > shown:
+                raise ValueError(
+                    f"`after` of attention check {number} is {check.after}, but people see "
+                    f"{count(shown, 'set' if self.feedback is None else 'case')}"
+                )
+        return self
+
+    def _lacks(self, where: str, text: str | Mapping[str, str]) -> list[str]:
+        """Return the languages of the study that a text lacks."""
+        if not isinstance(text, str):
+            return [language for language in self.languages if language not in text]
+        if text in _DEFAULTS:
+            return [language for language in self.languages if default_words(text, language) is None]
+        return [] if _same_everywhere(where) else list(self.languages[1:])
+
+    def _check_parts(self, where: str, text: str | Mapping[str, str]) -> None:
+        """Refuse a text that has a language or a placeholder that is not known."""
+        for language, words in ({self.languages[0]: text} if isinstance(text, str) else text).items():
             if language not in self.languages:
                 raise ValueError(f"`{where}` has a text in {language!r}; {did_you_mean(language, self.languages)}")
-            _check_placeholders(where, word)
+            _check_placeholders(where, words)
 
     @property
     def folder(self) -> Path:
@@ -198,9 +237,10 @@ class StudySpec(Settings):
 
     def words(self, text: str | Mapping[str, str], language: str | None = None) -> str:
         """Return a text in a language, by default the first."""
+        known = language if language is not None and language in self.languages else self.languages[0]
         if isinstance(text, str):
-            return text
-        return text[language if language in self.languages else self.languages[0]]
+            return default_words(text, known) or text
+        return text[known]
 
 
 def texts_of(model: BaseModel, path: str = "") -> Iterator[tuple[str, str | Mapping[str, str]]]:
@@ -219,7 +259,7 @@ def _texts_in(value: Any, where: str, is_text: bool) -> Iterator[tuple[str, str 
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _texts_in(inner, f"{where}.{key}", False)
-    elif isinstance(value, tuple) and where == "scale":
+    elif isinstance(value, tuple) and (where == "scale" or where.endswith(".choices")):
         for point, inner in enumerate(value, 1):
             yield f"{where}.{point}", inner
     elif isinstance(value, tuple):
@@ -227,9 +267,32 @@ def _texts_in(value: Any, where: str, is_text: bool) -> Iterator[tuple[str, str 
             yield from _texts_in(inner, f"{where}.{place}", False)
 
 
-_ENGLISH = {*SCALE, *(str(text) for _, text in texts_of(Questions()))}
-"""The texts that are there before anybody writes their own; they are English."""
+_DEFAULTS = {
+    **{text: f"scale.{point}" for point, text in enumerate(SCALE, 1)},
+    **{str(text): f"questions.{name}" for name, text in texts_of(Questions())},
+}
+"""The names of the texts that are there before anybody writes their own; they are English."""
 _FEEDBACK_QUESTIONS = ("questions.feedback", "questions.reason")
+
+
+@lru_cache(maxsize=4_096)
+def default_words(text: str, language: str) -> str | None:
+    """Return a text that the settings have by default in a language; None where it is none, or not there.
+
+    Examples
+    --------
+    >>> default_words("Similar", "de"), default_words("Similar", "en-GB"), default_words("Similar", "it")
+    ('Ähnlich', 'Similar', None)
+    """
+    name = _DEFAULTS.get(text)
+    if name is None:
+        return None
+    return text if language.split("-")[0] == "en" else built_in_questions(language).get(name)
+
+
+def _same_everywhere(where: str) -> bool:
+    """Tell whether a single text may serve every language: a unit, or a choice of an attention check."""
+    return where.endswith(".unit") or ".choices." in where
 
 
 def _unasked(where: str, kind: Kind) -> bool:
@@ -240,11 +303,16 @@ def _unasked(where: str, kind: Kind) -> bool:
 
 
 def _check_placeholders(where: str, text: str) -> None:
-    if not where.startswith("questions."):
+    known: tuple[str, ...]
+    if where.startswith("questions."):
+        known = PLACEHOLDERS
+    elif where in ("consent", "instructions", "debrief"):
+        known = PAYMENT_PLACEHOLDERS
+    else:
         return
     for name in _PLACEHOLDER.findall(text):
-        if name not in PLACEHOLDERS:
-            raise ValueError(f"`{where}` has a placeholder {{{name}}}; {did_you_mean(name, PLACEHOLDERS)}")
+        if name not in known:
+            raise ValueError(f"`{where}` has a placeholder {{{name}}}; {did_you_mean(name, known)}")
 
 
 def read_study(path: str | os.PathLike[str]) -> StudySpec:
@@ -256,7 +324,9 @@ def read_study(path: str | os.PathLike[str]) -> StudySpec:
         raise ConfigError(f"there is no file '{name}'.") from None
     except IsADirectoryError:
         raise ConfigError(f"'{name}' is a folder; give the path of a study.toml file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise ConfigError(f"'{name}' is not in UTF-8; save it as UTF-8 in your editor.") from None
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"'{name}' is not valid TOML: {error}") from None
     spec = StudySpec.parse(raw, name)
     spec._folder = Path(name).parent

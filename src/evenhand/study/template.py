@@ -88,19 +88,19 @@ _TAIL = """
 question = "To show that you read this, choose Blue."
 choices = ["Red", "Blue", "Green"]
 right = "Blue"
-after = 1
+after = {checks[0]}                         # after which set or case it is asked
 
 [[attention]]
 question = "Which of these is not an animal?"
 choices = ["Dog", "Chair", "Horse"]
 right = "Chair"
-after = 2
+after = {checks[1]}
 
 [[attention]]
 question = "Please choose the number seven."
 choices = ["Five", "Six", "Seven"]
 right = "Seven"
-after = 3
+after = {checks[2]}
 
 [payment]
 amount = 8.45
@@ -131,7 +131,7 @@ share = 0.1
 
 def study_template(
     kind: Kind, *, instructions: str = "", conditions: Mapping[str, str] | None = None,
-    cases: Mapping[str, Any] | None = None,
+    cases: Mapping[str, Any] | None = None, checks: tuple[int, int, int] = (1, 2, 3),
 ) -> str:  # fmt: skip
     """Return a commented `study.toml` that only lacks its sets or cases.
 
@@ -141,6 +141,7 @@ def study_template(
     instructions : what people read before the first item, without quotes; by default there is no such page.
     conditions : the file of the sets of each condition, by name; by default those of the paper.
     cases : what differs from the template's [feedback]: `cases`, `id`, `decision`, `labels`, `groups`, `shown`.
+    checks : after which items the attention checks come.
 
     Examples
     --------
@@ -156,7 +157,18 @@ def study_template(
         body = _EFFORT + "\n".join(_condition(*one) for one in (conditions or dict.fromkeys(_CONDITIONS, "")).items())
     else:
         body = _FEEDBACK.format(**{name: _toml(value) for name, value in {**CASES, **(cases or {})}.items()})
-    return head + body + _TAIL.format(bonuses=_BONUSES if kind == "effort" else "")
+    return head + body + _TAIL.format(bonuses=_BONUSES if kind == "effort" else "", checks=checks)
+
+
+def spread_checks(items: int) -> tuple[int, int, int]:
+    """Return after which items three attention checks come, so that no long stretch is without one.
+
+    Examples
+    --------
+    >>> spread_checks(50), spread_checks(1)
+    ((10, 25, 40), (1, 1, 1))
+    """
+    return max(1, items // 5), max(1, items // 2), max(1, 4 * items // 5)
 
 
 def _instructions(text: str) -> str:

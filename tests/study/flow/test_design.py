@@ -56,15 +56,17 @@ def test_sets_are_balanced_over_every_block_of_places(pool: int, data: st.DataOb
 
 
 def test_checks_come_after_the_item_they_name(effort: Make) -> None:
-    design = effort(**{"after = 1": "after = 0", "after = 3": "after = 9"})
+    design = effort(**{"after = 1": "after = 0", "after = 3": "after = 2"})
     kinds = [(step.kind, step.position, step.check) for step in design.plan("income", 0).steps]
     assert kinds[:3] == [("practice", None, None), ("check", None, 1), ("pair", 1, None)]
-    assert kinds[kinds.index(("check", None, 2)) - 1 :][:3] == [
+    assert kinds[kinds.index(("check", None, 2)) - 1 :][:4] == [
         ("pair", 2, None),
         ("check", None, 2),
+        ("check", None, 3),
         ("pair", 3, None),
     ]
-    assert kinds[-1] == ("check", None, 3)
+    last = effort().plan("income", 0).steps[-1]
+    assert (last.kind, last.check) == ("check", 3)
 
 
 def test_critics_see_their_cases_and_practise_on_another(feedback: Make) -> None:
@@ -97,8 +99,28 @@ def test_instructions_and_practice_can_be_set(effort: Make) -> None:
         ({"Thank you. Your answers were saved.": "Bye."}, True),
         ({"seed = 0": "seed = 1"}, False),
         ({"annual income": "yearly income"}, False),
-        ({"sets_per_person = 3": "sets_per_person = 2"}, False),
+        ({"sets_per_person = 3": "sets_per_person = 4"}, False),
     ],
 )
 def test_the_fingerprint_is_of_what_people_are_asked(change: dict[str, str], same: bool, effort: Make) -> None:
     assert (effort().fingerprint == effort(**change).fingerprint) is same
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"Thank you. Your answers were saved.": "Bye."}, []),
+        ({"seed = 0": "seed = 1"}, ["seed"]),
+        ({"annual income": "yearly income", "after = 3": "after = 2"}, ["conditions.income", "attention"]),
+        ({"[payment]": "[questions]\noverall = 'Alike?'\n[payment]"}, ["questions.overall"]),
+    ],
+)
+def test_the_parts_tell_what_changed(change: dict[str, str], parts: list[str], effort: Make) -> None:
+    before, after = effort().parts, effort(**change).parts
+    assert [name for name in before if before[name] != after[name]] == parts
+
+
+def test_the_parts_tell_of_the_dealing_and_of_the_cases(feedback: Make) -> None:
+    before = feedback().parts
+    after = feedback(cases=44, **{"seed = 0": "seed = 0", "per_case = 20": "per_case = 2"}).parts
+    assert [name for name in before if before[name] != after[name]] == ["feedback.assignment", "the file of the cases"]

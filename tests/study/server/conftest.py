@@ -136,7 +136,8 @@ def effort_design(tmp_path_factory: pytest.TempPathFactory) -> Design:
     made = eh.study.design_sets(table, [f"income_{year}" for year in range(2019, 2023)], sets=3, step=100)
     for name in ("income", "arrests"):
         made.save(folder / f"{name}.json")
-    return _loaded(folder, study_template("effort").replace("sets_per_person = 3", "sets_per_person = 1"))
+    text = study_template("effort").replace("sets_per_person = 3", "sets_per_person = 1")
+    return _loaded(folder, text.replace("after = 2", "after = 1").replace("after = 3", "after = 1"))
 
 
 @pytest.fixture(scope="session")

@@ -85,7 +85,8 @@ class TestCharacters:
         "body",
         [b'{"fields": {"reason": "a\\u0000b"}}', b'{"fields": {"reason": "\\ud800"}}', b'{"fields": {"\\u0000": "a"}}',
          b'{"fields": {"reason": NaN}}', b'{"fields": {"a": {"b": 1}}}', b'{"fields": []}', b"[]", b"null", b"{", b"",
-         b"\xff", b"[" * 30_000, b'{"fields": {"revision": "-1"}}', b'{"fields": {"reason": 5}}'],
+         b"\xff", b"[" * 30_000, b"[" * 900 + b"]" * 900, b'{"fields": {"a": ' + b"[" * 900 + b"]" * 900 + b"}}",
+         b'{"fields": {"revision": "-1"}}', b'{"fields": {"reason": 5}}'],
     )  # fmt: skip
     def test_a_draft_of_another_shape_is_refused(self, effort: Any, body: bytes) -> None:
         browser = effort.browser()

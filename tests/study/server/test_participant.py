@@ -25,6 +25,7 @@ PAIR: dict[str, Any] = {
     "trajectory": "1", "aggregate": "6", "overall": "2", "factors": ["trajectory", "other"],
     "factor_text": "the neighbourhood", "predicted": "40", "risk": "12,5", "reason": "They move alike.\r\nMostly.",
 }  # fmt: skip
+ONE_SET = {"sets_per_person = 3": "sets_per_person = 1", "after = 2": "after = 1", "after = 3": "after = 1"}
 CHECKS = {"Blue": "Blue", "Chair": "Chair", "Seven": "Seven"}
 
 
@@ -108,9 +109,11 @@ def make(tmp_path: Path, sets: eh.study.Instrument) -> Iterator[Make]:
     """Return a function that makes a small study of either kind, with parts of its text replaced."""
     opened = []
 
-    def made(kind: str = "effort", rows: str | None = None, **changes: str) -> tuple[Any, Study, Design]:
+    def made(
+        kind: str = "effort", rows: str | None = None, accept: bool = False, **changes: str
+    ) -> tuple[Any, Study, Design]:
         text = study_template(kind)  # type: ignore[arg-type]
-        few = {"sets_per_person = 3": "sets_per_person = 1"} if kind == "effort" else {"= 50": "= 4", "= 20": "= 2"}
+        few = ONE_SET if kind == "effort" else {"= 50": "= 4", "= 20": "= 2"}
         for old, new in (few | changes).items():
             assert old in text, old
             text = text.replace(old, new)
@@ -123,7 +126,7 @@ def make(tmp_path: Path, sets: eh.study.Instrument) -> Iterator[Make]:
         (tmp_path / "cases.csv").write_text(f"case,label,race,age,charge,priors\n{lines}\n", encoding="utf-8")
         design = load_design(eh.study.read_study(tmp_path / "study.toml"))
         opened.append(open_store(str(tmp_path / "study.db")))
-        study = opened[-1].register(design)
+        study = opened[-1].register(design, accept=accept)
         return create_app(design, study, rate=1e9), study, design
 
     yield made
@@ -421,6 +424,93 @@ def test_closed_full_and_without_a_link(make: Make) -> None:
             assert f'href="https://x.test/?cc={study.completion_code}"' in other.page.text
 
 
+@pytest.mark.parametrize("given", ["{{%25PROLIFIC_PID%25}}", "ID", "%7Bid%7D", "100%25"])
+def test_an_id_that_nobody_filled_in_is_none(given: str, make: Make) -> None:
+    app, study, _ = make("feedback", **{"[payment]": "[recruitment]\nrequired = true\n[payment]"})
+    with Visitor(app) as anna:
+        anna.get(f"/?PROLIFIC_PID={given}")
+        assert anna.heading == "Please open this study through the link that you were given."
+        anna.get("/consent")
+        assert anna.place == "/study/need_link"
+        anna.start("/?PROLIFIC_PID=5f1a")
+        anna.get(f"/?PROLIFIC_PID={given}")
+        assert anna.place == "/step/0"
+    assert study.person_by_recruitment("5f1a") is not None
+    assert sum(one.enrolled for one in study.counts().conditions) == 1
+
+
+def test_without_ids_a_link_that_nobody_filled_in_enrols_nobody_else(make: Make) -> None:
+    app, study, _ = make("feedback")
+    for _ in range(2):
+        with Visitor(app) as anna:
+            anna.start("/?PROLIFIC_PID={{%25PROLIFIC_PID%25}}")
+            assert anna.place == "/step/0"
+    assert sum(one.enrolled for one in study.counts().conditions) == 2
+    assert study.person_by_recruitment("{{%PROLIFIC_PID%}}") is None
+
+
+@pytest.mark.parametrize("given", ["x" * 201, "a%00b", "a%E2%80%8Bb", "a%0Ab"])
+def test_an_id_that_cannot_be_used_enrols_nobody(given: str, make: Make) -> None:
+    app, study, _ = make("feedback")
+    with Visitor(app) as anna:
+        anna.get(f"/?PROLIFIC_PID={given}")
+        assert anna.place == "/study/need_link"
+        anna.start(f"/?PROLIFIC_PID={'x' * 200}")
+        assert anna.place == "/step/0"
+    assert sum(one.enrolled for one in study.counts().conditions) == 1
+
+
+def test_the_consent_tells_what_is_paid_and_how_to_say_no(make: Make) -> None:
+    told = 'debrief = "You get {amount} {currency}.\\nSoon.\\n\\nBye."'
+    app, _, _ = make(
+        "feedback",
+        **{
+            "You may stop at any time.": "You get {amount} {currency} for {minutes} minutes.",
+            'debrief = "Thank you. Your answers were saved."': told,
+        },
+    )
+    with Visitor(app) as anna:
+        page = anna.get("/")
+        assert "You get 8.45 USD for 42 minutes." in page
+        assert "If you do not want to take part, close this page." in page
+        anna.send(agree="yes")
+        page = anna.walk()
+        assert "<p>You get 8.45 USD.\nSoon.</p>\n<p>Bye.</p>" in page
+
+
+def test_words_without_their_tick_are_kept_and_in_sight(make: Make) -> None:
+    app, study, _ = make()
+    with Visitor(app) as anna:
+        anna.start()
+        anna.answer()  # the practice
+        anna.answer(factors=[], factor_text="luck", overall="")
+        assert "Please choose an answer." in anna.page.text
+        assert "Please tick at least one." not in anna.page.text
+        assert re.search(r'name="factor_text" value="luck"[^>]* placeholder=" "', anna.page.text)
+        anna.answer(factors=["trajectory"], factor_text="luck")
+        anna.walk()
+    luck = [row for row in rows_of(study) if row["factor_text"] == "luck"]
+    assert [(row["factor_trajectory"], row["factor_other"]) for row in luck] == [(1, 1)]
+
+
+def test_choices_are_shown_in_the_persons_language_and_stored_in_the_first(make: Make) -> None:
+    text = study_template("feedback")
+    names = "title|consent|debrief|question"
+    changes = {'languages = ["en"]': 'languages = ["en", "de"]', 'right = "Blue"': "right = 2"}
+    for start, words in re.findall(rf'^((?:{names}) = )("""[\s\S]*?"""|"[^"]*")', text, re.M):
+        changes[start + words] = start + '{ en = "two", de = "zwei" }'
+    changes['"Red", "Blue"'] = '{ en = "Red", de = "Rot" }, { en = "Blue", de = "Blau" }'
+    app, study, _ = make("feedback", **changes)
+    with Visitor(app, **{"accept-language": "de"}) as anna:
+        anna.start()
+        assert "Das System hat entschieden: " in anna.page.text
+        while 'value="Blue"' not in anna.page.text:
+            anna.answer()
+        assert re.search(r'value="Blue"[^>]*> <span>Blau</span>', anna.page.text)
+        anna.walk()
+    assert study.responses().people["checks_passed"].tolist() == [3]
+
+
 def test_hostile_names_and_values_stay_text(make: Make) -> None:
     rows = "\n".join(f'{i},{("low", "high")[i % 2]},a,"<img src=x onerror=alert(1)>{i}",x,1' for i in range(9))
     app, _, _ = make(
@@ -570,3 +660,65 @@ def test_knowing_an_id_neither_shows_a_draft_nor_deletes_anything(make: Make) ->
         anna.get("/withdraw")
         anna.send()
         assert rows_of(study) == []
+
+
+def test_knowing_an_id_from_the_start_shows_no_later_answer_and_changes_none(make: Make) -> None:
+    app, study, _ = make(**{"seed = 0": "seed = 0\npractice = false"})
+    with Visitor(app) as anna, Visitor(app) as stranger:
+        anna.start("/?PROLIFIC_PID=anna")
+        stranger.get("/?PROLIFIC_PID=anna")
+        form = stranger.page
+        anna.answer(reason="my secret")
+        anna.answer(reason="my secret")
+        for index in (0, 1):
+            page = stranger.get(f"/step/{index}")
+            assert "You gave this answer in another browser." in page
+            assert "my secret" not in page
+        stranger.page = form
+        stranger.send({**PAIR, "reason": "forged"}, to="/step/0")
+        assert {row["reason"] for row in rows_of(study)} == {"my secret"}
+        anna.get("/step/0")
+        assert "my secret" in anna.page.text
+
+
+def test_the_completion_code_is_for_the_browser_that_finished(make: Make) -> None:
+    app, study, _ = make(**{"seed = 0": "seed = 0\npractice = false"})
+    with Visitor(app) as anna, Visitor(app) as stranger:
+        anna.start("/?PROLIFIC_PID=anna")
+        for _ in range(60):
+            if anna.place == "/done":
+                break
+            anna.answer()
+        assert study.completion_code in anna.get("/done")
+        stranger.get("/?PROLIFIC_PID=anna")
+        assert stranger.place == "/done"
+        assert study.completion_code not in stranger.page.text
+        assert "shown in the browser in which you finished" in stranger.page.text
+
+
+def test_an_old_consent_form_never_enrols_again(make: Make) -> None:
+    app, study, _ = make()
+    with Visitor(app) as anna:
+        anna.get("/?PROLIFIC_PID=anna")
+        form = anna.page
+        anna.send(agree="yes")
+        study.erase_recruitment_ids()
+        anna.page = form
+        anna.send({"agree": "yes"}, to="/consent")
+        assert sum(one.enrolled for one in study.counts().conditions) == 1
+        assert [row.recruitment_id for row in study.bonus_rows()] in ([], [None])
+
+
+def test_who_began_before_a_change_is_told_and_loses_nothing(make: Make) -> None:
+    app, study, _ = make(**{"seed = 0": "seed = 0\npractice = false"})
+    with Visitor(app) as anna:
+        anna.start("/?PROLIFIC_PID=anna")
+        anna.answer()
+        changed, _, _ = make(accept=True)
+        with Visitor(changed) as later:
+            later._client.cookies.update(anna._client.cookies)
+            for address in ("/", "/step/0", "/step/1"):
+                later.get(address)
+                assert later.place == "/study/changed"
+                assert "This study was changed after you began" in later.page.text
+    assert len(rows_of(study)) == 1

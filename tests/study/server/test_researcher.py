@@ -18,8 +18,8 @@ import evenhand as eh
 from evenhand.errors import ConfigError
 from evenhand.study.server.app import create_app
 from evenhand.study.server.desk import arrivals, page_names
-from evenhand.study.server.desk_charts import dropout_bars, time_bars, trend
-from evenhand.study.server.estimates import Estimate, LiveEstimates, Series, first_answers, points
+from evenhand.study.server.desk_charts import axes, dropout_bars, time_bars, trend
+from evenhand.study.server.estimates import Estimate, LiveEstimates, Series, Snapshot, first_answers, points
 from evenhand.study.server.passwords import hash_password, is_right
 from evenhand.study.store import open_store
 from evenhand.study.store.records import PageCounts, Times
@@ -64,8 +64,8 @@ class TestDashboard:
             for name, row in re.findall(r'<tr><th scope="row">(income|arrests|Together)</th>(.*?)</tr>', page, re.S)
         }
         assert [a + b for a, b in zip(people["income"], people["arrests"], strict=True)] == people["Together"]
-        assert people["Together"] == [4, 1, 0, 3, 0]
-        assert "page 3 (set 1, pair 2): 0 dropped out, 1 there now" in page
+        assert people["Together"] == [4, 1, 0, 0, 3, 0]
+        assert "page 3 (set 1, pair 2): 0 dropped out, 1 still on it" in page
         assert "To show that you read this, choose Blue." in page
         assert re.search(
             r'choose Blue\.</th><td class="num">3</td><td class="num zero">0</td>\s*<td class="num">100%', page
@@ -80,7 +80,47 @@ class TestDashboard:
     def test_who_was_not_seen_for_long_has_dropped_out(self, effort: Any) -> None:
         long_ago = datetime.now(UTC) - timedelta(hours=5)
         effort.study.enrol("key", recruitment_id=None, language="en", now=long_ago)
-        assert "page 1 (practice): 1 dropped out, 0 there now" in effort.desk().get("/researcher").text
+        assert "page 1 (practice): 1 dropped out, 0 still on it" in effort.desk().get("/researcher").text
+
+    def test_who_is_quiet_for_ten_minutes_is_away(self, effort: Any) -> None:
+        begun = datetime.now(UTC) - timedelta(minutes=30)
+        for key, minutes in (("quiet", 11), ("busy", 9)):
+            person = effort.study.enrol(key, recruitment_id=None, language="en", now=begun)
+            step = effort.design.plan(person.condition, person.place).steps[0]
+            lately = datetime.now(UTC) - timedelta(minutes=minutes)
+            effort.study.save(person, step, 0, {}, revision=0, last=False, now=lately)
+        counts = effort.study.counts().conditions
+        assert sum(one.active for one in counts) == sum(one.away for one in counts) == 1
+        page = effort.desk().get("/researcher").text
+        assert re.search(r"<dt>Active now</dt><dd>1</dd>", page)
+        assert '<th scope="col" class="num">Away</th>' in page
+
+    def test_shows_the_link_and_the_completion_code(self, effort: Any) -> None:
+        page = effort.desk().get("/researcher").text
+        assert "http://study.example/?PROLIFIC_PID=ID" in page
+        assert effort.study.completion_code in page
+
+    def test_says_how_many_places_are_taken(self, effort: Any, serve: Any, feedback_design: Any) -> None:
+        assert "Places taken" not in effort.desk().get("/researcher").text
+        feedback = serve(feedback_design)
+        feedback.browser().begin()
+        page = feedback.desk().get("/researcher").text
+        assert re.search(rf"Places taken</dt><dd[^>]*>1 of {feedback_design.places}</dd>", page)
+
+    def test_speaks_of_bonuses_only_where_there_are_some(self, effort: Any, feedback: Any) -> None:
+        for served, there in ((effort, True), (feedback, False)):
+            desk = served.desk()
+            asked = desk.post("/researcher/erase", {"csrf": desk.token("/researcher")}).text
+            assert ("bonus list" in asked) == ("bonus list" in desk.get("/researcher").text) == there
+
+    def test_says_how_often_logins_failed_but_no_unknown_name_or_address(self, effort: Any) -> None:
+        for name in ("anna", "anna", "anna", "my secret password"):
+            effort.browser("203.0.113.77").login(name, "wrong password")
+        page = effort.desk().get("/researcher").text
+        assert "<td>anna</td><td>failed to log in: 3 times</td>" in page
+        assert "<td>(unknown name)</td><td>failed to log in</td>" in page
+        assert "my secret password" not in page
+        assert "203.0.113.77" not in page
 
     def test_says_what_was_done_and_by_whom(self, answered: Any) -> None:
         desk = answered.desk()
@@ -123,6 +163,20 @@ class TestExports:
         for form in ("csv", "parquet", "json"):
             assert desk.get(f"/researcher/export/{form}").status_code == 200
         assert desk.get("/researcher/bonus.csv").status_code == 200
+
+    @pytest.mark.parametrize("url", ["/researcher/export/csv", "/researcher/bonus.csv"])
+    def test_what_keeps_answers_from_being_exported_is_said(
+        self, answered: Any, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fails(*_: Any) -> None:
+            raise ConfigError("the sets <changed>.")
+
+        for name in ("export", "bonus_list"):
+            monkeypatch.setattr(f"evenhand.study.server.researcher.{name}", fails)
+        answer = answered.desk().get(url)
+        assert answer.status_code == 422
+        assert "This could not be exported: the sets &lt;changed&gt;." in answer.text
+        assert "nothing to export" not in answer.text
 
     def test_the_bonus_list_is_who_finished_and_scored_best(self, answered: Any) -> None:
         paid = rows(answered.desk().get("/researcher/bonus.csv").text)
@@ -281,6 +335,23 @@ class TestLiveEstimates:
             live.wait(10)
         assert len(times) == len(points(24))
 
+    def test_a_changed_answer_counts(self, serve: Any, effort_design: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("evenhand.study.server.estimates._LEAST_REST", 0.0)
+        monkeypatch.setattr("evenhand.study.server.estimates._REST", 0.0)
+        served = serve(effort_design, estimates=lambda known: [estimate(float(known.answers["overall"][0]))])
+        browser = served.browser()
+        browser.begin()
+        browser.answer("/step/0")
+        browser.answer("/step/1", overall="3")
+        desk, found = served.app.state.desk, []
+        for overall in ("3", "6"):
+            browser.answer("/step/1", overall=overall)
+            desk._counted = 0.0
+            desk.numbers()
+            desk.wait(10)
+            found.append(desk.numbers().snapshot.series[0].now.value)
+        assert found == [3.0, 6.0]
+
     def test_a_failure_is_a_sentence(self, caplog: pytest.LogCaptureFixture) -> None:
         def fails(_: Any) -> list[Estimate]:
             raise RuntimeError("what a person wrote")
@@ -310,24 +381,44 @@ class TestLiveEstimates:
 class TestCharts:
     def test_a_trend_says_in_words_what_it_draws(self) -> None:
         series = Series("Weight", "<b>", ((10, estimate(None)), (20, estimate(0.5)), (25, estimate(0.7, low=None))))
-        drawn = trend(series)
+        drawn = trend(series, [0.0, 0.5, 1.0])
         assert "Weight, &lt;b&gt;: after 10 answers undefined: too few answers; after 20 answers 0.50" in drawn
         assert drawn.count("<circle") == 2
         assert 'style="' not in drawn
-        assert trend(Series("Weight", "", ((10, estimate(None)),))) == ""
+        assert trend(Series("Weight", "", ((10, estimate(None)),)), [0.0, 1.0]) == ""
 
     def test_what_is_left_open_has_no_middle(self) -> None:
         wide = estimate(0.5, lower=0.3, upper=0.7)
-        drawn = trend(Series("Gap", "race", ((10, wide), (20, wide))))
+        drawn = trend(Series("Gap", "race", ((10, wide), (20, wide))), [0.0, 0.5, 1.0])
         assert drawn.count("<polygon") == 2
         assert "<circle" not in drawn
         assert "between 0.30 and 0.70" in drawn
+
+    def test_charts_of_one_kind_share_an_axis(self) -> None:
+        series = [
+            Series(kind, "", ((10, estimate(value, low=value - 0.1, high=value + 0.1, kind=kind)),))
+            for kind, value in (("correlation", 0.5), ("correlation", -0.3), ("weight", 0.5), ("gap", 1.7))
+        ]
+        found = axes(Snapshot(10, tuple(series)))
+        assert found["correlation"] == [-1.0, 0.0, 1.0]
+        assert found["weight"] == [0.0, 0.5, 1.0]
+        assert found["gap"][-1] >= 1.8
+        assert axes(Snapshot(0, (Series("Weight", "", ((0, estimate(None)),)),))) == {"": [0.0, 0.5, 1.0]}
+
+    @pytest.mark.parametrize("longest", [0.02, 0.1, 0.9, 2.0, 3.7, 40.0, 2_500.0])
+    def test_no_two_labels_of_an_axis_are_the_same(self, longest: float) -> None:
+        drawn = time_bars([PageCounts(0, 0, 0, Times(1, 0.0, 0.0, longest))], ["page"])
+        labels = re.findall(r'text-anchor="end">([^<]*)<', drawn)
+        assert len(set(labels)) == len(labels) >= 3
+        values = [float(label.replace(",", "")) for label in labels]
+        steps = np.diff(values)
+        assert np.allclose(steps, steps[0]), "a label is rounded"
 
     def test_bars_stand_where_people_stopped(self) -> None:
         pages = [PageCounts(0, 0, 0, None), PageCounts(1, 2, 3, Times(9, 1.0, 2.0, 4.0))]
         bars = dropout_bars(pages, ["consent", "case 1"])
         assert (bars.count('class="dropped"'), bars.count('class="waiting"')) == (1, 1)
-        assert "page 2 (case 1): 3 dropped out, 2 there now" in bars
+        assert "page 2 (case 1): 3 dropped out, 2 still on it" in bars
         assert "page 2 (case 1): median 2 seconds" in time_bars(pages, ["consent", "case 1"])
 
     @pytest.mark.parametrize("pages", [0, 1, 80, 400])

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
 from itsdangerous import BadSignature
+from starlette.requests import Request
 from starlette.routing import Route
+
+from evenhand.errors import ConfigError
+from evenhand.study.server.limits import require_proxies
+from evenhand.study.store import StoreError
 
 PARTICIPANT = (("POST", "/consent"), ("POST", "/step/0"), ("POST", "/withdraw"), ("PUT", "/api/draft/0"))
 DESK = tuple(
@@ -166,6 +172,20 @@ class TestCookies:
         assert elsewhere.get("/step/0").headers["location"] == "/consent"
         assert "set-cookie" in elsewhere.get("/consent").headers, "the cookie was taken for one of this study"
 
+    @pytest.mark.parametrize(
+        ("ahead", "taken"),
+        [(30, True), (23 * 3600, True), (25 * 3600, False), (-89 * 86400, True), (-91 * 86400, False)],
+    )
+    def test_a_cookie_of_a_clock_that_was_ahead_is_taken(
+        self, effort: Any, monkeypatch: pytest.MonkeyPatch, ahead: int, taken: bool
+    ) -> None:
+        now = time.time()
+        with monkeypatch.context() as patched:
+            patched.setattr("itsdangerous.timed.time.time", lambda: now + ahead)
+            value = effort.app.state.context.security._visitors.dumps(["session", None, 0, None, "en"])
+        request = Request({"type": "http", "headers": [(b"cookie", f"evenhand-who-is-alike={value}".encode())]})
+        assert (effort.app.state.context.security.visitor(request) is not None) == taken
+
     def test_a_cookie_survives_a_restart(self, serve: Any, effort_design: Any) -> None:
         browser = serve(effort_design).browser()
         browser.begin()
@@ -236,6 +256,32 @@ class TestLogin:
         assert served.browser("203.0.113.99").login("anna", "right password").status_code == 429
         assert served.browser("203.0.113.99").login("otto", "right password").status_code != 429
 
+    def test_one_address_does_not_lock_a_name(self, effort: Any) -> None:
+        for _ in range(25):
+            effort.browser("203.0.113.66").login("anna", "wrong password")
+        assert effort.browser("198.51.100.1").login().headers["location"] == "/researcher"
+
+    def test_strangers_do_not_lock_a_browser_that_was_logged_in(self, effort: Any) -> None:
+        desk = effort.desk()
+        desk.post("/researcher/logout", {"csrf": desk.token("/researcher")})
+        for at in range(21):
+            effort.browser(f"203.0.113.{at}").login("anna", "wrong password")
+        for _ in range(11):
+            effort.browser(desk.address).login("otto", "wrong password")
+        assert effort.browser(desk.address).login().status_code == 429
+        assert effort.browser("192.0.2.9").login().status_code == 429
+        assert desk.login().headers["location"] == "/researcher"
+
+    def test_a_browser_that_was_logged_in_guesses_no_longer_than_others(
+        self, effort: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        desk = effort.desk()
+        desk.post("/researcher/logout", {"csrf": desk.token("/researcher")})
+        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: False)
+        assert [desk.login().status_code for _ in range(21)] == [422] * 20 + [429]
+        statuses = [desk.login(f"name{at}").status_code for at in range(11)]
+        assert statuses[-1] == 429, "it has no limit of its own for other names"
+
     def test_the_count_is_of_a_network_not_of_an_address_in_ipv6(
         self, effort: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -262,7 +308,9 @@ class TestLogin:
         known, unknown = effort.browser().login("anna", "wrong password"), effort.browser().login("otto")
         assert len(seen) == 2
         assert seen[0] == seen[1]
-        assert re.sub('value="[0-9a-f]{64}"', "", known.text) == re.sub('value="[0-9a-f]{64}"', "", unknown.text)
+        assert 'value="anna"' in known.text, "what was typed is kept"
+        pages = [re.sub('value="[0-9a-f]{64}"', "", page.text) for page in (known, unknown)]
+        assert pages[0].replace("anna", "otto") == pages[1]
         assert known.status_code == unknown.status_code == 422
 
     def test_a_session_is_new_at_login_and_gone_at_logout(self, effort: Any) -> None:
@@ -426,17 +474,42 @@ class TestAnswers:
                 assert answer.status_code in (404, 405)
 
     def test_too_many_requests_are_told_to_wait(self, serve: Any, effort_design: Any) -> None:
-        served = serve(effort_design, rate=5.0)
+        served = serve(effort_design, rate=0.5)
         browser = served.browser()
-        statuses = [browser.get("/api/health").status_code for _ in range(25)]
-        assert statuses[:20] == [200] * 20
+        assert [browser.get("/api/health").status_code for _ in range(2)] == [200] * 2
         refused = browser.get("/consent")
         assert refused.status_code == 429
         assert int(refused.headers["retry-after"]) >= 1
         assert served.browser("203.0.113.8").get("/api/health").status_code == 200
 
 
+class TestProxies:
+    @pytest.mark.parametrize("given", ["192.0.2.1", "10.0.0.0/8", "192.0.2.1, 2001:db8::/32", "::1", None])
+    def test_are_named_by_address_or_network(self, given: str | None) -> None:
+        require_proxies(given)
+
+    @pytest.mark.parametrize("given", ["*", "", "proxy.example", "192.0.2.1,*", "0.0.0.0/0", "::/0", "10.0.0.1/8"])
+    def test_that_anybody_could_be_are_refused(self, given: str) -> None:
+        with pytest.raises(ConfigError, match="--proxy must be the IP address or network"):
+            require_proxies(given)
+
+
 class TestLogs:
+    def test_what_the_database_said_is_in_the_log_and_not_on_the_page(
+        self, effort: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sentence = "the database 'study.db' cannot be used: the disk is full."
+
+        def full(_: Any) -> bool:
+            raise StoreError(sentence)
+
+        monkeypatch.setattr(type(effort.study), "closed", property(full))
+        answer = effort.browser().get("/api/health")
+        assert answer.status_code == 500
+        assert "disk" not in answer.text
+        (said,) = [one for one in caplog.records if one.levelno == logging.ERROR]
+        assert sentence in said.getMessage()
+
     def test_a_whole_run_leaves_no_secret_in_the_log(self, effort: Any, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG)
         browser = effort.browser()

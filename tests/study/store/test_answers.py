@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evenhand.study.flow.steps import Step
@@ -158,6 +159,43 @@ def test_time_starts_anew_for_who_was_away(study: Study, person: Participant, st
     assert returned.since == returned.seen_at == back
     study.save(returned, FIRST, 0, payload(), revision=0, now=back + timedelta(seconds=4))
     assert study.responses().numbers("seconds").tolist() == [4.0]
+
+
+def seconds_of_all(study: Study) -> list[float | None]:
+    return [None if np.isnan(one) else float(one) for one in study.responses().numbers("seconds")]
+
+
+def test_an_answer_that_is_the_first_sign_of_life_has_no_time(
+    study: Study, person: Participant, start: datetime
+) -> None:  # fmt: skip
+    """The page lay open for five hours: nobody knows how long of them was spent on it."""
+    late = start + timedelta(hours=5)
+    assert study.save(person, FIRST, 0, payload(), revision=0, now=late).status == "saved"
+    moved = again(study, person)
+    study.save(moved, SECOND, 1, payload(), revision=0, now=late + timedelta(seconds=7))
+    assert sorted(seconds_of_all(study), key=str) == [7.0, None]
+    steps = study.counts(now=late).steps
+    assert SECOND.key in steps
+    assert FIRST.key not in steps
+
+
+def test_a_draft_after_a_break_starts_the_time_anew(study: Study, person: Participant, start: datetime) -> None:
+    back = start + timedelta(hours=5)
+    assert study.save_draft(person, FIRST.key, {"overall": "2"}, now=back)
+    returned = again(study, person)
+    assert returned.since == returned.seen_at == back
+    study.save(returned, FIRST, 0, payload(), revision=0, now=back + timedelta(seconds=4))
+    assert seconds_of_all(study) == [4.0]
+
+
+def test_changing_an_answer_after_a_break_starts_the_time_anew(
+    study: Study, person: Participant, start: datetime
+) -> None:
+    study.save(person, FIRST, 0, payload(), revision=0, now=start + timedelta(seconds=3))
+    back = start + timedelta(hours=5)
+    study.save(again(study, person), FIRST, 0, payload(5), revision=1, now=back)
+    study.save(again(study, person), SECOND, 1, payload(), revision=0, now=back + timedelta(seconds=4))
+    assert sorted(study.responses().numbers("seconds").tolist()) == [3.0, 4.0]
 
 
 def test_a_draft_lasts_until_its_answer(study: Study, person: Participant, start: datetime) -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from evenhand.errors import ConfigError
 from evenhand.study.flow.steps import Step
 from evenhand.study.responses import Responses, read_responses
 from evenhand.study.store import Store, StoreError, Study, backup, open_store
+from evenhand.study.store.backup import _hold
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS
 
 HOSTILE = '=HYPERLINK("http://x.example", "click")\n<script>alert(\'é😀\')</script>, "quoted"'
@@ -125,6 +127,55 @@ def test_when_answers_were_saved(filled: Study, start: datetime) -> None:
     found = filled.saved_at()
     moments = sorted((item, subject, seconds - start.timestamp()) for (_, item, subject), seconds in found.items())
     assert moments == [("set 2", "A", 60.0), ("set 2", "B", 33.0), ("set 2", "B", 33.0)]
+
+
+def test_clocks_that_differ_stop_no_export(study: Study, start: datetime) -> None:
+    person = study.enrol("key", now=start)
+    study.save(person, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=90), last=True)
+    late = study.enrol("middle", now=start)
+    study.save(late, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=1))
+    responses = study.responses()
+    assert responses.people["duration"].tolist() == [0.0, 0.0]
+    assert responses.numbers("seconds").tolist() == [0.0, 0.0]
+
+
+def test_the_version_changes_with_what_is_exported(study: Study, start: datetime) -> None:
+    versions = [study.version()]
+
+    def differs() -> bool:
+        versions.append(study.version())
+        return versions[-1] not in versions[:-1]
+
+    person = study.enrol("key", now=start)
+    assert differs()
+    study.save(person, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start)
+    assert differs()
+    study.save(person, pair("1", "A", 1), 0, {"overall": 2}, revision=1, now=start)
+    assert differs(), "an answer changed within the same moment"
+    study.save(person, pair("1", "A", 1), 0, {"overall": 2}, revision=1, now=start + timedelta(seconds=5))
+    assert not differs(), "a repeated answer changes nothing"
+    study.finish(person, now=start)
+    assert differs()
+    study.withdraw(person, erase=False)
+    assert differs()
+    assert not differs()
+
+
+def test_an_id_that_no_key_can_hold_is_refused_at_the_start(tmp_path: Path) -> None:
+    from evenhand.study.flow.design import load_design
+    from evenhand.study.spec import read_study
+
+    cases = "\n".join(f"{'x' * (201 if number == 7 else 200 - number)},low,20" for number in range(40))
+    (tmp_path / "cases.csv").write_text(f"case,label,age\n{cases}\n")
+    (tmp_path / "study.toml").write_text(
+        'kind = "feedback"\nname = "real"\ntitle = "Real"\nconsent = "Yes?"\n[payment]\namount = 1\nminutes = 5\n'
+        '[feedback]\ncases = "cases.csv"\nid = "case"\ndecision = "label"\nlabels = ["low", "high"]\n'
+        'shown = ["age"]\n[feedback.assignment]\nper_critic = 10\nper_case = 2\n'
+    )
+    with pytest.raises(
+        ConfigError, match=r"^an id in column 'case' of the cases has 201 characters, it begins 'x{20}'; give"
+    ):
+        load_design(read_study(tmp_path / "study.toml"))
 
 
 def test_a_feedback_study(store: Store, make_design: Any) -> None:
@@ -293,6 +344,41 @@ def test_backups_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(StoreError, match="needs the program pg_dump, which is not installed"):
         backup("postgresql://anna:hunter2@127.0.0.1:1/study", tmp_path / "copy")
     assert {file.name for file in tmp_path.iterdir()} == {"notes.db"}
+
+
+KILLED = """
+import os, signal, sys
+from evenhand.study.store import backup as made
+module = sys.modules["evenhand.study.store.backup"]
+module.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+made(sys.argv[1], sys.argv[2])
+"""
+
+
+def test_what_a_killed_backup_left_is_removed_by_the_next(tmp_path: Path, make_design: Any) -> None:
+    url, folder = str(tmp_path / "study.db"), tmp_path / "backups"
+    folder.mkdir()
+    with open_store(url) as opened:
+        opened.register(make_design())
+    subprocess.run([sys.executable, "-c", KILLED, url, str(folder / "monday.db")], check=False)
+    (left,) = folder.iterdir()
+    assert left.stat().st_mode & 0o777 == 0o600
+    backup(url, folder / "tuesday.db")
+    assert [file.name for file in folder.iterdir()] == ["tuesday.db"]
+    assert (folder / "tuesday.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_backup_leaves_another_that_is_being_made_alone(tmp_path: Path, make_design: Any) -> None:
+    url = str(tmp_path / "study.db")
+    with open_store(url) as opened:
+        opened.register(make_design())
+    running = tmp_path / ".other.db.abc.evenhand-part"
+    with open(running, "w") as held:
+        assert _hold(held.fileno())
+        backup(url, tmp_path / "copy.db")
+        assert running.exists()
+    backup(url, tmp_path / "another.db")
+    assert not running.exists()
 
 
 def test_a_backup_is_one_file(tmp_path: Path, make_design: Any) -> None:

@@ -11,16 +11,21 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import exc, text
+from sqlalchemy.pool import QueuePool
 
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.study.flow.steps import Step
-from evenhand.study.store import Store, StoreError, Study, database, open_store
-from evenhand.study.store.database import SharedSync
+from evenhand.study.store import Store, StoreError, Study, StudyClosed, database, disk, open_store
+from evenhand.study.store.disk import SharedSync
+from evenhand.study.store.errors import Busy
 
 PAIR = Step("pair:1/A", "pair", item="1", subject="A", position=1)
 PAYLOAD = {"trajectory": 1, "aggregate": 3, "overall": 2}
@@ -62,6 +67,7 @@ def test_kill_loses_no_acknowledged_answer(store: Store, store_url: str, study: 
         assert writer.returncode == -signal.SIGKILL
     acknowledged = {line.strip() for line in told if line.endswith("\n")}
     assert len(acknowledged) >= 60 * servers
+    _wait_until_quiet(study)
     responses = study.responses()
     names = responses.people["participant"][responses.person]
     stored = {f"{who} {item}" for who, item in zip(names, responses.answers["item"], strict=True)}
@@ -74,6 +80,14 @@ def test_kill_loses_no_acknowledged_answer(store: Store, store_url: str, study: 
         assert again.secret == secret
         for person in (found for found in map(again.person, _tokens(store)) if found is not None):
             assert person.reached == sum(code == person.code for code in names)
+
+
+def _wait_until_quiet(study: Study) -> None:
+    """Wait until nothing is added for half a second: PostgreSQL may still commit what a killed writer had sent."""
+    before = -1.0
+    while study.version()[0] != before:
+        before = study.version()[0]
+        time.sleep(0.5)
 
 
 def _tokens(store: Store) -> list[str]:
@@ -95,16 +109,16 @@ def test_sqlite_acknowledges_after_a_sync_that_began_after_the_commit(
     sqlite_study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person, seen = sqlite_study.enrol("key"), []
-    real = database._sync
+    real = disk._sync
 
-    def sync(path: str) -> None:
-        assert Path(path).name == "study.db-wal"
+    def sync(handle: int) -> None:
+        assert os.path.samestat(os.fstat(handle), os.stat(tmp_path / "study.db-wal"))
         with sqlite3.connect(tmp_path / "study.db") as other:
             seen.append(other.execute("SELECT count(*) FROM answers").fetchone()[0])
         other.close()
-        real(path)
+        real(handle)
 
-    monkeypatch.setattr(database, "_sync", sync)
+    monkeypatch.setattr(disk, "_sync", sync)
     sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
     assert seen == [1]
     sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
@@ -116,11 +130,11 @@ def test_sqlite_acknowledges_after_a_sync_that_began_after_the_commit(
 def test_sqlite_commits_that_wait_together_share_a_sync(sqlite_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     people, syncs = [sqlite_study.enrol(f"key {number}") for number in range(16)], []
 
-    def sync(path: str) -> None:
-        syncs.append(path)
+    def sync(handle: int) -> None:
+        syncs.append(handle)
         time.sleep(0.05)
 
-    monkeypatch.setattr(database, "_sync", sync)
+    monkeypatch.setattr(disk, "_sync", sync)
     with ThreadPoolExecutor(16) as pool:
         saved = list(pool.map(lambda person: sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0), people))
     assert {one.status for one in saved} == {"saved"}
@@ -130,27 +144,109 @@ def test_sqlite_commits_that_wait_together_share_a_sync(sqlite_study: Study, mon
 def test_a_failed_sync_acknowledges_nothing_more(sqlite_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     person = sqlite_study.enrol("key")
 
-    def fail(path: str) -> None:
+    def fail(handle: int) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "_sync", fail)
+        patch.setattr(disk, "_sync", fail)
         with pytest.raises(StoreError, match=r"study.db' cannot be written: Input/output error\.$"):
             sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
     with pytest.raises(StoreError, match="Input/output error"):
         sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
 
 
-def test_who_waits_for_a_sync_never_gets_one_that_began_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_opened_once_stops_nobody(
+    sqlite_study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    person = sqlite_study.enrol("key")
+    log = sqlite_study._database._log
+    assert log is not None
+
+    def no_handles(*_: Any) -> int:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", no_handles)
+        assert sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0).status == "saved", "the log is open already"
+        log.close()
+        with pytest.raises(StoreError, match="Too many open files"):
+            sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
+    assert sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0).status == "repeated"
+
+
+def test_a_sync_follows_the_file_that_has_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, synced = tmp_path / "log", []
+    monkeypatch.setattr(disk, "_sync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    shared = SharedSync(str(path))
+    shared.wait()
+    assert synced == [], "no file, nothing to sync"
+    path.write_text("first")
+    shared.wait()
+    first = path.stat().st_ino
+    (tmp_path / "other").write_text("second")
+    os.replace(tmp_path / "other", path)
+    shared.wait()
+    shared.close()
+    assert synced == [first, path.stat().st_ino]
+    assert len(set(synced)) == 2
+
+
+def test_who_does_not_wait_is_told_at_once_that_another_process_writes(sqlite_study: Study, tmp_path: Path) -> None:
+    person = sqlite_study.enrol("key")
+    with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        with pytest.raises(Busy):
+            sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False)
+        with pytest.raises(Busy):
+            sqlite_study.save_draft(person, PAIR.key, {"reason": "a"}, wait=False)
+        with pytest.raises(Busy):
+            sqlite_study.page(person, PAIR.key, wait=False, now=datetime.now(UTC) + timedelta(hours=1))
+        assert time.monotonic() - began < 2
+        other.execute("ROLLBACK")
+    assert sqlite_study.answer(person, PAIR.key) is None
+    assert sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False).status == "saved"
+    with sqlite_study._database.page_reading() as direct:
+        assert direct.execute(text("PRAGMA busy_timeout"), {}).scalar() == 30_000, "others wait as before"
+
+
+def test_who_does_not_wait_is_told_at_once_that_another_thread_writes(sqlite_study: Study) -> None:
+    person = sqlite_study.enrol("key")
+    with sqlite_study._database.writing(), pytest.raises(Busy):
+        sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False)
+    assert sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False).status == "saved"
+
+
+def test_postgres_gets_twenty_connections_at_most(postgres_url: str) -> None:
+    with open_store(postgres_url) as opened:
+        used = opened.database
+        pools = [used.engine.pool, used._pages.pool]
+        most = 0
+        for pool in pools:
+            assert isinstance(pool, QueuePool)
+            held = [pool.connect() for _ in range(pool.size())]
+            pool._timeout = 0.01
+            with pytest.raises(exc.TimeoutError):
+                pool.connect()
+            most += len(held)
+            for one in held:
+                one.close()
+    assert most == 20
+
+
+def test_who_waits_for_a_sync_never_gets_one_that_began_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
     began: list[float] = []
     over: list[bool] = []
-    shared = SharedSync("log")
+    (tmp_path / "log").touch()
+    shared = SharedSync(str(tmp_path / "log"))
 
-    def sync(path: str) -> None:
+    def sync(handle: int) -> None:
         began.append(time.monotonic())
         time.sleep(0.003)
 
-    monkeypatch.setattr(database, "_sync", sync)
+    monkeypatch.setattr(disk, "_sync", sync)
 
     def wait() -> None:
         for _ in range(30):
@@ -163,6 +259,7 @@ def test_who_waits_for_a_sync_never_gets_one_that_began_before(monkeypatch: pyte
         thread.start()
     for thread in threads:
         thread.join()
+    shared.close()
     assert len(over) == 180
     assert all(over)
     assert len(began) < 180
@@ -240,8 +337,6 @@ def test_secrets_are_in_no_repr(study: Study) -> None:
 
 
 def test_errors_hold_no_values_of_people(store: Store) -> None:
-    from sqlalchemy import text
-
     with pytest.raises(StoreError) as caught, store.database.writing() as connection:
         connection.execute(text("INSERT INTO recruits VALUES (1, 1, :who)"), {"who": "5f1a-secret"})
     assert "5f1a-secret" not in f"{caught.value!r} {caught.value.__cause__!r} {caught.value}"
@@ -280,10 +375,44 @@ def test_another_design_under_the_same_name(store: Store, make_design: Any) -> N
         store.register(make_design(fingerprint="0" * 64))
     accepted = store.register(make_design(fingerprint="0" * 64), accept=True)
     assert accepted.person(person.token) == person
+    assert person.fingerprint == "f" * 64
+    with pytest.raises(StudyClosed, match="the study 'arrests' was changed; start this server anew"):
+        study.enrol("new")
+    assert study.enrol("key") == person
+    assert accepted.enrol("new").fingerprint == "0" * 64
     assert store.register(make_design(fingerprint="0" * 64)).secret == study.secret
     assert store.studies() == ["arrests"]
     with pytest.raises(ConfigError, match=r"there is no study 'arests' in .*; did you mean 'arrests'\?"):
         store.study("arests")
+
+
+BEFORE = {"kind": "feedback", "conditions": {"a": 1.0, "b": 1.0}, "places": 5}
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ({"kind": "effort"}, r"the kind \(feedback before, effort now\)"),
+        ({"points": 4}, r"the number of points of the scale \(6 before, 4 now\)"),
+        ({"conditions": {"a": 1.0, "c": 1.0}}, r"the conditions that people are in \('b' missing now\)"),
+        ({"places": 4}, r"the number of critics to a smaller one \(5 before, 4 now\)"),
+    ],
+)
+def test_what_no_answer_would_survive_is_never_accepted(
+    store: Store, make_design: Any, after: dict[str, Any], said: str
+) -> None:
+    study = store.register(make_design(**BEFORE))
+    person = study.enrol("key")
+    changed = make_design(**BEFORE | after, fingerprint="0" * 64)
+    store.register(changed, accept=True)
+    store.register(make_design(**BEFORE), accept=True)
+    study.save(person, Step("case:1", "case", item="1", position=1), 0, {"answer": "agree"}, revision=0)
+    with pytest.raises(ConfigError, match=said) as caught:
+        store.register(changed, accept=True)
+    assert str(caught.value).endswith("also not with --accept. Give the changed study a new name.")
+    assert store.study("arrests")._row == study._row
+    more = {"places": 6, "conditions": {"a": 2.0, "b": 1.0, "c": 1.0}}
+    assert store.register(make_design(**BEFORE | more, fingerprint="1" * 64), accept=True).person(person.token)
 
 
 def test_two_servers_make_one_study(store_url: str, make_design: Any) -> None:

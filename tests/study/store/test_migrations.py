@@ -98,6 +98,7 @@ def test_up_from_an_older_database_with_people_in_it(database: Database, store_u
         study.log("anna", "export", "csv")
         assert [action.action for action in study.actions()] == ["export"]
         assert study.enrol("new").id == 2
+        assert person.fingerprint is None
         assert study.save(person, Step("pair 2", "pair", "1", "B", 1), 1, {}, revision=0).status == "saved"
     with database.reading() as connection:
         assert revision_of(connection) == HEAD

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evenhand.errors import ConfigError
 from evenhand.study.flow.steps import Step
 from evenhand.study.store import Store, Study, StudyClosed, StudyFull, open_store
 
 PAIR = Step("pair:1/A", "pair", item="1", subject="A", position=1)
+OTHER = Step("pair:1/B", "pair", item="1", subject="B", position=1)
 PAYLOAD = {"trajectory": 1, "aggregate": 3, "overall": 2, "reason": "the trend of the years"}
 
 
@@ -27,6 +32,23 @@ def test_enrolment_is_once_by_key_and_by_recruitment_id(study: Study) -> None:
     assert study.person_by_recruitment("other") is None
     assert first.language == "de"
     assert study.counts().conditions[0].enrolled == 1
+
+
+def test_a_study_may_change_until_somebody_is_enrolled(store: Store, make_design: Any) -> None:
+    before = {"feedback.assignment": "1", "questions.overall": "2", "scale": "3", "seed": "4"}
+    store.register(make_design(fingerprint="a" * 64, parts={}, points=4))
+    study = store.register(make_design(fingerprint="b" * 64, parts=before))
+    store.register(make_design(name="another")).enrol("key")
+    assert store.register(make_design(fingerprint="b" * 64, parts=before)).secret == study.secret
+    study.enrol("key")
+    after = {"feedback.assignment": "9", "scale": "3", "seed": "4", "title": "5"}
+    with pytest.raises(
+        ConfigError, match=r"something else \(changed: feedback.assignment, title, questions.overall\)\. "
+    ):
+        store.register(make_design(fingerprint="c" * 64, parts=after))
+    store.register(make_design(fingerprint="c" * 64, parts=after), accept=True)
+    with pytest.raises(ConfigError, match=r"something else \(changed: seed\)\. Give the changed study a new name"):
+        store.register(make_design(fingerprint="d" * 64, parts=after | {"seed": "0"}))
 
 
 def test_codes_and_tokens(study: Study) -> None:
@@ -97,6 +119,7 @@ def test_every_prefix_is_in_balance(store: Store, make_design: Any) -> None:
 def test_an_abandoned_place_is_given_out_again(store: Store, make_design: Any, start: datetime) -> None:
     study = store.register(make_design(abandon_after=2.0))
     gone, stays = study.enrol("gone", now=start), study.enrol("stays", now=start)
+    study.save(gone, PAIR, 0, PAYLOAD, revision=0, now=start)
     study.save(stays, PAIR, 0, PAYLOAD, revision=0, now=start + timedelta(hours=1.5))
     later = start + timedelta(hours=2, seconds=1)
     assert study.enrol("new", now=start + timedelta(hours=2)).place == 2, "exactly two hours is not yet abandoned"
@@ -104,9 +127,24 @@ def test_an_abandoned_place_is_given_out_again(store: Store, make_design: Any, s
     assert study.enrol("newest", now=later).place == 3
     back = study.person(gone.token)
     assert back is not None
-    assert study.save(back, PAIR, 0, PAYLOAD, revision=0, last=True, now=later).status == "saved"
+    assert study.save(back, OTHER, 1, PAYLOAD, revision=0, last=True, now=later).status == "saved"
     counts = study.counts(now=later).conditions[0]
     assert (counts.enrolled, counts.finished, counts.abandoned) == (5, 1, 0), "both of one place count"
+
+
+def test_who_answers_nothing_holds_a_place_for_half_an_hour(store: Store, make_design: Any, start: datetime) -> None:
+    study = store.register(make_design(kind="feedback", places=2))
+    silent, slow = study.enrol("silent", now=start), study.enrol("slow", now=start)
+    study.save_draft(slow, PAIR.key, {"overall": "1"}, now=start + timedelta(minutes=20))
+    half = start + timedelta(minutes=30)
+    with pytest.raises(StudyFull):
+        study.enrol("new", now=half)
+    assert study.counts(now=half).conditions[0].abandoned == 0
+    late = half + timedelta(seconds=1)
+    assert study.counts(now=late).conditions[0].abandoned == 1
+    assert [page.dropped for page in study.counts(now=late).pages] == [1]
+    assert study.enrol("new", now=late).place == silent.place
+    assert study.save(silent, PAIR, 0, PAYLOAD, revision=0, now=late).status == "saved", "they still may answer"
 
 
 def test_finished_people_hold_their_place_for_good(study: Study, start: datetime) -> None:
@@ -198,3 +236,36 @@ def test_recruitment_ids_are_apart_and_can_be_erased(study: Study, store_url: st
 
 def _files(path: str) -> list[Path]:
     return [file for file in Path(path).parent.iterdir() if file.is_file()]
+
+
+def test_erased_ids_that_a_reader_keeps_in_the_log_are_told(tmp_path: Path, make_design: Any) -> None:
+    path = str(tmp_path / "study.db")
+    reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    with open_store(path) as opened:
+        study = opened.register(make_design())
+        study.enrol("key", recruitment_id="prolific-1")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM recruits").fetchone()
+        assert study.erase_recruitment_ids() == 1
+        assert not study.empty_log()
+        assert any(b"prolific-1" in file.read_bytes() for file in _files(path))
+        ended = threading.Timer(0.5, reader.execute, ["COMMIT"])
+        ended.start()
+        assert study.empty_log(seconds=20)
+        ended.join()
+        assert not any(b"prolific-1" in file.read_bytes() for file in _files(path))
+    reader.close()
+
+
+def test_the_log_is_emptied_at_the_end_and_at_the_start(tmp_path: Path, make_design: Any) -> None:
+    path = str(tmp_path / "study.db")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        with open_store(path) as opened:
+            opened.register(make_design())
+            other.execute("SELECT count(*) FROM studies").fetchone()
+        assert (tmp_path / "study.db-wal").stat().st_size == 0
+        other.execute("UPDATE studies SET created_at = 0")
+        assert (tmp_path / "study.db-wal").stat().st_size > 0
+        with open_store(path):
+            assert (tmp_path / "study.db-wal").stat().st_size == 0

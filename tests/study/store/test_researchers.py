@@ -22,6 +22,14 @@ def test_passwords(study: Study) -> None:
     assert study.password_hash("\x00") is None
 
 
+def test_one_of_many_servers_sets_the_first_password(study: Study) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda number: study.set_first_password("anna", f"hash {number}"), range(8)))
+    assert sum(told) == 1
+    assert study.password_hash("anna") == f"hash {told.index(True)}"
+    assert not study.set_first_password("anna", "later")
+
+
 def test_sessions(study: Study, start: datetime) -> None:
     study.set_password("anna", "hash")
     token = study.open_session("anna", seconds=600, now=start)

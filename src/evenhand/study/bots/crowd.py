@@ -86,7 +86,8 @@ async def _visit(visit: Visit, crowd: Crowd, tick: Tick | None) -> list[Walk]:
 
 def right_answers(spec: StudySpec) -> dict[frozenset[str], str]:
     """Return the right answers of a study's attention checks by their choices."""
-    return {frozenset(check.choices): check.right for check in spec.attention}
+    first = spec.languages[0]
+    return {frozenset(check.offered(first)): check.right_choice(first) or "" for check in spec.attention}
 
 
 def count_events(walks: Sequence[Walk]) -> Counter[str]:
@@ -130,4 +131,7 @@ def _payload(design: Design, person: Any, index: int, fields: Fields) -> Any:
 
 def _stored(design: Design, study: Study, person: Any, index: int) -> Any:
     answer = study.answer(person, design.plan(person.condition, person.place).steps[index].key)
-    return None if answer is None else dict(answer.payload)
+    if answer is None:
+        return None
+    # What begins with a line is a note of the server's own.
+    return {name: value for name, value in answer.payload.items() if not name.startswith("_")}

@@ -20,6 +20,8 @@ from evenhand.study.sets import Instrument, SubjectSet
 from evenhand.study.spec import StudySpec
 
 SUBJECTS = ("A", "B", "C", "D")
+LONGEST_KEY = 200
+"""Characters of the id of a case: it is a key of the database."""
 _UNSEEN = ("analysis", "payment", "recruitment", "interface", "contact", "consent", "debrief")
 """Sections that may change while a study runs: they do not decide what people are asked."""
 
@@ -35,6 +37,7 @@ class Design:
     critics : the cases of each critic in order (feedback).
     cases : what is shown of each case, by id (feedback); `decision` is under its own column.
     fingerprint : SHA-256 of all that decides what people are asked.
+    parts : the same for each setting and file, short, to tell what changed.
     plan : what the person at a place of a condition sees; the same on every call and after every restart.
     """
 
@@ -43,6 +46,7 @@ class Design:
     critics: tuple[tuple[str, ...], ...]
     cases: Mapping[str, Mapping[str, str | None]]
     fingerprint: str
+    parts: Mapping[str, str]
     plan: Callable[[str, int], Plan] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -124,10 +128,25 @@ def load_design(spec: StudySpec) -> Design:
     instruments = spec.instruments()
     critics, cases = _feedback_cases(spec)
     seen: dict[str, Any] = spec.model_dump(mode="json", exclude=set(_UNSEEN))
+    parts = {**_settings_of(seen), "the file of the cases": cases}
+    parts |= {f"the sets of conditions.{name}": one.to_dict() for name, one in instruments.items()}
     seen["instruments"] = {name: one.to_dict() for name, one in instruments.items()}
     seen["critics"], seen["cases"] = critics, cases
-    text = json.dumps(seen, sort_keys=True, ensure_ascii=False)
-    return Design(spec, instruments, critics, cases, hashlib.sha256(text.encode()).hexdigest())
+    short = {name: _hash(part)[:12] for name, part in parts.items()}
+    return Design(spec, instruments, critics, cases, _hash(seen), short)
+
+
+def _settings_of(seen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by name, those of sections as in `questions.overall`."""
+    found: dict[str, Any] = {}
+    for name, value in seen.items():
+        inner = value.items() if name in ("conditions", "feedback", "questions") and value else ()
+        found |= {f"{name}.{key}": one for key, one in inner} or {name: value}
+    return found
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def sets_of_place(pool: int, wanted: int, place: int, seed: Sequence[int]) -> list[int]:
@@ -164,6 +183,12 @@ def _feedback_cases(spec: StudySpec) -> tuple[tuple[tuple[str, ...], ...], dict[
     cases = {
         str(texts[asked.id][row]): {name: texts[name][row] for name in wanted} for row in range(len(texts[asked.id]))
     }
+    endless = next((case for case in cases if len(case) > LONGEST_KEY), None)
+    if endless is not None:
+        raise ConfigError(
+            f"an id in column {asked.id!r} of the cases has {len(endless):,} characters, it begins {endless[:20]!r}; "
+            f"give that case an id of at most {LONGEST_KEY}."
+        )
     if not dealt.critics:
         raise ConfigError("no critic gets a case; make `per_critic` in [feedback.assignment] smaller.")
     return dealt.critics, cases

@@ -74,11 +74,11 @@ def _pair(view: PairView, fields: Fields, words: Mapping[str, str]) -> tuple[dic
             answer[name] = int(given)
         else:
             errors[name] = words["choose_one"]
-    ticked = {factor for factor in fields.get("factors", ()) if factor in FACTORS}
+    other = read_text(_one(fields, "factor_text"))
+    ticked = {factor for factor in fields.get("factors", ()) if factor in FACTORS} | ({"other"} if other else set())
     answer |= {f"factor_{factor}": int(factor in ticked) for factor in FACTORS}
     if not ticked:
         errors["factors"] = words["choose_some"]
-    other = read_text(_one(fields, "factor_text")) if "other" in ticked else None
     if "other" in ticked and other is None:
         errors["factor_text"] = words["say_what"]
     _add_text(answer, errors, "factor_text", other, words)
@@ -105,9 +105,9 @@ def _check(
     view: CheckView, design: Design, step: Step, fields: Fields, words: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     given = _one(fields, "choice")
-    if given not in view.choices:
+    if given not in {value for value, _ in view.choices}:
         return {}, {"choice": words["choose_one"]}
-    right = design.spec.attention[(step.check or 1) - 1].right
+    right = design.spec.attention[(step.check or 1) - 1].right_choice(design.spec.languages[0])
     return {"choice": given, "passed": int(given == right)}, {}
 
 

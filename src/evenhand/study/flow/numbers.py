@@ -15,9 +15,7 @@ def show_number(value: float, unit: str = "", language: str = "en") -> str:
     >>> show_number(32400, "$"), show_number(0.5), show_number(-1200, "€", "de"), show_number(3, "km")
     ('$32,400', '0.5', '−1.200\xa0€', '3\xa0km')
     """
-    thousands, decimal = _MARKS.get(language.split("-")[0], _MARKS[""])
-    digits = f"{abs(value):,.{2 if abs(value) >= 1 else 4}f}".rstrip("0").rstrip(".")
-    digits = digits.translate({ord(","): thousands, ord("."): decimal})
+    digits = _marked(f"{abs(value):,.{2 if abs(value) >= 1 else 4}f}".rstrip("0").rstrip("."), language)
     sign = "−" if value < 0 and digits.strip("0.,") else ""
     if not unit:
         return f"{sign}{digits}"
@@ -27,3 +25,19 @@ def show_number(value: float, unit: str = "", language: str = "en") -> str:
         if unit == "%":
             return f"{sign}{digits}%"
     return f"{sign}{digits}\u00a0{unit}"
+
+
+def show_amount(value: float, language: str = "en") -> str:
+    """Return an amount of money without its currency, with two decimals where it has any.
+
+    Examples
+    --------
+    >>> show_amount(8.5), show_amount(1200), show_amount(8.45, "de")
+    ('8.50', '1,200', '8,45')
+    """
+    return _marked(f"{value:,.2f}".removesuffix(".00"), language)
+
+
+def _marked(digits: str, language: str) -> str:
+    thousands, decimal = _MARKS.get(language.split("-")[0], _MARKS[""])
+    return digits.translate({ord(","): thousands, ord("."): decimal})

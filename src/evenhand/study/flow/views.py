@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evenhand.study.flow.design import Design
-from evenhand.study.flow.numbers import show_number
+from evenhand.study.flow.numbers import show_amount, show_number
 from evenhand.study.flow.steps import Plan, Step
 from evenhand.study.flow.words import words_in
 from evenhand.study.sections import Condition
+from evenhand.study.spec import StudySpec
 
 _LETTERS = "LMNO"
 
@@ -64,10 +65,10 @@ class CaseView:
 
 @dataclass(frozen=True)
 class CheckView:
-    """An attention check."""
+    """An attention check: the question and the choices (value that is stored, words)."""
 
     question: str
-    choices: tuple[str, ...]
+    choices: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -84,24 +85,39 @@ def view_of(design: Design, plan: Plan, step: Step, language: str) -> View:
     """Return what the page of a step shows."""
     spec = design.spec
     if step.kind == "instructions":
-        return TextView(paragraphs(spec.words(spec.instructions, language)))
+        return TextView(told(spec, spec.instructions, language))
     if step.kind == "check":
         check = spec.attention[(step.check or 1) - 1]
-        return CheckView(spec.words(check.question, language), check.choices)
+        shown = (spec.words(choice, language) for choice in check.choices)
+        choices = tuple(zip(check.offered(spec.languages[0]), shown, strict=True))
+        return CheckView(spec.words(check.question, language), choices)
     if design.kind == "feedback":
         return _case_view(design, plan, step, language)
     return _pair_view(design, plan, step, language)
 
 
+def told(spec: StudySpec, text: str | Mapping[str, str], language: str) -> tuple[str, ...]:
+    """Return the paragraphs of a consent, instructions or debrief, with what people are paid filled in."""
+    paid = spec.payment
+    known = {
+        "minutes": show_number(paid.minutes, language=language), "amount": show_amount(paid.amount, language),
+        "currency": paid.currency,
+    }  # fmt: skip
+    return paragraphs(_fill(spec.words(text, language), known))
+
+
 def paragraphs(text: str) -> tuple[str, ...]:
-    r"""Return the paragraphs of a text, which empty lines part.
+    r"""Return the paragraphs of a text, which empty lines part; line breaks within them stay.
 
     Examples
     --------
-    >>> paragraphs("One\nline.\n\nTwo.")
-    ('One line.', 'Two.')
+    >>> paragraphs("One\n  line.\n\nTwo.")
+    ('One\nline.', 'Two.')
     """
-    return tuple(" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip())
+    parts = re.split(r"\n\s*\n", text.replace("\r\n", "\n"))
+    return tuple(
+        "\n".join(" ".join(line.split()) for line in part.strip().splitlines()) for part in parts if part.strip()
+    )
 
 
 def time_labels(columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -179,12 +195,12 @@ def _filled(design: Design, condition: Condition, language: str, names: Mapping[
     spec = design.spec
     known = {name: spec.words(getattr(condition, name), language) for name in ("feature", "subjects", "outcome")}
     known |= names
-
-    def fill(text: str) -> str:
-        return re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], found[0]), text)
-
     asked = spec.questions
-    return {name: fill(spec.words(getattr(asked, name), language)) for name in type(asked).model_fields}
+    return {name: _fill(spec.words(getattr(asked, name), language), known) for name in type(asked).model_fields}
+
+
+def _fill(text: str, known: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], found[0]), text)
 
 
 def _practice_values(values: tuple[float, ...], step: float) -> tuple[tuple[float, ...], tuple[float, ...]]:

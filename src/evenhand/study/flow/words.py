@@ -31,6 +31,25 @@ def built_in(language: str) -> Mapping[str, str]:
     return {}
 
 
+@cache
+def built_in_questions(language: str) -> Mapping[str, str]:
+    """Return the scale and the questions that evenhand asks in a language, by the name of their setting.
+
+    The English ones are the defaults of the settings themselves.
+
+    Examples
+    --------
+    >>> built_in_questions("de-AT")["scale.1"], dict(built_in_questions("it"))
+    ('Sehr ähnlich', {})
+    """
+    name = language.split("-")[0]
+    if name not in LANGUAGES[1:]:
+        return {}
+    held = tomllib.loads(files("evenhand.study.flow").joinpath("questions", f"{name}.toml").read_text(encoding="utf-8"))
+    scale = {f"scale.{point}": str(words) for point, words in enumerate(held.pop("scale"), 1)}
+    return scale | {f"questions.{key}": str(words) for key, words in held.items()}
+
+
 def check_words(language: str, given: Mapping[str, str]) -> None:
     """Refuse words that no page uses, and a language that lacks some."""
     used = built_in("en")

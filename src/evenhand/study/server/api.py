@@ -62,6 +62,7 @@ class ConditionNumbers(BaseModel):
     condition: str
     enrolled: int
     active: int
+    away: int
     abandoned: int
     finished: int
     withdrawn: int
@@ -144,6 +145,8 @@ def router(context: AppContext, desk: Desk) -> APIRouter:
         person = study.person(visitor.token) if visitor.token else None
         if person is None:
             raise HTTPException(403)
+        if person.fingerprint not in (None, design.fingerprint):
+            raise HTTPException(404)
         steps = design.plan(person.condition, person.place).steps
         if not visitor.first <= index < len(steps) or index > person.reached:
             raise HTTPException(404)

@@ -30,6 +30,7 @@ from evenhand.study.server.estimates import Estimator
 from evenhand.study.server.failures import SENTENCES, error_response
 from evenhand.study.server.limits import MOST_BYTES, Rates, address_of, limited
 from evenhand.study.server.security import Security, from_elsewhere, security_headers
+from evenhand.study.store.errors import StoreError
 
 if TYPE_CHECKING:
     from evenhand.study.flow.design import Design
@@ -121,7 +122,7 @@ class Guard:
 
     Nothing of an error reaches the visitor. The log has the method, the path without its query, the status and the
     milliseconds; of an error the kind and the places in the code, but not its message, which may quote what people
-    wrote.
+    wrote, except where the database fails.
     """
 
     def __init__(self, app: ASGIApp, *, context: AppContext, rate: float, steps: Mapping[str, Endpoint]) -> None:
@@ -255,4 +256,6 @@ def _answer_invalid(context: AppContext) -> Callable[[Request, Any], Any]:
 
 def _log_error(error: Exception) -> None:
     places = "".join(traceback.format_tb(error.__traceback__))
-    log.error("internal error %s\n%s", type(error).__name__, places)
+    # What the store says is a sentence of ours, free of values; other messages may quote what people wrote.
+    said = f"{type(error).__name__}: {error}" if isinstance(error, StoreError) else type(error).__name__
+    log.error("internal error %s\n%s", said, places)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,14 @@ from evenhand.study.responses import Responses
 from evenhand.study.server.estimates import Estimator, LiveEstimates, Snapshot
 from evenhand.study.server.limits import address_of
 from evenhand.study.server.passwords import is_right
-from evenhand.study.store.records import Counts, PageCounts, Session
+from evenhand.study.store.records import Action, Counts, PageCounts, Session
 
 if TYPE_CHECKING:
     from evenhand.study.flow.design import Design
     from evenhand.study.server.app import AppContext
     from evenhand.study.store import Study
 
+FAILED_LOGIN, UNKNOWN_NAME = "failed to log in", "(unknown name)"
 NAME_ATTEMPTS, ADDRESS_ATTEMPTS, ATTEMPT_SECONDS = 20, 10, 15 * 60
 _FRESH = 1.0
 """Seconds for which counts are not counted again, however many dashboards are open."""
@@ -67,7 +68,7 @@ class Desk:
         self._names = page_names(context.design)
         self._live = None if estimate is None else LiveEstimates(estimate, self._read)
         self._lock, self._counted = threading.Lock(), 0.0
-        self._counts: tuple[bool, Counts] | None = None
+        self._counts: tuple[bool, Counts, Hashable] | None = None
 
     def session(self, request: Request) -> Session | None:
         """Return the session of a researcher who is logged in."""
@@ -79,29 +80,52 @@ class Desk:
 
         Raises
         ------
-        Throttled : after too many attempts for this name or from this address. They are counted in the database before
-            the password is looked at, so that several servers and restarts do not add attempts.
+        Throttled : after too many attempts. They are counted in the database before the password is looked at, so that
+            several servers and restarts do not add attempts.
         """
-        client = request.client
-        keys = {f"name:{name.casefold()}": NAME_ATTEMPTS}
-        keys[f"address:{address_of((client.host, client.port) if client else None)}"] = ADDRESS_ATTEMPTS
-        left = [
-            self.study.note_attempt(key, limit=limit, window=ATTEMPT_SECONDS) for key, limit in keys.items()
-        ]  # fmt: skip
-        if min(left) < 0:
-            raise Throttled
-        if not is_right(self.study.password_hash(name), password):
+        limits = self._limits(name, request)
+        for key, limit in limits:
+            if self.study.note_attempt(key, limit=limit, window=ATTEMPT_SECONDS) < 0:
+                raise Throttled
+        stored = self.study.password_hash(name)
+        if not is_right(stored, password):
+            # A name that is not known may be a password in the wrong field. It is logged too: the work is the same.
+            self.study.log(name if stored is not None else UNKNOWN_NAME, FAILED_LOGIN)
             return None
-        for key in keys:
+        for key, _ in limits:
             self.study.forget_attempts(key)
         token = self.study.open_session(name)
         self.study.log(name, "logged in")
         return token
 
+    def _limits(self, name: str, request: Request) -> list[tuple[str, int]]:
+        """Return what attempts are counted by, and how many are allowed: the address first, then the name.
+
+        What the address may not try does not count for the name, so one address cannot lock a name. Many addresses
+        can; therefore a browser in which somebody logged in under this name before has a count of its own.
+        """
+        device = self._context.security.device(request)
+        if device is not None and device.name.casefold() == name.casefold():
+            return [(f"device:{device.key}", NAME_ATTEMPTS)]
+        client = request.client
+        address = address_of((client.host, client.port) if client else None)
+        return [(f"address:{address}", ADDRESS_ATTEMPTS), (f"name:{name.casefold()}", NAME_ATTEMPTS)]
+
+    def done(self, most: int) -> list[tuple[Action, int]]:
+        """Return what was done, the newest first; failed logins in a row are one, with how many they were."""
+        found: list[tuple[Action, int]] = []
+        for one in self.study.actions(10 * most):
+            last = found[-1][0] if found else None
+            if last is not None and last.action == one.action == FAILED_LOGIN and last.researcher == one.researcher:
+                found[-1] = (last, found[-1][1] + 1)
+            else:
+                found.append((one, 1))
+        return found[:most]
+
     def numbers(self) -> DeskNumbers:
         """Return the numbers as of now, at most a second old; the estimates are those that are known."""
-        closed, counts = self._count()
-        snapshot = Snapshot(0, ()) if self._live is None else self._live.latest(counts.answers)
+        closed, counts, version = self._count()
+        snapshot = Snapshot(0, ()) if self._live is None else self._live.latest(version)
         pages = {page.index: page for page in counts.pages}
         names = [*self._names, *(f"page {at + 1}" for at in range(len(self._names), len(pages)))]
         shown = tuple(pages.get(at, PageCounts(at, 0, 0, None)) for at in range(len(names)))
@@ -123,10 +147,10 @@ class Desk:
         if self._live is not None:
             self._live.close()
 
-    def _count(self) -> tuple[bool, Counts]:
+    def _count(self) -> tuple[bool, Counts, Hashable]:
         with self._lock:
             if self._counts is None or monotonic() - self._counted > _FRESH:
-                self._counts = (self.study.closed, self.study.counts())
+                self._counts = (self.study.closed, self.study.counts(), self.study.version())
                 self._counted = monotonic()
             return self._counts
 

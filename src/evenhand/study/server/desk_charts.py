@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from evenhand.study.server.charts import axis_ticks
-from evenhand.study.server.estimates import Estimate, Series
+from evenhand.study.server.estimates import Estimate, Series, Snapshot
 from evenhand.study.store.records import PageCounts
 
 _WIDTH, _HEIGHT = 320, 176
@@ -59,8 +59,8 @@ class _Frame:
         low, high = self.ticks[0], self.ticks[-1]
         return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - value) / (high - low)
 
-    def grid(self, digits: int) -> Markup:
-        drawn = Markup("")
+    def grid(self) -> Markup:
+        drawn, digits = Markup(""), _digits(self.ticks)
         for tick in self.ticks:
             line = Markup('<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>')
             drawn += line.format(_LEFT, self.width - _RIGHT, self.y(tick), self.y(tick))
@@ -81,18 +81,42 @@ class _Frame:
         return Markup("").join(_text(self.x(at - 0.5), _HEIGHT - 8, f"{at:,}", "middle") for at in numbers)
 
 
-def trend(series: Series) -> Markup:
+def axes(snapshot: Snapshot) -> dict[str, list[float]]:
+    """Return the ticks of the value axis for each kind of estimate: one axis holds all charts of a kind."""
+    ends: dict[str, list[float]] = {}
+    bounded: dict[str, bool] = {}
+    for series in snapshot.series:
+        kind = series.now.kind
+        bounded[kind] = bounded.get(kind, False) or series.now.lower is not None
+        held = ends.setdefault(kind, [])
+        for _, one in series.points:
+            held += [value for value in (one.value, one.low, one.high) if value is not None]
+    return {kind: _axis(held or [0.0], bounded[kind]) for kind, held in ends.items()}
+
+
+def _axis(ends: Sequence[float], bounded: bool) -> list[float]:
+    if min(ends) < -1 or max(ends) > 1:
+        return axis_ticks(min(ends), max(ends))
+    low = 0.0 if min(ends) >= 0 else -1.0
+    high = 0.5 if bounded and low == 0 and max(ends) < 0.5 else 1.0
+    return [low, (low + high) / 2, high]
+
+
+def _digits(ticks: Sequence[float]) -> int:
+    """Return the digits after the point that tell the ticks of an axis apart and write each in full."""
+    step = ticks[1] - ticks[0]
+    return next((digits for digits in range(6) if abs(round(step, digits) - step) < 1e-6 * step), 6)
+
+
+def trend(series: Series, ticks: Sequence[float]) -> Markup:
     """Draw an estimate against the number of answers: the interval as a band, what is left open as a darker one."""
     known = [(n, one) for n, one in series.points if one.value is not None]
     if not known:
         return Markup("")
-    ends = [value for _, one in known for value in (one.value, one.low, one.high) if value is not None]
-    low = 0.0 if min(ends) >= 0 else -1.0
-    high = 0.5 if series.now.lower is not None and max(ends) < 0.5 else 1.0
     most = series.points[-1][0]
-    frame = _Frame(_WIDTH, most, [low, (low + high) / 2, high])
+    frame = _Frame(_WIDTH, most, ticks)
     drawn = [
-        frame.grid(2 if high < 1 else 1),
+        frame.grid(),
         _band("interval", frame, known, lambda one: (one.low, one.high)),
         _band("open", frame, known, lambda one: (one.lower, one.upper)),
         # The middle of what is left open is no better than its ends, so nothing is drawn there.
@@ -105,17 +129,17 @@ def trend(series: Series) -> Markup:
 
 
 def dropout_bars(pages: Sequence[PageCounts], names: Sequence[str]) -> Markup:
-    """Draw a bar for every page: who dropped out there, and on top who is there now."""
+    """Draw a bar for every page: who dropped out there, and on top who may still answer it."""
     most = max((page.waiting + page.dropped for page in pages), default=0)
     frame = _Frame(_WIDE, max(len(pages), 1), axis_ticks(0, max(most, 4)))
-    drawn = [frame.grid(0)]
+    drawn = [frame.grid()]
     for at, page in enumerate(pages):
         if page.dropped:
             drawn.append(frame.bar("dropped", at, 0, page.dropped))
         if page.waiting:
             drawn.append(frame.bar("waiting", at, page.dropped, page.dropped + page.waiting))
     words = "; ".join(
-        f"page {at} ({name}): {page.dropped} dropped out, {page.waiting} there now"
+        f"page {at} ({name}): {page.dropped} dropped out, {page.waiting} still on it"
         for at, (page, name) in enumerate(zip(pages, names, strict=True), 1)
         if page.dropped or page.waiting
     )
@@ -127,13 +151,13 @@ def time_bars(pages: Sequence[PageCounts], names: Sequence[str]) -> Markup:
     """Draw for every page the seconds that the middle half of people took, with the median."""
     longest = max((page.times.upper for page in pages if page.times is not None), default=1.0)
     frame = _Frame(_WIDE, max(len(pages), 1), axis_ticks(0, longest))
-    drawn, words = [frame.grid(0 if longest >= 5 else 1)], []
+    drawn, words = [frame.grid()], []
     for at, (page, name) in enumerate(zip(pages, names, strict=True)):
         if page.times is not None:
             drawn.append(frame.bar("quartiles", at, page.times.lower, page.times.upper))
             half = 1.5 * (frame.ticks[-1] - frame.ticks[0]) / (_HEIGHT - _TOP - _BOTTOM)
             drawn.append(frame.bar("median", at, page.times.median - half, page.times.median + half))
-            words.append(f"page {at + 1} ({name}): median {show(page.times.median, 0)} seconds")
+            words.append(f"page {at + 1} ({name}): median {show(page.times.median, _digits(frame.ticks))} seconds")
     drawn.append(frame.page_numbers())
     return _svg("Seconds on each page", "; ".join(words) or "no times yet", drawn, _WIDE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from time import monotonic
 
@@ -14,6 +14,7 @@ import numpy as np
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.responses import Responses
+from evenhand.study.store.errors import StoreError
 
 log = logging.getLogger("evenhand.study")
 MOST_POINTS = 8
@@ -35,6 +36,7 @@ class Estimate:
     lower, upper : for what the answers leave open, the smallest and the largest value that they allow.
     n, answers : people and answers behind it.
     status : 'ok', or why there is no number or no interval.
+    kind : what kind of number it is; charts of one kind share an axis.
     """
 
     label: str
@@ -47,6 +49,7 @@ class Estimate:
     n: int
     answers: int
     status: str
+    kind: str = ""
 
 
 Estimator = Callable[[Responses], list[Estimate]]
@@ -88,16 +91,22 @@ class LiveEstimates:
         self._estimate, self._read = estimate, read
         self._known: dict[str, list[Estimate]] = {}
         self._latest = Snapshot(0, ())
-        self._done, self._due = -1, 0.0
+        self._done: Hashable = None
+        self._due = 0.0
         self._lock, self._stopping = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
 
-    def latest(self, answers: int) -> Snapshot:
-        """Return what is known, at once; start a computation where there are other answers and it is time."""
+    def latest(self, version: Hashable) -> Snapshot:
+        """Return what is known, at once; start a computation where the answers are of another version and it is time.
+
+        Parameters
+        ----------
+        version : changes whenever an answer is given, changed or taken back.
+        """
         with self._lock:
             busy = self._thread is not None and self._thread.is_alive()
-            if not busy and not self._stopping.is_set() and answers != self._done and monotonic() >= self._due:
-                self._thread = threading.Thread(target=self._compute, args=(answers,), name="estimates", daemon=True)
+            if not busy and not self._stopping.is_set() and version != self._done and monotonic() >= self._due:
+                self._thread = threading.Thread(target=self._compute, args=(version,), name="estimates", daemon=True)
                 self._thread.start()
             return self._latest
 
@@ -110,14 +119,14 @@ class LiveEstimates:
     def forget(self) -> None:
         """Drop what is known, since answers were taken back."""
         with self._lock:
-            self._done, self._due = -1, 0.0
+            self._done, self._due = None, 0.0
 
     def close(self) -> None:
         """Stop after the point that is being computed."""
         self._stopping.set()
         self.wait(10.0)
 
-    def _compute(self, asked: int) -> None:
+    def _compute(self, asked: Hashable) -> None:
         clock, problem, series = monotonic(), None, self._latest.series
         answers = self._latest.answers
         try:
@@ -126,6 +135,8 @@ class LiveEstimates:
             series = self._series(responses, order, clock)
         except EvenhandError as error:
             problem = str(error)
+            if isinstance(error, StoreError):
+                log.error("live estimates: %s", problem)  # noqa: TRY400, RUF100
         except Exception as error:  # noqa: BLE001, RUF100
             log.error("live estimates failed: %s", type(error).__name__)  # noqa: TRY400, RUF100
             problem = "The estimates could not be computed; the log says more."

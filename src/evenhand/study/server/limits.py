@@ -14,6 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
+from evenhand.errors import ConfigError
+
 MOST_BYTES = 64 * 1024
 MOST_FIELDS = 100
 _MOST_ADDRESSES = 20_000
@@ -66,6 +68,25 @@ def address_of(client: tuple[str, int] | None) -> str:
     if ip.version == 4:
         return str(ip)
     return str(ip.ipv4_mapped or ipaddress.ip_network((ip, 64), strict=False))
+
+
+def require_proxies(given: str | None) -> None:
+    """Refuse proxies that are not named by address: whoever is taken for one can claim any address for himself.
+
+    Examples
+    --------
+    >>> require_proxies("192.0.2.1, 10.0.0.0/8")
+    >>> require_proxies("*")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: --proxy must be the IP address or network of your proxy; got '*'.
+    """
+    for part in [] if given is None else given.split(","):
+        try:
+            network = ipaddress.ip_network(part.strip())
+        except ValueError:
+            network = None
+        if network is None or not network.prefixlen:
+            raise ConfigError(f"--proxy must be the IP address or network of your proxy; got {part.strip()!r}.")
 
 
 def limited(receive: Receive, most: int = MOST_BYTES) -> Receive:
@@ -138,11 +159,18 @@ def is_plain(text: str) -> bool:
 
 
 def _all_plain(value: Any) -> bool:
-    if isinstance(value, str):
-        return is_plain(value)
-    if isinstance(value, dict):
-        return all(is_plain(name) and _all_plain(inner) for name, inner in value.items())
-    return all(map(_all_plain, value)) if isinstance(value, list) else True
+    """Tell whether all texts within a JSON value are plain, however deep it is nested."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            if not is_plain(one):
+                return False
+        elif isinstance(one, dict):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+    return True
 
 
 def _no_constant(name: str) -> None:

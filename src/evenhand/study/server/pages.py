@@ -10,7 +10,7 @@ from evenhand.study.flow.design import Design
 from evenhand.study.flow.forms import LONGEST_TEXT, Fields
 from evenhand.study.flow.numbers import show_number
 from evenhand.study.flow.steps import Plan
-from evenhand.study.flow.views import CaseView, CheckView, PairView, View, paragraphs, view_of
+from evenhand.study.flow.views import CaseView, CheckView, PairView, View, told, view_of
 from evenhand.study.flow.words import words_in
 from evenhand.study.schema import FACTORS
 from evenhand.study.server.charts import Line, pair_chart
@@ -56,7 +56,7 @@ def consent_values(design: Design, language: str, csrf: str, *, missing: bool) -
     """Return what the page of the consent shows."""
     values = common_values(design, language, "consent")
     return values | {
-        "paragraphs": paragraphs(design.spec.words(design.spec.consent, language)), "csrf": csrf,
+        "paragraphs": told(design.spec, design.spec.consent, language), "csrf": csrf,
         "languages": [(code, LANGUAGE_NAMES.get(code, code)) for code in design.spec.languages],
         "errors": {"agree": values["w"]["tick_to_start"]} if missing else {},
     }  # fmt: skip
@@ -67,7 +67,7 @@ def done_values(design: Design, language: str, code: str) -> dict[str, Any]:
     spec = design.spec
     url = spec.recruitment.completion_url
     return common_values(design, language, "thanks", may_stop=True) | {
-        "paragraphs": paragraphs(spec.words(spec.debrief, language)), "code": code,
+        "paragraphs": told(spec, spec.debrief, language), "code": code,
         "url": url and url.replace("{code}", code),
     }  # fmt: skip
 
@@ -123,8 +123,7 @@ def _of_view(view: View, words: Mapping[str, str], language: str) -> tuple[str, 
         of = _fill(words["case_of"], item=view.item, items=view.items) if view.item else words["the_case"]
         return "participant/case.html", of, {"labels": {"answer": view.question, "reason": view.reason}}
     if isinstance(view, CheckView):
-        choices = [(choice, choice) for choice in view.choices]
-        return "participant/check.html", words["question"], {"choices": choices, "labels": {"choice": view.question}}
+        return "participant/check.html", words["question"], {"labels": {"choice": view.question}}
     return "participant/instructions.html", words["instructions"], {"labels": {}}
 
 

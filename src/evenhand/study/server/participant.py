@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from evenhand.study.server.pages import (
 )
 from evenhand.study.server.security import DRAFT_SESSION, VisitorCookie
 from evenhand.study.server.syncing import Syncs
-from evenhand.study.store.errors import StudyClosed, StudyFull
+from evenhand.study.store.errors import Busy, StudyClosed, StudyFull
 from evenhand.study.store.people import enrolment_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,11 @@ class Pages:
         """Read who comes and in which language, and send them to a clean address where they left off."""
         spec, cookie = self._design.spec, self._security.visitor(request) or VisitorCookie()
         given = request.query_params.get(spec.recruitment.id_parameter, "").strip()
-        if given and len(given) <= _LONGEST_ID and is_plain(given) and given != cookie.recruitment_id:
+        if is_placeholder(given):
+            given = ""
+        if given and not _is_usable(given):
+            return _redirect("/study/need_link")
+        if given and given != cookie.recruitment_id:
             # Another person at the same browser: nothing of the one before is shown.
             cookie = VisitorCookie(recruitment_id=given, language=cookie.language)
             known = self._study.person_by_recruitment(given)
@@ -105,7 +110,10 @@ class Pages:
 
     def _enrol(self, request: Request, fields: Mapping[str, str | list[str]]) -> Response:
         cookie = self._security.require_csrf(request, fields)
-        refused = self._refusal(cookie) if self._person(cookie) is None else None
+        known = self._person(cookie)
+        if known is not None:
+            return _redirect(self._way_on(known))
+        refused = self._refusal(cookie)
         if refused:
             return _redirect(f"/study/{refused}")
         if fields.get("agree") != "yes":
@@ -127,31 +135,41 @@ class Pages:
         """Show the page of a step with what was stored or begun."""
         # A file is read faster than a thread is woken, and one thread has nobody to wait for.
         if self._study.in_file:
-            return self._show_step(request)
+            with suppress(Busy):
+                return self._show_step(request, wait=False)
         return await run_in_threadpool(self._show_step, request)
 
-    def _show_step(self, request: Request) -> Response:
+    def _show_step(self, request: Request, *, wait: bool = True) -> Response:
         index, cookie = request.path_params["index"], self._security.visitor(request)
         person = self._person(cookie)
         if cookie is None or person is None:
             return _redirect("/consent")
+        if person.finished_at or person.withdrawn_at or index > person.reached or self._has_changed(person):
+            return _redirect(self._way_on(person))
         plan = self._design.plan(person.condition, person.place)
-        if person.finished_at or person.withdrawn_at or index > person.reached or index >= len(plan.steps):
+        if index >= len(plan.steps):
             return _redirect(self._way_on(person))
         language = self._language(request, cookie, person)
         if index < cookie.first:
             return self._message(language, "elsewhere", again=True)
-        return self._step_page(
-            cookie, plan, index, language, self._filled(cookie, person, plan, index, language, request)
-        )
+        filled = self._filled(cookie, person, plan, index, language, request, wait)
+        if filled is None:
+            return self._message(language, "elsewhere", again=True)
+        return self._step_page(cookie, plan, index, language, filled)
 
     def _filled(
-        self, cookie: VisitorCookie, person: Participant, plan: Plan, index: int, language: str, request: Request
-    ) -> Filled:
-        """Return how the form of a step is filled in: with the draft of this browser, else with what is stored."""
-        step = plan.steps[index]
-        answer, draft = self._study.page(person, step.key)
-        draft = draft if draft and draft.get(DRAFT_SESSION) == enrolment_of(cookie.session) else None
+        self, cookie: VisitorCookie, person: Participant, plan: Plan, index: int, language: str, request: Request,
+        wait: bool,
+    ) -> Filled | None:  # fmt: skip
+        """Return how the form of a step is filled in: with the draft of this browser, else with what is stored.
+
+        None where the answer was given in another browser: to know somebody's id is not enough to read it.
+        """
+        step, browser = plan.steps[index], enrolment_of(cookie.session)
+        answer, draft = self._study.page(person, step.key, wait=wait)
+        if answer is not None and answer.payload.get(DRAFT_SESSION, browser) != browser:
+            return None
+        draft = draft if draft and draft.get(DRAFT_SESSION) == browser else None
         revision, stale = answer.revision if answer else 0, _asks(request, "stale")
         locked = step.kind == "check" and answer is not None
         if draft is None or stale or locked:
@@ -189,29 +207,40 @@ class Pages:
         fields = await read_fields(request)
         if not self._study.in_file:
             return await run_in_threadpool(self._answer, request, fields)
-        response = self._answer(request, fields)
+        try:
+            response = self._answer(request, fields, wait=False)
+        except Busy:
+            response = await run_in_threadpool(self._answer, request, fields)
         await self._syncs.wait()
         return response
 
-    def _answer(self, request: Request, raw: Mapping[str, str | list[str]]) -> Response:
+    def _answer(self, request: Request, raw: Mapping[str, str | list[str]], *, wait: bool = True) -> Response:
         index, cookie = request.path_params["index"], self._security.require_csrf(request, raw)
         person = self._person(cookie)
         if person is None:
             return _redirect("/consent")
+        if index < cookie.first or index > person.reached or self._has_changed(person):
+            return _redirect(self._way_on(person))
         plan = self._design.plan(person.condition, person.place)
-        if index < cookie.first or index > person.reached or index >= len(plan.steps):
+        if index >= len(plan.steps):
             return _redirect(self._way_on(person))
         step, fields, revision = plan.steps[index], as_fields(raw), _revision(raw)
+        browser = enrolment_of(cookie.session)
+        if index < person.reached and not self._is_by(browser, person, step.key):
+            return _redirect(self._way_on(person))
         language = self._language(request, cookie, person)
         payload, errors = read_form(self._design, plan, step, fields, language)
-        draft = {**fields, DRAFT_SESSION: enrolment_of(cookie.session)}
-        if errors and self._study.save_draft(person, step.key, draft, revision=revision):
+        draft = {**fields, DRAFT_SESSION: browser}
+        if errors and self._study.save_draft(person, step.key, draft, revision=revision, wait=wait):
             return _redirect(f"/step/{index}?missing=1")
         if errors:
             return self._step_page(cookie, plan, index, language, Filled(fields, revision, errors), 422)
         last = index + 1 == len(plan.steps)
         durable = not self._study.in_file  # else `take_step` waits for the disk, together with others
-        saved = self._study.save(person, step, index, payload, revision=revision, last=last, durable=durable)
+        payload[DRAFT_SESSION] = browser
+        saved = self._study.save(
+            person, step, index, payload, revision=revision, last=last, durable=durable, wait=wait
+        )  # fmt: skip
         if saved.status == "stale":
             return _redirect(f"/step/{index}?stale=1")
         return _redirect("/done" if last else f"/step/{min(index + 1, saved.reached)}")
@@ -225,6 +254,8 @@ class Pages:
         if person.finished_at is None or person.withdrawn_at:
             return _redirect(self._way_on(person))
         language = self._language(request, cookie, person)
+        if not self._finished_here(cookie, person):
+            return self._message(language, "done_elsewhere")
         return self._context.page(
             "participant/done.html", **done_values(self._design, language, person.completion_code)
         )
@@ -259,13 +290,28 @@ class Pages:
         """Say why somebody cannot take part, or that their answers were deleted."""
         why = request.path_params["why"]
         language = self._language(request, self._security.visitor(request))
-        if why not in ("closed", "full", "deleted", "need_link"):
+        if why not in ("closed", "full", "deleted", "need_link", "changed"):
             return self._message(language, "not_found", again=True, status=404)
         return self._message(language, why)
 
     def _message(self, language: str, word: str, *, again: bool = False, status: int = 200) -> Response:
         values = common_values(self._design, language, word)
         return self._context.page("participant/message.html", status, **values, again=again)
+
+    def _has_changed(self, person: Participant) -> bool:
+        """Tell whether the study was changed since somebody began: what they answered belongs to other pages."""
+        return person.fingerprint not in (None, self._design.fingerprint)
+
+    def _finished_here(self, cookie: VisitorCookie, person: Participant) -> bool:
+        browser = enrolment_of(cookie.session)
+        if person.enrolment == browser or self._has_changed(person):
+            return person.enrolment == browser
+        return self._is_by(browser, person, self._design.plan(person.condition, person.place).steps[-1].key)
+
+    def _is_by(self, browser: str, person: Participant, key: str) -> bool:
+        """Tell whether an answer was given in a browser; also where there is none yet."""
+        answer = self._study.answer(person, key)
+        return answer is None or answer.payload.get(DRAFT_SESSION, browser) == browser
 
     def _person(self, cookie: VisitorCookie | None) -> Participant | None:
         return self._study.person(cookie.token) if cookie and cookie.token else None
@@ -280,7 +326,9 @@ class Pages:
         """Return the address where a person goes on."""
         if person.withdrawn_at:
             return "/study/deleted"
-        return "/done" if person.finished_at else f"/step/{person.reached}"
+        if person.finished_at:
+            return "/done"
+        return "/study/changed" if self._has_changed(person) else f"/step/{person.reached}"
 
     def _language(self, request: Request, cookie: VisitorCookie | None, person: Participant | None = None) -> str:
         """Return the language of a page: that chosen, that of the enrolment, the browser's, or the study's first."""
@@ -289,6 +337,21 @@ class Pages:
             if wanted in languages:
                 return str(wanted)
         return preferred_language(request.headers.get("accept-language", ""), languages)
+
+
+def is_placeholder(given: str) -> bool:
+    """Tell whether an id of a link is one that nobody filled in, as in a preview of the link.
+
+    Examples
+    --------
+    >>> [is_placeholder(given) for given in ("{{%PROLIFIC_PID%}}", "ID", "5f1a")]
+    [True, True, False]
+    """
+    return given == "ID" or any(mark in given for mark in "{}%")
+
+
+def _is_usable(given: str) -> bool:
+    return len(given) <= _LONGEST_ID and given.isprintable() and is_plain(given)
 
 
 def preferred_language(accepted: str, languages: tuple[str, ...]) -> str:

@@ -11,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from evenhand.errors import EvenhandError, count
-from evenhand.study.responses import write_csv
+from evenhand.study.responses import Responses, write_csv
 from evenhand.study.server.desk import ATTEMPT_SECONDS, Desk, Throttled, total
-from evenhand.study.server.desk_charts import dropout_bars, is_open, show, time_bars, trend
+from evenhand.study.server.desk_charts import axes, dropout_bars, is_open, show, time_bars, trend
 from evenhand.study.server.exports import FORMATS, MEDIA, bonus_list, export
 from evenhand.study.server.limits import read_fields
-from evenhand.study.server.security import DeskCookie
+from evenhand.study.server.security import DeskCookie, DeviceCookie
 from evenhand.study.store.records import Session
 
 if TYPE_CHECKING:
@@ -69,20 +69,23 @@ class Pages:
             token = self._desk.login(name, password, request)
         except Throttled:
             said = f"Too many attempts. Please wait {ATTEMPT_SECONDS // 60} minutes."
-            response = self._login_page(request, said, 429)
+            response = self._login_page(request, said, 429, name)
             response.headers["retry-after"] = str(ATTEMPT_SECONDS)
             return response
         if token is None:
-            return self._login_page(request, "This name and password do not belong together.", 422)
+            return self._login_page(request, "This name and password do not belong together.", 422, name)
         response = _redirect("/researcher")
+        device = self._security.device(request)
+        known = device is not None and device.name == name
+        self._security.remember_device(response, device if device is not None and known else DeviceCookie(name))
         self._security.remember_desk(response, DeskCookie(token=token))
         return response
 
-    def _login_page(self, request: Request, problem: str, status: int) -> Response:
-        known = self._security.desk(request)
-        cookie = known or DeskCookie()
-        response = self._page("login.html", cookie, status, problem=problem, known=bool(self._study.researchers()))
-        if known is None:
+    def _login_page(self, request: Request, problem: str, status: int, name: str = "") -> Response:
+        held = self._security.desk(request)
+        cookie, known = held or DeskCookie(), bool(self._study.researchers())
+        response = self._page("login.html", cookie, status, problem=problem, known=known, name=name)
+        if held is None:
             self._security.remember_desk(response, cookie)
         return response
 
@@ -97,42 +100,62 @@ class Pages:
 
     def dashboard(self, request: Request, done: str = "") -> Response:
         """Show the numbers of the study."""
+        return self._dashboard(request, NOTICES.get(done, ""), 200)
+
+    def _dashboard(self, request: Request, notice: str, status: int) -> Response:
         session, cookie = self._desk.session(request), self._security.desk(request)
         if session is None or cookie is None:
             return _redirect("/researcher/login")
         numbers = self._desk.numbers()
         counts = numbers.counts
         return self._page(
-            "dashboard.html", cookie, 200, name=session.name, numbers=numbers, counts=counts, checks=counts.checks,
-            stamp=numbers.as_json()["stamp"], notice=NOTICES.get(done, ""), actions=self._study.actions(20),
+            "dashboard.html", cookie, status, name=session.name, numbers=numbers, counts=counts, checks=counts.checks,
+            stamp=numbers.as_json()["stamp"], notice=notice, actions=self._desk.done(20), axes=axes(numbers.snapshot),
+            link=self._link(request), code=self._study.completion_code, places=self._context.design.places,
             dropout=dropout_bars(numbers.pages, numbers.names), times=time_bars(numbers.pages, numbers.names),
             trend=trend, show=show, is_open=is_open, count=count, total=total, ago=_ago, kind=self._spec.kind,
             confidence=self._spec.analysis.confidence,
             questions=[self._spec.words(check.question) for check in self._spec.attention],
-            serum=any(bonus.by == "truth_serum" for bonus in self._spec.payment.bonuses),
+            serum=self._pays_bonus(),
         )  # fmt: skip
+
+    def _pays_bonus(self) -> bool:
+        return any(bonus.by == "truth_serum" for bonus in self._spec.payment.bonuses)
+
+    def _link(self, request: Request) -> str:
+        """Return where participants begin, as this browser reaches the server."""
+        scheme = "https" if self._security.https else "http"
+        host = request.headers.get("host", "")
+        return f"{scheme}://{host}/?{self._spec.recruitment.id_parameter}=ID"
 
     def export(self, request: Request, form: str) -> Response:
         """Return the answers as a file."""
         session = self._require(request)
         if form not in FORMATS:
             raise HTTPException(404)
+        responses = self._study.responses()
         try:
-            content = export(self._study.responses(), form)
-        except EvenhandError:
-            return _redirect("/researcher?done=empty")
+            content = export(responses, form)
+        except EvenhandError as error:
+            return self._not_exported(request, responses, error)
         self._study.log(session.name, "exported the answers", form)
         return _download(content, f"{self._spec.name}.{form}", MEDIA[form])
 
     def bonus(self, request: Request) -> Response:
         """Return whom to pay a bonus."""
         session = self._require(request)
+        responses, finished = self._study.responses(), self._study.bonus_rows()
         try:
-            listed = bonus_list(self._study.responses(), self._study.bonus_rows(), self._spec)
-        except EvenhandError:
-            return _redirect("/researcher?done=empty")
+            listed = bonus_list(responses, finished, self._spec)
+        except EvenhandError as error:
+            return self._not_exported(request, responses, error)
         self._study.log(session.name, "exported the bonus list", count(len(listed["participant"]), "bonus", "bonuses"))
         return _download(write_csv(listed).encode(), f"{self._spec.name}-bonus.csv", MEDIA["csv"])
+
+    def _not_exported(self, request: Request, responses: Responses, error: EvenhandError) -> Response:
+        if not len(responses.person):
+            return _redirect("/researcher?done=empty")
+        return self._dashboard(request, f"This could not be exported: {error}", 422)
 
     def withdraw(self, request: Request, fields: Fields) -> Response:
         """Delete somebody's answers, by their code or recruitment id, after asking once more."""
@@ -152,7 +175,7 @@ class Pages:
         """Erase all recruitment ids, after asking once more."""
         session, cookie = self._require_form(request, fields)
         if _text(fields, "confirm") != "yes":
-            return self._page("confirm.html", cookie, 200, action="erase", who="")
+            return self._page("confirm.html", cookie, 200, action="erase", who="", serum=self._pays_bonus())
         erased = self._study.erase_recruitment_ids()
         self._study.log(session.name, "erased the recruitment ids", f"{erased:,}")
         return _redirect("/researcher?done=erased")

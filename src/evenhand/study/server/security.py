@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ CSRF_FIELD = "csrf"
 CSRF_HEADER = "x-csrf-token"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _VISIT_SECONDS = 90 * 24 * 3600
+_CLOCK_SECONDS = 24 * 3600
+"""How far ahead the clock of another server of the study, or of this one before it was set right, may have been."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -50,7 +53,7 @@ class VisitorCookie:
 
 
 DRAFT_SESSION = "_session"
-"""Under this name a draft says which browser wrote it; no other is shown it."""
+"""Under this name drafts and answers say which browser wrote them; no other is shown them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,14 @@ class DeskCookie:
 
     session: str = field(default_factory=lambda: secrets.token_urlsafe(18))
     token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCookie:
+    """What stays in a browser after a login: under which name, and a random `key` that its attempts are counted by."""
+
+    name: str
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(18))
 
 
 class Security:
@@ -82,9 +93,11 @@ class Security:
         prefix = "__Host-" if https else ""
         self.visitor_cookie = f"{prefix}evenhand-{name}"
         self.desk_cookie = f"{prefix}evenhand-desk-{name}"
+        self.device_cookie = f"{prefix}evenhand-device-{name}"
         self._key = hashlib.sha256(b"csrf:" + name.encode() + b":" + secret).digest()
         self._visitors = _serializer(secret, f"visitor:{name}")
         self._desks = _serializer(secret, f"desk:{name}")
+        self._devices = _serializer(secret, f"device:{name}")
 
     def visitor(self, request: Request) -> VisitorCookie | None:
         """Return the participant's cookie; None where there is none, or it is not one of ours."""
@@ -115,6 +128,15 @@ class Security:
     def forget_desk(self, response: Response) -> None:
         """Take the researcher's cookie away."""
         self._set(response, self.desk_cookie, "", 0)
+
+    def device(self, request: Request) -> DeviceCookie | None:
+        """Return what an earlier login left in this browser; None where there was none within 90 days."""
+        held = _read(self._devices, request.cookies.get(self.device_cookie), _VISIT_SECONDS)
+        return DeviceCookie(held[0], held[1]) if isinstance(held, list) and len(held) == 2 else None
+
+    def remember_device(self, response: Response, cookie: DeviceCookie) -> None:
+        """Set the cookie that stays after logout."""
+        self._set(response, self.device_cookie, str(self._devices.dumps([cookie.name, cookie.key])), _VISIT_SECONDS)
 
     def csrf_token(self, session: str) -> str:
         """Return the token that forms of a session carry in the field `csrf` or the header X-CSRF-Token."""
@@ -190,6 +212,7 @@ def _read(serializer: URLSafeTimedSerializer, value: str | None, seconds: int) -
     if not value:
         return None
     try:
-        return serializer.loads(value, max_age=seconds)
+        held, signed = serializer.loads(value, return_timestamp=True)
     except BadData:
         return None
+    return held if -_CLOCK_SECONDS <= time.time() - signed.timestamp() <= seconds else None

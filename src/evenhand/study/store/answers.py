@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, null, select, text, union_all
+from sqlalchemy import Connection, TextClause, bindparam, null, select, text, union_all
 
 from evenhand.study.flow.steps import Step
 from evenhand.study.store.direct import Direct
@@ -16,7 +16,12 @@ from evenhand.study.store.room import Room, seconds_of
 from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS
 
 AWAY_SECONDS = 30 * 60
-"""Who does nothing for longer has left the page; their time on it begins anew when they come back."""
+"""Who does nothing for longer was away, and their time away is not counted.
+
+The time on a step begins anew with the first sign of life after it: a page that is opened, a draft, or an earlier
+answer that is changed. Where the answer itself is the first sign, nobody knows when they came back, and its seconds are
+missing.
+"""
 DRAFT_BYTES = 32 * 1024
 _SEEN_SECONDS = 60
 
@@ -71,7 +76,7 @@ class Answers(Room):
 
     def save(
         self, person: Participant, step: Step, index: int, payload: Mapping[str, Any], *, revision: int,
-        last: bool = False, durable: bool = True, now: datetime | None = None,
+        last: bool = False, durable: bool = True, wait: bool = True, now: datetime | None = None,
     ) -> Saved:  # fmt: skip
         """Store an answer in one transaction; sent again it changes nothing.
 
@@ -80,19 +85,22 @@ class Answers(Room):
 
         Parameters
         ----------
-        person : as read for this request; their `since` says when the time on the step began.
+        person : as read for this request; their `since` says when the time on the step began. Who was away longer than
+            `AWAY_SECONDS` just before has an answer without a time.
         step, index : the step and its index in the person's plan.
         payload : the answer in the names of the schema.
         revision : the revision that the form was made from; 0 where nothing was stored.
         last : whether this is the last step, which finishes the person.
         durable : whether to wait for the disk; who says False calls `sync` before anybody is told that it is saved.
+        wait : whether to wait while somebody else writes to a SQLite file; else `Busy` is raised and nothing is done.
         now : the moment; by default the clock's.
         """
         moment, written = seconds_of(now), _as_json(payload)
+        away = moment - person.seen_at.timestamp() > AWAY_SECONDS
         values = {
             "person": person.id, "step": step.key, "index": index, "kind": step.kind, "item": step.item,
             "subject": step.subject, "position": step.position, "check": step.check, "payload": written,
-            "seconds": round(max(0.0, moment - person.since.timestamp()), 3), "now": moment,
+            "seconds": None if away else round(max(0.0, moment - person.since.timestamp()), 3), "now": moment,
         }  # fmt: skip
         onwards = {"person": person.id, "index": index, "now": moment, "finished_at": moment if last else None}
         if not self._database.sqlite and index == person.reached:
@@ -100,22 +108,23 @@ class Answers(Room):
                 stored = direct.execute(_ADVANCE_AT_ONCE, {**values, **onwards}).scalar()
             if stored is not None:
                 return Saved("saved", int(stored), index + 1)
-        with self._database.page_writing(durable=durable) as connection:
+        with self._database.page_writing(durable=durable, wait=wait) as connection:
             moved = connection.execute(_ADVANCE, onwards)
             if moved.rowcount == 1:
                 return Saved("saved", _write(connection, values), index + 1)
-            return _change(connection, step, index, values, revision)
+            return _change(connection, step, index, values, revision, _BACK if away else _SEEN)
 
     def page(
-        self, person: Participant, step_key: str, *, now: datetime | None = None
+        self, person: Participant, step_key: str, *, wait: bool = True, now: datetime | None = None
     ) -> tuple[Answer | None, dict[str, Any] | None]:
         """Return what a page shows: the stored answer and the draft, each None where there is none.
 
-        Opening a page after more than half an hour without a sign of life starts the time on it anew.
+        Opening a page after more than half an hour without a sign of life starts the time on it anew; for this `wait`
+        is as in `save`.
         """
         moment = seconds_of(now)
         if person.finished_at is person.withdrawn_at is None and moment - person.seen_at.timestamp() > AWAY_SECONDS:
-            with self._database.writing(durable=False) as connection:
+            with self._database.page_writing(durable=False, wait=wait) as connection:
                 connection.execute(_BACK, {"person": person.id, "now": moment})
         with self._database.page_reading() as connection:
             rows = connection.execute(_PAGE, {"person": person.id, "step": step_key}).all()
@@ -131,18 +140,20 @@ class Answers(Room):
 
     def save_draft(
         self, person: Participant, step_key: str, fields: Mapping[str, Any], *, revision: int | None = None,
-        now: datetime | None = None,
+        wait: bool = True, now: datetime | None = None,
     ) -> bool:  # fmt: skip
         """Keep an unfinished form until its answer is saved; return whether it was kept.
 
         It is not kept for somebody who finished or withdrew, beyond 32 KiB, or where `revision` (of the answer that
-        the form was made from) is no longer the stored one: a late draft never hides a newer answer.
+        the form was made from) is no longer the stored one: a late draft never hides a newer answer. `wait` is as in
+        `save`.
         """
         moment, written = seconds_of(now), _as_json(fields)
         if len(written) > DRAFT_BYTES:
             return False
         key = {"person": person.id, "step": step_key}
-        with self._database.writing(durable=False) as connection:
+        silence = moment - person.seen_at.timestamp()
+        with self._database.page_writing(durable=False, wait=wait) as connection:
             _, finished_at, withdrawn_at = connection.execute(_STATE, {"person": person.id}).one()
             if finished_at is not None or withdrawn_at is not None:
                 return False
@@ -151,8 +162,9 @@ class Answers(Room):
                 if revision != (0 if stored is None else stored[1]):
                     return False
             connection.execute(_DRAFT, {**key, "fields": written, "now": moment})
-            if moment - person.seen_at.timestamp() > _SEEN_SECONDS:
-                connection.execute(_SEEN, {"person": person.id, "now": moment})
+            if silence > _SEEN_SECONDS:
+                sign = _BACK if silence > AWAY_SECONDS else _SEEN
+                connection.execute(sign, {"person": person.id, "now": moment})
         return True
 
 
@@ -162,8 +174,10 @@ def _write(connection: Connection | Direct, values: Mapping[str, Any]) -> int:
     return int(revision)
 
 
-def _change(connection: Connection | Direct, step: Step, index: int, values: Mapping[str, Any], revision: int) -> Saved:
-    """Store an answer to an earlier step, or say why not."""
+def _change(
+    connection: Connection | Direct, step: Step, index: int, values: Mapping[str, Any], revision: int, sign: TextClause
+) -> Saved:
+    """Store an answer to an earlier step with its sign of life, or say why not."""
     reached, finished_at, withdrawn_at = connection.execute(_STATE, {"person": values["person"]}).one()
     row = connection.execute(_STORED, {"person": values["person"], "step": step.key}).first()
     stored, current = ("", 0) if row is None else row
@@ -175,7 +189,7 @@ def _change(connection: Connection | Direct, step: Step, index: int, values: Map
         return Saved("too_early", current, reached)
     if revision != current:
         return Saved("stale", current, reached)
-    connection.execute(_SEEN, {"person": values["person"], "now": values["now"]})
+    connection.execute(sign, {"person": values["person"], "now": values["now"]})
     return Saved("saved", _write(connection, values), reached)
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
@@ -16,12 +17,19 @@ from evenhand.errors import ConfigError
 from evenhand.study.store.database import parse_url
 from evenhand.study.store.errors import StoreError
 
+if sys.platform != "win32":
+    import fcntl
+
+_PART = ".evenhand-part"
+"""How the name of an unfinished backup ends."""
+
 
 def backup(url: str, target: str | os.PathLike[str]) -> Path:
     """Copy a database to a file that did not exist, while it may be in use; return the file.
 
     On SQLite the copy is a database of its own. On PostgreSQL it is an archive of `pg_dump`, which `pg_restore` brings
-    back. The file is complete or not there at all, and nobody else may read it.
+    back. The file is complete or not there at all, and nobody else may read it. What earlier backups that were killed
+    left in its folder is deleted.
 
     Parameters
     ----------
@@ -34,22 +42,47 @@ def backup(url: str, target: str | os.PathLike[str]) -> Path:
     if not file.parent.is_dir():
         raise ConfigError(f"the folder of '{file}' does not exist; make it first.")
     try:
-        handle, part = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-        os.close(handle)
+        _remove_leftovers(file.parent)
+        handle, part = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_PART, dir=file.parent)  # for nobody else
         try:
+            _hold(handle)
             if source.get_backend_name() == "sqlite":
                 _copy_sqlite(source, Path(part))
             else:
                 _dump_postgres(source, Path(part))
-            with open(part, "rb") as written:
-                os.fsync(written.fileno())
+            os.fsync(handle)
             os.replace(part, file)
         finally:
+            os.close(handle)
             with suppress(FileNotFoundError):
                 os.unlink(part)
     except OSError as error:
         raise StoreError(f"the backup '{file}' cannot be written: {error.strerror or error}.") from None
     return file
+
+
+def _hold(handle: int) -> bool:
+    """Mark an unfinished backup as being written; return False where another process does. It ends with the process."""
+    if sys.platform == "win32":  # where a file in use cannot be deleted anyway
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Delete what backups that were killed left in a folder: it holds all that a backup holds."""
+    for part in folder.glob(f".*{_PART}"):
+        with suppress(OSError):
+            handle = os.open(part, os.O_RDWR)
+            try:
+                if _hold(handle):
+                    part.with_name(f"{part.name}-journal").unlink(missing_ok=True)
+                    part.unlink()
+            finally:
+                os.close(handle)
 
 
 def _copy_sqlite(source: URL, part: Path) -> None:

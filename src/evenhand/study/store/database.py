@@ -20,66 +20,35 @@ from typing import Any
 import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import IsolationLevel
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, DisconnectionError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    DisconnectionError,
+    IntegrityError,
+    OperationalError,
+    SQLAlchemyError,
+)
 from sqlalchemy.pool import QueuePool
 
 from evenhand.errors import ConfigError
 from evenhand.study.store.direct import Direct
-from evenhand.study.store.errors import StoreError
+from evenhand.study.store.disk import SharedSync
+from evenhand.study.store.errors import Busy, StoreError
 
 _BEGIN_WRITE, _COMMIT, _ROLLBACK = text("BEGIN IMMEDIATE"), text("COMMIT"), text("ROLLBACK")
 _BUSY_SECONDS = 30
-_TIDY_MILLISECONDS = 500
+_IMPATIENT_MILLISECONDS = 20
+_TIDY_MILLISECONDS = 200
+_TIDY_PAUSE = 0.1
+_IMPATIENT = text(f"PRAGMA busy_timeout = {_IMPATIENT_MILLISECONDS}")
+_PATIENT = text(f"PRAGMA busy_timeout = {1_000 * _BUSY_SECONDS}")
 _IDLE_SECONDS = 5
 _CONNECTIONS = 64
-"""More than the threads of a server: nobody waits for a connection, only for the writer's turn."""
-
-
-class SharedSync:
-    """A sync of a file that several threads wait for together."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._changed = threading.Condition()
-        self._begun = self._done = 0
-        self._running = False
-        self._failed: OSError | None = None
-
-    def wait(self) -> None:
-        """Return when a sync that began after this call is over."""
-        with self._changed:
-            wanted = self._begun + 1
-            while self._running and self._done < wanted and self._failed is None:
-                self._changed.wait()
-            if self._failed is not None:
-                raise self._failed
-            if self._done >= wanted:
-                return
-            self._running, self._begun = True, self._begun + 1
-            mine = self._begun
-        failed = None
-        try:
-            _sync(self._path)
-        except OSError as error:
-            failed = error
-        with self._changed:
-            # After a failed sync the system may have dropped what was to be written: nobody can be told it is safe.
-            self._running, self._done, self._failed = False, mine, failed
-            self._changed.notify_all()
-        if failed is not None:
-            raise failed
-
-
-def _sync(path: str) -> None:
-    try:
-        handle = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        # The log is gone when the last connection was closed, which brings everything into the database and syncs it.
-        return
-    try:
-        getattr(os, "fdatasync", os.fsync)(handle)
-    finally:
-        os.close(handle)
+"""To SQLite: more than the threads of a server, so nobody waits for a connection, only for the writer's turn."""
+_POSTGRES_CONNECTIONS = 12
+_PAGE_CONNECTIONS = 8
+"""To PostgreSQL, for each process: 20 together. A server of PostgreSQL has 100 for everybody; more than that wait."""
 
 
 _TURNS: dict[str, tuple[threading.Lock, SharedSync]] = {}
@@ -106,6 +75,7 @@ class Database:
         self.shown = url.database or "" if self.sqlite else _without_secrets(url)
         self._lock: threading.Lock | None = None
         self._log: SharedSync | None = None
+        self._path = ""
         self.engine = self._sqlite_engine() if self.sqlite else self._postgres_engine()
         self._once: Engine
         self._snapshot: Engine
@@ -119,11 +89,13 @@ class Database:
             self._once = self.engine.execution_options(isolation_level="AUTOCOMMIT")
             self._snapshot = self.engine.execution_options(isolation_level="REPEATABLE READ")
             self._write = self.engine
-            self._pages = self._postgres_engine("AUTOCOMMIT", kept=8)
+            self._pages = self._postgres_engine("AUTOCOMMIT", _PAGE_CONNECTIONS)
 
-    def _postgres_engine(self, isolation: IsolationLevel = "READ COMMITTED", kept: int = 16) -> Engine:
+    def _postgres_engine(
+        self, isolation: IsolationLevel = "READ COMMITTED", connections: int = _POSTGRES_CONNECTIONS
+    ) -> Engine:
         engine = create_engine(
-            self.url, pool_size=kept, max_overflow=_CONNECTIONS - kept, hide_parameters=True,
+            self.url, pool_size=connections, max_overflow=0, pool_timeout=_BUSY_SECONDS, hide_parameters=True,
             isolation_level=isolation, connect_args={"connect_timeout": 10, "application_name": "evenhand"},
         )  # fmt: skip
         event.listen(engine, "checkin", _note_use)
@@ -132,7 +104,8 @@ class Database:
 
     def _sqlite_engine(self) -> Engine:
         path = os.path.abspath(self.url.database or "")
-        self._lock, self._log = _turns(os.path.realpath(path))
+        self._path = os.path.realpath(path)
+        self._lock, self._log = _turns(self._path)
         _make_private(path, self.shown)
         engine = create_engine(
             self.url, poolclass=QueuePool, pool_size=16, max_overflow=_CONNECTIONS - 16, hide_parameters=True,
@@ -166,15 +139,18 @@ class Database:
             yield direct
 
     @contextmanager
-    def page_writing(self, *, durable: bool = True) -> Iterator[Connection | Direct]:
-        """Give what a page writes with: one transaction, as `writing`, on SQLite the shortest way there is."""
+    def page_writing(self, *, durable: bool = True, wait: bool = True) -> Iterator[Connection | Direct]:
+        """Give what a page writes with: one transaction, as `writing`, on SQLite the shortest way there is.
+
+        With `wait` False it raises `Busy`, before anything is done, where it is not its turn on SQLite.
+        """
         if self._lock is None or self._log is None:
             with self.writing(durable=durable) as connection:
                 yield connection
             return
         with self._as_sentences():
-            with self._lock, self._direct() as direct:
-                direct.execute(_BEGIN_WRITE, {})
+            with self._turn(self._lock, wait), self._direct() as direct:
+                _begin_writing(direct, wait)
                 try:
                     yield direct
                     direct.execute(_COMMIT, {})
@@ -184,6 +160,15 @@ class Database:
                     raise
             if durable:
                 self._log.wait()
+
+    @contextmanager
+    def _turn(self, lock: threading.Lock, wait: bool) -> Iterator[None]:
+        if not lock.acquire(blocking=wait):
+            raise Busy(f"the database '{self.shown}' is being written.")
+        try:
+            yield
+        finally:
+            lock.release()
 
     @contextmanager
     def _direct(self) -> Iterator[Direct]:
@@ -216,23 +201,47 @@ class Database:
         except OSError as error:
             raise StoreError(f"the database '{self.shown}' cannot be written: {error.strerror or error}.") from None
 
-    def tidy_log(self) -> None:
+    def tidy_log(self, seconds: float = 0.0) -> bool:
         """Bring the log of SQLite into the database and empty it, so that what was erased is not in it either.
 
-        Where a long read holds the log, an export perhaps, it is left for later rather than keep people waiting.
+        Return whether it is empty. A read that began before, an export perhaps, holds the log; writers wait for each
+        try, so a try is short and there are pauses between them.
+
+        Parameters
+        ----------
+        seconds : how long to try again.
         """
-        if self.sqlite:
-            with self.reading() as connection:
-                connection.exec_driver_sql(f"PRAGMA busy_timeout = {_TIDY_MILLISECONDS}")
-                try:
-                    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-                finally:
-                    connection.exec_driver_sql(f"PRAGMA busy_timeout = {1_000 * _BUSY_SECONDS}")
+        if not self.sqlite:
+            return True
+        until = time.monotonic() + seconds
+        while True:
+            if self._try_to_tidy():
+                return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_TIDY_PAUSE)
+
+    def _try_to_tidy(self) -> bool:
+        if not _size_of(f"{self._path}-wal"):
+            return True
+        with self.reading() as connection:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {_TIDY_MILLISECONDS}")
+            try:
+                busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+            except OperationalError:  # somebody else empties the log at this moment
+                return False
+            finally:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {1_000 * _BUSY_SECONDS}")
+        return not busy
 
     def close(self) -> None:
         """Close all connections."""
+        with suppress(StoreError):
+            self.tidy_log()
         self.engine.dispose()
         self._pages.dispose()
+        if self._log is not None:
+            self._log.close()
 
 
 def parse_url(url: str) -> URL:
@@ -299,6 +308,29 @@ def _prepare(connection: Any, _record: Any) -> None:
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if mode == 'wal' else 'FULL'}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA secure_delete = ON")
+
+
+def _begin_writing(direct: Direct, wait: bool) -> None:
+    """Begin a transaction that writes; `Busy` where another process writes and we do not want to wait for it."""
+    if wait:
+        direct.execute(_BEGIN_WRITE, {})
+        return
+    direct.execute(_IMPATIENT, {})
+    try:
+        direct.execute(_BEGIN_WRITE, {})
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        raise Busy("another process writes to the database.") from None
+    finally:
+        direct.execute(_PATIENT, {})
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _note_use(_connection: Any, record: Any) -> None:

@@ -15,3 +15,7 @@ class StudyFull(EvenhandError):  # noqa: N818
 
 class StoreError(EvenhandError):
     """The database could not be reached, or refused what was asked."""
+
+
+class Busy(StoreError):  # noqa: N818
+    """Somebody else writes at this moment, and the caller did not want to wait; nothing was done."""

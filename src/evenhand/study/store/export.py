@@ -113,9 +113,13 @@ def _of(people: Sequence[Any], place: int) -> Any:
 
 
 def _durations(people: Sequence[Any], who: IntArray, saved_at: FloatArray) -> FloatArray:
-    """Return seconds from the consent to the end, else to the last answer; nan where there is neither."""
+    """Return seconds from the consent to the end, else to the last answer; nan where there is neither.
+
+    They are at least 0: the clocks of two servers, or one that was set back, may say that an answer came before.
+    """
     last = np.full(len(people), -np.inf)
     np.maximum.at(last, who, saved_at)
     end = np.array([np.nan if row[4] is None else row[4] for row in people], dtype=np.float64)
     end = np.where(np.isnan(end), np.where(np.isfinite(last), last, np.nan), end)
-    return np.round(end - np.array([row[3] for row in people], dtype=np.float64), 3)
+    taken: FloatArray = np.round(end - np.array([row[3] for row in people], dtype=np.float64), 3)
+    return np.where(taken < 0, 0.0, taken)

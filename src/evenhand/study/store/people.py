@@ -14,14 +14,15 @@ from sqlalchemy import Connection, and_, bindparam, case, delete, distinct, func
 
 from evenhand.study.store.errors import StudyClosed, StudyFull
 from evenhand.study.store.records import BonusRow, Participant
-from evenhand.study.store.room import Room, StudyRow, is_storable, moment_of, seconds_of
+from evenhand.study.store.room import SILENT_SECONDS, Room, StudyRow, is_storable, moment_of, seconds_of
 from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS, RECRUITS, STUDIES
 
+_ERASE_SECONDS = 3.0
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _P, _R = PARTICIPANTS.c, RECRUITS.c
 _PERSON = (
     _P.id, _P.code, _P.token, _P.enrolment, _P.condition, _P.place, _P.language, _P.reached, _P.since,
-    _P.enrolled_at, _P.seen_at, _P.finished_at, _P.withdrawn_at,
+    _P.enrolled_at, _P.seen_at, _P.finished_at, _P.withdrawn_at, _P.fingerprint,
 )  # fmt: skip
 _OF_STUDY = _P.study_id == bindparam("study")
 _BY_TOKEN = select(*_PERSON).where(_OF_STUDY, _P.token == bindparam("token"))
@@ -32,9 +33,12 @@ _BY_RECRUITMENT = (
     .where(_R.study_id == bindparam("study"), _R.recruitment_id == bindparam("recruitment"))
 )
 _LOCK_STUDY = (
-    select(STUDIES.c.closed_at).where(STUDIES.c.id == bindparam("study")).with_for_update(key_share=True)
+    select(STUDIES.c.closed_at, STUDIES.c.fingerprint)
+    .where(STUDIES.c.id == bindparam("study"))
+    .with_for_update(key_share=True)
 )  # fmt: skip
-_HELD = and_(_P.withdrawn_at.is_(None), or_(_P.finished_at.is_not(None), _P.seen_at >= bindparam("cutoff")))
+_ACTIVE = and_(_P.seen_at >= bindparam("cutoff"), or_(_P.reached > 0, _P.seen_at >= bindparam("silent_cutoff")))
+_HELD = and_(_P.withdrawn_at.is_(None), or_(_P.finished_at.is_not(None), _ACTIVE))
 _HELD_PLACE = case((_HELD, _P.place))
 _TALLY = (
     select(
@@ -73,8 +77,9 @@ class People(Room):
         """Take a person in, or return the person who came before with the same key or recruitment id.
 
         The condition is the one with the fewest people held for its share, ties by a seeded draw; the place is the
-        smallest that is free in it. People are held who finished, or were seen within `abandon_after`. Counting and
-        taking are one transaction, and such transactions run one after another, over all servers of a database.
+        smallest that is free in it. People are held who finished, or were seen within `abandon_after`; who answered
+        nothing yet, within half an hour. Counting and taking are one transaction, and such transactions run one after
+        another, over all servers of a database.
 
         Parameters
         ----------
@@ -85,22 +90,25 @@ class People(Room):
 
         Raises
         ------
-        StudyClosed, StudyFull : for somebody new; who is enrolled already is returned also then.
+        StudyClosed, StudyFull : for somebody new; who is enrolled already is returned also then. A server whose
+            design is no longer the registered one takes nobody new either.
         """
         moment, enrolment = seconds_of(now), enrolment_of(key)
         recruitment = recruitment_id if recruitment_id and is_storable(recruitment_id) else None
         with self._database.writing() as connection:
-            closed_at = connection.execute(_LOCK_STUDY, {"study": self._id}).scalar_one()
+            closed_at, fingerprint = connection.execute(_LOCK_STUDY, {"study": self._id}).one()
             known = self._known(connection, enrolment, recruitment)
             if known is not None:
                 return self._participant(known)
             if closed_at is not None:
                 raise StudyClosed(f"the study {self._row.name!r} is closed; it takes nobody new.")
-            seat = self._free_seat(connection, moment - self._row.abandon_after)
+            if fingerprint != self._row.fingerprint:
+                raise StudyClosed(f"the study {self._row.name!r} was changed; start this server anew.")
+            seat = self._free_seat(connection, moment)
             values = {
                 "study_id": self._id, "enrolment": enrolment, "code": _code(), "token": secrets.token_urlsafe(32),
                 "condition": seat.condition, "place": seat.place, "language": language, "reached": 0,
-                "since": moment, "enrolled_at": moment, "seen_at": moment,
+                "since": moment, "enrolled_at": moment, "seen_at": moment, "fingerprint": fingerprint,
             }  # fmt: skip
             number = connection.execute(insert(PARTICIPANTS).returning(_P.id), values).scalar_one()
             if recruitment is not None:
@@ -115,9 +123,12 @@ class People(Room):
             return same
         return connection.execute(_BY_RECRUITMENT, {"study": self._id, "recruitment": recruitment}).first()
 
-    def _free_seat(self, connection: Connection, cutoff: float) -> Seat:
+    def _free_seat(self, connection: Connection, moment: float) -> Seat:
         """Return where the next person goes."""
-        study, asked = self._row, {"study": self._id, "cutoff": cutoff}
+        study = self._row
+        asked = {
+            "study": self._id, "cutoff": moment - study.abandon_after, "silent_cutoff": moment - SILENT_SECONDS
+        }  # fmt: skip
         tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
         number = sum(tally.everybody for tally in tallies.values())
         for name in by_need(study, {name: tally.held for name, tally in tallies.items()}, number):
@@ -182,11 +193,26 @@ class People(Room):
             self._database.tidy_log()
         return True
 
+    def empty_log(self, *, seconds: float = 0.0) -> bool:
+        """Tell whether nothing that was erased is left in the log of SQLite, after another try to empty it.
+
+        A read that began before the erasure, an export perhaps, keeps the log as it was until it is over. Emptying is
+        tried again whenever the database is opened and closed.
+
+        Parameters
+        ----------
+        seconds : how long to try.
+        """
+        return self._database.tidy_log(seconds)
+
     def erase_recruitment_ids(self) -> int:
-        """Delete every recruitment id of the study, for good; return how many there were."""
+        """Delete every recruitment id of the study, for good; return how many there were.
+
+        `empty_log` then tells whether the log of SQLite still holds them.
+        """
         with self._database.writing() as connection:
             erased = connection.execute(delete(RECRUITS).where(_R.study_id == self._id)).rowcount
-        self._database.tidy_log()
+        self._database.tidy_log(_ERASE_SECONDS)
         return int(erased)
 
     def bonus_rows(self) -> list[BonusRow]:
@@ -203,11 +229,11 @@ class People(Room):
 
     def _participant(self, row: Any) -> Participant:
         (number, code, token, enrolment, condition, place, language, reached, since, enrolled_at, seen_at, finished_at,
-         withdrawn_at) = row  # fmt: skip
+         withdrawn_at, fingerprint) = row  # fmt: skip
         return Participant(
             number, code, token, enrolment, condition, place, language, reached, moment_of(since),
             moment_of(enrolled_at), moment_of(seen_at), None if finished_at is None else moment_of(finished_at),
-            None if withdrawn_at is None else moment_of(withdrawn_at), self._row.completion_code,
+            None if withdrawn_at is None else moment_of(withdrawn_at), self._row.completion_code, fingerprint,
         )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ class Participant:
     enrolled_at, seen_at : when they agreed, and when they last did anything.
     finished_at, withdrawn_at : when they reached the end, or took their answers back.
     completion_code : the code that they hand in to be paid.
+    fingerprint : of the design that they were enrolled with; None where that was not noted yet.
     """
 
     id: int
@@ -43,6 +44,7 @@ class Participant:
     finished_at: datetime | None
     withdrawn_at: datetime | None
     completion_code: str
+    fingerprint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,16 @@ class BonusRow:
 
 @dataclass(frozen=True, slots=True)
 class ConditionCounts:
-    """People of one condition; `active` and `abandoned` are those who neither finished nor withdrew."""
+    """People of one condition.
+
+    Who neither finished nor withdrew is `active` (an answer or draft within ten minutes), `away`, or, after the time in
+    which nobody else may take the place, `abandoned`.
+    """
 
     condition: str
     enrolled: int
     active: int
+    away: int
     abandoned: int
     finished: int
     withdrawn: int
@@ -110,8 +117,8 @@ class PageCounts:
     Parameters
     ----------
     index : index of the step, from 0.
-    waiting : people whose first unanswered step this is and who were seen lately.
-    dropped : the same for people who were not seen lately: they dropped out here.
+    waiting : people whose first unanswered step this is and who are active or away.
+    dropped : the same for people who were not seen for long: they dropped out here.
     times : seconds of the answers given here; None where there are none.
     """
 

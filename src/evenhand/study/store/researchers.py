@@ -23,6 +23,10 @@ _SET_PASSWORD = text(
     " ON CONFLICT (study_id, name) DO UPDATE SET password_hash = excluded.password_hash,"
     " changed_at = excluded.changed_at"
 )
+_FIRST_PASSWORD = text(
+    "INSERT INTO researchers (study_id, name, password_hash, changed_at) VALUES (:study, :name, :hash, :now)"
+    " ON CONFLICT (study_id, name) DO NOTHING"
+)
 _ATTEMPT = text(
     "INSERT INTO attempts (study_id, digest, started_at, number) VALUES (:study, :digest, :now, 1)"
     " ON CONFLICT (study_id, digest) DO UPDATE SET"
@@ -41,6 +45,15 @@ class Researchers(Room):
         with self._database.writing() as connection:
             connection.execute(_SET_PASSWORD, values)
             connection.execute(delete(SESSIONS).where(SESSIONS.c.study_id == self._id, SESSIONS.c.name == name))
+
+    def set_first_password(self, name: str, password_hash: str, *, now: datetime | None = None) -> bool:
+        """Store the hash of a researcher's password unless they have one; return whether it was stored.
+
+        Of several servers that start at the same moment, one gets True.
+        """
+        values = {"study": self._id, "name": name, "hash": password_hash, "now": seconds_of(now)}
+        with self._database.writing() as connection:
+            return connection.execute(_FIRST_PASSWORD, values).rowcount == 1
 
     def password_hash(self, name: str) -> str | None:
         """Return the hash of a researcher's password; None where there is no such researcher."""

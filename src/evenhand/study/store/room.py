@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 from evenhand.study.schema import Kind
 from evenhand.study.store.database import Database
 
+SILENT_SECONDS = 30 * 60
+"""How long somebody who agreed to take part and answered nothing yet holds a place."""
+
 
 @dataclass(frozen=True)
 class StudyRow:

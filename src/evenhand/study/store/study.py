@@ -23,11 +23,18 @@ from evenhand.study.store.numbers import Numbers
 from evenhand.study.store.people import People
 from evenhand.study.store.researchers import Researchers
 from evenhand.study.store.room import StudyRow, seconds_of
-from evenhand.study.store.tables import STUDIES
+from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, STUDIES
 
 SECRET_VARIABLE = "EVENHAND_STUDY_SECRET"  # noqa: S105
 _SHORTEST_SECRET = 32
 _CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_SOMEBODY = select(PARTICIPANTS.c.id).where(PARTICIPANTS.c.study_id == bindparam("study")).limit(1)
+_SOME_ANSWER = (
+    select(ANSWERS.c.step)
+    .join_from(ANSWERS, PARTICIPANTS, ANSWERS.c.participant_id == PARTICIPANTS.c.id)
+    .where(PARTICIPANTS.c.study_id == bindparam("study"))
+    .limit(1)
+)
 _CLOSED = select(STUDIES.c.closed_at).where(STUDIES.c.id == bindparam("study"))
 
 
@@ -46,6 +53,7 @@ def open_store(url: str, *, migrate: bool = True) -> Store:
             bring_up(store.database)
         else:
             require_current(store.database)
+        store.database.tidy_log()
     except BaseException:
         store.close()
         raise
@@ -63,14 +71,17 @@ class Store:
 
         Parameters
         ----------
-        design : the study; settings that do not change what people see may differ from those of the last time.
-        accept : whether to take a design that shows something else than the one registered before.
+        design : the study; settings that do not change what people see may differ from those of the last time, and
+            while nobody is enrolled, all may.
+        accept : whether to take a design that shows something else than the one that people were enrolled with. Once
+            there are answers, the kind, the points of the scale, the conditions there are and the places must stay.
         now : the moment; by default the clock's.
         """
         name, settings = design.name, _settings(design)
         with self.database.writing() as connection:
-            asked = select(STUDIES.c.fingerprint).where(STUDIES.c.name == name)
-            known = connection.execute(asked.with_for_update(key_share=True)).scalar()
+            c = STUDIES.c
+            asked = select(c.id, c.kind, c.fingerprint, c.settings).where(c.name == name)
+            known = connection.execute(asked.with_for_update(key_share=True)).first()
             if known is None:
                 made = {
                     "name": name, "kind": design.kind, "fingerprint": design.fingerprint, "settings": settings,
@@ -78,12 +89,22 @@ class Store:
                     "completion_code": "".join(secrets.choice(_CODE_LETTERS) for _ in range(8)),
                 }  # fmt: skip
                 connection.execute(_MAKE, made)
-                known = connection.execute(asked).scalar_one()
-            if known != design.fingerprint and not accept:
-                raise ConfigError(
-                    f"the study {name!r} in '{self.database.shown}' was made with other contents: people there saw "
-                    "something else. Give the changed study a new name, or accept the change with --accept."
-                )
+                known = connection.execute(asked).one()
+            if known.fingerprint != design.fingerprint and not accept:
+                enrolled = connection.execute(_SOMEBODY, {"study": known.id}).first()
+                if enrolled is not None:
+                    raise ConfigError(
+                        f"the study {name!r} in '{self.database.shown}' was made with other contents: people there saw "
+                        f"something else{_changed(json.loads(known.settings), design)}. Give the changed study a new "
+                        "name, or accept the change with --accept."
+                    )
+            if known.fingerprint != design.fingerprint:
+                broken = _broken(known.kind, json.loads(known.settings), design)
+                if broken and connection.execute(_SOME_ANSWER, {"study": known.id}).first() is not None:
+                    raise ConfigError(
+                        f"the study {name!r} in '{self.database.shown}' has answers, and with them {broken} cannot "
+                        "change any more, also not with --accept. Give the changed study a new name."
+                    )
             values: dict[str, Any] = {"settings": settings, "fingerprint": design.fingerprint, "kind": design.kind}
             code = design.spec.recruitment.completion_code
             values |= {} if code is None else {"completion_code": code}
@@ -185,8 +206,32 @@ def _settings(design: Design) -> str:
         {
             "conditions": design.conditions, "places": design.places, "seed": design.seed,
             "points": len(design.spec.scale), "abandon_after": 3600 * design.spec.recruitment.abandon_after,
+            "parts": dict(design.parts),
         }
     )  # fmt: skip
+
+
+def _changed(settings: Mapping[str, Any], design: Design) -> str:
+    """Return which settings and files differ from those of a study as it was registered, in brackets."""
+    before, after = settings.get("parts", {}), design.parts
+    changed = [name for name in dict.fromkeys((*after, *before)) if before.get(name) != after.get(name)]
+    return f" (changed: {', '.join(changed)})" if before and changed else ""
+
+
+def _broken(kind: str, settings: Mapping[str, Any], design: Design) -> str | None:
+    """Return what of a design does not go with answers given before; None where all of it does."""
+    if kind != design.kind:
+        return f"the kind ({kind} before, {design.kind} now)"
+    points = len(design.spec.scale)
+    if settings["points"] != points:
+        return f"the number of points of the scale ({settings['points']} before, {points} now)"
+    gone = [name for name in settings["conditions"] if name not in design.conditions]
+    if gone:
+        return f"the conditions that people are in ({', '.join(map(repr, gone))} missing now)"
+    before, after = settings["places"], design.places
+    if before is not None and after is not None and after < before:
+        return f"the number of critics to a smaller one ({before} before, {after} now)"
+    return None
 
 
 def _row(row: Mapping[str, Any]) -> StudyRow:

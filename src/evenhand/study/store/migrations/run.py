@@ -12,7 +12,7 @@ from evenhand.study.store.database import Database
 from evenhand.study.store.errors import StoreError
 from evenhand.study.store.tables import METADATA
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision; the tables are as `tables.py` says."""
 VERSION_TABLE = "evenhand_version"
 _KEY = 0x6576656E68616E64
