@@ -305,7 +305,7 @@ def reliability_undefined() -> eh.Audit:
         "model": lambda rows: np.full(len(rows), 0.2), "features": ["a"], "noise": "raez-2024-text/categorical",
         "replicates": 2, "resamples": 100, "linked": {}, "noise_levels": [0.1],
     }  # fmt: skip
-    return eh.audit(eh.Table({"a": [0, 1] * 30, "g": ["x", "y"] * 30}, groups="g"), reliability=settings)
+    return eh.audit(eh.Table({"a": [0, 1, 1, 0] * 15, "g": ["x", "y"] * 30}, groups="g"), reliability=settings)
 
 
 def reliability_from_a_pilot() -> eh.Audit:

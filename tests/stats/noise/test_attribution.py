@@ -78,7 +78,7 @@ def test_coalitions_are_what_predicting_each_gives(experiment: Make, request: py
     mistakes, by_rows = no_mistakes(trial, 1, 1), no_mistakes(rows_only, 1, 1)
     fill_mistakes(mistakes, 0, trial, np.random.default_rng(SEEDS[0]))
     fill_mistakes(by_rows, 0, rows_only, np.random.default_rng(SEEDS[0]))
-    summed = coalition_sums(trial, mistakes)
+    summed = coalition_sums(trial, mistakes, mistakes.level[0] == 0)
     base = trial.base
     for coalition in range(2**6):
         rows, at = base.features.copy(), 0
@@ -175,8 +175,8 @@ def test_several_statistics_cost_one_prediction(
 
 
 def test_wrong_experiments_are_named(experiment: Make) -> None:
-    with pytest.raises(EvenhandError, match="one noise level"):
-        shared_out(experiment(), icc)
+    with pytest.raises(EvenhandError, match="`level` must be one of the 5 noise levels; got 5"):
+        shared_out(experiment(), icc, level=5)
     with pytest.raises(EvenhandError, match="one rater who makes mistakes"):
         shared_out(experiment(levels=np.array([0.5]), raters=2), icc)
     with pytest.raises(EvenhandError, match="`permutations` must be at least 2"):

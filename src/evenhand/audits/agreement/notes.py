@@ -47,7 +47,7 @@ def agreement_notes(
         own = [gap for gap in gaps if gap.grouping == grouping.name and gap.against == "reference"]
         told = [gap for gap in own if known[gap.statistic].headline or spec.statistics is not None]
         yield from _untested(grouping.name, own, known)
-        turned = list(_directions(told, known))
+        turned = list(_directions(told, known, spec))
         differ = differ or bool(turned)
         yield from _named(grouping.name, turned)
         yield from _named(grouping.name, list(_certainties(told, known, spec)))
@@ -104,16 +104,14 @@ def _by_group(gaps: Sequence[GapRecord]) -> dict[tuple[str, str], list[GapRecord
     return found
 
 
-def _directions(gaps: Sequence[GapRecord], known: Mapping[str, Statistic]) -> Iterator[str]:
-    """Yield for which groups some statistics are higher than for the reference group and others lower."""
-    for (group, reference), own in _by_group(gaps).items():
-        higher, lower = (
-            [known[g.statistic].title for g in own if g.value is not None and sign * g.value > SAME] for sign in (1, -1)
-        )
+def _directions(gaps: Sequence[GapRecord], known: Mapping[str, Statistic], spec: AgreementSpec) -> Iterator[str]:
+    """Yield for which groups some statistics are higher than for the reference group and others lower, all surely."""
+    for (group, reference), own in _by_group([gap for gap in gaps if surely(gap, spec)]).items():
+        higher, lower = ([known[g.statistic].title for g in own if sign * (g.value or 0.0) > SAME] for sign in (1, -1))
         if higher and lower:
             yield (
                 f"the statistics point different ways: for {group} {_listed(lower)} {_is(lower)} lower than for "
-                f"{reference}, but {_listed(higher)} {_is(higher)} higher"
+                f"{reference}, but {_listed(higher)} {_is(higher)} higher, both beyond chance"
             )
 
 

@@ -91,7 +91,8 @@ def reliability(
         Fit estimators again in this many parts, each person scored by a model not fitted to them. By default estimators
         that are not fitted have 5 parts, and fitted ones are used as they are.
     shares
-        'bernoulli': each entry goes wrong with that chance; 'exact': exactly that share in each group and fold.
+        'bernoulli': each entry goes wrong with that chance; 'exact': that share in each
+        group and fold, to within one entry and right on average.
     fresh
         Whether the mistakes of every noise level are drawn afresh; by default an entry that is wrong at one level is
         wrong in the same way at all higher ones.

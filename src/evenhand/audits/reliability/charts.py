@@ -169,6 +169,8 @@ def _dots(
         for r in records
         if r.value is not None
     ]
+    if any(row["low"] is None and row["high"] is None for row in rows):
+        axis += " (a dot without a line has no interval)"
     groups, models = list(dict.fromkeys(r.group for r in records)), list(result.spec.model)
     every = _groups(result, records[0].grouping) if records else groups
     base = alt.Chart(data(rows)).encode(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
+from evenhand.audits.reliability.gaps import reference_gap
+from evenhand.audits.reliability.intervals import centred, why_no_intervals, why_undefined_at
 from evenhand.audits.reliability.models import Model
 from evenhand.audits.reliability.people import People
 from evenhand.audits.reliability.records import AttributionRecord, CurveRecord, ModelRecord
@@ -14,10 +16,8 @@ from evenhand.audits.reliability.trials import Trial
 from evenhand.audits.reliability.words import COMPANIONS
 from evenhand.core.numbers import finite
 from evenhand.stats.auc import delong
-from evenhand.stats.bootstrap import Draws
 from evenhand.stats.noise import Predictions
 from evenhand.stats.reliability import Curves, curves, joint_band, run_band
-from evenhand.stats.types import FloatArray
 
 EVERY_RUN = "in every run"
 
@@ -47,19 +47,21 @@ def curve_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[CurveRecord]:
 
 
 def attribution_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[AttributionRecord]:
-    """Yield what the mistakes in each feature add to the gaps."""
+    """Yield what the mistakes in each feature add to the gaps; no shares of a gap that may be 0."""
+    level = float(trial.mistakes.attribution_level or 0.0)
     for name, found in trial.attributions.items():
         for group in trial.groups.others:
             parts = found.values[:, :, group] - found.values[:, :, trial.groups.reference]
             band = run_band(parts, spec.confidence) if len(parts) > 1 else None
             mean = parts.mean(axis=0)
             whole = float(mean.sum())
+            shared = reference_gap(trial, name, group, spec).clear_at(level)
             for at, feature in enumerate(trial.mistakes.names):
                 defined = bool(np.isfinite(mean[at]))
                 yield AttributionRecord(
                     *trial.place, trial.groups.groups[group], trial.groups.groups[trial.groups.reference], name,
-                    float(trial.mistakes.attribution_level or 0.0), feature, "exact" if found.exact else "sampled",
-                    finite(mean[at] / whole) if defined and abs(whole) > 1e-9 else None,
+                    level, feature, "exact" if found.exact else "sampled",
+                    finite(mean[at] / whole) if defined and shared and abs(whole) > 1e-9 else None,
                     None if band is None else finite(band.low[at]), None if band is None else finite(band.high[at]),
                     finite(mean[at]), None, None,
                     "ok" if defined else "undefined: the statistic is undefined without some mistakes",
@@ -89,31 +91,6 @@ def base_predictions(model: Model, people: People) -> Predictions:
         if own.size:
             score[own], label[own] = predict(people.matrix[own])
     return Predictions(score, label)
-
-
-def centred(draws: Draws, value: FloatArray) -> Draws:
-    """Return draws around the value of all replicates; the bootstrap itself uses fewer of them."""
-    return Draws(value, draws.values + (value - draws.estimate))
-
-
-def why_no_intervals(draws: Draws) -> list[str | None]:
-    """Return for each statistic of resamples why it has no interval, None where it has one."""
-    stderr, undefined, resamples = draws.stderr(), draws.undefined, len(draws.values)
-    rounding = 1e-13 * np.abs(np.where(np.isfinite(draws.values), draws.values, 0.0)).max(axis=0)
-    return [
-        f"no interval: it is undefined in {gone:,} of {resamples:,} resamples of people"
-        if np.isnan(spread)
-        else "no interval: no resample of people differs"
-        if spread <= least
-        else None
-        for spread, gone, least in zip(stderr.tolist(), undefined.tolist(), rounding.tolist(), strict=True)
-    ]
-
-
-def why_undefined_at(found: Curves, at: int, groups: Sequence[int]) -> str | None:
-    """Return why a statistic of some groups has no value at a noise level, None where it has one."""
-    gone = [group for group in groups if np.isnan(found.mean[at, group])]
-    return f"undefined: {found.reasons[at, gone[0]] or 'no value'}" if gone else None
 
 
 def _curve_status(found: Curves, at: int, group: int, trial: Trial) -> str | None:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.audits.reliability.mistakes import NoiseSetting
 from evenhand.audits.reliability.people import Feature, People
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
-from evenhand.stats.noise import FixedFunction, fixed_functions, fixed_products
+from evenhand.stats.noise import FixedFunction, NoiseItem, fixed_functions, fixed_products
 from evenhand.stats.noise.predictors import RowFunction
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.keys import column_key
@@ -270,6 +271,45 @@ def contradiction_notes(people: People, perturbed: Sequence[int], following: Seq
         if found.share < 1:
             mend = f"mend the other rows, and {mend}"
         yield _contradiction(people, [column], source, f"{source!r} times {factor!r} in {_rows_of(found.share)}", mend)
+
+
+def group_features(people: People) -> dict[str, str]:
+    """Return the features that are a function of a column that defines groups in every row, and that column."""
+    return {people.names[one.column]: column for one, column in _functions_of_groups(people) if one.share == 1}
+
+
+def group_notes(setting: NoiseSetting, items: Sequence[NoiseItem], people: People) -> Iterator[str]:
+    """Say which features tell the group and were held fixed for it, and warn of those that go wrong all the same."""
+    if setting.published is not None:
+        for name, column in group_features(people).items():
+            yield (
+                f"{name!r} is a function of {column!r}, which defines groups. It was not perturbed by "
+                f"{setting.published!r}, as that column would not be."
+            )
+    moving = {column for item in items for column in item.columns}
+    told: set[int] = set()
+    for one, column in _functions_of_groups(people):
+        if one.column in moving - told:
+            told.add(one.column)
+            name = people.names[one.column]
+            yield (
+                f"Warning: {name!r} is a function of {column!r} in {_rows_of(one.share)}, and went wrong while people "
+                f"stayed in the groups that {column!r} defines. A gap may then be the work of mistakes about the group "
+                f"itself: hold it fixed with fixed={[name]!r}, or leave it out of `noise`."
+            )
+
+
+def _functions_of_groups(people: People) -> list[tuple[FixedFunction, str]]:
+    """Return the features that are all but a function of a column that defines groups, and the column."""
+    codes = people.groups.codes
+    own = len(people.names)
+    both = np.column_stack([people.matrix, *codes.values()])
+    columns = list(codes)
+    return [
+        (found, columns[found.perturbed - own].removeprefix("column:"))
+        for found in fixed_functions(both, range(own, own + len(columns)))
+        if found.repeated and column_key(people.names[found.column]) not in codes
+    ]
 
 
 def _function_note(people: People, found: Sequence[FixedFunction]) -> str:

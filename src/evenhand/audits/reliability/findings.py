@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from evenhand.audits.reliability.mistakes import GroupNoise, NoiseSetting
 from evenhand.audits.reliability.records import GapRecord
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.audits.reliability.words import CAVEATS, HARM, MOVED_BY, in_sentence
@@ -30,9 +30,10 @@ def make_findings(
     A threshold that nothing can be held against gives a finding too, with insufficient evidence.
     """
     means = [gap for gap in gaps if gap.noise_level is None]
-    levels, tests = _levels(gaps), Counter((gap.model, gap.grouping) for gap in gaps if gap.p_value is not None)
+    levels, tests = _levels(gaps), sum(gap.p_value is not None for gap in gaps)
+    unequal = {setting.name: _unequal(setting, groups, spec) for setting in spec.noise}
     words = {
-        id(gap): _Words(gap, levels[gap.model, gap.setting, gap.grouping], tests[gap.model, gap.grouping], spec)
+        id(gap): _Words(gap, levels[gap.model, gap.setting, gap.grouping], tests, unequal[gap.setting], spec)
         for gap in means
     }
     findings: list[Finding] = []
@@ -91,25 +92,28 @@ class _Words:
     ----------
     gap : the gap, averaged over noise levels.
     levels : the noise levels, in words.
-    tests : how many tests its model and grouping have.
+    tests : how many tests the run has.
+    unequal : by what people were given different mistakes, in words; empty where all go wrong alike.
     spec : the settings.
     """
 
     gap: GapRecord
     levels: str
     tests: int
+    unequal: str
     spec: ReliabilitySpec
 
     def finding(self) -> Finding:
         """Return the finding without a limit."""
         gap = self.gap
-        claim = f"{_where((gap.model, gap.setting, gap.grouping))}: {self._claim()}"
+        told = f"; {self.unequal}" if self.unequal else ""
+        claim = f"{_where((gap.model, gap.setting, gap.grouping))}: {self._claim()}{told}"
         return Finding(
             audit="reliability", model=gap.model, grouping=gap.grouping, stratum=None, metric=gap.statistic,
             kind="difference", against=gap.against, claim=f"{claim}.",
             sentence=f"{claim}{self._certainty(gap, '')}; n = {gap.n:,}.", unit="", value=gap.value, low=gap.low,
             high=gap.high, n=gap.n, threshold=None, verdict="no_threshold",
-            caveat=f"{CAVEATS[gap.statistic]} {_FIXED}",
+            caveat=f"{CAVEATS[gap.statistic]} {_FIXED}{self._not_the_model_alone()}",
         )  # fmt: skip
 
     def judged(self, threshold: Threshold, together: int) -> Finding:
@@ -141,6 +145,12 @@ class _Words:
         if gap.statistic in HARM:
             return f"mistakes hurt {lower} more; {self._amount()}"
         return f"{self._amount()}; {MOVED_BY[gap.statistic]}, so it does not say whom mistakes hurt more"
+
+    def _not_the_model_alone(self) -> str:
+        if not self.unequal:
+            return ""
+        told = f"{self.unequal[0].upper()}{self.unequal[1:]}"
+        return f" {told}: a gap can come from that alone, and need not be what the model makes of equal mistakes."
 
     def _lacking(self) -> str:
         """Return why there is no interval, or none on one side."""
@@ -196,7 +206,7 @@ class _Words:
 
 
 def told_apart(gap: GapRecord, spec: ReliabilitySpec) -> bool:
-    """Tell whether a gap is clear, counting all tests of its model and grouping."""
+    """Tell whether a gap is clear, counting all tests of the run."""
     return bool(gap.value) and gap.p_adjusted is not None and gap.p_adjusted < 1.0 - spec.confidence
 
 
@@ -209,6 +219,18 @@ def decimals(value: float) -> str:
     ('0.036', '-0.0005', '0')
     """
     return "0" if value == 0 else f"{value:.3f}" if abs(value) >= 0.01 else f"{value:.4f}"
+
+
+def _unequal(setting: NoiseSetting, groups: Sequence[Compared], spec: ReliabilitySpec) -> str:
+    """Return by what people were given different mistakes, in words; empty where all go wrong alike."""
+    for grouping, told in spec.group_noise.items():
+        labels = [label for compared in groups if compared.name == grouping for label in compared.groups]
+        ways = [told.get(label, GroupNoise()) for label in dict.fromkeys((*labels, *told))]
+        if any(way != ways[0] for way in ways):
+            return f"by {grouping}, people were given different mistakes"
+    if setting.pilot is not None and setting.pilot.by is not None:
+        return f"mistakes were learned apart by {setting.pilot.by}"
+    return ""
 
 
 def _levels(gaps: Sequence[GapRecord]) -> dict[Place, str]:

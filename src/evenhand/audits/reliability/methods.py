@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenhand.audits.reliability.gaps import LEAST_FOR_RATIOS, LEAST_IN_A_FOLD, LEAST_PEOPLE
+from evenhand.audits.reliability.gaps import LEAST_DAMAGED, LEAST_FOR_RATIOS, LEAST_IN_A_FOLD, LEAST_MOVED, LEAST_PEOPLE
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.sections import Method
 
@@ -46,14 +46,24 @@ def reliability_methods(spec: ReliabilitySpec) -> Iterator[Method]:
         "levels: gap / standard error, against Student's t with Satterthwaite's degrees of freedom. The standard error "
         "is at least the one that the gap has if the people of both groups vary alike. Groups with fewer "
         f"than {LEAST_PEOPLE} people, or {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for statistics other than "
-        "PABAK and the spread-adjusted ICC), have no interval and no test.",
+        "PABAK and the spread-adjusted ICC), have no interval and no test; nor has a gap where what mistakes change in "
+        f"a group rests on fewer than {LEAST_DAMAGED} people ({LEAST_MOVED} for scores): (sum d)² / sum d² of people's "
+        "changed decisions or squared errors d.",
         "J. Montiel Olea and M. Plagborg-Møller (2019), Simultaneous confidence bands, Journal of Applied Econometrics "
         "34",
     )
+    if any(setting.pilot is not None and setting.pilot.by is not None for setting in spec.noise):
+        yield Method(
+            "Another pilot",
+            "Mistakes were learned by group, each replicate from a resample of the pilot. The variance of the gap "
+            "between these replicates, less that between replicates that all learn from the pilot itself, is added to "
+            "the variance of the gap, and the degrees of freedom are lowered (Satterthwaite); where the second one "
+            "is not known well enough it is not taken off. Bands of curves do not allow for another pilot.",
+        )
     yield Method(
         "Many tests, and thresholds",
-        "The adjusted p-values are Holm's, over all tests of a model and a grouping: all groups, statistics and ways "
-        "of going wrong. A difference is called clear when its adjusted p-value is below one less the confidence. An "
+        "The adjusted p-values are Holm's, over all tests of the run: all models, groupings, groups, statistics and "
+        "ways of going wrong. A difference is clear when its adjusted p-value is below one less the confidence. An "
         "interval is for its gap alone. A threshold is held against the largest gap of all pairs of groups, or each "
         "gap to the reference group, by intervals that hold for all of these together (Bonferroni).",
         "S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6",
@@ -72,6 +82,7 @@ def reliability_methods(spec: ReliabilitySpec) -> Iterator[Method]:
         yield Method(
             "Parts of the gap",
             "Shapley values: what a feature's mistakes add to the gap, averaged over all orders in which features can "
-            "go wrong; all coalitions up to 10 features, 20 orders a replicate above.",
+            "go wrong; all coalitions up to 10 features, 20 orders a replicate above. They are of the same replicates "
+            "as the curves and add up to the gap. There is no share of a gap whose interval holds 0.",
             "L. S. Shapley (1953), A value for n-person games, Contributions to the Theory of Games II",
         )

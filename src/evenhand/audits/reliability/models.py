@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.audits.reliability.files import OnnxModel, file_digest, load_file
 from evenhand.audits.reliability.linear import Scores, as_linear
+from evenhand.audits.reliability.noise import every_mistake
 from evenhand.audits.reliability.people import Feature, People, is_negative, is_positive
 from evenhand.audits.reliability.sources import ModelSource, described
 from evenhand.audits.reliability.spec import ReliabilitySpec
@@ -21,7 +22,7 @@ from evenhand.audits.reliability.steady import unsteady_notes
 from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, require_extra
 from evenhand.models.estimators import make_pipeline
-from evenhand.stats.noise import Predictor, thresholded
+from evenhand.stats.noise import Linear, Predictor, thresholded
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame, installed_backend
 from evenhand.table.labels import label_of
@@ -102,8 +103,11 @@ def prepare_model(
     notes = list(_remarks(name, asked, refit))
     for one in asking:
         notes += unsteady_notes(name, one, people)
-    found = [as_linear(one.model, one.given, one, columns, people, threshold) for one in asking]
-    linear = [model for model in found if model is not None and spec.derive is None and not spec.linked]
+    linear: list[Linear] = []
+    if spec.derive is None and not spec.linked:
+        mistakes = every_mistake(people, spec)
+        found = [as_linear(one.model, one.given, one, columns, people, threshold, mistakes) for one in asking]
+        linear = [model for model in found if model is not None]
     plain = len(linear) == len(asking)
     predictors = tuple(linear) if plain else tuple(thresholded(one, threshold + TIE) for one in asking)
     return Model(name, kind, label, digest, columns, threshold, fold, predictors, plain, tuple(dict.fromkeys(notes)))
@@ -268,7 +272,7 @@ def _rows(features: Sequence[Feature], matrix: FloatArray, *, frame: bool) -> An
         return matrix
     if installed_backend() is None:
         raise EvenhandError("wants a data frame, which needs pandas or Polars; install one of them.")
-    return build_frame({feature.name: feature.as_column(matrix[:, at]) for at, feature in enumerate(features)})
+    return build_frame({feature.name: feature.as_given(matrix[:, at]) for at, feature in enumerate(features)})
 
 
 def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray]:
@@ -277,8 +281,33 @@ def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray
         return lambda rows: _chance(*model.predict(rows), positive)
     if callable(getattr(model, "predict_proba", None)):
         return lambda rows: _chance(model.predict_proba(rows), getattr(model, "classes_", None), positive)
-    ask = model.predict if callable(getattr(model, "predict", None)) else model
-    return lambda rows: _numbers(ask(rows))
+    if not callable(getattr(model, "predict", None)):
+        return lambda rows: _numbers(model(rows))
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return lambda rows: _numbers(model.predict(rows))
+    return lambda rows: _decisions(model.predict(rows), list(classes), positive)
+
+
+def _decisions(found: Any, known: Sequence[Any], positive: Scalar | None) -> FloatArray:
+    """Return 1 where a model decides for the positive one of its classes, else 0."""
+    if len(known) > 2:
+        raise EvenhandError(
+            f"decides between {len(known)} classes; reliability is about one score: wrap it in a function that returns "
+            "that."
+        )
+    yes = _positive_class(known, positive) if len(known) == 2 else 0
+    chosen = np.asarray(found)
+    chosen = chosen[:, 0] if chosen.ndim == 2 and chosen.shape[1] == 1 else chosen
+    is_known = np.isin(chosen, known)
+    if not is_known.all():
+        raise EvenhandError(
+            f"decides for {label_of(chosen[~is_known].flat[0])!r}, which is none of its classes; wrap it in a function "
+            "that returns one score a row."
+        )
+    if len(known) == 1:
+        return np.full(chosen.shape, float(is_positive(known[0], positive)))
+    return np.asarray(chosen == known[yes], dtype=np.float64)
 
 
 def _chance(found: Any, classes: Any, positive: Scalar | None) -> FloatArray:

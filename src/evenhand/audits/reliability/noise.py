@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand.audits.reliability.derived import group_features, group_notes
 from evenhand.audits.reliability.mistakes import FeatureNoise, NoiseSetting
-from evenhand.audits.reliability.people import Feature, People
+from evenhand.audits.reliability.people import Feature, People, copy_notes
 from evenhand.audits.reliability.pilot import read_pilot
 from evenhand.audits.reliability.profiles import (
     Groupings,
@@ -18,7 +19,7 @@ from evenhand.audits.reliability.profiles import (
     noise_grouping,
 )
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, count
 from evenhand.stats.noise import (
     Confusion,
     Flip,
@@ -31,7 +32,8 @@ from evenhand.stats.noise import (
     published_noise,
 )
 from evenhand.stats.noise.experiment import Shares
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.table.keys import column_key
 
 MOST_CATEGORIES = 50
 Renew = Callable[[np.random.Generator], Sequence[NoiseItem]]
@@ -83,7 +85,7 @@ def make_mistakes(
     untouched : features that must not go wrong, and why.
     spec : the settings of the audit.
     """
-    free = [feature for feature in people.features if feature.name not in untouched]
+    free = _free(setting, people, untouched)
     grouping = noise_grouping(setting, groupings, spec)
     items: Sequence[NoiseItem]
     renew: Renew | None = None
@@ -105,12 +107,72 @@ def make_mistakes(
         profiles = make_profiles(grouping, learned, groupings, people, spec)
         items, renew, added = _of_profiles(items, renew, learned, profiles, untouched, people, spec)
         names = [*names, *added]
+    notes += [*group_notes(setting, items, people), *_limit_notes(setting, items, people, profiles, spec)]
+    notes += copy_notes(people)
     levels = _levels(spec, learned=setting.pilot is not None)
     at = _attribution_level(spec, levels, learned=setting.pilot is not None)
     _require_possible(levels, at, items, people, profiles, spec.shares or shares)
     return Mistakes(
         setting.name, tuple(items), tuple(names), spec.shares or shares, levels, at, renew, profiles, tuple(notes)
     )
+
+
+def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...]:
+    """Return all that can go wrong, in any setting and for any group: what a model must be able to take.
+
+    Parameters
+    ----------
+    people : whose features go wrong.
+    spec : the settings of the audit, without features that follow others.
+    """
+    defining = [name for name in people.names if column_key(name) in people.groups.codes]
+    untouched = untouched_features(people, defining, (), spec)
+    found: list[NoiseItem] = []
+    for setting in spec.noise:
+        free = _free(setting, people, untouched)
+        if setting.pilot is not None:  # the groups of a pilot err as some of its people do
+            found += read_pilot(setting.pilot.model_copy(update={"by": None}), free, people, {}, spec)[0].items()
+        elif setting.published is not None:
+            found += _published(setting.published, free, people, spec)[0]
+        else:
+            found += _given(setting.features, untouched, people)[0]
+    for told in (own for groups in spec.group_noise.values() for own in groups.values()):
+        found += _given(told.noise, untouched, people)[0]
+    return tuple(found)
+
+
+def _free(setting: NoiseSetting, people: People, untouched: dict[str, str]) -> list[Feature]:
+    """Return the features that may go wrong: in a published setting none that tells the group."""
+    held = {*untouched, *(group_features(people) if setting.published is not None else ())}
+    return [feature for feature in people.features if feature.name not in held]
+
+
+def _limit_notes(
+    setting: NoiseSetting, items: Sequence[NoiseItem], people: People, profiles: Profiles | None, spec: ReliabilitySpec
+) -> Iterator[str]:
+    """Warn of limits that the data itself does not keep: any mistake takes such an entry to the limit."""
+    found: dict[tuple[int, str, float], int] = {}
+
+    def look(at: int, minimum: float | None, maximum: float | None, own: BoolArray | bool) -> None:
+        values = people.matrix[:, at]
+        for which, limit, sign in (("minimum", minimum, 1.0), ("maximum", maximum, -1.0)):
+            if limit is not None and (n := int(((sign * values < sign * limit) & own).sum())):
+                found[at, which, limit] = found.get((at, which, limit), 0) + n
+
+    for item in items:
+        for profile, model in enumerate((item.model, *item.others)):
+            if isinstance(model, Normal):
+                own = profiles is None or not item.others or profiles.code == profile
+                look(item.columns[0], model.minimum, model.maximum, own)
+    if setting.pilot is not None:
+        for name, least in spec.minima.items():
+            look(people.places([name])[0], least, None, True)
+    for (at, which, limit), n in found.items():
+        yield (
+            f"Warning: {people.names[at]!r} is {'below' if which == 'minimum' else 'above'} its {which} {limit:g} for "
+            f"{count(n, 'person', 'people')} of {len(people.matrix):,}. However small the error, a mistake takes such "
+            f"an entry to {limit:g}; give a {which} that the data keeps."
+        )
 
 
 def _of_profiles(

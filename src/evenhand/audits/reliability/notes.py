@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from evenhand.audits.reliability.curves import EVERY_RUN, base_predictions
 from evenhand.audits.reliability.derived import contradiction_notes
 from evenhand.audits.reliability.findings import told_apart
-from evenhand.audits.reliability.gaps import LEAST_FOR_RATIOS, LEAST_IN_A_FOLD, LEAST_PEOPLE, TOO_FEW
+from evenhand.audits.reliability.gaps import (
+    LEAST_DAMAGED,
+    LEAST_FOR_RATIOS,
+    LEAST_IN_A_FOLD,
+    LEAST_MOVED,
+    LEAST_PEOPLE,
+    RESTS_ON,
+    TOO_FEW,
+)
 from evenhand.audits.reliability.models import Model
 from evenhand.audits.reliability.noise import Mistakes
 from evenhand.audits.reliability.people import People
@@ -61,7 +69,7 @@ def _whose_noise(spec: ReliabilitySpec) -> Iterator[str]:
     for grouping, groups in spec.group_noise.items():
         told = []
         for group, own in groups.items():
-            ways = [f"{own.times:g} times as often"] if own.times != 1 else []
+            ways = ["never" if own.times == 0 else f"{own.times:g} times as often"] if own.times != 1 else []
             ways += [f"in another way in {_named(list(own.noise))}"] if own.noise else []
             told += [f"about {group} {' and '.join(ways)}"] if ways else []
         if told:
@@ -121,6 +129,7 @@ def outcome_notes(
     """Yield the remarks on what was found: undefined values, groups that are too small, statistics that disagree."""
     yield from _undefined(curves)
     yield from _too_small(gaps)
+    yield from _too_concentrated(gaps)
     yield from _disagreements(gaps, spec)
 
 
@@ -162,8 +171,20 @@ def _too_small(gaps: Sequence[GapRecord]) -> Iterator[str]:
         )
 
 
+def _too_concentrated(gaps: Sequence[GapRecord]) -> Iterator[str]:
+    """Say for whom the damage rests on too few people."""
+    found = [gap for gap in gaps if gap.against == "reference" and RESTS_ON in gap.status]
+    groups = sorted({f"{g.status.partition(': for ')[2].partition(f', {RESTS_ON}')[0]} ({g.grouping})" for g in found})
+    if groups:
+        yield (
+            f"No interval, test or verdict is given where what mistakes change in a group rests on fewer than "
+            f"{LEAST_DAMAGED} people ({LEAST_MOVED} for scores), of {', '.join(groups[:4])}"
+            f"{' and others' if len(groups) > 4 else ''}: with other people it could be nothing, or twice as much."
+        )
+
+
 def _disagreements(gaps: Sequence[GapRecord], spec: ReliabilitySpec) -> Iterator[str]:
-    """Say where one statistic is clearly lower for a group and another one higher."""
+    """Say where one statistic is clearly lower for a group and another one clearly higher."""
     found: dict[tuple[str, ...], list[GapRecord]] = {}
     differ = False
     for gap in gaps:
@@ -172,7 +193,7 @@ def _disagreements(gaps: Sequence[GapRecord], spec: ReliabilitySpec) -> Iterator
     for (model, setting, grouping, group, reference), own in found.items():
         lower = [gap for gap in own if (gap.value or 0.0) < 0]
         higher = [gap for gap in own if (gap.value or 0.0) > 0]
-        if lower and higher and any(told_apart(gap, spec) for gap in own):
+        if all(any(told_apart(gap, spec) for gap in side) for side in (lower, higher)):
             differ = True
             yield (
                 f"{model}, by {grouping}, noise {setting}: the statistics disagree. For {group}, held against "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from evenhand.table.labels import label_of, showable
 from evenhand.table.roles import Scalar
 from evenhand.table.table import Table
 
+MOST_COPIES = 0.01  # share of rows that are copies, above which a note warns
 MOST_LABELS = 200  # different texts of a feature; more would be names, not kinds
 
 
@@ -33,12 +34,14 @@ class Feature:
     labels : what the codes 0, 1 ... mean, for text; None for numbers and truth values.
     truth : whether it holds truth values, as 0 and 1.
     distinct : the numbers that occur, rising.
+    integer : whether the column is of an integer type.
     """
 
     name: str
     labels: tuple[str, ...] | None
     truth: bool
     distinct: FloatArray
+    integer: bool = False
 
     @property
     def categorical(self) -> bool:
@@ -79,6 +82,13 @@ class Feature:
             return numbers.astype(np.bool_)
         return numbers
 
+    def as_given(self, numbers: FloatArray) -> npt.NDArray[Any]:
+        """Return numbers as a column of a frame for a model: integers where the data has them and all are whole."""
+        column = self.as_column(numbers)
+        if self.integer and np.all(np.abs(numbers) < 2.0**53) and np.all(numbers == np.rint(numbers)):
+            return column.astype(np.int64)
+        return column
+
 
 @dataclass(frozen=True, eq=False)
 class People:
@@ -91,6 +101,7 @@ class People:
     groups : one cell a person.
     outcome : whether the outcome is positive; None where the table has none.
     dropped : people left out for a missing feature.
+    copies : people who equal another one in all of this, where no id tells people apart; 0 where one does.
     """
 
     features: tuple[Feature, ...]
@@ -98,6 +109,7 @@ class People:
     groups: Cells
     outcome: BoolArray | None
     dropped: int
+    copies: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -142,11 +154,33 @@ def gather(table: Table, spec: ReliabilitySpec) -> People:
         raise DataError("no people are left after leaving out those with a missing feature.")
     # Engines return rows in any order; people who are equal in all of this are exchangeable.
     by = [*matrix[keep].T, *([] if positive is None else [positive[keep]]), *rows.groups.where(keep).codes.values()]
-    order = np.flatnonzero(keep)[np.lexsort(by)]
+    sorting = np.lexsort(by)
+    order = np.flatnonzero(keep)[sorting]
     return People(
         tuple(features), np.ascontiguousarray(matrix[order]), rows.groups.where(order),
         None if positive is None else positive[order], int((~keep).sum()),
+        0 if table.roles.id is not None else _copies([column[sorting] for column in by]),
     )  # fmt: skip
+
+
+def _copies(columns: Sequence[npt.NDArray[Any]]) -> int:
+    """Return how many of sorted rows equal the row before."""
+    same = np.ones(len(columns[0]) - 1, dtype=np.bool_)
+    for column in columns:
+        same &= (column[1:] == column[:-1]) | ((column[1:] != column[1:]) & (column[:-1] != column[:-1]))  # nan
+    return int(same.sum())
+
+
+def copy_notes(people: People) -> Iterator[str]:
+    """Warn where rows are repeated: people who were entered twice make intervals too narrow."""
+    if people.copies > MOST_COPIES * len(people.matrix):
+        yield (
+            f"{count(people.copies, 'row')} of {len(people.matrix):,} "
+            f"{'is an exact copy' if people.copies == 1 else 'are exact copies'} of another one in all columns used. "
+            "Different people may well be alike in a few columns. But where people were entered more than once, "
+            "intervals are too narrow and tests too sure: leave the copies out, or name the column that tells people "
+            "apart as `id`."
+        )
 
 
 def _require_roles(table: Table, spec: ReliabilitySpec) -> None:
@@ -170,7 +204,9 @@ def _feature(name: str, coded: Coded) -> tuple[Feature, FloatArray]:
         feature = Feature(name, tuple(str(value) for value in coded.values), False, numbers)
     else:
         numbers = np.array([float(value) for value in coded.values])
-        feature = Feature(name, None, isinstance(coded.values[0], bool | np.bool_), numbers)
+        truth = isinstance(coded.values[0], bool | np.bool_)
+        integer = not truth and isinstance(coded.values[0], int | np.integer)
+        feature = Feature(name, None, truth, numbers, integer)
     return feature, np.append(numbers, np.nan)[coded.codes]  # -1, which is missing, is the last
 
 

@@ -101,8 +101,8 @@ def _apart(
     few = [f"{label} ({n})" for label, n in sizes.items() if label != MISSING and label not in learned]
     said = [f"{label} ({sizes[label]} people of the pilot)" for label in learned]
     note = (
-        f"Mistakes differ by {settings.by}. They were learned apart for {' and '.join(said) or 'no group'}; everybody "
-        "else goes wrong as the whole pilot does."
+        f"By {settings.by}, mistakes were learned apart for {' and '.join(said) or 'no group'}; everybody else goes "
+        "wrong as the whole pilot does. That they were learned apart does not show that they differ."
     )
     if few:
         note += f" Fewer than {enough} people of the pilot are {', '.join(few)}."

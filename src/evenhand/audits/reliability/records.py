@@ -36,8 +36,8 @@ class GapRecord:
 
     At one noise level, `low` and `high` hold jointly at all of them. Where there are more than two groups, one record
     `against` the 'worst_pair' has the largest gap of all pairs: `group` is the lower of the two, `reference` the
-    higher, and `low` and `high` hold for all pairs together. `p_adjusted` is Holm's, over all tests of a model and a
-    grouping.
+    higher, and `low` and `high` hold for all pairs together. `p_adjusted` is Holm's, over all tests of a run. Where
+    mistakes were learned from a pilot by group, `stderr`, `low` and `high` allow for another pilot of the same size.
     """
 
     model: str
@@ -65,7 +65,8 @@ class GapRecord:
 class AttributionRecord:
     """How much of a gap at one noise level the mistakes in one feature make: its Shapley value.
 
-    Over features the values add up to the gap. They rest on fewer replicates than the curves.
+    Over features the values add up to the gap, that of one rater who goes wrong. `share` is null where the interval of
+    the gap holds 0, or there is none.
     """
 
     model: str

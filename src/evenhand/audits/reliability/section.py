@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from evenhand.audits.reliability.charts import (
@@ -67,7 +68,7 @@ def _figures(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
         yield Figure(
             f"Gaps{of}",
             f"Each group less {_reference(result, place)}. {_BELOW} The {sure} bands hold at all noise levels of a "
-            "statistic and group together. The findings count all tests of a model and grouping; a band does not.",
+            "statistic and group together. The findings count all tests of the run; a band does not.",
             " ".join(finding.claim for finding in own),
             tuple(gap_panels(result, place)),
         )
@@ -260,14 +261,23 @@ def _curve_table(result: ReliabilityResult) -> DisplayTable:
 
 
 def _attribution_table(result: ReliabilityResult) -> DisplayTable:
-    rows = [
-        (
-            r.model, r.setting, r.grouping, r.group, TITLES[r.statistic], r.feature, f"{r.noise_level:g}",
-            shown(r.value, signed=True), shown(r.share, percent=True),
-            shown_interval(r.replicate_low, r.replicate_high, signed=True), r.method,
-        )
-        for r in result.attribution
-    ]  # fmt: skip
+    rows = []
+    for _, own in groupby(result.attribution, lambda r: (r.model, r.setting, r.grouping, r.group, r.statistic)):
+        parts = list(own)
+        rows += [
+            (
+                r.model, r.setting, r.grouping, r.group, TITLES[r.statistic], r.feature, f"{r.noise_level:g}",
+                shown(r.value, signed=True), shown(r.share, percent=True),
+                shown_interval(r.replicate_low, r.replicate_high, signed=True), r.method,
+            )
+            for r in parts
+        ]  # fmt: skip
+        first, known = parts[0], [r.value for r in parts if r.value is not None]
+        whole = sum(known) if len(known) == len(parts) else None
+        rows.append((
+            first.model, first.setting, first.grouping, first.group, TITLES[first.statistic], "Sum",
+            f"{first.noise_level:g}", shown(whole, signed=True), DASH, DASH, first.method,
+        ))  # fmt: skip
     columns = (
         "Model", "Noise", "Grouping", "Group", "Statistic", "Feature", "Level", "Part of the gap", "Share", "Over runs",
         "Method",

@@ -67,7 +67,9 @@ class ReliabilitySpec(Spec):
         None, ge=2, le=100, description="Parts in which estimators are fitted again; by default 5 for those not fitted."
     )
     shares: Literal["bernoulli", "exact"] | None = Field(
-        None, description="Each entry with that chance, or exactly that share in each group; by default the setting's."
+        None,
+        description="Each entry with that chance, or that share of each group to within one entry; by default the "
+        "setting's.",
     )
     fresh: bool = Field(False, description="Draw the mistakes of every noise level afresh.")
     noisy_raters: Literal[1, 2] = Field(1, description="2 when the first rater makes mistakes too.")

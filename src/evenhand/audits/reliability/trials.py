@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +30,7 @@ from evenhand.stats.reliability import PeopleDraws, bootstrap_people, fold_sprea
 from evenhand.stats.types import FloatArray
 
 PEOPLE_REPLICATES = 20
-"""Replicates that the bootstrap over people and the attribution use; with fewer the interval is longer, not shorter."""
+"""Replicates that the bootstrap over people uses; with fewer the interval is longer, not shorter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,7 @@ class Trial:
     simulation : the sums of every replicate, level, fold and group.
     draws : every statistic of resampled people.
     attributions : for each statistic, its value shared out among features; empty where that was not asked for.
+    same_pilot : where each replicate learns by group from a resampled pilot, others that learn from the pilot itself.
     """
 
     model: Model
@@ -53,6 +54,7 @@ class Trial:
     simulation: Simulation
     draws: PeopleDraws
     attributions: dict[str, Attribution]
+    same_pilot: Simulation | None = None
 
     @property
     def changed(self) -> dict[str, float]:
@@ -82,10 +84,32 @@ def run_trial(
     attributions = {}
     if mistakes.attribution_level is not None and len(groups.groups) > 1 and len(mistakes.items) > 1:
         step(f"Sharing out the gap among features: {where}")
-        single = replace(experiment, levels=np.array([mistakes.attribution_level]), raters=1, common=True)
-        spread = fold_spread(single)
-        attributions = attribute(single, few, {name: _Of(name, spread) for name in spec.statistics})
-    return Trial(model, mistakes, groups, experiment, simulation, draws, attributions)
+        attributions = _shared_out(experiment, mistakes.attribution_level, seeds, spec)
+    same_pilot = None
+    if experiment.renew is not None and spec.replicates > 1 and _by_group(mistakes, spec):
+        step(f"Simulating mistakes of one pilot: {where}")
+        same_pilot = simulate(replace(experiment, renew=None), replicate_seeds(spec.replicates, rng))
+    return Trial(model, mistakes, groups, experiment, simulation, draws, attributions, same_pilot)
+
+
+def _by_group(mistakes: Mistakes, spec: ReliabilitySpec) -> bool:
+    pilot = next(setting.pilot for setting in spec.noise if setting.name == mistakes.setting)
+    return pilot is not None and pilot.by is not None
+
+
+def _shared_out(
+    experiment: Experiment, level: float, seeds: Sequence[np.random.SeedSequence], spec: ReliabilitySpec
+) -> dict[str, Attribution]:
+    """Share statistics out at a noise level, in the replicates of the curves: the parts add up to their gaps.
+
+    A level between those of the curves is added to them, which moves no mistake.
+    """
+    levels = np.union1d(experiment.levels, [level])
+    if levels.size > experiment.levels.size or experiment.raters != 1:
+        experiment = replace(experiment, levels=levels, raters=1)
+    spread = fold_spread(experiment)
+    statistics = {name: _Of(name, spread) for name in spec.statistics}
+    return attribute(experiment, seeds, statistics, level=int(np.searchsorted(levels, level)))
 
 
 @dataclass(frozen=True, eq=False)

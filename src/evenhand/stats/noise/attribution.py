@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.noise.draws import Mistakes, fill_mistakes, no_mistakes
-from evenhand.stats.noise.engine import pair_sums, sums_of_states
+from evenhand.stats.noise.engine import pair_sums, steps_of, sums_of_states, trials_of
 from evenhand.stats.noise.experiment import Experiment
 from evenhand.stats.noise.states import States, predict_states, states_of
 from evenhand.stats.noise.sums import SUMS, PairSums, person_sums
@@ -47,6 +47,7 @@ def attribute(
     seeds: Sequence[np.random.SeedSequence],
     statistics: Mapping[str, Statistic],
     *,
+    level: int = -1,
     permutations: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -61,11 +62,13 @@ def attribute(
     Parameters
     ----------
     experiment
-        With one noise level and one rater who makes mistakes.
+        With one rater who makes mistakes.
     seeds
-        One a replicate.
+        One a replicate. With those of `simulate` the mistakes are the same, and the values add up to what it finds.
     statistics
         By name; each turns sums into one value a fold and group, such as `lambda sums: sums.counts().kappa()`.
+    level
+        At which of the experiment's noise levels; by default the highest.
     permutations
         Orders to draw for each replicate, in pairs of an order and its reverse. By default all coalitions are
         evaluated for up to 10 items, and 20 orders drawn above that.
@@ -90,8 +93,13 @@ def attribute(
     (True, True)
     """
     items = len(experiment.items)
-    if experiment.levels.size != 1 or experiment.raters != 1:
-        raise EvenhandError("Attribution needs an experiment with one noise level and one rater who makes mistakes.")
+    if experiment.raters != 1:
+        raise EvenhandError("Attribution needs an experiment with one rater who makes mistakes.")
+    levels = experiment.levels.size
+    if not -levels <= level < levels:
+        raise EvenhandError(f"`level` must be one of the {levels} noise levels; got {level!r}.")
+    at = level % levels
+    served = steps_of(experiment)
     if permutations is not None and permutations < 2:
         raise EvenhandError(f"`permutations` must be at least 2; got {permutations!r}.")
     exact = permutations is None and items <= MOST_EXACT
@@ -103,12 +111,14 @@ def attribute(
 
     def work(slot: int) -> Step:
         def step() -> None:
-            rng = np.random.default_rng(seeds[slot])
-            mistakes = no_mistakes(experiment, 1, 1)
-            fill_mistakes(mistakes, 0, experiment, rng)
-            summed = coalition_sums(experiment, mistakes) if exact else None
+            seed, only = trials_of(experiment, [seeds[slot]])[0 if experiment.common else at]
+            rng = np.random.default_rng(seed)
+            mistakes = no_mistakes(experiment, 1, served)
+            fill_mistakes(mistakes, 0, experiment, rng, only)
+            changed = mistakes.level[0] <= (at if experiment.common else 0)
+            summed = coalition_sums(experiment, mistakes, changed) if exact else None
             orders = _orders(items, permutations or 20, rng) if summed is None else np.zeros((0, items), dtype=np.int64)
-            steps = [_one_after_the_other(experiment, mistakes, order) for order in orders]
+            steps = [_one_after_the_other(experiment, mistakes, changed, order) for order in orders]
             for name, statistic in statistics.items():
                 one = found[name]
                 if summed is not None:
@@ -148,15 +158,17 @@ def shapley(worth: FloatArray) -> FloatArray:
     return np.stack(values)
 
 
-def coalition_sums(experiment: Experiment, mistakes: Mistakes) -> FloatArray:
+def coalition_sums(experiment: Experiment, mistakes: Mistakes, changed: BoolArray) -> FloatArray:
     """Return the sums (8, 2^J, cells) of one trial when only the items of each coalition go wrong.
+
+    `changed` (people, items) says which mistakes are made at the level.
 
     Only the 2^m subsets of a person's m mistakes are predicted. Their Möbius transform is added up over people, and one
     sum over subsets (the zeta transform) then serves all coalitions.
     """
     base, items = experiment.base, len(experiment.items)
     cells = len(base.starts) - 1
-    person, subset, local = _subsets(mistakes.level[0] == 0)
+    person, subset, local = _subsets(changed)
     wrong = np.flatnonzero(local > 0)
     score, label = base.score[person], base.label[person]
     active = (subset[wrong, np.newaxis] >> np.arange(items)) & 1 == 1
@@ -196,10 +208,11 @@ def _orders(items: int, permutations: int, rng: np.random.Generator) -> IntArray
     return np.stack([order for drawn in half for order in (drawn, drawn[::-1])])[:permutations]
 
 
-def _one_after_the_other(experiment: Experiment, mistakes: Mistakes, order: IntArray) -> FloatArray:
+def _one_after_the_other(
+    experiment: Experiment, mistakes: Mistakes, changed: BoolArray, order: IntArray
+) -> FloatArray:  # fmt: skip
     """Return the sums (8, 1 + items, cells) as items go wrong one after the other, as levels of noise do."""
     items, people = len(experiment.items), len(experiment.features)
-    changed = mistakes.level[0] == 0
     position = np.argsort(order)
     level = np.where(changed, position, items).astype(np.int16)
     changes = np.zeros((1, people, items), dtype=np.bool_)

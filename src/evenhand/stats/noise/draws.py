@@ -99,12 +99,19 @@ def _exactly(
     rng: np.random.Generator,
     only: int | None,
 ) -> tuple[list[IntArray], list[IntArray]]:
-    """Touch the entries of lowest rank in each stratum, as many as the level asks for."""
+    """Touch the entries of lowest rank in each stratum: floor(p n + U) of n at level p, with one U an item and stratum.
+
+    The entry of rank k = 0, 1 ... is touched from the first level p on at which p n + U reaches k + 1.
+    """
     who, steps = [], []
-    touched_at = experiment.touched_at
-    inside = np.flatnonzero(touched_at < len(experiment.levels) if only is None else touched_at <= only)
-    step = touched_at[inside] if only is None else np.zeros(inside.size, dtype=np.int64)
-    for row, rate in zip(chance, rates, strict=True):
+    ranks = experiment.ranks
+    levels = experiment.levels if only is None else experiment.levels[only : only + 1]
+    up = rng.random((len(chance), int(ranks.stratum[-1]) + 1))
+    for row, rate, own in zip(chance, rates, up, strict=True):
+        with np.errstate(divide="ignore"):
+            needed = (ranks.within + (1.0 - own[ranks.stratum])) / ranks.room
+        inside = np.flatnonzero(needed <= levels[-1])
+        step = np.searchsorted(levels, needed[inside])
         people = np.argsort(experiment.base.stratum + row)[inside]  # people are in the order of strata
         kept = slice(None) if rate is None else rng.random(people.size) < rate[people]
         who.append(people[kept])

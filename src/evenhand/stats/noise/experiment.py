@@ -46,15 +46,20 @@ class NoiseItem:
     model: NoiseModel
     others: tuple[NoiseModel, ...] = ()
 
+    def of(self, profile: int) -> NoiseModel:
+        """Return how people with a profile go wrong."""
+        return (self.model, *self.others)[profile] if self.others else self.model
+
     def rate(self, values: FloatArray, profiles: IntArray | None) -> FloatArray | None:
         """Return (people,) the share of touched entries that change, None where all do."""
         if not self.others or profiles is None:
             return self.model.rate(values)
-        share = np.ones(len(values))
+        share, all_do = np.ones(len(values)), True
         for own, model in self._by_profile(profiles):
-            found = model.rate(values[own])
-            share[own] = 1.0 if found is None else found
-        return share
+            found = model.rate(values[own]) if own.size else None
+            if found is not None:
+                share[own], all_do = found, False
+        return None if all_do else share
 
     def draw(self, values: FloatArray, profiles: IntArray | None, rng: np.random.Generator) -> FloatArray:
         """Return changed values (people, columns) for entries that change."""
@@ -82,7 +87,8 @@ class NoiseItem:
 class Base:
     """People in the order of their cells (fold, then group), with the predictions of their true features.
 
-    A stratum is a cell, or where noise has profiles the people of one profile in it.
+    A stratum is a cell, or where noise has profiles the people of one profile in it. Profiles with the same pace and
+    models are one.
     """
 
     order: IntArray
@@ -98,12 +104,22 @@ class Base:
 
 
 @dataclass(frozen=True)
+class Ranks:
+    """For exact shares: each person's stratum, place within it, and entries touched there at level 1."""
+
+    stratum: IntArray
+    within: IntArray
+    room: FloatArray
+
+
+@dataclass(frozen=True)
 class Experiment:
     """What is simulated: a second rater (or two) who makes mistakes in the features of the same people.
 
-    At level p a share p of the entries of every item is touched: each with chance p, or (`exact`) floor(p n + 1/2) of
-    the n entries in each fold and group. Where people have profiles, p times the pace of their profile takes the place
-    of p, and exact shares hold in each fold, group and profile.
+    At level p a share p of the entries of every item is touched: each with chance p, or (`exact`) floor(p n + U) of the
+    n entries in each fold and group, U being one uniform number for each item, replicate, fold and group. That is p n
+    on average, also in small cells, and never as much as one entry off. Where people have profiles, p times the pace
+    of their profile takes the place of p, and exact shares hold in each fold, group and profile.
 
     With `common` random numbers an entry touched at one level is touched, with the same mistake, at all higher ones:
     one draw serves all levels, differences between levels are sharper, but the mean over levels of one replicate varies
@@ -199,10 +215,11 @@ class Experiment:
         folds = np.zeros(len(self.features), dtype=np.int64) if self.folds is None else self.folds
         groups = self.cells[1]
         cell = folds * groups + self.groups
-        stratum = cell if self.profiles is None else cell * (int(self.profiles.max()) + 1) + self.profiles
+        profiles = None if self.profiles is None else self._merged()[self.profiles]
+        stratum = cell if profiles is None else cell * (int(profiles.max()) + 1) + profiles
         order = np.argsort(stratum, kind="stable").astype(np.int64)
         features, fold, cell, stratum = self.features[order], folds[order], cell[order], stratum[order]
-        profile = None if self.profiles is None else self.profiles[order]
+        profile = None if profiles is None else profiles[order]
         starts = np.searchsorted(cell, np.arange(self.cells[0] * groups + 1)).astype(np.int64)
         score, label = np.empty(len(order)), np.empty(len(order), dtype=np.bool_)
         for number, predict in enumerate(self.predictors):
@@ -212,14 +229,28 @@ class Experiment:
         centre = np.bincount(cell, score, len(sizes)) / sizes
         return Base(order, features, fold, cell, starts, profile, stratum, score, label, centre)
 
+    def _merged(self) -> IntArray:
+        """Return for each profile the first one with the same pace and models: a difference in name alone is none."""
+        last = 0 if self.profiles is None else int(self.profiles.max())
+        paces = np.ones(last + 1) if self.paces is None else self.paces
+        found = np.arange(last + 1)
+        for one in range(1, last + 1):
+            for other in range(one):
+                alike = all(_same(item.of(one), item.of(other)) for item in self.items)
+                if alike and paces[one] == paces[other]:
+                    found[one] = found[other]
+                    break
+        return found
+
     @cached_property
-    def touched_at(self) -> IntArray:
-        """(people,) for exact shares: the level at which the entry of each rank within its stratum is touched."""
-        _, starts, sizes = np.unique(self.base.stratum, return_index=True, return_counts=True)
-        ranks = np.arange(len(self.features)) - np.repeat(starts, sizes)
-        touched = np.repeat(sizes, sizes) if self.pace is None else np.repeat(sizes, sizes) * self.pace
-        counts = np.floor(self.levels * touched[:, np.newaxis] + 0.5)
-        return np.asarray((counts <= ranks[:, np.newaxis]).sum(axis=1), dtype=np.int64)
+    def ranks(self) -> Ranks:
+        """For exact shares: the places of people within their strata, people in base order."""
+        _, starts, number, sizes = np.unique(
+            self.base.stratum, return_index=True, return_inverse=True, return_counts=True
+        )
+        within = np.arange(len(self.features)) - starts[number]
+        room = sizes[number] * (1.0 if self.pace is None else self.pace)
+        return Ranks(number.astype(np.int64), within.astype(np.int64), room.astype(np.float64))
 
     @cached_property
     def pace(self) -> FloatArray | None:
@@ -228,7 +259,7 @@ class Experiment:
 
     def prepare(self) -> None:
         """Compute what all replicates share, before threads ask for it."""
-        _ = self.entries, self.slopes, self.pace, self.touched_at if self.shares == "exact" else None
+        _ = self.entries, self.slopes, self.pace, self.ranks if self.shares == "exact" else None
 
 
 def replicate_seeds(replicates: int, rng: np.random.Generator) -> list[np.random.SeedSequence]:
@@ -278,6 +309,16 @@ def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntA
         if item.others and (profiles is None or len(item.others) < profiles.max()):
             raise EvenhandError("Items that differ by profile must have one model a profile, and people `profiles`.")
         item.check(features[:, item.columns], profiles)
+
+
+def _same(one: NoiseModel, other: NoiseModel) -> bool:
+    """Tell whether two models are the same; those that hold arrays only where they are one object."""
+    if one is other:
+        return True
+    try:
+        return hash(one) == hash(other) and one == other
+    except TypeError:
+        return False
 
 
 def _check_people(experiment: Experiment) -> None:

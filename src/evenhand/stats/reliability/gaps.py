@@ -100,6 +100,7 @@ def gap_of(
     freedom: float = float("inf"),
     levels: FloatArray | None = None,
     least_stderr: float = 0.0,
+    more_variance: FloatArray | None = None,
 ) -> Gap:
     """Return the gap of bootstrap draws: levels first, their mean last (as `PeopleDraws.gap` gives them).
 
@@ -119,6 +120,9 @@ def gap_of(
     least_stderr
         What the standard error of the average is at least: `PeopleDraws.pooled_stderr`. Where it is more than the
         draws', all standard errors grow by the same factor.
+    more_variance
+        (L + 1,) variance that people do not account for, such as that of a pilot study (`pilot_variance`): added to
+        that of each gap and of the average. Bands grow with the standard errors.
 
     Examples
     --------
@@ -131,7 +135,10 @@ def gap_of(
     """
     each = draws.part(slice(None, -1))
     own, quantile = draws.stderr(), float(t_quantile(freedom, confidence))
-    wider = least_stderr / own[-1] if least_stderr > own[-1] > 0 else 1.0
+    wider = np.full(own.size, least_stderr / own[-1] if least_stderr > own[-1] > 0 else 1.0)
+    if more_variance is not None:
+        with np.errstate(all="ignore"):  # a gap that does not vary has no limits
+            wider = np.sqrt(wider**2 + more_variance / own**2)
     stderr = wider * own
     half = quantile * stderr
     average, error = float(draws.estimate[-1]), float(stderr[-1])
@@ -142,7 +149,7 @@ def gap_of(
         stderr=stderr[:-1],
         pointwise=Interval(each.estimate - half[:-1], each.estimate + half[:-1]),
         simultaneous=Interval(
-            each.estimate + wider * (low - each.estimate), each.estimate + wider * (high - each.estimate)
+            each.estimate + wider[:-1] * (low - each.estimate), each.estimate + wider[:-1] * (high - each.estimate)
         ),
         average=average,
         average_low=average - float(half[-1]),
@@ -152,3 +159,65 @@ def gap_of(
         freedom=freedom,
         p_value=float(two_sided_p(z, freedom)),
     )
+
+
+@dataclass(frozen=True)
+class PilotVariance:
+    """What a pilot study adds to the variance of gaps.
+
+    Attributes
+    ----------
+    value
+        (L,) variance of each gap over other pilots, what random mistakes alone make being taken off.
+    spread
+        (L,) variance of that estimate.
+    """
+
+    value: FloatArray
+    spread: FloatArray
+
+    def freedom(self, at: int, variance: float, freedom: float) -> float:
+        """Return the degrees of freedom of this and another variance together (Satterthwaite).
+
+        (V + S)² / (q / 2 + S² / ν), with q the variance of the estimate V: one with ν degrees of freedom has 2 V² / ν.
+        """
+        weight = float(self.spread[at]) / 2.0 + (variance**2 / freedom if np.isfinite(freedom) else 0.0)
+        return float((variance + self.value[at]) ** 2 / weight) if weight > 0 else float("inf")
+
+
+def pilot_variance(
+    renewed: FloatArray, fixed: FloatArray | None = None, people: float = float("inf")
+) -> PilotVariance:  # fmt: skip
+    """Return how far gaps would move with another pilot study of the same size.
+
+    With A the variance between R replicates that each learn from a resample of the pilot, and B that between R
+    replicates that all learn from the pilot itself, V = max(0, A - B): what is left when the randomness of mistakes is
+    taken off. The mean over replicates has V / R of its own on top. The variance of V is 2 (A² + B²) / (R - 1), and as
+    V is learned from m people 2 V² / (m - 1) more. Without `fixed` V is A, which is on the safe side.
+
+    Parameters
+    ----------
+    renewed, fixed
+        (R, L) gaps of the replicates.
+    people
+        m, the people of the pilot that the smallest profile is learned from.
+
+    References
+    ----------
+    S. R. Searle, G. Casella and C. E. McCulloch (1992), Variance Components, chapter 3.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = pilot_variance(rng.normal(0, 5, (4_000, 1)), rng.normal(0, 3, (4_000, 1)))
+    >>> round(float(found.value[0]))
+    16
+    """
+    runs = len(renewed)
+    if min(runs, runs if fixed is None else len(fixed)) < 2:
+        return PilotVariance(*np.full((2, renewed.shape[1]), np.nan))
+    a = renewed.var(axis=0, ddof=1)
+    b = np.zeros_like(a) if fixed is None else fixed.var(axis=0, ddof=1)
+    value = np.maximum(a - b, 0.0)
+    spread = 2.0 * ((a**2 + b**2) / (runs - 1) + value**2 / max(people - 1.0, 1.0))
+    return PilotVariance(value * (1.0 + 1.0 / runs), spread)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.noise import Experiment, PairSums
-from evenhand.stats.noise.engine import base_people, replicate_changes
+from evenhand.stats.noise.engine import Changes, base_people, replicate_changes
 from evenhand.stats.noise.sums import SUMS
 from evenhand.stats.pairs.workers import Progress, Step, run_chains
 from evenhand.stats.reliability.statistics import STATISTICS, fold_spread, statistic
@@ -40,6 +40,10 @@ class PeopleDraws:
     variances
         For each statistic (folds, groups), what each fold adds to the variance of the mean over folds and levels above
         0; nan where that is not known.
+    rests_on
+        (2, groups) how many people the damage rests on, that to decisions and that to scores: (sum d)² / sum d² with d
+        a person's changed decisions, or squared errors of scores, over all levels and replicates. So many people with
+        equal damage would say as much; 0 where there is none.
     """
 
     levels: FloatArray
@@ -47,6 +51,7 @@ class PeopleDraws:
     values: dict[str, FloatArray]
     sizes: IntArray
     variances: dict[str, FloatArray]
+    rests_on: FloatArray = field(default_factory=lambda: np.zeros((2, 0)))
 
     def gap(self, name: str, group: int, reference: int) -> Draws:
         """Return the draws of group - reference at each level above 0, and last of their mean."""
@@ -156,6 +161,7 @@ def bootstrap_people(
     sizes = np.diff(experiment.base.starts).reshape(folds, groups)
     stretch = _stretch(sizes)
     above = experiment.levels > 0
+    damage = np.zeros((2, len(experiment.features)))
 
     def chain(start: int, stop: int) -> Iterator[Step]:
         rows = np.arange(start, stop) if start else np.append(np.arange(start, stop), resamples)
@@ -167,7 +173,10 @@ def bootstrap_people(
 
         def step(seed: np.random.SeedSequence) -> Step:
             def add() -> None:
-                for name, values in _statistics(experiment, seed, times, names).items():
+                changes = replicate_changes(experiment, seed)
+                if not start:
+                    damage[:] += _damage(experiment, changes)
+                for name, values in _statistics(experiment, changes, times, names).items():
                     found[name][rows] += (values * stretch).mean(axis=2) / len(seeds)
                     if above.any():
                         parts[name][rows] += values[:, above].mean(axis=1) / len(seeds)
@@ -188,7 +197,35 @@ def bootstrap_people(
         {name: estimate[name] + (values[:-1] - values[-1]) for name, values in found.items()},
         sizes,
         {name: (stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in parts.items()},
+        np.stack([people_behind(one, experiment.base.cell % groups, groups) for one in damage]),
     )
+
+
+def people_behind(damage: FloatArray, group: IntArray, groups: int) -> FloatArray:
+    """Return (groups,) how many people of a group its damage rests on: (sum d)² / sum d², 0 where there is none.
+
+    Examples
+    --------
+    >>> people_behind(np.array([2.0, 2.0, 0.0, 3.0, 0.0]), np.array([0, 0, 0, 1, 1]), 3).tolist()
+    [2.0, 1.0, 0.0]
+    """
+    whole, squares = (np.bincount(group, damage**power, groups) for power in (1, 2))
+    return np.asarray(np.divide(whole**2, squares, out=np.zeros(groups), where=squares > 0))
+
+
+def _damage(experiment: Experiment, replicate: Sequence[Changes]) -> FloatArray:
+    """Return (2, people) each person's changed decisions, and squared errors of scores, over the levels of a replicate.
+
+    What changes at a step stays changed in this way at all later ones, where one draw serves all levels.
+    """
+    found = np.zeros((2, len(experiment.features)))
+    for changes in replicate:
+        lasts = experiment.levels.size - changes.step if experiment.common else np.ones(changes.step.size)
+        nothing = np.zeros(changes.step.size)
+        first, second, both = (changes.added.get(name, nothing) for name in ("first_ones", "second_ones", "both_ones"))
+        for number, added in enumerate((first + second - 2.0 * both, changes.added["error_squares"])):
+            found[number] += np.bincount(changes.person, added * lasts, found.shape[1])
+    return np.maximum(found, 0.0)
 
 
 def _stretch(sizes: IntArray) -> FloatArray:
@@ -222,7 +259,7 @@ def _times_drawn(
     return np.ascontiguousarray(np.concatenate(parts), dtype=np.uint16)
 
 
-def _resampled_sums(experiment: Experiment, seed: np.random.SeedSequence, times: Times) -> FloatArray:
+def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times: Times) -> FloatArray:
     """Return the sums (8, L, cells, resamples) of one replicate."""
     from evenhand.stats.reliability.kernels import add_weighted
 
@@ -232,7 +269,7 @@ def _resampled_sums(experiment: Experiment, seed: np.random.SeedSequence, times:
     true = np.zeros((1, cells, len(SUMS), drawn))
     add_weighted(np.zeros_like(everybody), cell, everybody, np.stack(base_people(experiment), axis=1), times, true)
     gained = np.zeros((levels, cells, len(SUMS), drawn))
-    for changes in replicate_changes(experiment, seed):
+    for changes in replicate:
         step = changes.step if experiment.common else changes.trial
         nothing = np.zeros(step.size)
         added = np.stack([changes.added.get(name, nothing) for name in SUMS], axis=1)
@@ -243,11 +280,11 @@ def _resampled_sums(experiment: Experiment, seed: np.random.SeedSequence, times:
 
 
 def _statistics(
-    experiment: Experiment, seed: np.random.SeedSequence, times: Times, names: Sequence[str]
+    experiment: Experiment, replicate: Sequence[Changes], times: Times, names: Sequence[str]
 ) -> dict[str, FloatArray]:
     """Return each statistic (resamples, L, folds, groups) of one replicate."""
     base, (folds, groups) = experiment.base, experiment.cells
-    total = _resampled_sums(experiment, seed, times)
+    total = _resampled_sums(experiment, replicate, times)
     shaped = total.reshape(len(SUMS), experiment.levels.size, folds, groups, times.shape[1])
     n = np.diff(base.starts).astype(np.float64).reshape(folds, groups, 1)
     sums = PairSums(n, base.centre.reshape(folds, groups, 1), *shaped)

@@ -1,0 +1,273 @@
+"""Gaps that are not there: pilots by group, exact shares in small cells, damage of a few people, many groupings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.audits.reliability import reliability
+from evenhand.audits.reliability.findings import make_findings
+from evenhand.audits.reliability.gaps import adjusted
+from evenhand.audits.reliability.notes import outcome_notes
+from evenhand.audits.reliability.records import GapRecord
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.sections import DisplayTable
+from evenhand.stats.noise import Experiment, Flip, Linear, NoiseItem, replicate_seeds, simulate
+from evenhand.stats.reliability import pilot_variance
+
+FAST: dict[str, Any] = {"replicates": 20, "resamples": 100, "attribution": False}
+BOTH = ("pabak", "icc_spread")
+
+
+def score(rows: Any) -> Any:
+    return 1 / (1 + np.exp(-(rows[:, 0] * 1.5 + rows[:, 1] - 0.5)))
+
+
+def two_alike(n: int = 800, seed: int = 0) -> pd.DataFrame:
+    """Return two groups with the same features."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {"a": rng.normal(size=n), "b": rng.integers(0, 2, n), "g": np.array(["p", "q"])[np.arange(n) % 2]}
+    )
+
+
+def rated_twice(people: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Return a pilot of both groups, about whom raters err alike."""
+    a, b = rng.normal(size=people), rng.integers(0, 2, people)
+    return {
+        "a_1": a, "a_2": a + (rng.random(people) < 0.2) * rng.normal(size=people),
+        "b_1": b, "b_2": np.where(rng.random(people) < 0.15, 1 - b, b),
+        "g": np.array(["p", "q"])[np.arange(people) % 2],
+    }  # fmt: skip
+
+
+# A pilot by group -----------------------------------------------------------------------------------------
+
+
+def learned_by_group(frame: pd.DataFrame, twice: dict[str, Any], *, resample: bool = True, **settings: Any) -> Any:
+    noise = {"pilot": {"data": twice, "suffixes": ["_1", "_2"], "by": "g", "resample": resample}}
+    asked = {"features": ["a", "b"], "noise": noise, "noise_levels": [1.0], "statistics": BOTH, **FAST}
+    return reliability(score, eh.Table(frame, groups="g"), **asked | settings)
+
+
+def test_a_pilot_by_group_does_not_find_what_is_not_there() -> None:
+    """Six of these had five findings while only people were resampled."""
+    frame = two_alike(1_200)
+    wrong = 0
+    for seed in range(6):
+        found = learned_by_group(frame, rated_twice(200, np.random.default_rng(seed)), replicates=30)
+        wrong += any("mistakes hurt" in finding.sentence for finding in found.findings)
+    assert wrong <= 1
+
+
+def test_the_standard_error_of_a_gap_holds_that_of_the_pilot() -> None:
+    """Gaps of eight pilots vary as much as the standard errors say, within the error of a standard deviation."""
+    frame, rng = two_alike(1_000), np.random.default_rng(1)
+    gaps = [learned_by_group(frame, rated_twice(160, rng), replicates=30).gap("pabak") for _ in range(8)]
+    between = np.std([gap.value for gap in gaps], ddof=1)
+    told = np.sqrt(np.mean([gap.stderr**2 for gap in gaps]))
+    assert 0.5 < told / between < 2.0
+    assert all(gap.df < 200 for gap in gaps)
+
+
+def test_without_resampling_a_pilot_by_group_has_no_verdict() -> None:
+    pilot = rated_twice(200, np.random.default_rng(0))
+    found = learned_by_group(two_alike(), pilot, resample=False)
+    gap = found.gap("pabak")
+    assert "what another pilot would give takes `resample`" in gap.status
+    assert (gap.low, gap.p_value) == (None, None)
+    assert "takes more replicates" in learned_by_group(two_alike(), pilot, replicates=1).gap("pabak").status
+    assert not any("hurt" in finding.sentence for finding in found.findings)
+
+
+def test_learned_apart_is_not_different() -> None:
+    found = learned_by_group(two_alike(), rated_twice(200, np.random.default_rng(0)))
+    notes = " ".join(found.notes)
+    assert "mistakes were learned apart for p" in notes
+    assert "Mistakes differ" not in notes
+    assert "mistakes were learned apart by g" in found.findings[0].sentence
+
+
+def test_pilot_variance_takes_random_mistakes_off() -> None:
+    rng = np.random.default_rng(0)
+    renewed, fixed = rng.normal(0, 5, (50_000, 1)), rng.normal(0, 4, (50_000, 1))
+    assert pilot_variance(renewed, fixed).value[0] == pytest.approx(9, abs=0.5)
+    assert pilot_variance(renewed).value[0] == pytest.approx(25, abs=0.5)
+    assert pilot_variance(fixed, renewed).value[0] == 0
+    # R replicates of a normal variable have a variance with R - 1 degrees of freedom.
+    assert pilot_variance(renewed[:31]).freedom(0, 0.0, 10.0) == pytest.approx(30 * (32 / 31) ** 2)
+    assert np.isnan(pilot_variance(renewed[:1]).value).all()
+
+
+# Exact shares ---------------------------------------------------------------------------------------------
+
+
+def flips(sizes: tuple[int, ...], levels: list[float], **settings: Any) -> Experiment:
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    features = np.zeros((len(groups), 1))
+    model = Linear(np.array([2.0]), -1.0)
+    return Experiment(
+        features, (model,), (NoiseItem((0,), Flip()),), groups, levels=np.array(levels), shares="exact", **settings
+    )
+
+
+@pytest.mark.parametrize("common", [True, False])
+def test_exact_shares_are_right_on_average_in_small_cells(common: bool) -> None:
+    """Of 20 people at 0.02 nobody was ever touched, of 30 one, which is 0.033."""
+    done = simulate(
+        flips((20, 30, 7), [0.02, 0.05, 0.5], common=common), replicate_seeds(4_000, np.random.default_rng(0))
+    )
+    touched = done.sums.second_ones[:, :, 0]
+    wanted = np.array([0.02, 0.05, 0.5])[:, np.newaxis] * np.array([20, 30, 7])
+    np.testing.assert_allclose(touched.mean(axis=0), wanted, atol=5 * 0.5 / np.sqrt(4_000))
+    assert (np.abs(touched - wanted) < 1).all()
+    if common:
+        assert (np.diff(touched, axis=1) >= 0).all()
+
+
+def test_whole_numbers_of_people_are_touched_exactly() -> None:
+    done = simulate(flips((20, 30), [0.0, 0.1, 0.3, 1.0]), replicate_seeds(300, np.random.default_rng(0)))
+    assert (done.sums.second_ones[:, :, 0] == np.array([[0, 0], [2, 3], [6, 9], [20, 30]])).all()
+
+
+def test_exact_shares_find_no_gap_in_a_small_group() -> None:
+    """100 people in five folds: at 0.02 nobody of them was touched, and mistakes hurt the others more."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=1_000), "w": rng.normal(size=1_000)})
+    frame["g"], frame["y"] = np.where(frame.index < 100, "small", "big"), (frame.x + frame.w > 0).astype(int)
+    found = reliability(
+        "logistic", eh.Table(frame, groups="g", outcome="y"), features=["x", "w"], noise={"x": 1, "w": 1},
+        shares="exact", noise_levels=[0.02], statistics=BOTH, **FAST | {"replicates": 50},
+    )  # fmt: skip
+    assert {record.value for record in found.curve("mean_squared_error", "small")} != {0.0}
+    assert not any("mistakes hurt" in finding.sentence for finding in found.findings)
+
+
+@pytest.mark.parametrize("shares", ["bernoulli", "exact"])
+@pytest.mark.parametrize("told", [{"p": 1}, {"p": 1, "q": 1}, {"p": {"noise": {"a": 1}}}])
+def test_group_noise_that_says_nothing_changes_nothing(shares: str, told: dict[str, Any]) -> None:
+    frame = two_alike(300)
+    asked: dict[str, Any] = {
+        "features": ["a", "b"], "noise": {"a": 1, "b": "flip"}, "shares": shares, "noise_levels": [0.07, 0.3], **FAST,
+    }  # fmt: skip
+    plain, same = (
+        reliability(score, eh.Table(frame, groups="g"), **asked, group_noise=given) for given in ({}, {"g": told})
+    )
+    assert same.curves == plain.curves
+    assert same.gaps == plain.gaps
+
+
+# Damage of a few people -----------------------------------------------------------------------------------
+
+
+def on_the_threshold(few: int, small: int = 100) -> pd.DataFrame:
+    """Return a small group of which few sit on the threshold, and others who are all somewhat near it."""
+    x = np.concatenate([np.where(np.arange(small) < few, 1e-6, 9.0), np.full(600, 2.0)])
+    z = np.random.default_rng(0).normal(size=len(x))
+    return pd.DataFrame({"x": x, "z": z, "g": np.where(np.arange(len(x)) < small, "small", "big")})
+
+
+def decided(frame: pd.DataFrame) -> Any:
+    return reliability(
+        lambda rows: (rows[:, 0] > 0) * 0.8 + 0.1 + 0.001 * np.tanh(rows[:, 1]), eh.Table(frame, groups="g"),
+        features=["x", "z"], noise={"x": {"sd": 1.0, "whole": False}}, noise_levels=[0.2, 0.3], statistics=BOTH, **FAST,
+    )  # fmt: skip
+
+
+def test_damage_of_a_few_people_is_not_tested() -> None:
+    found = decided(on_the_threshold(3))
+    gap = found.gap("pabak")
+    assert gap.value is not None
+    assert (gap.low, gap.high, gap.p_value, gap.p_adjusted) == (None, None, None, None)
+    assert gap.status.startswith("no interval: for small, what mistakes change rests on 2.")
+    assert gap.status.endswith(" of its people, and it takes 5")
+    assert any("rests on fewer than 5 people (10 for scores), of small (g)" in note for note in found.notes)
+    assert not any("hurt" in finding.claim for finding in found.findings)
+
+
+def test_damage_of_more_people_is_tested_by_decisions_before_scores() -> None:
+    found = decided(on_the_threshold(8))
+    assert found.gap("pabak").status == "ok"
+    assert found.gap("icc_spread").status.endswith("and it takes 10")
+    assert decided(on_the_threshold(30)).gap("icc_spread").status == "ok"
+
+
+# Parts of the gap -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"fresh": True}, {"shares": "exact"}, {"group_noise": {"g": {"p": 2}}}, {"replicates": 35}],
+)
+def test_parts_add_up_to_the_gap_that_is_shown(settings: dict[str, Any]) -> None:
+    frame = two_alike(400)
+    asked: dict[str, Any] = {
+        "features": ["a", "b"], "noise": {"a": 1, "b": "flip"}, "noise_levels": [0.0, 0.1, 0.2, 0.3], **FAST,
+        "attribution": True, "statistics": ["pabak", "kappa"],
+    }  # fmt: skip
+    found = reliability(score, eh.Table(frame, groups="g"), **asked | settings)
+    for name in ("pabak", "kappa"):
+        parts = [record for record in found.attribution if record.statistic == name]
+        (gap,) = (g for g in found.gaps if (g.statistic, g.noise_level) == (name, parts[0].noise_level))
+        assert sum(record.value or 0.0 for record in parts) == pytest.approx(gap.value, abs=1e-12)
+        clear = (gap.low or 0.0) > 0 or (gap.high or 0.0) < 0
+        assert all((record.share is not None) == clear for record in parts)
+    assert any(record.share is not None for record in found.attribution) == ("group_noise" in settings)
+
+
+def test_the_table_of_parts_has_their_sum() -> None:
+    found = reliability(
+        score, eh.Table(two_alike(300), groups="g"), features=["a", "b"], noise={"a": 1, "b": "flip"},
+        noise_levels=[0.3], statistics=BOTH, **FAST | {"attribution": True},
+    )  # fmt: skip
+    tables = [part for part in found.section().parts if isinstance(part, DisplayTable)]
+    (table,) = (table for table in tables if table.caption == "What each feature adds to the gaps")
+    assert [row[5] for row in table.rows] == ["a", "b", "Sum"] * 2
+
+
+# Families and words ---------------------------------------------------------------------------------------
+
+
+def gap_record(**given: Any) -> GapRecord:
+    values: dict[str, Any] = {
+        "model": "m", "setting": "given", "grouping": "g", "group": "p", "reference": "q", "against": "reference",
+        "statistic": "pabak", "noise_level": None, "n": 400, "stderr": 0.01, "df": 100.0, "p_value": 0.0001,
+        "p_adjusted": None, "share_lower": 1.0, "replicate_sd": 0.01, "value": -0.05, "low": -0.07, "high": -0.03,
+        "status": "ok",
+    }  # fmt: skip
+    return GapRecord(**values | given)
+
+
+def test_all_groupings_and_models_are_one_family() -> None:
+    eight = [gap_record(grouping=f"g{number}", model=model, p_value=0.01) for number in range(4) for model in "mn"]
+    assert [gap.p_adjusted for gap in adjusted(eight)] == pytest.approx([0.08] * 8)
+
+
+def test_groups_that_were_given_different_mistakes_are_told_so() -> None:
+    asked: dict[str, Any] = {"features": ["a", "b"], "noise": {"a": 1, "b": "flip"}, "noise_levels": [0.2], **FAST}
+    table = eh.Table(two_alike(), groups="g")
+    more, never, same = (
+        reliability(score, table, **asked, group_noise={"g": told}) for told in ({"p": 3}, {"p": 0}, {"p": 2, "q": 2})
+    )
+    hurt = next(finding for finding in more.findings if "mistakes hurt p more" in finding.claim)
+    assert "; by g, people were given different mistakes" in hurt.sentence
+    for found in (more, never):
+        assert all("by g, people were given different mistakes" in finding.sentence for finding in found.findings)
+        assert all("a gap can come from that alone" in finding.caveat for finding in found.findings)
+    assert any("by g, about p never" in note for note in never.notes)
+    assert not any("different mistakes" in finding.sentence for finding in same.findings)
+
+
+def test_statistics_disagree_only_where_both_sides_are_clear() -> None:
+    spec = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1})
+    lower, higher = gap_record(statistic="kappa"), gap_record(value=0.05, low=0.03, high=0.07)
+    unsure = replace(higher, p_value=0.4, low=-0.03)
+    assert any("disagree" in note for note in outcome_notes([], adjusted([lower, higher]), spec))
+    assert not any("disagree" in note for note in outcome_notes([], adjusted([lower, unsure]), spec))
+    levels = [replace(lower, noise_level=0.1, p_value=None)]
+    assert len(make_findings([*adjusted([lower, higher]), *levels], [], spec)) == 2
