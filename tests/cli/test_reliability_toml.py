@@ -131,9 +131,9 @@ def test_a_pilot_from_a_file_and_thresholds(cli: Cli) -> None:
     pytest.importorskip("sklearn", reason="a model is fitted")
     rng = np.random.default_rng(1)
     people = pd.read_csv("people.csv").iloc[:50]
-    pd.DataFrame({"age_a": people.age, "age_b": people.age + rng.integers(-1, 2, 50)}).to_csv("two.csv", index=False)
+    pd.DataFrame({"age_a": people.age, "age_b": people.age + rng.integers(-9, 10, 50)}).to_csv("two.csv", index=False)
     noise = 'noise = { age = 3, job = "flip", priors = { sd = 1, minimum = 0 } }\n'
-    text = RELIABILITY.replace("MODEL", "logistic").replace(noise, "")
+    text = RELIABILITY.replace("MODEL", "logistic").replace(noise, "").replace("[0.1, 0.2]", "[0.3, 0.5]")
     pilot = '[reliability.noise.pilot]\nsource = "two.csv"\nsuffixes = ["_a", "_b"]\n'
     limit = '[[thresholds]]\naudit = "reliability"\nmetric = "pabak"\nmax = 1.5\n'
     write(DATA + text + pilot + limit)

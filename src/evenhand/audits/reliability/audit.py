@@ -143,7 +143,7 @@ def reliability(
     Examples
     --------
     >>> import evenhand as eh
-    >>> people = eh.datasets.make_defendants(600, seed=1)
+    >>> people = eh.datasets.make_defendants(2_000, seed=1)
     >>> table = eh.Table(people, groups="sex", outcome="rearrested")
     >>> def risk(rows):
     ...     return 1 / (1 + 2.7183 ** (2 - 0.4 * rows[:, 1] + 0.03 * (rows[:, 0] - 30)))

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,15 @@ def visit_study(address: str, crowd: Crowd, tick: Tick | None = None) -> list[Wa
     tick : called with each walk when it has ended.
     """
     require_extra("httpx", "study", "a virtual respondent")
-    return asyncio.run(_visit(Visit(address, crowd.patience), crowd, tick))
+    def visit() -> list[Walk]:
+        return asyncio.run(_visit(Visit(address, crowd.patience), crowd, tick))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return visit()
+    with ThreadPoolExecutor(1) as thread:  # a notebook has an event loop running in this one
+        return thread.submit(visit).result()
 
 
 async def _visit(visit: Visit, crowd: Crowd, tick: Tick | None) -> list[Walk]:
