@@ -276,8 +276,10 @@ class Walker:
         # A text of its own: the same answer again would be no change.
         number = self.walk.events["changed an answer"]
         fields = self.mind.fill(page, page.form) | {"reason": [f"On second thoughts, {number}."]}
+        unsure = len(self.walk.unsure.get(index, []))
         await self._send(page.url, fields, 1, index)
-        if self._happens(self.manners.stale):
+        # Where the change got no answer it may not be stored, and then an old tab is as good as any.
+        if len(self.walk.unsure.get(index, [])) == unsure and self._happens(self.manners.stale):
             old = self.mind.fill(page, page.form) | {"reason": [f"From an old tab, {number}."]}
             try:
                 answer = await self.browser.post(page.url, old)
