@@ -61,6 +61,7 @@ def visit_study(address: str, crowd: Crowd, tick: Tick | None = None) -> list[Wa
     tick : called with each walk when it has ended.
     """
     require_extra("httpx", "study", "a virtual respondent")
+
     def visit() -> list[Walk]:
         return asyncio.run(_visit(Visit(address, crowd.patience), crowd, tick))
 
