@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from evenhand.study.server.limits import MOST_FIELDS, read_json
-from evenhand.study.server.security import DRAFT_SESSION, VisitorCookie
+from evenhand.study.server.security import WRITTEN_BY, VisitorCookie
 from evenhand.study.store.people import enrolment_of
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def router(context: AppContext, desk: Desk) -> APIRouter:
         steps = design.plan(person.condition, person.place).steps
         if not visitor.first <= index < len(steps) or index > person.reached:
             raise HTTPException(404)
-        draft = {**typed, DRAFT_SESSION: enrolment_of(visitor.session)}
+        draft = {**typed, WRITTEN_BY: enrolment_of(visitor.session)}
         return study.save_draft(person, steps[index].key, draft, revision=revision)
 
     @routes.get("/dashboard", responses=_problems(401))

@@ -26,7 +26,7 @@ from evenhand.study.server.pages import (
     fields_of,
     step_values,
 )
-from evenhand.study.server.security import DRAFT_SESSION, VisitorCookie
+from evenhand.study.server.security import WRITTEN_BY, VisitorCookie
 from evenhand.study.server.syncing import Syncs
 from evenhand.study.store.errors import Busy, StudyClosed, StudyFull
 from evenhand.study.store.people import enrolment_of
@@ -167,9 +167,9 @@ class Pages:
         """
         step, browser = plan.steps[index], enrolment_of(cookie.session)
         answer, draft = self._study.page(person, step.key, wait=wait)
-        if answer is not None and answer.payload.get(DRAFT_SESSION, browser) != browser:
+        if answer is not None and answer.payload.get(WRITTEN_BY, browser) != browser:
             return None
-        draft = draft if draft and draft.get(DRAFT_SESSION) == browser else None
+        draft = draft if draft and draft.get(WRITTEN_BY) == browser else None
         revision, stale = answer.revision if answer else 0, _asks(request, "stale")
         locked = step.kind == "check" and answer is not None
         if draft is None or stale or locked:
@@ -230,14 +230,14 @@ class Pages:
             return _redirect(self._way_on(person))
         language = self._language(request, cookie, person)
         payload, errors = read_form(self._design, plan, step, fields, language)
-        draft = {**fields, DRAFT_SESSION: browser}
+        draft = {**fields, WRITTEN_BY: browser}
         if errors and self._study.save_draft(person, step.key, draft, revision=revision, wait=wait):
             return _redirect(f"/step/{index}?missing=1")
         if errors:
             return self._step_page(cookie, plan, index, language, Filled(fields, revision, errors), 422)
         last = index + 1 == len(plan.steps)
         durable = not self._study.in_file  # else `take_step` waits for the disk, together with others
-        payload[DRAFT_SESSION] = browser
+        payload[WRITTEN_BY] = browser
         saved = self._study.save(
             person, step, index, payload, revision=revision, last=last, durable=durable, wait=wait
         )  # fmt: skip
@@ -311,7 +311,7 @@ class Pages:
     def _is_by(self, browser: str, person: Participant, key: str) -> bool:
         """Tell whether an answer was given in a browser; also where there is none yet."""
         answer = self._study.answer(person, key)
-        return answer is None or answer.payload.get(DRAFT_SESSION, browser) == browser
+        return answer is None or answer.payload.get(WRITTEN_BY, browser) == browser
 
     def _person(self, cookie: VisitorCookie | None) -> Participant | None:
         return self._study.person(cookie.token) if cookie and cookie.token else None

@@ -52,7 +52,7 @@ class VisitorCookie:
     language: str | None = None
 
 
-DRAFT_SESSION = "_session"
+WRITTEN_BY = "_session"
 """Under this name drafts and answers say which browser wrote them; no other is shown them."""
 
 
