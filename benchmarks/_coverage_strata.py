@@ -46,9 +46,19 @@ def audited(n: IntArray, metric: Metric, custom: Custom | None, effort: Effort, 
     standardise = len(n) > 1
     support = {metric.name: np.ones(len(n), dtype=bool)} if standardise else None
     return Analysis(
-        "m", "g", STANDARDISED if standardise else None, cells_of(n), [(metric, custom)],
-        ParitySpec(resamples=effort.resamples), 1, rng, (0.0, 1.0), None, None, support,
-    ).run()  # fmt: skip
+        "m",
+        "g",
+        STANDARDISED if standardise else None,
+        cells_of(n),
+        [(metric, custom)],
+        ParitySpec(resamples=effort.resamples),
+        1,
+        rng,
+        (0.0, 1.0),
+        None,
+        None,
+        support,
+    ).run()
 
 
 def quantities(analysis: Analysis) -> Iterator[tuple[str, Record]]:

@@ -125,11 +125,9 @@ def worst_means(size: int, groups: float, effort: Effort, rng: np.random.Generat
     rows = worst_pair_rows("means", size, f"{many} equal", np.full(many, mean), samples, of_groups(sides))
     cell = np.repeat(np.arange(many), size)
     draws = [
-        resample(
-            score_cells(scores[:, s].ravel(), cell, many), worst_statistic, resamples=effort.resamples, rng=rng
-        )
+        resample(score_cells(scores[:, s].ravel(), cell, many), worst_statistic, resamples=effort.resamples, rng=rng)
         for s in range(effort.boots // 2)
-    ]  # fmt: skip
+    ]
     return percentile_beside(list(rows), draws, (0.0, 1.0))
 
 

@@ -161,9 +161,11 @@ class Person:
         if b'name="trajectory"' in self.page:
             names = ("trajectory", "aggregate", "overall")
             return {name: str(random.randint(1, 6)) for name in names} | {  # noqa: S311
-                "factors": "trajectory", "predicted": str(random.randint(0, 100)),  # noqa: S311
-                "risk": str(random.randint(0, 100)), "reason": f"Why I think so: {secrets.token_hex(24)}",  # noqa: S311
-            }  # fmt: skip
+                "factors": "trajectory",
+                "predicted": str(random.randint(0, 100)),  # noqa: S311
+                "risk": str(random.randint(0, 100)),  # noqa: S311
+                "reason": f"Why I think so: {secrets.token_hex(24)}",
+            }
         if b'name="choice"' in self.page:
             return {"choice": random.choice(CHOICE.findall(self.page)).decode()}  # noqa: S311
         if b'name="answer"' in self.page:

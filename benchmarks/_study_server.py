@@ -36,9 +36,21 @@ class Server:
     def start(self, wait: bool = True) -> None:
         """Start the server, by default until it answers."""
         command = [
-            sys.executable, "-m", "evenhand", "study", "serve", str(self.study), "--database", self.database,
-            "--port", str(self.port), "--rate", "0", "--workers", str(self.workers),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "evenhand",
+            "study",
+            "serve",
+            str(self.study),
+            "--database",
+            self.database,
+            "--port",
+            str(self.port),
+            "--rate",
+            "0",
+            "--workers",
+            str(self.workers),
+        ]
         log = open(self.study.parent / "server.log", "ab")  # noqa: SIM115
         self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         log.close()

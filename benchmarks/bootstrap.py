@@ -97,9 +97,14 @@ def measure_fairlearn(rows: int, boots: int) -> dict[str, Any]:
     def run(frame: Any, resamples: int) -> Any:
         functions = (selection_rate, true_positive_rate, false_positive_rate)
         return MetricFrame(
-            metrics=dict(zip(METRICS, functions, strict=True)), y_true=frame["outcome"], y_pred=frame["decision"],
-            sensitive_features=frame["group"], n_boot=resamples, ci_quantiles=[0.025, 0.975], random_state=0,
-        )  # fmt: skip
+            metrics=dict(zip(METRICS, functions, strict=True)),
+            y_true=frame["outcome"],
+            y_pred=frame["decision"],
+            sensitive_features=frame["group"],
+            n_boot=resamples,
+            ci_quantiles=[0.025, 0.975],
+            random_state=0,
+        )
 
     frame = make_frame(rows)
     run(make_frame(500), 2)
@@ -137,9 +142,12 @@ def measure_evenhand(rows: int, repeats: int) -> dict[str, Any]:
         alone.append(draws.cpu)
     ends = {f"{r.group} {r.metric}": [r.low, r.high, r.value, r.n] for r in result.groups}
     return {
-        "seconds": min(seconds) / RESAMPLES, "alone": min(alone) / RESAMPLES, "reduction": reduction.added,
-        "memory": bootstrap.added, "ends": ends,
-    }  # fmt: skip
+        "seconds": min(seconds) / RESAMPLES,
+        "alone": min(alone) / RESAMPLES,
+        "reduction": reduction.added,
+        "memory": bootstrap.added,
+        "ends": ends,
+    }
 
 
 def measure_many(rows: int, groups: int, kind: str) -> dict[str, Any]:
@@ -183,9 +191,12 @@ def against_fairlearn(sizes: Sequence[tuple[int, int]], repeats: int) -> dict[in
     for rows, boots in sizes:
         theirs, ours = measured("fairlearn", rows, boots), measured("evenhand", rows, repeats)
         ratio, alone = theirs["seconds"] / ours["seconds"], theirs["seconds"] / ours["alone"]
-        print(f"{rows:>9,} {boots:>6} {theirs['seconds']:>8.3f} s {1e6 * ours['seconds']:>7.2f} us"
-              f" {1e6 * ours['alone']:>8.2f} us {ratio:>9,.0f} {alone:>11,.0f}  {theirs['memory']:>9.0f}"
-              f" {ours['reduction']:>9.0f} {ours['memory']:>9.0f}", flush=True)  # fmt: skip
+        print(
+            f"{rows:>9,} {boots:>6} {theirs['seconds']:>8.3f} s {1e6 * ours['seconds']:>7.2f} us"
+            f" {1e6 * ours['alone']:>8.2f} us {ratio:>9,.0f} {alone:>11,.0f}  {theirs['memory']:>9.0f}"
+            f" {ours['reduction']:>9.0f} {ours['memory']:>9.0f}",
+            flush=True,
+        )
         figures[rows] = {"ratio": ratio, "memory": ours["memory"]}
         if rows == sizes[0][0]:
             print_agreement(theirs["ends"], ours["ends"], boots)
@@ -202,8 +213,10 @@ def print_agreement(theirs: dict[str, list[float]], ours: dict[str, list[float]]
         chance += [np.sqrt(value * (1 - value) / n) * np.sqrt(0.025 * 0.975 / boots) / 0.05845] * 2
     worst = int(np.argmax(apart))
     typical = np.sqrt(np.mean((np.array(apart) / chance) ** 2))
-    print(f"          agreement: largest of {len(apart)} differences between interval ends {apart[worst]:.4f}, where "
-          f"{boots} resamples have a standard error of {chance[worst]:.4f};")  # fmt: skip
+    print(
+        f"          agreement: largest of {len(apart)} differences between interval ends {apart[worst]:.4f}, where "
+        f"{boots} resamples have a standard error of {chance[worst]:.4f};"
+    )
     print(f"          root mean square of difference / standard error {typical:.2f} (about 1 is chance alone)")
 
 
@@ -243,16 +256,21 @@ def end_to_end_row(name: str, rows: int, data: Any, repeats: int) -> tuple[float
     """Print a line of table 2; return the ratios of the default audit and of the resampled one to a bare group-by."""
     import evenhand as eh
 
-    best = best_in_turn({
-        "bare": partial(bare_group_by, data),
-        "table": partial(eh.Table, data, **ROLES),
-        "three": partial(audit_of, data, METRICS),
-        "all": partial(audit_of, data, None),
-        "resampled": partial(audit_of, data, METRICS, interval="percentile", resamples=RESAMPLES),
-    }, repeats)  # fmt: skip
-    print(f"{name:>8} {rows:>11,} {best['bare']:>13.3f} {best['table']:>7.3f}", *(
-        f"{best[what]:>11.3f} {best[what] / best['bare']:>6.2f}" for what in ("three", "all", "resampled")
-    ), flush=True)  # fmt: skip
+    best = best_in_turn(
+        {
+            "bare": partial(bare_group_by, data),
+            "table": partial(eh.Table, data, **ROLES),
+            "three": partial(audit_of, data, METRICS),
+            "all": partial(audit_of, data, None),
+            "resampled": partial(audit_of, data, METRICS, interval="percentile", resamples=RESAMPLES),
+        },
+        repeats,
+    )
+    print(
+        f"{name:>8} {rows:>11,} {best['bare']:>13.3f} {best['table']:>7.3f}",
+        *(f"{best[what]:>11.3f} {best[what] / best['bare']:>6.2f}" for what in ("three", "all", "resampled")),
+        flush=True,
+    )
     return best["three"] / best["bare"], best["resampled"] / best["bare"]
 
 
@@ -299,11 +317,12 @@ def after_reduction(rows: int, repeats: int) -> dict[str, float]:
         "all metrics of scores but AUC": (scored, names),
     }
     best = {
-        how: best_in_turn({
-            name: partial(eh.parity, data, metrics=metrics, interval=how) for name, (data, metrics) in every.items()
-        }, repeats)
+        how: best_in_turn(
+            {name: partial(eh.parity, data, metrics=metrics, interval=how) for name, (data, metrics) in every.items()},
+            repeats,
+        )
         for how in ("auto", "percentile")
-    }  # fmt: skip
+    }
     print(f"\n3. After the reduction, {rows:,} rows, {len(GROUPS)} groups (seconds)")
     print(f"   {'':<30} {'default':>8} {RESAMPLES:>9,} resamples")
     for name in every:
@@ -351,8 +370,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     start, busy = perf_counter(), os.getloadavg()[0]
     parts = ("evenhand", "fairlearn", "duckdb", "narwhals", "numpy", "pandas", "scipy")
     print(f"python benchmarks/bootstrap.py{' --quick' if options.quick else ''}")
-    print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()};",
-          ", ".join(f"{part} {version(part)}" for part in parts))  # fmt: skip
+    print(
+        f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()};",
+        ", ".join(f"{part} {version(part)}" for part in parts),
+    )
     figures = against_fairlearn(QUICK if options.quick else SIZES, repeats=3 if options.quick else 7)
     ratios = end_to_end(BIG, 0 if options.quick else HUGE, repeats=2 if options.quick else 9)
     after = after_reduction(BIG, repeats=2 if options.quick else 5)

@@ -161,9 +161,7 @@ def sample(design: Design, rng: np.random.Generator) -> Answers:
     noise = NATURE * rng.standard_normal(CRITICS)[critic] + NOISE * rng.standard_normal(critic.size)
     step = np.searchsorted(edges, view[case] + noise) - label[case]
     answer = (step != 0).astype(np.int64) if design.kind == "agreement" else np.sign(-step) % 3
-    return Answers(
-        critic, case, answer, group, label, len(design.bias), CRITICS, Feedback(design.labels, design.kind)
-    )  # fmt: skip
+    return Answers(critic, case, answer, group, label, len(design.bias), CRITICS, Feedback(design.labels, design.kind))
 
 
 def simulate(task: tuple[int, int, int]) -> str:
@@ -207,8 +205,10 @@ def print_coverage(samples: int, draws: int, processes: int) -> None:
         for lines in pool.map(simulate, tasks):
             print(lines, flush=True)
     noise = 2 * np.sqrt(0.0475 / samples)
-    print(f"{CASES} cases, {CRITICS} critics, {EACH} cases each; {samples} samples of {draws} resamples a line; "
-          f"two standard errors: {noise:.3f}.")  # fmt: skip
+    print(
+        f"{CASES} cases, {CRITICS} critics, {EACH} cases each; {samples} samples of {draws} resamples a line; "
+        f"two standard errors: {noise:.3f}."
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -36,8 +36,14 @@ def tasks(effort: Effort) -> list[Task]:
     small = [(size, mean) for size in (10, 15, 20) for mean in (0.2, 0.5)]
     worst = [(size, groups) for size in (15, 200) for groups in (2.0, 4.0)]
     over_grid: tuple[Simulation, ...] = (
-        single_rate, two_rates, mean_score, auc, weighted_rate, two_weighted_rates, weighted_mean,
-    )  # fmt: skip
+        single_rate,
+        two_rates,
+        mean_score,
+        auc,
+        weighted_rate,
+        two_weighted_rates,
+        weighted_mean,
+    )
     plan: list[tuple[Simulation, int, float]] = [(run, *place) for run in over_grid for place in grid]
     plan += [(small_ratio, *place) for place in small]
     plan += [(weak_ratio, size, mean) for size, mean in ((10, 0.05), (10, 0.1), (30, 0.02))]

@@ -31,9 +31,15 @@ def rates_in(seed: int, grouping: str, answers: dict[str, str], resamples: int) 
     """Return the rates of one sample."""
     offers = eh.datasets.make_kidney_offers(CASES, CRITICS, seed, cases_per_critic=EACH)
     spec = DisagreementSpec(
-        decision="quality", critic="critic", case="offer", labels=(1, 2, 3, 4), resamples=resamples, seed=seed,
-        disagree=answers.get("disagree"), answer=answers.get("answer"),
-    )  # fmt: skip
+        decision="quality",
+        critic="critic",
+        case="offer",
+        labels=(1, 2, 3, 4),
+        resamples=resamples,
+        seed=seed,
+        disagree=answers.get("disagree"),
+        answer=answers.get("answer"),
+    )
     table = eh.Table(offers, groups=grouping)
     panel = gather(table, spec)
     voices = voices_of(panel, find_groupings(table, panel, spec)[0], compared=False)

@@ -38,10 +38,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     frame = load_hospital("full", backend="polars")
     features = [name for name in frame.columns if name.endswith("_tm1")]
     result = eh.improvability(
-        eh.Table(frame, groups="race"), status_quo="risk_score_t", outcome="gagne_sum_t", utility="calibration",
-        capacity=0.03, features=features, splits=2 if options.quick else 5, jobs=2,
+        eh.Table(frame, groups="race"),
+        status_quo="risk_score_t",
+        outcome="gagne_sum_t",
+        utility="calibration",
+        capacity=0.03,
+        features=features,
+        splits=2 if options.quick else 5,
+        jobs=2,
         candidates=["linear"] if options.quick else ["linear", "lasso", "random_forest"],
-    )  # fmt: skip
+    )
     print(f"{'candidate':15}{'split':>6}  {'component':10}{'group':8}{'test':11}{'new':>8}{'old':>8}{'p':>9}")
     for r in result.splits:
         values = [f"{value:8.3f}" if value is not None else " " * 8 for value in (r.candidate_value, r.status_quo)]

@@ -130,9 +130,7 @@ def p_of(case: Case, old: FloatArray, new: FloatArray, deltas: FloatArray, rng: 
     pair = training_pair(case.n, old, rng, case.kind)
     rows = draw(case.n, old, new, rng, case.kind)
     draws = bootstrap_values(rows, resamples=case.resamples, rng=rng, method="rows", threads=1)
-    return np.stack([
-        SplitTest(part(draws, c), CRITERIA, [pair]).curve("fairness", deltas) for c in range(len(new))
-    ])  # fmt: skip
+    return np.stack([SplitTest(part(draws, c), CRITERIA, [pair]).curve("fairness", deltas) for c in range(len(new))])
 
 
 def candidates(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
@@ -154,10 +152,13 @@ def margins(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
     p = p_of(case, old, new, GRID, rng)
     holm = np.column_stack([adjusted_p(at) for at in p.T])
     return tuple(
-        any(not largest_delta(GRID, row <= LIMIT) < margin for row, margin in zip(adjusted, true, strict=True)
-            if row[0] <= LIMIT)
+        any(
+            not largest_delta(GRID, row <= LIMIT) < margin
+            for row, margin in zip(adjusted, true, strict=True)
+            if row[0] <= LIMIT
+        )
         for adjusted in (case.tried * p, holm)
-    )  # fmt: skip
+    )
 
 
 def true_margins(number: int) -> FloatArray:
@@ -224,22 +225,44 @@ def audit(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
     size = 3 * case.n
     x, group = rng.standard_normal((size, 3)), (rng.random(size) < 0.3).astype(np.float64)
     y = 10.0 + x[:, 0] + 0.5 * x[:, 1] + 3.5 * gap_error(case.n) * group + rng.standard_normal(size)
-    data = {"who": np.arange(size), "g": np.where(group, "b", "a"), "y": y, "old": rng.random(size),
-            **{f"x{j}": x[:, j] for j in range(3)}}  # fmt: skip
+    data = {
+        "who": np.arange(size),
+        "g": np.where(group, "b", "a"),
+        "y": y,
+        "old": rng.random(size),
+        **{f"x{j}": x[:, j] for j in range(3)},
+    }
     tree = {"estimator": "decision_tree", "settings": {"max_depth": 5}}
     fitted = {"linear": {}, "lasso": {}, "tree": tree, "search": {"family": ["linear", "lasso", tree], "folds": 3}}
     result = eh.improvability(
-        eh.Table(data, id="who", groups="g"), status_quo="old", capacity=SELECTED, outcome="y", utility="calibration",
-        features=["x0", "x1", "x2"], candidates=fitted, splits=case.number, alpha=ALPHA, resamples=400,
-        combine="exchangeable", seed=int(rng.integers(2**31)),
-    )  # fmt: skip
+        eh.Table(data, id="who", groups="g"),
+        status_quo="old",
+        capacity=SELECTED,
+        outcome="y",
+        utility="calibration",
+        features=["x0", "x1", "x2"],
+        candidates=fitted,
+        splits=case.number,
+        alpha=ALPHA,
+        resamples=400,
+        combine="exchangeable",
+        seed=int(rng.integers(2**31)),
+    )
     return (bool(result.established),)
 
 
 KINDS: dict[str, Callable[[Case, np.random.Generator], tuple[bool, ...]]] = {
-    "candidates": candidates, "accuracy": candidates, "margins": margins, "search": search, "search, margins": search,
-    "groups": groups, "groups, tied": groups, "utilities, one": utilities, "utilities, all": utilities, "audit": audit,
-}  # fmt: skip
+    "candidates": candidates,
+    "accuracy": candidates,
+    "margins": margins,
+    "search": search,
+    "search, margins": search,
+    "groups": groups,
+    "groups, tied": groups,
+    "utilities, one": utilities,
+    "utilities, all": utilities,
+    "audit": audit,
+}
 
 
 def cases(sizes: Sequence[int]) -> list[Case]:

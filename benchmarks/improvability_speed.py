@@ -230,8 +230,13 @@ def plain_program(problem: Any, seconds: float) -> tuple[float, float]:
     lower = np.concatenate([np.full(p + 1, -1.0), np.zeros(n), problem.floors, [0.0]])
     upper = np.concatenate([np.ones(p + 1), np.ones(n), [1.0, 1.0, 1.0]])
     whole = np.concatenate([np.zeros(p + 1), np.ones(n), np.zeros(3)])
-    found = milp(cost, constraints=LinearConstraint(rules, low, high), bounds=Bounds(lower, upper), integrality=whole,
-                 options={"time_limit": seconds})  # fmt: skip
+    found = milp(
+        cost,
+        constraints=LinearConstraint(rules, low, high),
+        bounds=Bounds(lower, upper),
+        integrality=whole,
+        options={"time_limit": seconds},
+    )
     if found.x is None:
         return np.nan, np.nan
     values = problem.values(design @ found.x[: p + 1] >= 0)
@@ -244,8 +249,10 @@ def table_of_search(sizes: Sequence[int], features: Sequence[int], seconds: floa
     from evenhand.stats.linear_search import search_problem, solve_milp
     from evenhand.stats.linear_search.sweep import best_direction
 
-    print(f"\n{'status quo':11}{'n':>6}{'d':>3}{'its gap':>9}{'sweep':>9}{'s':>6}{'plain':>9}{'its b':>9}"
-          f"{'together':>10}{'bound':>9}  status")  # fmt: skip
+    print(
+        f"\n{'status quo':11}{'n':>6}{'d':>3}{'its gap':>9}{'sweep':>9}{'s':>6}{'plain':>9}{'its b':>9}"
+        f"{'together':>10}{'bound':>9}  status"
+    )
     worse = better = large = 0
     for kind in ("biased", "fitted"):
         for n in sizes:
@@ -262,9 +269,11 @@ def table_of_search(sizes: Sequence[int], features: Sequence[int], seconds: floa
                 worse += bool(both.gap > claimed + 1e-9)
                 large += n >= 200
                 better += n >= 200 and not both.gap >= claimed - 1e-9
-                print(f"{kind:11}{n:>6}{d:>3}{np.ptp(problem.values(old == 1)):>9.5f}{swept.gap:>9.5f}{took:>6.1f}"
-                      f"{claimed:>9.5f}{reached:>9.5f}{both.gap:>10.5f}{both.solver.bound:>9.5f}  {both.solver.status}",
-                      flush=True)  # fmt: skip
+                print(
+                    f"{kind:11}{n:>6}{d:>3}{np.ptp(problem.values(old == 1)):>9.5f}{swept.gap:>9.5f}{took:>6.1f}"
+                    f"{claimed:>9.5f}{reached:>9.5f}{both.gap:>10.5f}{both.solver.bound:>9.5f}  {both.solver.status}",
+                    flush=True,
+                )
     print(
         f"HiGHS had {seconds:g} s, the sweep {directions:,} directions. Together worse than the plain program's claim "
         f"in {worse} instances; better in {better} of {large} from n = 200 on."

@@ -101,9 +101,12 @@ def scipy_tiles(crowd: Crowd) -> float:
 
 
 RUNNERS: dict[str, Callable[[Crowd], float]] = {
-    "ours": ours, "numpy_full": numpy_full, "scipy_full": scipy_full, "numpy_tiles": numpy_tiles,
+    "ours": ours,
+    "numpy_full": numpy_full,
+    "scipy_full": scipy_full,
+    "numpy_tiles": numpy_tiles,
     "scipy_tiles": scipy_tiles,
-}  # fmt: skip
+}
 MATRICES = {"numpy_full": 4, "scipy_full": 3}  # matrices of n x n float64 alive at once
 
 

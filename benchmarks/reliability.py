@@ -81,10 +81,13 @@ def authors_cells(crowd: People, models: Sequence[Any], cells: int = 6) -> float
         noisy = perturbed(rows, 0.05 * (cell + 1), rng)
         at = group == cell % 2
         scores = [model.predict_proba(table)[at, 1] for table in (rows, noisy)]
-        long = pd.DataFrame({
-            "person": np.tile(np.arange(at.sum()), 2), "rater": np.repeat([0, 1], at.sum()),
-            "score": np.concatenate(scores),
-        })  # fmt: skip
+        long = pd.DataFrame(
+            {
+                "person": np.tile(np.arange(at.sum()), 2),
+                "rater": np.repeat([0, 1], at.sum()),
+                "score": np.concatenate(scores),
+            }
+        )
         with warnings.catch_warnings(action="ignore"):
             pingouin.intraclass_corr(long, targets="person", raters="rater", ratings="score")
         cohen_kappa_score(scores[0] > 0.5, scores[1] > 0.5)

@@ -65,12 +65,18 @@ def calls(grid: Grid) -> list[Call]:
     plan += [(*c, SPEC.weights[0], SPEC.scale, *pair) for c in common for pair in others]
     return [
         {
-            "trajectory": YEARS[window[0] : window[1] + 1], "measure": measure,
-            "inertia": RATES if inertia == "given" else None, "weights": [weight], "scale": scale, "width": width,
-            "min_count": min_count, "unit": SPEC.unit, "worst": 0,
+            "trajectory": YEARS[window[0] : window[1] + 1],
+            "measure": measure,
+            "inertia": RATES if inertia == "given" else None,
+            "weights": [weight],
+            "scale": scale,
+            "width": width,
+            "min_count": min_count,
+            "unit": SPEC.unit,
+            "worst": 0,
         }
         for window, measure, inertia, weight, scale, width, min_count in plan
-    ]  # fmt: skip
+    ]
 
 
 def difference(call: Call, result: Any, found: Robustness) -> float:
@@ -79,11 +85,12 @@ def difference(call: Call, result: Any, found: Robustness) -> float:
     place = (call["trajectory"][0], call["trajectory"][-1], call["measure"], inertia)
     bins = {
         (r.model, r.grouping): min(
-            b.value for b in result.bins
+            b.value
+            for b in result.bins
             if (b.model, b.grouping) == (r.model, r.grouping) and b.bin_low is not None and b.value is not None
         )
         for r in result.bins
-    }  # fmt: skip
+    }
     apart = [0.0]
     for r in found.specifications:
         if (r.window_first, r.window_last, r.measure, r.inertia) != place or r.value is None:

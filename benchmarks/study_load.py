@@ -39,9 +39,22 @@ sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(_
 STEPS = 16
 LIMIT = 0.2
 COLUMNS = {
-    "database": 12, "what": 14, "asked/s": 8, "held/s": 8, "answer p50": 11, "p99": 6, "with page p50": 14, " p99": 6,
-    "errors": 7, "acknowledged": 13, "stored": 8, "lost": 5, "CPU": 6, "others": 7, "MB": 6,
-}  # fmt: skip
+    "database": 12,
+    "what": 14,
+    "asked/s": 8,
+    "held/s": 8,
+    "answer p50": 11,
+    "p99": 6,
+    "with page p50": 14,
+    " p99": 6,
+    "errors": 7,
+    "acknowledged": 13,
+    "stored": 8,
+    "lost": 5,
+    "CPU": 6,
+    "others": 7,
+    "MB": 6,
+}
 Stored = dict[tuple[str, int], dict[str, object]]
 
 
@@ -113,10 +126,15 @@ class Measured:
             stored = f"{len(self.kept):,}"
             lost = sum(not same(sent, self.kept.get(key)) for key, sent in record.acknowledged.items())
         return (
-            f"{len(record.answer) / self.seconds:.0f}", *times, len(record.problems), f"{len(record.acknowledged):,}",
-            stored, lost, *(None if used is None else f"{used:.0%}" for used in (self.cpu, self.others)),
+            f"{len(record.answer) / self.seconds:.0f}",
+            *times,
+            len(record.problems),
+            f"{len(record.acknowledged):,}",
+            stored,
+            lost,
+            *(None if used is None else f"{used:.0%}" for used in (self.cpu, self.others)),
             None if self.memory is None else f"{self.memory:.0f}",
-        )  # fmt: skip
+        )
 
 
 class Bench:

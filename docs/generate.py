@@ -359,13 +359,21 @@ def _plural(words: str) -> str:
 def study_part() -> str:
     """Return the settings of `study.toml` and of the functions of `eh.study`, and the columns of answers."""
     sections: dict[str, type[BaseModel]] = {
-        "Top level of `study.toml`": StudySpec, "`[conditions.NAME]`": Condition, "`[feedback]`": Feedback,
-        "`[feedback.assignment]`, `assign_cases`": CaseSettings, "`[[attention]]`": AttentionCheck,
-        "`[payment]`": Payment, "`[[payment.bonuses]]`": Bonus, "`[recruitment]`": Recruitment,
+        "Top level of `study.toml`": StudySpec,
+        "`[conditions.NAME]`": Condition,
+        "`[feedback]`": Feedback,
+        "`[feedback.assignment]`, `assign_cases`": CaseSettings,
+        "`[[attention]]`": AttentionCheck,
+        "`[payment]`": Payment,
+        "`[[payment.bonuses]]`": Bonus,
+        "`[recruitment]`": Recruitment,
         "`[analysis]`, `analyze`": AnalysisSpec,
-        "`[analysis.exclusions]`, `apply_exclusions`": Exclusions, "`design_sets`": SetSettings,
-        "The column map of `read_survey`": SurveyMap, "`Respondents`": Respondents, "`Critics`": Critics,
-    }  # fmt: skip
+        "`[analysis.exclusions]`, `apply_exclusions`": Exclusions,
+        "`design_sets`": SetSettings,
+        "The column map of `read_survey`": SurveyMap,
+        "`Respondents`": Respondents,
+        "`Critics`": Critics,
+    }
     lines = [*_STUDY_TEXTS, ""]
     for title, model in sections.items():
         shown = [(f"`{name}`", *rest) for name, *rest in _rows(model)]
@@ -375,10 +383,15 @@ def study_part() -> str:
     words = [(f"`{key}`", text) for key, text in built_in("en").items()]
     lines += ["## `[interface.LANGUAGE]`", "", table(("Word of the pages", "In English"), words), ""]
     columns = [
-        (f"`{c.name}`", c.kind or "both", "person" if c.level == "person" else "answer", c.type.replace("_", " or "),
-         c.description)
+        (
+            f"`{c.name}`",
+            c.kind or "both",
+            "person" if c.level == "person" else "answer",
+            c.type.replace("_", " or "),
+            c.description,
+        )
         for c in ANSWER_COLUMNS
-    ]  # fmt: skip
+    ]
     head = ("Column", "Kind of study", "One for each", "Type", "Meaning")
     return "\n".join([*lines, "## Columns of answers", "", table(head, columns), ""])
 

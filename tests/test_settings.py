@@ -41,17 +41,24 @@ def refusal(**values: Any) -> str:
     ("values", "sentence"),
     [
         ({"confidnce": 1}, "`confidnce` in [options]: there is no such setting; did you mean 'confidence'?"),
-        ({"confidence": "high"}, "`confidence` in [options]: input should be a valid number, "
-         "unable to parse string as a number; got 'high'."),
+        (
+            {"confidence": "high"},
+            "`confidence` in [options]: input should be a valid number, "
+            "unable to parse string as a number; got 'high'.",
+        ),
         ({"kind": "sum"}, "`kind` in [options]: input should be 'ratio' or 'difference'; got 'sum'."),
         ({"names": ["a", ""]}, "`names` in [options]: a name is blank."),
         ({"inner": {"x": {}}}, "`inner.x.column` in [options]: it is required and was not given."),
-        ({"inner": {"x": {"column": "c", "shar": 1}}},
-         "`inner.x.shar` in [options]: there is no such setting; did you mean 'share'?"),
-        ({"inner": {"x": {"column": "c", "share": 2}}},
-         "`inner.x.share` in [options]: input should be less than or equal to 1; got 2."),
+        (
+            {"inner": {"x": {"column": "c", "shar": 1}}},
+            "`inner.x.shar` in [options]: there is no such setting; did you mean 'share'?",
+        ),
+        (
+            {"inner": {"x": {"column": "c", "share": 2}}},
+            "`inner.x.share` in [options]: input should be less than or equal to 1; got 2.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_one_mistake(values: dict[str, Any], sentence: str) -> None:
     assert refusal(**values) == sentence
 

@@ -45,36 +45,56 @@ def threshold(text: str) -> str:
         ("", "`source` in [data] of 'audit.toml' must be the path of the data; got None."),
         (DATA, "audit.toml asks for no audit; add a section such as [parity]."),
         (GOOD + "[partiy]\n", "there is no section [partiy] in audit.toml; did you mean 'parity'?"),
-        (GOOD + "resample = 5\n", "`resample` in [parity] of audit.toml: there is no such setting; "
-         "did you mean 'resamples'?"),
-        (GOOD + "confidence = 'high'\n", "`confidence` in [parity] of audit.toml: input should be a valid number, "
-         "unable to parse string as a number; got 'high'."),
+        (
+            GOOD + "resample = 5\n",
+            "`resample` in [parity] of audit.toml: there is no such setting; did you mean 'resamples'?",
+        ),
+        (
+            GOOD + "confidence = 'high'\n",
+            "`confidence` in [parity] of audit.toml: input should be a valid number, "
+            "unable to parse string as a number; got 'high'.",
+        ),
         (GOOD + "confidence = 95\n", "`confidence` in [parity] of audit.toml: input should be less than 1; got 95."),
-        (GOOD.replace("selection_rate", "selectoin_rate"), "there is no metric 'selectoin_rate'; "
-         "did you mean 'selection_rate'"),
-        (GOOD + "[report]\ntitel = 'x'\n", "`titel` in [report] of audit.toml: there is no such setting; "
-         "did you mean 'title'?"),
+        (
+            GOOD.replace("selection_rate", "selectoin_rate"),
+            "there is no metric 'selectoin_rate'; did you mean 'selection_rate'",
+        ),
+        (
+            GOOD + "[report]\ntitel = 'x'\n",
+            "`titel` in [report] of audit.toml: there is no such setting; did you mean 'title'?",
+        ),
         (GOOD.replace("groups =", "group ="), "there is no setting `group` in [data]; did you mean 'groups'?"),
         (GOOD.replace('["g"]', "3"), "`groups` in the roles of the table: input should be a valid tuple; got 3."),
         (GOOD.replace('"d.csv"', "3"), "`source` in [data] of 'audit.toml' must be the path of the data; got 3."),
         (GOOD.replace('"d.csv"', '"e.csv"'), "there is no file 'e.csv'; did you mean 'd.csv'?"),
         ("data = 3\n" + PARITY, "[data] in audit.toml must be a table of settings; got 3."),
         ("[data\n", "'audit.toml' is not valid TOML: "),
-        (GOOD.replace("[data]", "thresholds = 3\n[data]"),
-         "thresholds in audit.toml must be written as [[thresholds]] tables."),
+        (
+            GOOD.replace("[data]", "thresholds = 3\n[data]"),
+            "thresholds in audit.toml must be written as [[thresholds]] tables.",
+        ),
         (threshold("metric = 'selection_rate'"), "a threshold needs exactly one of `min` and `max`"),
         (threshold("metric = 'auc'\nmin = 0.8\nmax = 1"), "a threshold needs exactly one of `min` and `max`"),
         (threshold("min = 0.8"), "it is required and was not given"),
-        (threshold("metric = 'selection_rate'\nmin = 0.8\ngrouping = 'race'"),
-         "`grouping` 'race' of a threshold is not known; known names: 'g'"),
-        (threshold("metric = 'tpr'\nmax = 0.1"), "the threshold for 'tpr' (at most 0.1) limits nothing: "
-         "no such gap was computed; check its metric, kind, grouping, model and stratum."),
-        (threshold("metric = 'selection_rate'\nmin = 0.8\naudit = 'effort'"),
-         "a threshold in audit.toml is for the audit 'effort', which is not run"),
-        (GOOD + "custom = { mine = 'os:getcwd' }\n", "audit.toml names code ('os:getcwd' for 'mine'); "
-         "run it only if you trust it, with --allow-code."),
+        (
+            threshold("metric = 'selection_rate'\nmin = 0.8\ngrouping = 'race'"),
+            "`grouping` 'race' of a threshold is not known; known names: 'g'",
+        ),
+        (
+            threshold("metric = 'tpr'\nmax = 0.1"),
+            "the threshold for 'tpr' (at most 0.1) limits nothing: "
+            "no such gap was computed; check its metric, kind, grouping, model and stratum.",
+        ),
+        (
+            threshold("metric = 'selection_rate'\nmin = 0.8\naudit = 'effort'"),
+            "a threshold in audit.toml is for the audit 'effort', which is not run",
+        ),
+        (
+            GOOD + "custom = { mine = 'os:getcwd' }\n",
+            "audit.toml names code ('os:getcwd' for 'mine'); run it only if you trust it, with --allow-code.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes(cli: Cli, place: Path, toml: str, message: str) -> None:
     (place / "audit.toml").write_text(toml)
     done = cli("audit", "audit.toml")

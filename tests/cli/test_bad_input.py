@@ -68,8 +68,10 @@ def groups_found(cli: Cli, *arguments: object) -> list[str]:
         ("g,y,s\n", "the data has no rows."),
         ("g,y,s", "the data has no rows."),
         ("g,y,s\na,1,0.5\n", "group column 'g' has only one group ('a'); there is nothing to compare: leave it out."),
-        (GOOD.replace("b,", "a,"), "group column 'g' has only one group ('a'); "
-         "there is nothing to compare: leave it out."),
+        (
+            GOOD.replace("b,", "a,"),
+            "group column 'g' has only one group ('a'); there is nothing to compare: leave it out.",
+        ),
         (
             GOOD.replace("a,", ",").replace("b,", ","),
             "group column 'g' has no values: every row is missing.",
@@ -79,14 +81,19 @@ def groups_found(cli: Cli, *arguments: object) -> list[str]:
             "g,y,s\n" + "".join(f"g{row},1,0.5\n" for row in range(5000)),
             "group column 'g' has 5,000 groups, more than 1,000; is it an identifier? Choose something coarser.",
         ),
-        ("g,y,y\na,1,0\nb,0,1\n", "the header of 'd.csv' has the column 'y' more than once; "
-         "rename the columns so that each is unique."),
+        (
+            "g,y,y\na,1,0\nb,0,1\n",
+            "the header of 'd.csv' has the column 'y' more than once; rename the columns so that each is unique.",
+        ),
         ("g,y,s\na,1\nb,0,0.5\n", "'d.csv' could not be read: line 2 has 2 fields where the header has 3 ('a,1')."),
-        ("gg,yy\na,1\nb,0\n", "2 problems with the data:\n"
-         "  - group column 'g' is not in the data; did you mean 'gg'?\n"
-         "  - prediction column 'y' is not in the data; did you mean 'yy'?"),
+        (
+            "gg,yy\na,1\nb,0\n",
+            "2 problems with the data:\n"
+            "  - group column 'g' is not in the data; did you mean 'gg'?\n"
+            "  - prediction column 'y' is not in the data; did you mean 'yy'?",
+        ),
     ],
-)  # fmt: skip
+)
 def test_tables(cli: Cli, place: Path, content: str, message: str) -> None:
     write(place / "d.csv", content)
     assert refusal(cli, *by_decision("d.csv")) == message
@@ -95,15 +102,23 @@ def test_tables(cli: Cli, place: Path, content: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        (["low", "high"] * 2, "score column 's' (model 's') holds text (such as 'high', 'low'), not numbers; "
-         "convert it; in a file, decimal commas need decimal=',' and words for missing values need missing_values."),
-        (["0.5", "1.5", "inf", "0"], "score column 's' lies outside 0 to 1 in 2 rows (such as '1.5', 'inf'); "
-         "rescale it, or give its range=(lowest, highest) and threshold."),
-        (["0.5", "", "nan", "0"], "prediction column 's' is missing in 2 rows of 4 (rows 2, 3); "
-         "fill them, or drop them with missing='drop'."),
+        (
+            ["low", "high"] * 2,
+            "score column 's' (model 's') holds text (such as 'high', 'low'), not numbers; "
+            "convert it; in a file, decimal commas need decimal=',' and words for missing values need missing_values.",
+        ),
+        (
+            ["0.5", "1.5", "inf", "0"],
+            "score column 's' lies outside 0 to 1 in 2 rows (such as '1.5', 'inf'); "
+            "rescale it, or give its range=(lowest, highest) and threshold.",
+        ),
+        (
+            ["0.5", "", "nan", "0"],
+            "prediction column 's' is missing in 2 rows of 4 (rows 2, 3); fill them, or drop them with missing='drop'.",
+        ),
         ([""] * 4, "score column 's' (model 's') has no values: every row is missing."),
     ],
-)  # fmt: skip
+)
 def test_scores(cli: Cli, place: Path, scores: list[str], message: str) -> None:
     write(place / "d.csv", "g,s\n" + "".join(f"{'ab'[i % 2]},{score}\n" for i, score in enumerate(scores)))
     assert refusal(cli, *by_score("d.csv")) == message

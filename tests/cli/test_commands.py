@@ -242,18 +242,25 @@ def test_an_unwritable_folder(cli: Cli, place: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "to audit a data file name its columns with --groups and --scores or --decisions (and --outcome); "
-         "or write an audit.toml with: evenhand init d.csv"),
+        (
+            [],
+            "to audit a data file name its columns with --groups and --scores or --decisions (and --outcome); "
+            "or write an audit.toml with: evenhand init d.csv",
+        ),
         (["--groups", "g"], "to audit a data file name its columns"),
-        (["--groups", "g", "--decisions", "y", "--scores", "y"],
-         "two predictions are called 'y'; name one of them otherwise, as in other=y."),
-        (["--groups", "g", "--decisions", "y", "--outcome", "y", "--positive", "2"],
-         "`positive` is '2', which outcome column 'y' never holds; it holds '0', '1'."),
+        (
+            ["--groups", "g", "--decisions", "y", "--scores", "y"],
+            "two predictions are called 'y'; name one of them otherwise, as in other=y.",
+        ),
+        (
+            ["--groups", "g", "--decisions", "y", "--outcome", "y", "--positive", "2"],
+            "`positive` is '2', which outcome column 'y' never holds; it holds '0', '1'.",
+        ),
         (["--groups", "g", "--decisions", "y", "--decimal", ";"], "`decimal` in the options of the file"),
         (["--groups", "g", "--decisions", "y", "--within", "z"], "`within` column 'z' is not in the data"),
         (["--groups", "g", "--scores", "y", "--threshold", "2"], "`threshold` 2 lies outside the score range 0 to 1"),
     ],
-)  # fmt: skip
+)
 def test_bad_options(cli: Cli, place: Path, options: list[str], message: str) -> None:
     done = cli("audit", "d.csv", *options)
     assert (done.returncode, done.stdout) == (2, "")
@@ -264,10 +271,31 @@ def test_options_name_the_roles(cli: Cli, place: Path) -> None:
     rows = "".join(f"{'ab'[i % 2]},{'xyz'[i % 3]},{i % 4 // 2},{i % 10 / 10},{1 + i % 3},\n" for i in range(120))
     (place / "d.csv").write_text("g,h,y,s,w,e\n" + rows + "a,x,,0.5,1,\n")
     done = cli(
-        "audit", "d.csv", "--json", "--groups", "g", "--groups", "h", "--groups", "g+h", "--scores", "model=s",
-        "--decisions", "copy=y", "--outcome", "y", "--positive", "0", "--threshold", "0.3", "--weight", "w",
-        "--drop-missing", "--seed", "5",
-    )  # fmt: skip
+        "audit",
+        "d.csv",
+        "--json",
+        "--groups",
+        "g",
+        "--groups",
+        "h",
+        "--groups",
+        "g+h",
+        "--scores",
+        "model=s",
+        "--decisions",
+        "copy=y",
+        "--outcome",
+        "y",
+        "--positive",
+        "0",
+        "--threshold",
+        "0.3",
+        "--weight",
+        "w",
+        "--drop-missing",
+        "--seed",
+        "5",
+    )
     assert (done.returncode, done.stderr) == (0, "")
     results = json.loads(done.stdout)
     data = results["config"]["data"]
@@ -341,9 +369,26 @@ def test_options_for_decisions_ranges_cuts_and_metrics(cli: Cli, place: Path) ->
     rows = [f"{20 + i % 40},{1 + i % 10},{'deny' if i % 3 else 'grant'}" for i in range(400)]
     (place / "people.csv").write_text("\n".join(["age,decile,decision", *rows]) + "\n")
     done = cli(
-        "audit", "people.csv", "--groups", "age", "--cuts", "age=30,45", "--scores", "decile", "--range", "1,10",
-        "--threshold", 5, "--decisions", "decision", "--selected", "deny", "--metrics", "selection_rate", "--json",
-    )  # fmt: skip
+        "audit",
+        "people.csv",
+        "--groups",
+        "age",
+        "--cuts",
+        "age=30,45",
+        "--scores",
+        "decile",
+        "--range",
+        "1,10",
+        "--threshold",
+        5,
+        "--decisions",
+        "decision",
+        "--selected",
+        "deny",
+        "--metrics",
+        "selection_rate",
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["config"]["data"]["cuts"] == {"age": [30, 45]}

@@ -94,13 +94,17 @@ def test_compas(cli: Cli, place: Path) -> None:
     write_csv(place / "compas.csv", COMPAS)
     data = init(cli, "compas.csv")["data"]
     assert data == {
-        "source": "compas.csv", "id": "id", "outcome": "two_year_recid",
+        "source": "compas.csv",
+        "id": "id",
+        "outcome": "two_year_recid",
         "groups": ["sex", "age", "race", ["sex", "age"]],
-        "cuts": {"age": [25, 45, 65]}, "favourable": "not_selected", "missing": "error",
+        "cuts": {"age": [25, 45, 65]},
+        "favourable": "not_selected",
+        "missing": "error",
         "predictions": {
             "decile_score": {"column": "decile_score", "kind": "score", "range": [1, 10], "threshold": 5.5},
         },
-    }  # fmt: skip
+    }
     assert runs(cli)["data"]["rows_used"] == N
 
 
@@ -183,12 +187,14 @@ def test_an_existing_file_is_kept(cli: Cli, place: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "lacking"),
     [
-        ({"name": [f"n{i}" for i in range(N)], "note": [f"text {i}" for i in range(N)]},
-         "a score or a decision, or like a group"),
+        (
+            {"name": [f"n{i}" for i in range(N)], "note": [f"text {i}" for i in range(N)]},
+            "a score or a decision, or like a group",
+        ),
         ({"race": pick("a", "b"), "note": [f"text {i}" for i in range(N)]}, "a score or a decision"),
         ({"risk": [i / N for i in range(N)], "note": [f"text {i}" for i in range(N)]}, "a group"),
     ],
-)  # fmt: skip
+)
 def test_tables_without_roles(cli: Cli, place: Path, columns: Columns, lacking: str) -> None:
     write_csv(place / "d.csv", columns)
     done = cli("init", "d.csv")

@@ -49,10 +49,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rng = np.random.default_rng(0)
     people = pd.DataFrame(
         {
-            "age": rng.integers(18, 60, 160), "priors": rng.poisson(2, 160), "job": rng.choice(["a", "b", "c"], 160),
+            "age": rng.integers(18, 60, 160),
+            "priors": rng.poisson(2, 160),
+            "job": rng.choice(["a", "b", "c"], 160),
             "group": rng.choice(["A", "B"], 160),
         }
-    )  # fmt: skip
+    )
     people["again"] = (rng.random(160) < 1 / (1 + np.exp(people.age / 10 - 4))).astype(int)
     people["older"] = (people.age >= 40).astype(int)
     people["twice"] = np.where(rng.random(160) < 0.1, 1 - people.again, people.again)
@@ -78,8 +80,12 @@ def test_an_estimator_by_name(cli: Cli) -> None:
     found = results(cli)["reliability"]
     assert found["models"][0]["kind"] == "fitted here"
     assert {record["feature"] for record in found["attribution"]} == {"age", "priors", "job"}
-    write(DATA + RELIABILITY.replace('"MODEL"', '{ small = { estimator = "logistic", features = ["age"] }, tree = '
-                                                '"decision_tree" }'))  # fmt: skip
+    write(
+        DATA
+        + RELIABILITY.replace(
+            '"MODEL"', '{ small = { estimator = "logistic", features = ["age"] }, tree = "decision_tree" }'
+        )
+    )
     assert [record["model"] for record in results(cli)["reliability"]["models"]] == ["small", "tree"]
 
 

@@ -28,13 +28,33 @@ from evenhand.study.template import INSTRUCTIONS
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 COMMANDS = (
-    "new", "serve", "password", "simulate", "status", "export", "analyze", "bonus", "backup", "close", "reopen",
-    "withdraw", "erase-ids",
-)  # fmt: skip
+    "new",
+    "serve",
+    "password",
+    "simulate",
+    "status",
+    "export",
+    "analyze",
+    "bonus",
+    "backup",
+    "close",
+    "reopen",
+    "withdraw",
+    "erase-ids",
+)
 PAIR = {
-    "trajectory": 2, "aggregate": 5, "overall": 3, "factor_trajectory": 1, "factor_aggregate": 0, "factor_other": 0,
-    "factor_text": None, "predicted": 0.6, "risk": 0.4, "risk_reference": 0.3, "reason": "=1+1",
-}  # fmt: skip
+    "trajectory": 2,
+    "aggregate": 5,
+    "overall": 3,
+    "factor_trajectory": 1,
+    "factor_aggregate": 0,
+    "factor_other": 0,
+    "factor_text": None,
+    "predicted": 0.6,
+    "risk": 0.4,
+    "risk_reference": 0.3,
+    "reason": "=1+1",
+}
 
 
 @pytest.fixture(scope="module", params=["effort", "feedback"])
@@ -422,6 +442,17 @@ def test_cases_of_ones_own_are_found_by_name_or_as_told(tmp_path: Path, monkeypa
 def test_a_column_that_is_not_there_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "odd.csv").write_text("student,result\ns1,yes\n", encoding="utf-8")
     with pytest.raises(SystemExit):
-        main(["study", "new", str(tmp_path / "x"), "--kind", "feedback", "--data", str(tmp_path / "odd.csv"),
-              "--id", "studnt"])  # fmt: skip
+        main(
+            [
+                "study",
+                "new",
+                str(tmp_path / "x"),
+                "--kind",
+                "feedback",
+                "--data",
+                str(tmp_path / "odd.csv"),
+                "--id",
+                "studnt",
+            ]
+        )
     assert "--id got 'studnt'; did you mean 'student'?" in capsys.readouterr().err

@@ -14,9 +14,19 @@ from evenhand.datasets import available, dressel_farid, load_dressel_farid
 from evenhand.errors import DataError
 
 COLUMNS = [
-    "condition", "critic", "case", "block", "race", "sex", "age", "decile_score", "compas_decision", "prediction",
-    "disagrees", "two_year_recid",
-]  # fmt: skip
+    "condition",
+    "critic",
+    "case",
+    "block",
+    "race",
+    "sex",
+    "age",
+    "decile_score",
+    "compas_decision",
+    "prediction",
+    "disagrees",
+    "two_year_recid",
+]
 NAMES = ("dressel_farid_cases", "dressel_farid_no_race", "dressel_farid_race")
 
 folder = Path(os.environ.get("EVENHAND_DATA") or "/nonexistent")

@@ -22,14 +22,27 @@ GROUPS = {
     "stakeholder": ["Patient", "Donor", "Family", "Surgeon"],
 }
 COLUMNS = [
-    "offer", "donor_race", "donor_age", "patient_race", "patient_sex", "quality", "critic", "stakeholder", "disagrees",
-    "answer", "critic_quality",
-]  # fmt: skip
+    "offer",
+    "donor_race",
+    "donor_age",
+    "patient_race",
+    "patient_sex",
+    "quality",
+    "critic",
+    "stakeholder",
+    "disagrees",
+    "answer",
+    "critic_quality",
+]
 
 
 BY_CLASS: tuple[Notion, ...] = (
-    "statistical_parity", "calibration", "equal_opportunity", "predictive_equality", "overall_misclassification",
-)  # fmt: skip
+    "statistical_parity",
+    "calibration",
+    "equal_opportunity",
+    "predictive_equality",
+    "overall_misclassification",
+)
 
 
 @pytest.fixture(scope="module")

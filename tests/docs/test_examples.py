@@ -90,10 +90,18 @@ def test_the_improvability_of_a_care_programme_runs(tmp_path: Path) -> None:
 
 def test_no_data_is_committed() -> None:
     allowed = {
-        "README.md", ".gitignore", "audit.toml", "households.csv", "households.toml", "defendants.toml",
-        "reliability.toml", "improvability.toml", "agreement.toml",
-        "feedback.toml", "out",
-    }  # fmt: skip
+        "README.md",
+        ".gitignore",
+        "audit.toml",
+        "households.csv",
+        "households.toml",
+        "defendants.toml",
+        "reliability.toml",
+        "improvability.toml",
+        "agreement.toml",
+        "feedback.toml",
+        "out",
+    }
     ignored = (EXAMPLES / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert "households.csv" in ignored
     assert {

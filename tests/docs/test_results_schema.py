@@ -254,9 +254,16 @@ def disagreement() -> eh.Audit:
     offers.loc[(offers["offer"] > 2) & (offers["offer"] < 6), "patient_sex"] = "Other"
     limits = [{"audit": "disagreement", "metric": "calibration", "max": 0.1, "grouping": "patient_sex"}]
     settings = {
-        "decision": "quality", "answer": "answer", "critic": "critic", "case": "offer", "stakeholder": "stakeholder",
-        "truth": "critic_quality", "labels": [1, 2, 3, 4, 5], "target_width": 0.2, "resamples": 100,
-    }  # fmt: skip
+        "decision": "quality",
+        "answer": "answer",
+        "critic": "critic",
+        "case": "offer",
+        "stakeholder": "stakeholder",
+        "truth": "critic_quality",
+        "labels": [1, 2, 3, 4, 5],
+        "target_width": 0.2,
+        "resamples": 100,
+    }
     table = eh.Table(offers, groups=["patient_sex", "donor_age"])
     return eh.audit(table, disagreement=settings, thresholds=limits)
 
@@ -288,23 +295,36 @@ def reliability() -> eh.Audit:
     people["word"] = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
     given = eh.Table(people, groups=["group", "sex"], outcome="x")
     noise = {
-        "age": {"sd": 2, "minimum": 18, "maximum": 90}, "word": {"ordinal": ["a", "b", "c"]},
+        "age": {"sd": 2, "minimum": 18, "maximum": 90},
+        "word": {"ordinal": ["a", "b", "c"]},
         "score": {"sd": 0.1, "whole": False},
-    }  # fmt: skip
+    }
     models = {"own": lambda rows: rows["score"], "tree": {"estimator": "decision_tree", "features": ["age", "word"]}}
     limits = [{"metric": "pabak", "max": 0.5, "model": "tree"}]
     settings = {
-        "model": models, "features": ["age", "word", "score"], "noise": noise, "noise_levels": [0, 0.2], "folds": 3,
-        "replicates": 3, "resamples": 100, "thresholds": limits, "reference": {"sex": "f"},
-    }  # fmt: skip
+        "model": models,
+        "features": ["age", "word", "score"],
+        "noise": noise,
+        "noise_levels": [0, 0.2],
+        "folds": 3,
+        "replicates": 3,
+        "resamples": 100,
+        "thresholds": limits,
+        "reference": {"sex": "f"},
+    }
     return eh.audit(given, reliability=settings)
 
 
 def reliability_undefined() -> eh.Audit:
     settings = {
-        "model": lambda rows: np.full(len(rows), 0.2), "features": ["a"], "noise": "raez-2024-text/categorical",
-        "replicates": 2, "resamples": 100, "linked": {}, "noise_levels": [0.1],
-    }  # fmt: skip
+        "model": lambda rows: np.full(len(rows), 0.2),
+        "features": ["a"],
+        "noise": "raez-2024-text/categorical",
+        "replicates": 2,
+        "resamples": 100,
+        "linked": {},
+        "noise_levels": [0.1],
+    }
     return eh.audit(eh.Table({"a": [0, 1, 1, 0] * 15, "g": ["x", "y"] * 30}, groups="g"), reliability=settings)
 
 
@@ -334,15 +354,20 @@ def agreement_of_scores_and_grades() -> eh.Audit:
 
 
 def agreement_undefined() -> eh.Audit:
-    return eh.audit(eh.Table({"a": [1] * 20, "b": [1] * 20, "g": ["x", "y"] * 10}, groups="g"), agreement={
-        "raters": ["a", "b"], "resamples": 100
-    })  # fmt: skip
+    return eh.audit(
+        eh.Table({"a": [1] * 20, "b": [1] * 20, "g": ["x", "y"] * 10}, groups="g"),
+        agreement={"raters": ["a", "b"], "resamples": 100},
+    )
 
 
 RELIABILITY_CASES = [
-    reliability, reliability_undefined, reliability_from_a_pilot, agreement, agreement_of_scores_and_grades,
+    reliability,
+    reliability_undefined,
+    reliability_from_a_pilot,
+    agreement,
+    agreement_of_scores_and_grades,
     agreement_undefined,
-]  # fmt: skip
+]
 PARITY_CASES = [plain, within, custom_metric, decisions_only, undefined_cells, weights, dropped_rows, from_file]
 EFFORT_CASES = [effort, effort_by_sampled_pairs, effort_of_fitted_models, invented_data]
 

@@ -41,15 +41,23 @@ def test_public_names_are_in_the_reference(name: str) -> None:
 @pytest.mark.parametrize(
     ("heading", "model"),
     [
-        ("## Top level of `study.toml`", StudySpec), ("## `[conditions.NAME]`", Condition),
-        ("## `[feedback]`", Feedback), ("## `[feedback.assignment]`, `assign_cases`", CaseSettings),
-        ("## `[[attention]]`", AttentionCheck), ("## `[payment]`", Payment), ("## `[[payment.bonuses]]`", Bonus),
+        ("## Top level of `study.toml`", StudySpec),
+        ("## `[conditions.NAME]`", Condition),
+        ("## `[feedback]`", Feedback),
+        ("## `[feedback.assignment]`, `assign_cases`", CaseSettings),
+        ("## `[[attention]]`", AttentionCheck),
+        ("## `[payment]`", Payment),
+        ("## `[[payment.bonuses]]`", Bonus),
         ("## `[recruitment]`", Recruitment),
-        ("## `[analysis]`, `analyze`", AnalysisSpec), ("## `[analysis.exclusions]`, `apply_exclusions`", Exclusions),
-        ("## `design_sets`", SetSettings), ("## The column map of `read_survey`", SurveyMap),
-        ("## `Respondents`", Respondents), ("## `Critics`", Critics), ("## `[questions]`", Questions),
+        ("## `[analysis]`, `analyze`", AnalysisSpec),
+        ("## `[analysis.exclusions]`, `apply_exclusions`", Exclusions),
+        ("## `design_sets`", SetSettings),
+        ("## The column map of `read_survey`", SurveyMap),
+        ("## `Respondents`", Respondents),
+        ("## `Critics`", Critics),
+        ("## `[questions]`", Questions),
     ],
-)  # fmt: skip
+)
 def test_settings_are_in_the_reference(heading: str, model: Any) -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", below(SETTINGS, heading), re.MULTILINE)) == set(model.model_fields)
 

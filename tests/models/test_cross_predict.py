@@ -237,20 +237,30 @@ def test_a_text_seen_in_no_other_fold_is_no_obstacle(people: pd.DataFrame) -> No
         ({"features": ["income", "name"]}, "`features` names 'name', which is the id; leave it out."),
         ({"features": ["day"]}, "feature 'day' must hold numbers, true or false, or text; turn it into one of them."),
         ({"features": ["huge"]}, "feature 'huge' holds infinite values; replace them."),
-        ({"features": ["code"]}, "feature 'code' holds 300 different texts, more than 200; put them into fewer kinds, "
-         "or leave it out."),
+        (
+            {"features": ["code"]},
+            "feature 'code' holds 300 different texts, more than 200; put them into fewer kinds, or leave it out.",
+        ),
         ({"fit": "logstic"}, "there is no estimator 'logstic'; did you mean 'logistic'?"),
         ({"fit": {"m": {"estimator": ["x"]}}}, "`fit.m.estimator` in the arguments of cross_predict()"),
         ({"fit": []}, "`fit` in the arguments of cross_predict()"),
         ({"fit": {"m": 3}}, "`fit.m` in the arguments of cross_predict()"),
-        ({"fit": {"tree": {"estimator": "decision_tree", "settings": {"max_dept": 3}}}},
-         "DecisionTreeClassifier ('decision_tree') has no setting 'max_dept'; did you mean 'max_depth'"),
-        ({"fit": {"random_forest": {"settings": {"n_jobs": 4}}}},
-         "`n_jobs` is always 1, so that the numbers stay the same"),
-        ({"fit": {"random_forest": {"settings": {"random_state": 4}}}},
-         "`random_state` cannot be set for one model; set `seed` for all of them"),
-        ({"fit": {"m": {"estimator": "decision_tree", "settings": {"max_depth": -3}}}},
-         "the model 'm' (decision_tree) could not be fitted: The 'max_depth' parameter"),
+        (
+            {"fit": {"tree": {"estimator": "decision_tree", "settings": {"max_dept": 3}}}},
+            "DecisionTreeClassifier ('decision_tree') has no setting 'max_dept'; did you mean 'max_depth'",
+        ),
+        (
+            {"fit": {"random_forest": {"settings": {"n_jobs": 4}}}},
+            "`n_jobs` is always 1, so that the numbers stay the same",
+        ),
+        (
+            {"fit": {"random_forest": {"settings": {"random_state": 4}}}},
+            "`random_state` cannot be set for one model; set `seed` for all of them",
+        ),
+        (
+            {"fit": {"m": {"estimator": "decision_tree", "settings": {"max_depth": -3}}}},
+            "the model 'm' (decision_tree) could not be fitted: The 'max_depth' parameter",
+        ),
         ({"folds": 1}, "`folds` in the arguments of cross_predict(): input should be greater than or equal to 2"),
         ({"seed": -1}, "`seed` in the arguments of cross_predict(): input should be greater than or equal to 0"),
         ({"outcome": "lat"}, "outcome column 'lat' is not in the data; did you mean 'late'?"),
@@ -258,12 +268,15 @@ def test_a_text_seen_in_no_other_fold_is_no_obstacle(people: pd.DataFrame) -> No
         ({"outcome": "rare", "folds": 4}, "the outcome is positive in 3 rows of 300; 4 folds need at least 4 such"),
         ({"outcome": "always"}, "the outcome is not positive in 0 rows of 300; 5 folds need at least 5 such rows."),
     ],
-)  # fmt: skip
+)
 def test_mistakes(people: pd.DataFrame, options: dict[str, Any], message: str) -> None:
     frame = people.assign(
-        day=pd.Timestamp("2024-01-01"), huge=np.inf, code=[f"c{i}" for i in range(300)], rare=np.arange(300) < 3,
+        day=pd.Timestamp("2024-01-01"),
+        huge=np.inf,
+        code=[f"c{i}" for i in range(300)],
+        rare=np.arange(300) < 3,
         always=1,
-    )  # fmt: skip
+    )
     with pytest.raises(EvenhandError) as caught:
         predict(frame, **{"fit": "logistic", **options})
     assert message in str(caught.value)

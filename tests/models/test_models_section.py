@@ -90,9 +90,13 @@ def test_the_results_say_what_was_fitted(place: Path) -> None:
     assert set(config["data"]["predictions"]) == {"old", "logistic", "decision_tree"}
     assert config["data"]["predictions"]["old"]["threshold"] == 0.7
     assert config["data"]["predictions"]["logistic"] == {
-        "column": "logistic", "kind": "score", "threshold": 0.4, "selected": None, "favourable": "not_selected",
+        "column": "logistic",
+        "kind": "score",
+        "threshold": 0.4,
+        "selected": None,
+        "favourable": "not_selected",
         "range": [0.0, 1.0],
-    }  # fmt: skip
+    }
     assert [file["name"] for file in results["data"]["files"]] == ["people.csv"]
     assert any("out of fold: 5 folds of 300 people" in note for note in results["audits"]["parity"]["notes"])
     assert ModelsSettings.parse(config["models"], "results.json").model_dump(mode="json") == config["models"]
@@ -181,27 +185,45 @@ def test_scores_go_back_to_their_own_rows_of_a_frame(backend: str | None, monkey
     ("text", "message"),
     [
         (TOML.replace('outcome = "late"\n', ""), "models need an outcome to predict; name its column as `outcome`."),
-        (TOML.replace("fit = ", "fitt = "), "`fitt` in [models] of audit.toml: there is no such setting; "
-         "did you mean 'fit'?"),
-        (TOML.replace('features = ["income", "job", "owner"]\n', ""), "`features` in [models] of audit.toml: "
-         "it is required and was not given"),
-        (TOML.replace("decision_tree", "decision_trees"), "there is no estimator 'decision_trees'; "
-         "did you mean 'decision_tree'?"),
+        (
+            TOML.replace("fit = ", "fitt = "),
+            "`fitt` in [models] of audit.toml: there is no such setting; did you mean 'fit'?",
+        ),
+        (
+            TOML.replace('features = ["income", "job", "owner"]\n', ""),
+            "`features` in [models] of audit.toml: it is required and was not given",
+        ),
+        (
+            TOML.replace("decision_tree", "decision_trees"),
+            "there is no estimator 'decision_trees'; did you mean 'decision_tree'?",
+        ),
         (TOML.replace("[models]", "[model]"), "there is no section [model] in audit.toml; did you mean 'models'?"),
-        (TOML.replace('["logistic", "decision_tree"]', '{ old = "logistic" }'),
-         "the table already has predictions called 'old'; give the model another name."),
-        (TOML.replace('["logistic", "decision_tree"]', '{ Income = "logistic" }'),
-         "the data already has a column 'income'; give the model another name."),
-        (TOML.replace('source = "people.csv"', 'source = "people.csv"\ndataset = "households"'),
-         "[data] of 'audit.toml' names both a `source` and a `dataset`; give one of them."),
-        (TOML.replace('source = "people.csv"', 'dataset = "housholds"'),
-         "`dataset` in [data] got 'housholds'; did you mean 'households'?"),
-        (TOML.replace('source = "people.csv"', 'dataset = "households"\nrows = 0'),
-         "`rows` in [data] of audit.toml: input should be greater than or equal to 1; got 0."),
-        (TOML.replace('source = "people.csv"', 'source = "people.csv"\nrows = 5'),
-         "there is no setting `rows` in [data]"),
+        (
+            TOML.replace('["logistic", "decision_tree"]', '{ old = "logistic" }'),
+            "the table already has predictions called 'old'; give the model another name.",
+        ),
+        (
+            TOML.replace('["logistic", "decision_tree"]', '{ Income = "logistic" }'),
+            "the data already has a column 'income'; give the model another name.",
+        ),
+        (
+            TOML.replace('source = "people.csv"', 'source = "people.csv"\ndataset = "households"'),
+            "[data] of 'audit.toml' names both a `source` and a `dataset`; give one of them.",
+        ),
+        (
+            TOML.replace('source = "people.csv"', 'dataset = "housholds"'),
+            "`dataset` in [data] got 'housholds'; did you mean 'households'?",
+        ),
+        (
+            TOML.replace('source = "people.csv"', 'dataset = "households"\nrows = 0'),
+            "`rows` in [data] of audit.toml: input should be greater than or equal to 1; got 0.",
+        ),
+        (
+            TOML.replace('source = "people.csv"', 'source = "people.csv"\nrows = 5'),
+            "there is no setting `rows` in [data]",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes(place: Path, text: str, message: str) -> None:
     with pytest.raises(eh.EvenhandError) as caught:
         run(text)
@@ -231,13 +253,17 @@ metrics = ["mean_score"]
 resamples = 100
 """
 HOUSEHOLDS = INVENTED.format(
-    dataset="households", outcome="missed_payment", features="'income_2019', 'income_2022', 'employment'",
+    dataset="households",
+    outcome="missed_payment",
+    features="'income_2019', 'income_2022', 'employment'",
     fit="'xgboost', 'logistic', 'random_forest', 'gradient_boosting', 'lasso', 'linear'",
-)  # fmt: skip
+)
 DEFENDANTS = INVENTED.format(
-    dataset="defendants", outcome="rearrested", features="'arrests_year4', 'charge_degree', 'age'",
+    dataset="defendants",
+    outcome="rearrested",
+    features="'arrests_year4', 'charge_degree', 'age'",
     fit="'lightgbm', 'logistic', 'decision_tree'",
-)  # fmt: skip
+)
 
 
 def test_invented_data(place: Path) -> None:

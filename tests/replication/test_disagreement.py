@@ -24,9 +24,15 @@ def audited(condition: str, bounds: str) -> eh.DisagreementResult:
     answers = eh.datasets.load_dressel_farid(backend="pandas")
     answers = answers[(answers["condition"] == condition) & answers["race"].isin(["White", "Black"])]
     return eh.disagreement(
-        eh.Table(answers, groups="race"), decision="compas_decision", disagree="disagrees", critic="critic",
-        case="case", truth="prediction", bounds=bounds, resamples=200,  # type: ignore[arg-type]
-    )  # fmt: skip
+        eh.Table(answers, groups="race"),
+        decision="compas_decision",
+        disagree="disagrees",
+        critic="critic",
+        case="case",
+        truth="prediction",
+        bounds=bounds,
+        resamples=200,  # type: ignore[arg-type]
+    )
 
 
 @pytest.mark.parametrize("condition", ERRORS)

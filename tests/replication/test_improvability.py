@@ -64,9 +64,13 @@ def holdout() -> Holdout:
     assert status_quo.tied == candidate.tied == 1  # no tie runs through the cut, although ties abound
     group = (table["race"] == "White").to_numpy().astype(np.int64)
     rows = make_rows(
-        group, table["gagne_sum_t"].to_numpy(), status_quo.selected, candidate.selected, [CALIBRATION],
+        group,
+        table["gagne_sum_t"].to_numpy(),
+        status_quo.selected,
+        candidate.selected,
+        [CALIBRATION],
         ["Black", "White"],
-    )  # fmt: skip
+    )
     draws = bootstrap_values(rows, resamples=100_000, rng=rng, method="rows")
     return Holdout(rows, draws, status_quo.selected, candidate.selected, scores)
 
@@ -153,10 +157,19 @@ def test_the_audit_gives_the_same_figures() -> None:
     """The whole hold-out tests the authors' lasso, which was fitted to other patients; the paper names the pair."""
     table = eh.Table(load_hospital("holdout", backend="polars"), id="row", groups="race")
     result = eh.improvability(
-        table, status_quo="risk_score_t", outcome="gagne_sum_t", utility="calibration", capacity=0.03,
-        candidates={"lasso": {"column": "gagne_sum_t_hat"}}, splits=1, train=0, worst_pair=("Black", "White"),
-        alpha=0.05, delta=[0, 0.4, 0.5, 0.725, 0.9], resamples=40_000,
-    )  # fmt: skip
+        table,
+        status_quo="risk_score_t",
+        outcome="gagne_sum_t",
+        utility="calibration",
+        capacity=0.03,
+        candidates={"lasso": {"column": "gagne_sum_t_hat"}},
+        splits=1,
+        train=0,
+        worst_pair=("Black", "White"),
+        alpha=0.05,
+        delta=[0, 0.4, 0.5, 0.725, 0.9],
+        resamples=40_000,
+    )
     values = {(r.candidate, r.group): r.value for r in result.values}
     assert values[None, "Black"] == pytest.approx(6.562, abs=5e-4)
     assert values["lasso", "White"] == pytest.approx(7.458, abs=5e-4)

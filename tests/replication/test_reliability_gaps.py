@@ -44,9 +44,17 @@ pytestmark = [
 NUMERIC = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
 BINARY = ("c_charge_degree_M", "c_charge_degree_F", "sex")
 SETTINGS = [
-    ("all", "1", "N"), ("all", "5", "N"), ("all", "10", "N"), ("all", "1", "Y"), ("all", "5", "Y"), ("all", "10", "Y"),
-    ("num", "1", "N"), ("num", "5", "N"), ("num", "10", "N"), ("cat", "", "N"),
-]  # fmt: skip
+    ("all", "1", "N"),
+    ("all", "5", "N"),
+    ("all", "10", "N"),
+    ("all", "1", "Y"),
+    ("all", "5", "Y"),
+    ("all", "10", "Y"),
+    ("num", "1", "N"),
+    ("num", "5", "N"),
+    ("num", "10", "N"),
+    ("cat", "", "N"),
+]
 LEVELS = np.round(np.arange(31) * 0.01, 5)
 SPLITS = 12
 
@@ -125,8 +133,17 @@ def experiment(name: str, split: Split, **settings: Any) -> Experiment:
 @lru_cache
 def runs(name: str) -> dict[str, FloatArray]:
     """(splits, levels, groups) of every statistic: new folds, models and mistakes each time."""
-    wanted = ("kappa", "pabak", "icc_a1", "icc_spread", "prevalence_part", "bias_part", "mean_second",
-              "mean_squared_error", "variance_first")  # fmt: skip
+    wanted = (
+        "kappa",
+        "pabak",
+        "icc_a1",
+        "icc_spread",
+        "prevalence_part",
+        "bias_part",
+        "mean_second",
+        "mean_squared_error",
+        "variance_first",
+    )
     found: dict[str, list[FloatArray]] = {statistic: [] for statistic in wanted}
     for seed in range(SPLITS):
         trial = experiment(name, own_split(seed), common=False)
@@ -218,9 +235,12 @@ def replay(setting: tuple[str, str, str], follow: bool = False) -> dict[str, Flo
             counts = binary_counts(first.label[people], label[:, people])
             kappa, pi, bi = counts.kappa(), counts.prevalence_index(), counts.bias_index()
             values = {
-                "ICC_2": icc_a1(first.score[people], score[:, people]), "kappa": kappa, "PABAK": counts.pabak(),
-                "PAK": pabak_from_kappa(kappa, pi, 0.0), "BAK": pabak_from_kappa(kappa, 0.0, bi),
-            }  # fmt: skip
+                "ICC_2": icc_a1(first.score[people], score[:, people]),
+                "kappa": kappa,
+                "PABAK": counts.pabak(),
+                "PAK": pabak_from_kappa(kappa, pi, 0.0),
+                "BAK": pabak_from_kappa(kappa, 0.0, bi),
+            }
             for statistic_name, value in values.items():
                 sums.setdefault(statistic_name, np.zeros((31, 2)))[:, group] += value / 5
     return sums
@@ -314,20 +334,32 @@ def test_levels_of_the_codes_reading() -> None:
 
 
 GAPS = [  # setting, statistic, gap averaged over levels
-    ("raez-2024-text/all/1", "kappa", 0.0024), ("raez-2024-text/all/1", "pabak", 0.0381),
-    ("raez-2024-text/all/1", "icc_a1", -0.0058), ("raez-2024/all/10", "kappa", -0.0342),
-    ("raez-2024/all/10", "pabak", 0.0367), ("raez-2024/all/10", "icc_a1", -0.0469),
-    ("raez-2024/minima/1", "pabak", 0.033), ("raez-2024/minima/5", "pabak", 0.019),
-    ("raez-2024/minima/10", "pabak", 0.007), ("raez-2024-text/minima/1", "pabak", 0.032),
-    ("raez-2024-text/minima/5", "pabak", 0.029), ("raez-2024-text/minima/10", "pabak", 0.027),
-    ("raez-2024-text/numeric/1", "kappa", -0.0068), ("raez-2024-text/numeric/1", "pabak", 0.0084),
-    ("raez-2024-text/numeric/5", "pabak", 0.0146), ("raez-2024-text/numeric/10", "pabak", 0.0169),
-    ("raez-2024/numeric/1", "pabak", 0.0083), ("raez-2024/numeric/5", "pabak", 0.0183),
-    ("raez-2024/numeric/10", "pabak", 0.0145), ("raez-2024/categorical", "kappa", 0.0080),
-    ("raez-2024/categorical", "pabak", 0.034), ("raez-2024-text/all/1", "icc_spread", 0.0026),
-    ("raez-2024-text/all/10", "icc_spread", 0.0056), ("raez-2024/minima/10", "icc_spread", -0.036),
+    ("raez-2024-text/all/1", "kappa", 0.0024),
+    ("raez-2024-text/all/1", "pabak", 0.0381),
+    ("raez-2024-text/all/1", "icc_a1", -0.0058),
+    ("raez-2024/all/10", "kappa", -0.0342),
+    ("raez-2024/all/10", "pabak", 0.0367),
+    ("raez-2024/all/10", "icc_a1", -0.0469),
+    ("raez-2024/minima/1", "pabak", 0.033),
+    ("raez-2024/minima/5", "pabak", 0.019),
+    ("raez-2024/minima/10", "pabak", 0.007),
+    ("raez-2024-text/minima/1", "pabak", 0.032),
+    ("raez-2024-text/minima/5", "pabak", 0.029),
+    ("raez-2024-text/minima/10", "pabak", 0.027),
+    ("raez-2024-text/numeric/1", "kappa", -0.0068),
+    ("raez-2024-text/numeric/1", "pabak", 0.0084),
+    ("raez-2024-text/numeric/5", "pabak", 0.0146),
+    ("raez-2024-text/numeric/10", "pabak", 0.0169),
+    ("raez-2024/numeric/1", "pabak", 0.0083),
+    ("raez-2024/numeric/5", "pabak", 0.0183),
+    ("raez-2024/numeric/10", "pabak", 0.0145),
+    ("raez-2024/categorical", "kappa", 0.0080),
+    ("raez-2024/categorical", "pabak", 0.034),
+    ("raez-2024-text/all/1", "icc_spread", 0.0026),
+    ("raez-2024-text/all/10", "icc_spread", 0.0056),
+    ("raez-2024/minima/10", "icc_spread", -0.036),
     ("raez-2024/numeric/10", "icc_spread", 0.0),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "statistic_name", "expected"), GAPS)
@@ -417,8 +449,10 @@ def test_categorical_errors_alone_show_no_kappa_gap_and_no_larger_pabak_gap() ->
 
 
 def test_mean_scores_differ_and_the_difference_shrinks() -> None:
-    small, large = (-np.diff(runs(name)["mean_second"].mean(axis=0), axis=1).ravel() for name in
-                    ("raez-2024-text/all/1", "raez-2024/all/10"))  # fmt: skip
+    small, large = (
+        -np.diff(runs(name)["mean_second"].mean(axis=0), axis=1).ravel()
+        for name in ("raez-2024-text/all/1", "raez-2024/all/10")
+    )
     np.testing.assert_allclose([small[0], small[30], large[30]], [0.098, 0.091, 0.074], atol=0.004)
 
 

@@ -44,9 +44,16 @@ def simulated(spec: StudySpec, seed: int = 1) -> Responses:
     asked = spec.feedback
     columns, _ = read_columns(spec.folder / asked.cases)
     return eh.study.simulate_feedback(
-        columns, spec.assignment(), id=asked.id, decision=asked.decision, groups=asked.groups, labels=asked.labels,
-        answers=asked.answers, critics={"groups": {"A": 0.4}, "careless": 0.2}, seed=seed,
-    )  # fmt: skip
+        columns,
+        spec.assignment(),
+        id=asked.id,
+        decision=asked.decision,
+        groups=asked.groups,
+        labels=asked.labels,
+        answers=asked.answers,
+        critics={"groups": {"A": 0.4}, "careless": 0.2},
+        seed=seed,
+    )
 
 
 def by_name(estimates: list[Estimate]) -> dict[tuple[str, str], Estimate]:
@@ -71,10 +78,11 @@ class TestEffort:
             records = [*result.correlations, *result.regressions]
             for label, term in {**CORRELATIONS, "Weight of trajectory": "weight"}.items():
                 (record,) = [
-                    one for one in records
+                    one
+                    for one in records
                     if (one.condition, one.target, one.term, one.method, one.model)
                     == (condition, "overall", term, "participant_bootstrap", "condition")
-                ]  # fmt: skip
+                ]
                 one = found[label, condition]
                 assert one.value == pytest.approx(record.value, abs=1e-12)
                 assert one.low is not None
@@ -85,8 +93,10 @@ class TestEffort:
         passed = dict(answers.people)
         passed["checks_passed"] = passed["checks_total"]
         everybody = Responses("effort", passed, answers.answers)
-        count = {name: sum(one.n for one in live_estimates(effort)(who)) for name, who in
-                 (("all", everybody), ("kept", answers))}  # fmt: skip
+        count = {
+            name: sum(one.n for one in live_estimates(effort)(who))
+            for name, who in (("all", everybody), ("kept", answers))
+        }
         assert count["all"] == 3 * 60
         assert count["kept"] == 3 * len(eh.study.apply_exclusions(answers).people["participant"])
         assert count["kept"] < count["all"]
@@ -124,13 +134,19 @@ class TestFeedback:
         kept = eh.study.apply_exclusions(responses)
         assert len(kept.person) < len(responses.person)
         columns, _ = read_columns(tmp_path / "cases.csv")
-        told = {"item": kept.answers["item"], "who": kept.people["participant"][kept.person],
-                "said": kept.answers["answer"]}  # fmt: skip
+        told = {
+            "item": kept.answers["item"],
+            "who": kept.people["participant"][kept.person],
+            "said": kept.answers["answer"],
+        }
         assert spec.feedback is not None
         result = eh.disagreement(
-            eh.Table(columns, groups="race", id="case"), decision="label", labels=spec.feedback.labels, resamples=400,
+            eh.Table(columns, groups="race", id="case"),
+            decision="label",
+            labels=spec.feedback.labels,
+            resamples=400,
             feedback={"data": told, "case": "item", "critic": "who", "answer": "said"},
-        )  # fmt: skip
+        )
         wanted = {gap.notion: gap for gap in result.gaps if gap.critic is None and gap.same_as is None}
         found = {one.label.lower().replace(" ", "_"): one for one in live_estimates(spec)(responses)}
         assert found.keys() == wanted.keys()
@@ -159,9 +175,10 @@ class TestFeedback:
         responses = simulated(directed)
         said = responses.answers["answer"]
         without = Responses(
-            "feedback", responses.people,
+            "feedback",
+            responses.people,
             {**responses.answers, "answer": np.where(said == "agree", "agree", "disagree").astype(object)},
-        )  # fmt: skip
+        )
         name = ("Equal opportunity", "race")
         narrow, wide = by_name(live_estimates(directed)(responses))[name], by_name(live_estimates(plain)(without))[name]
         assert narrow.upper is not None

@@ -213,8 +213,9 @@ def test_people_who_give_alike_rows_are_fewer_than_their_rows() -> None:
     values = rng.normal(size=(60, 2))
     values = values[np.argsort(values[:, 0])]  # people in the order of the cells, so that both draw alike
     once = rank_bootstrap(values, np.arange(60), resamples=500, rng=np.random.default_rng(9))
-    often = rank_bootstrap(np.repeat(values, 5, axis=0), np.repeat(np.arange(60), 5), resamples=500,
-                           rng=np.random.default_rng(9))  # fmt: skip
+    often = rank_bootstrap(
+        np.repeat(values, 5, axis=0), np.repeat(np.arange(60), 5), resamples=500, rng=np.random.default_rng(9)
+    )
     np.testing.assert_allclose(often.values, once.values, atol=1e-12)
 
 

@@ -82,8 +82,10 @@ def test_clustered_fit_equals_statsmodels(data: Any, fit: LinearFit, peer: Any) 
 def test_wald_tests_equal_statsmodels(data: Any, fit: LinearFit, peer: Any, inference: Any) -> None:
     options = {} if inference == "classical" else {"cov_type": "cluster", "cov_kwds": {"groups": data[2]}}
     theirs = peer.fit(use_t=True, **options)
-    for ours, rows in ((wald_zero(fit, NAMES, inference), [[0, 1, 0], [0, 0, 1]]),
-                       (wald_equal(fit, "trajectory", "aggregate", inference), [[0, -1, 1]])):  # fmt: skip
+    for ours, rows in (
+        (wald_zero(fit, NAMES, inference), [[0, 1, 0], [0, 0, 1]]),
+        (wald_equal(fit, "trajectory", "aggregate", inference), [[0, -1, 1]]),
+    ):
         expected = theirs.wald_test(np.array(rows), scalar=True, use_f=True)
         assert ours.f == pytest.approx(expected.statistic, rel=1e-9)
         assert ours.p_value == pytest.approx(expected.pvalue, rel=1e-6, abs=1e-300)

@@ -54,8 +54,22 @@ def postgres_cluster() -> Iterator[str]:
         password.write_text("evenhand-Pass%word\n")
         os.chmod(password, 0o644)
         data = str(folder / "data")
-        _run([initdb, "-D", data, "-U", "evenhand", "-A", "scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8",
-              "--no-sync", f"--pwfile={password}"])  # fmt: skip
+        _run(
+            [
+                initdb,
+                "-D",
+                data,
+                "-U",
+                "evenhand",
+                "-A",
+                "scram-sha-256",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+                "--no-sync",
+                f"--pwfile={password}",
+            ]
+        )
         options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=on -c max_connections=200"
         _run([pg_ctl, "-D", data, "-w", "-t", "60", "-l", str(folder / "log"), "-o", options, "start"])
         try:

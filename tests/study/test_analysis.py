@@ -55,8 +55,10 @@ def test_correlations_equal_scipy(result: StudyResult, frame: pd.DataFrame, cond
         )
         assert people.value == found.value
         assert (people.low or 1) < (found.value or 0) < (people.high or -1)
-    r = [spearmanr(own[a], own[b]).statistic for a, b in (("trajectory", target), ("aggregate", target),
-                                                          ("aggregate", "trajectory"))]  # fmt: skip
+    r = [
+        spearmanr(own[a], own[b]).statistic
+        for a, b in (("trajectory", target), ("aggregate", target), ("aggregate", "trajectory"))
+    ]
     for method, test in (("meng", meng_z), ("williams", williams_t)):
         compared = result.estimate(
             "comparisons", "trajectory - aggregate", method=method, condition=condition, target=target
@@ -93,8 +95,12 @@ def test_regressions_equal_statsmodels(
             assert ours.statistic == pytest.approx(wald.statistic, rel=1e-7)
     whole = frame.assign(clue=(frame.condition == "CLUE").astype(float))
     theirs = fitted(f"{target} ~ (aggregate + trajectory) * clue", whole)
-    for term, name in (("condition CLUE", "clue"), ("aggregate × CLUE", "aggregate:clue"),
-                       ("trajectory × CLUE", "trajectory:clue"), ("aggregate", "aggregate")):  # fmt: skip
+    for term, name in (
+        ("condition CLUE", "clue"),
+        ("aggregate × CLUE", "aggregate:clue"),
+        ("trajectory × CLUE", "trajectory:clue"),
+        ("aggregate", "aggregate"),
+    ):
         ours = result.estimate("regressions", term, method=method, target=target, model="moderation")
         assert ours.value == pytest.approx(theirs.params[name], rel=1e-7)
         assert ours.stderr == pytest.approx(theirs.bse[name], rel=1e-7)
@@ -262,13 +268,28 @@ def test_tables_in_the_papers_layout(result: StudyResult) -> None:
     )
     assert four.rows[1][3] == f"[{published.low:.4f}, {published.high:.4f}]"
     five = result.paper_table(5)
-    assert five.columns[1:] == ("CLUE, overall", "CLUE, output", "SHED, overall", "SHED, output",
-                                "moderation, overall", "moderation, output")  # fmt: skip
+    assert five.columns[1:] == (
+        "CLUE, overall",
+        "CLUE, output",
+        "SHED, overall",
+        "SHED, output",
+        "moderation, overall",
+        "moderation, output",
+    )
     assert "moderation: CLUE against SHED" in five.caption
     assert [row[0] for row in five.rows if not row[0].startswith("std. error")] == [
-        "Intercept", "Aggregate", "Trajectory", "Condition CLUE", "Aggregate × CLUE", "Trajectory × CLUE", "R-squared",
-        "Adj. R-squared", "F", "Answers", "People",
-    ]  # fmt: skip
+        "Intercept",
+        "Aggregate",
+        "Trajectory",
+        "Condition CLUE",
+        "Aggregate × CLUE",
+        "Trajectory × CLUE",
+        "R-squared",
+        "Adj. R-squared",
+        "F",
+        "Answers",
+        "People",
+    ]
     for place, method in ((4, "published"), (5, "clustered")):
         one = result.estimate("regressions", "aggregate", method=method, condition="CLUE", target="overall")
         assert five.rows[3][1].startswith(f"{one.value:.4f}***")
@@ -283,8 +304,10 @@ def test_the_section_of_a_report(result: StudyResult) -> None:
     section = result.section()
     figures = [part for part in section.parts if isinstance(part, Figure)]
     assert [figure.title for figure in figures] == [
-        "What goes with people's judgement", "The weight of effort", "The factors people named",
-    ]  # fmt: skip
+        "What goes with people's judgement",
+        "The weight of effort",
+        "The factors people named",
+    ]
     for figure in figures:
         for chart in figure.charts:
             assert to_svg(chart, figure.title, figure.description, name="f").startswith("<svg")

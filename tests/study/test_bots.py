@@ -32,7 +32,7 @@ from evenhand.study.bots import (
     lost_answers,
     right_answers,
     visit_study,
-)  # fmt: skip
+)
 from evenhand.study.bots.minds import Mind, distances
 from evenhand.study.bots.page import as_number, read_page
 from evenhand.study.critics import Critics
@@ -46,15 +46,29 @@ from evenhand.study.store import Store, Study, open_store
 from evenhand.study.template import study_template, write_made_up
 
 BUSY = Manners(
-    reload=0.1, mistake=0.1, draft=0.1, double=0.15, back=0.15, stale=0.6, pause=0.08, elsewhere=0.05, drop=0.15,
+    reload=0.1,
+    mistake=0.1,
+    draft=0.1,
+    double=0.15,
+    back=0.15,
+    stale=0.6,
+    pause=0.08,
+    elsewhere=0.05,
+    drop=0.15,
     withdraw=0.1,
-)  # fmt: skip
+)
 Key = tuple[str, str, str]
 """Who answered, and about what: participant, item and subject."""
 ALL_EVENTS = {
-    "reloaded", "sent an empty form", "saved a draft", "sent a form twice", "changed an answer", "sent an old tab",
-    "came back", "went on in another browser",
-}  # fmt: skip
+    "reloaded",
+    "sent an empty form",
+    "saved a draft",
+    "sent a form twice",
+    "changed an answer",
+    "sent an old tab",
+    "came back",
+    "went on in another browser",
+}
 
 
 class Site:
@@ -286,8 +300,12 @@ def test_a_page_is_read_as_a_browser_reads_it() -> None:
     page = read_page("/step/3", 200, PAIR.format("10,000", "5", "20,000", "10"))
     assert page.form is not None
     assert page.form.values() == {
-        "csrf": ["c"], "revision": ["0"], "trajectory": ["6"], "reason": ["so <b>"], "s": ["b"],
-    }  # fmt: skip
+        "csrf": ["c"],
+        "revision": ["0"],
+        "trajectory": ["6"],
+        "reason": ["so <b>"],
+        "s": ["b"],
+    }
     assert page.form.choices("trajectory") == ["1", "6"]
     assert page.series() == [[10_000, 20_000], [5, 10]]
     assert page.percent == 22

@@ -15,10 +15,14 @@ from evenhand.study import assign_cases
 
 def cases(n: int = 1_000, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    return pd.DataFrame({
-        "case": [f"c{i}" for i in range(n)], "label": rng.choice(["low", "medium", "high"], n, p=[0.6, 0.3, 0.1]),
-        "race": rng.choice(["White", "Black", "Other"], n, p=[0.5, 0.4, 0.1]), "sex": rng.choice(["F", "M"], n),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "case": [f"c{i}" for i in range(n)],
+            "label": rng.choice(["low", "medium", "high"], n, p=[0.6, 0.3, 0.1]),
+            "race": rng.choice(["White", "Black", "Other"], n, p=[0.5, 0.4, 0.1]),
+            "sex": rng.choice(["F", "M"], n),
+        }
+    )
 
 
 @pytest.mark.parametrize("design", ["subsets", "spread"])

@@ -27,12 +27,17 @@ def answers(people: int, pairs: int = 12, conditions: str = "a", change: Change 
         for pair in range(pairs):
             t, a = (int(v) for v in rng.integers(1, 7, 2))
             row = {
-                "participant": f"p{person}", "condition": conditions[person % len(conditions)], "item": str(pair // 4),
-                "subject": "ABCD"[pair % 4], "trajectory": t, "aggregate": a,
+                "participant": f"p{person}",
+                "condition": conditions[person % len(conditions)],
+                "item": str(pair // 4),
+                "subject": "ABCD"[pair % 4],
+                "trajectory": t,
+                "aggregate": a,
                 "overall": int(np.clip(round(0.6 * t + 0.4 * a + rng.normal() * 0.5), 1, 6)),
-                "predicted": round(float(rng.random()), 2), "risk_reference": 0.3,
+                "predicted": round(float(rng.random()), 2),
+                "risk_reference": 0.3,
                 "risk": round(float(rng.random()), 2),
-            }  # fmt: skip
+            }
             if change is not None:
                 change(row, person, pair)
             rows.append(row)

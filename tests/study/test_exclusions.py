@@ -15,12 +15,28 @@ from evenhand.study.exclusions import answered_share
 @pytest.fixture
 def responses() -> Responses:
     """Five people with four pairs each, but 'short' with two, of which one is not whole."""
-    rows: dict[str, list[Any]] = {name: [] for name in (
-        "participant", "item", "subject", "trajectory", "aggregate", "overall", "duration", "finished", "checks_passed",
-        "checks_total",
-    )}  # fmt: skip
-    people = {"good": (4, 900, 1, 3), "quick": (4, 50, 1, 3), "same": (4, 900, 1, 3), "asleep": (4, 40, 1, 1),
-              "short": (2, 900, 0, 3)}  # fmt: skip
+    rows: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "participant",
+            "item",
+            "subject",
+            "trajectory",
+            "aggregate",
+            "overall",
+            "duration",
+            "finished",
+            "checks_passed",
+            "checks_total",
+        )
+    }
+    people = {
+        "good": (4, 900, 1, 3),
+        "quick": (4, 50, 1, 3),
+        "same": (4, 900, 1, 3),
+        "asleep": (4, 40, 1, 1),
+        "short": (2, 900, 0, 3),
+    }
     for person, (pairs, seconds, finished, passed) in people.items():
         for at in range(pairs):
             gap = person == "short" and at == 1
@@ -60,8 +76,11 @@ def test_each_rule(responses: Responses, rules: dict[str, Any], out: list[str]) 
 def test_a_person_is_counted_under_the_first_rule_they_break(responses: Responses) -> None:
     kept = apply_exclusions(responses, {"failed_checks": 2, "too_fast": 60, "unfinished": True})
     told = {record.rule: (record.people, record.broken, record.participants) for record in kept.excluded}
-    assert told == {"unfinished": (1, 1, ("short",)), "failed_checks": (1, 1, ("asleep",)),
-                    "too_fast": (1, 2, ("quick",))}  # fmt: skip
+    assert told == {
+        "unfinished": (1, 1, ("short",)),
+        "failed_checks": (1, 1, ("asleep",)),
+        "too_fast": (1, 2, ("quick",)),
+    }
     assert [record.rows for record in kept.excluded] == [2, 4, 4]
     assert kept.people["participant"].tolist() == ["good", "same"]
     assert kept.person.tolist() == [0] * 4 + [1] * 4
@@ -69,8 +88,11 @@ def test_a_person_is_counted_under_the_first_rule_they_break(responses: Response
 
 
 def test_what_is_not_recorded_excludes_nobody(responses: Responses) -> None:
-    columns = {name: values for name, values in responses.to_columns().items()
-               if name not in {"duration", "finished", "checks_passed"}}  # fmt: skip
+    columns = {
+        name: values
+        for name, values in responses.to_columns().items()
+        if name not in {"duration", "finished", "checks_passed"}
+    }
     kept = apply_exclusions(read_responses(columns), {"too_fast": 60, "unfinished": True})
     assert len(kept.people["participant"]) == 5
 

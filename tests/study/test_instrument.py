@@ -131,8 +131,9 @@ def test_gaps_and_unknown_groups_are_left_out_and_told(households: pd.DataFrame)
     gaps.loc[gaps.index[10:13], "race"] = None
     made = design_sets(table_of(gaps), YEARS, sets=2, step=100)
     assert made.notes == (
-        "7 people with a gap in the trajectory were left out.", "3 people with an unknown group were left out.",
-    )  # fmt: skip
+        "7 people with a gap in the trajectory were left out.",
+        "3 people with an unknown group were left out.",
+    )
 
 
 def test_a_table_without_groups() -> None:

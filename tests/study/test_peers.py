@@ -87,8 +87,10 @@ def test_the_moderation_model_equals_statsmodels(result: StudyResult, frame: pd.
         cov_type="cluster", cov_kwds={"groups": own["participant"].astype("category").cat.codes}, use_t=True
     )
     for term, theirs in (
-        ("condition arrests", "c"), ("aggregate × arrests", "aggregate:c"), ("trajectory × arrests", "trajectory:c")
-    ):  # fmt: skip
+        ("condition arrests", "c"),
+        ("aggregate × arrests", "aggregate:c"),
+        ("trajectory × arrests", "trajectory:c"),
+    ):
         ours = result.estimate("regressions", term, method="clustered", target=target, model="moderation")
         assert ours.value == pytest.approx(fit.params[theirs], rel=1e-8, abs=1e-12)
         assert ours.stderr == pytest.approx(fit.bse[theirs], rel=1e-8)

@@ -99,16 +99,28 @@ def test_what_only_one_coder_did_is_left_out(responses: Responses) -> None:
         (lambda sheet: {"ann": sheet}, {}, ConfigError, "two coders by name; got 1"),
         (lambda sheet: {"ann": sheet, "bob": sheet}, {}, DataError, "no rationale was coded by both"),
         (lambda sheet: {"ann": {"id": sheet["id"]}, "bob": sheet}, {}, DataError, "of 'ann' has no column 'codes'"),
-        (lambda sheet: {"ann": {**sheet, "id": ["x", *sheet["id"][1:]]}, "bob": sheet}, {}, DataError,
-         "an id 'x' that"),
-        (lambda sheet: {"ann": {**sheet, "id": [sheet["id"][1], *sheet["id"][1:]]}, "bob": sheet}, {}, DataError,
-         "more than once"),
-        (lambda sheet: {"ann": coded(sheet, lambda n, _: "Tr"), "bob": coded(sheet, lambda n, _: "T")},
-         {"codes": ["T", "A"]}, DataError, "'ann' used a code 'Tr'; did you mean 'T'"),
+        (
+            lambda sheet: {"ann": {**sheet, "id": ["x", *sheet["id"][1:]]}, "bob": sheet},
+            {},
+            DataError,
+            "an id 'x' that",
+        ),
+        (
+            lambda sheet: {"ann": {**sheet, "id": [sheet["id"][1], *sheet["id"][1:]]}, "bob": sheet},
+            {},
+            DataError,
+            "more than once",
+        ),
+        (
+            lambda sheet: {"ann": coded(sheet, lambda n, _: "Tr"), "bob": coded(sheet, lambda n, _: "T")},
+            {"codes": ["T", "A"]},
+            DataError,
+            "'ann' used a code 'Tr'; did you mean 'T'",
+        ),
         (lambda sheet: {"ann": sheet, "bob": sheet}, {"source": "reasons"}, ConfigError, "did you mean 'reason'"),
         (lambda sheet: {"ann": sheet, "bob": sheet}, {"source": "factor_text"}, DataError, "no column 'factor_text'"),
     ],
-)  # fmt: skip
+)
 def test_wrong_sheets_are_told(
     responses: Responses, make: Any, options: dict[str, Any], error: Any, message: str
 ) -> None:

@@ -15,11 +15,18 @@ from evenhand.study import Responses, read_responses, simulate_responses
 from evenhand.study.schema import COLUMNS, columns_of
 
 ROWS: dict[str, list[Any]] = {
-    "participant": ["p2", "p1", "p1", "p2"], "condition": ["income", "arrests", "arrests", "income"],
-    "item": ["1", "1", "1", "1"], "subject": ["B", "B", "A", "A"], "trajectory": [5, 4, 1, 2],
-    "aggregate": [1, 2, 2, 1], "overall": [4, 3, 1, 2], "predicted": [0.4, None, 0.9, 0.8],
-    "risk_reference": [0.3, 0.2, 0.2, 0.3], "risk": [0.5, 0.1, 0.2, 0.3], "reason": ["a", None, "b", "c"],
-}  # fmt: skip
+    "participant": ["p2", "p1", "p1", "p2"],
+    "condition": ["income", "arrests", "arrests", "income"],
+    "item": ["1", "1", "1", "1"],
+    "subject": ["B", "B", "A", "A"],
+    "trajectory": [5, 4, 1, 2],
+    "aggregate": [1, 2, 2, 1],
+    "overall": [4, 3, 1, 2],
+    "predicted": [0.4, None, 0.9, 0.8],
+    "risk_reference": [0.3, 0.2, 0.2, 0.3],
+    "risk": [0.5, 0.1, 0.2, 0.3],
+    "reason": ["a", None, "b", "c"],
+}
 
 
 def same(one: Responses, other: Responses) -> None:
@@ -89,9 +96,12 @@ def test_other_columns_are_kept_with_people_or_with_answers() -> None:
 
 def test_feedback_has_the_same_schema() -> None:
     rows = {
-        "participant": ["c1", "c1", "c2"], "item": ["9", "7", "7"], "decision": ["low", "high", "high"],
-        "answer": ["agree", "too_high", None], "group": ["A", "B", "B"],
-    }  # fmt: skip
+        "participant": ["c1", "c1", "c2"],
+        "item": ["9", "7", "7"],
+        "decision": ["low", "high", "high"],
+        "answer": ["agree", "too_high", None],
+        "group": ["A", "B", "B"],
+    }
     found = read_responses(rows)
     assert found.kind == "feedback"
     assert found.answers["answer"].tolist() == ["too_high", "agree", None]
@@ -111,8 +121,10 @@ def test_the_schema_says_what_each_kind_has() -> None:
     ("change", "message"),
     [
         ({"overall": None}, "no column 'overall'"),
-        ({"overall": [7, 1, 2, 3]},
-         "'overall' in the responses must hold whole numbers from 1 to 6; not so in 1 row: '7'"),
+        (
+            {"overall": [7, 1, 2, 3]},
+            "'overall' in the responses must hold whole numbers from 1 to 6; not so in 1 row: '7'",
+        ),
         ({"overall": [1.5, 1, 2, 3]}, "whole numbers"),
         ({"overall": ["Similar", 1, 2, 3]}, "'Similar'"),
         ({"predicted": [40, 50, 60, 70]}, "name columns of percentages in `percent`"),
@@ -121,7 +133,7 @@ def test_the_schema_says_what_each_kind_has() -> None:
         ({"subject": ["B", "A", "A", "A"]}, "1 answer more than once, first 'arrests/1/A' of 'p1'"),
         ({"finished": ["1", "maybe", "1", "1"]}, "must hold yes or no"),
     ],
-)  # fmt: skip
+)
 def test_wrong_data_is_told(change: dict[str, Any], message: str) -> None:
     rows = {name: values for name, values in {**ROWS, **change}.items() if values is not None}
     with pytest.raises(DataError, match=message):

@@ -46,8 +46,9 @@ def test_the_template_pays_what_the_paper_paid() -> None:
     spec = StudySpec.parse(effort(), "study.toml")
     assert spec.payment.hourly == pytest.approx(12.07, abs=0.01)
     assert [(bonus.by, bonus.amount, bonus.share) for bonus in spec.payment.bonuses] == [
-        ("truth_serum", 5, 0.1), ("reasons", 5, 0.1),
-    ]  # fmt: skip
+        ("truth_serum", 5, 0.1),
+        ("reasons", 5, 0.1),
+    ]
     assert len(spec.scale) == 6
 
 
@@ -231,9 +232,12 @@ def test_a_link_with_its_own_code_or_a_place_for_it_is_fine() -> None:
 def test_the_schema_refuses_what_the_study_refuses() -> None:
     jsonschema.Draft202012Validator.check_schema(study_schema())
     wrong = (
-        change("kind", "efort"), change("payment.minutes", "long"), change("colour", "red"),
-        change("name", "No blanks"), change("payment.currency", "dollars"),
-    )  # fmt: skip
+        change("kind", "efort"),
+        change("payment.minutes", "long"),
+        change("colour", "red"),
+        change("name", "No blanks"),
+        change("payment.currency", "dollars"),
+    )
     for apply in wrong:
         raw = effort()
         apply(raw)
@@ -285,9 +289,13 @@ def test_an_instrument_must_suffice(tmp_path: Path) -> None:
 
 
 CASES = {
-    "case": list(range(100)), "label": ["low", "high"] * 50, "race": ["a"] * 60 + ["b"] * 40, "age": [30] * 100,
-    "charge": ["x"] * 100, "priors": [1] * 100,
-}  # fmt: skip
+    "case": list(range(100)),
+    "label": ["low", "high"] * 50,
+    "race": ["a"] * 60 + ["b"] * 40,
+    "age": [30] * 100,
+    "charge": ["x"] * 100,
+    "priors": [1] * 100,
+}
 
 
 @pytest.mark.parametrize(

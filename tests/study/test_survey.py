@@ -12,16 +12,22 @@ from evenhand.study import apply_exclusions, read_survey
 
 WIDE_MAP: dict[str, Any] = {
     "columns": {
-        "participant": "ResponseId", "duration": "Duration (in seconds)", "finished": "Finished", "prolific": "PID",
-        "trajectory": "{condition}_S{item}_{subject}_traj", "aggregate": "{condition}_S{item}_{subject}_aggr",
-        "overall": "{condition}_S{item}_{subject}_all", "factors": "{condition}_S{item}_{subject}_why",
-        "predicted": "{condition}_S{item}_{subject}_pred", "risk": "{condition}_S{item}_{subject}_risk",
+        "participant": "ResponseId",
+        "duration": "Duration (in seconds)",
+        "finished": "Finished",
+        "prolific": "PID",
+        "trajectory": "{condition}_S{item}_{subject}_traj",
+        "aggregate": "{condition}_S{item}_{subject}_aggr",
+        "overall": "{condition}_S{item}_{subject}_all",
+        "factors": "{condition}_S{item}_{subject}_why",
+        "predicted": "{condition}_S{item}_{subject}_pred",
+        "risk": "{condition}_S{item}_{subject}_risk",
         "risk_reference": "{condition}_S{item}_K",
     },
     "percent": ["predicted", "risk", "risk_reference"],
     "factors": {"trajectory": "Trend", "aggregate": "Total", "other": "Other"},
     "checks": {"check1": "Blue", "check2": "Seven", "check3": "Chair"},
-}  # fmt: skip
+}
 
 # As Qualtrics writes it: names, question texts, import ids, then one row a person.
 QUALTRICS = """ResponseId,Duration (in seconds),Finished,PID,check1,check2,check3,CLUE_S1_K,CLUE_S1_A_traj,CLUE_S1_A_aggr,CLUE_S1_A_all,CLUE_S1_A_why,CLUE_S1_A_pred,CLUE_S1_A_risk,SHED_S1_K,SHED_S1_A_traj,SHED_S1_A_aggr,SHED_S1_A_all,SHED_S1_A_why,SHED_S1_A_pred,SHED_S1_A_risk
@@ -79,25 +85,48 @@ def test_a_second_table_of_people_is_joined(export: Path, tmp_path: Path) -> Non
 
 
 def test_a_long_export_of_feedback() -> None:
-    rows = {"worker": ["w1", "w1", "w2"], "defendant": [7, 9, 7], "label": ["high", "low", "high"],
-            "vote": ["Yes", "No", "Too harsh"], "cond": ["1", "1", "2"]}  # fmt: skip
-    found = read_survey(rows, "feedback", {
-        "columns": {"participant": "worker", "item": "defendant", "decision": "label", "answer": "vote",
-                    "condition": "cond"},
-        "answers": {"yes": "agree", "no": "disagree", "too harsh": "too_high"},
-        "conditions": {"1": "race shown", "2": "race hidden"},
-    })  # fmt: skip
+    rows = {
+        "worker": ["w1", "w1", "w2"],
+        "defendant": [7, 9, 7],
+        "label": ["high", "low", "high"],
+        "vote": ["Yes", "No", "Too harsh"],
+        "cond": ["1", "1", "2"],
+    }
+    found = read_survey(
+        rows,
+        "feedback",
+        {
+            "columns": {
+                "participant": "worker",
+                "item": "defendant",
+                "decision": "label",
+                "answer": "vote",
+                "condition": "cond",
+            },
+            "answers": {"yes": "agree", "no": "disagree", "too harsh": "too_high"},
+            "conditions": {"1": "race shown", "2": "race hidden"},
+        },
+    )
     assert found.answers["answer"].tolist() == ["agree", "disagree", "too_high"]
     assert found.answers["item"].tolist() == ["7", "9", "7"]
     assert found.conditions == ("race hidden", "race shown")
 
 
 def test_a_wide_export_of_feedback() -> None:
-    rows = {"worker": ["w1", "w2"], "case_7": ["agree", None], "case_9": ["disagree", "agree"],
-            "seen_7": ["high", "high"], "seen_9": ["low", "low"]}  # fmt: skip
-    found = read_survey(rows, "feedback", {
-        "columns": {"participant": "worker", "answer": "case_{item}", "decision": "seen_{item}"},
-    })  # fmt: skip
+    rows = {
+        "worker": ["w1", "w2"],
+        "case_7": ["agree", None],
+        "case_9": ["disagree", "agree"],
+        "seen_7": ["high", "high"],
+        "seen_9": ["low", "low"],
+    }
+    found = read_survey(
+        rows,
+        "feedback",
+        {
+            "columns": {"participant": "worker", "answer": "case_{item}", "decision": "seen_{item}"},
+        },
+    )
     assert found.answers["item"].tolist() == ["7", "9", "7", "9"]
     assert found.answers["answer"].tolist() == ["agree", "disagree", None, "agree"]
 

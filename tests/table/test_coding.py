@@ -98,8 +98,14 @@ def test_groups_and_weights_stand_beside_the_codes(engine: str) -> None:
     }
     assert names["race"] == ["White", "Black", "(missing)", "(missing)", "Black", "White", "White"]
     assert names["age"] == [
-        "under 35", "under 35", "35 to under 55", "(missing)", "35 to under 55", "55 and over", "55 and over"
-    ]  # fmt: skip
+        "under 35",
+        "under 35",
+        "35 to under 55",
+        "(missing)",
+        "35 to under 55",
+        "55 and over",
+        "55 and over",
+    ]
 
 
 def test_wide_and_narrow_ranges_of_numbers_are_coded_alike() -> None:

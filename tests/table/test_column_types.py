@@ -153,8 +153,27 @@ def test_duckdb_types() -> None:
 
 # Names ----------------------------------------------------------------------------------------------------
 
-OURS = ["key0", "high0", "low0", "n", "evenhand_row", "evenhand_bad", "group0", "score", "positive", "weight", "value",
-        "person", "rows", "absent", "outcome", "bin", "selected:m", "column:outcome", "columns_of_mapping"]  # fmt: skip
+OURS = [
+    "key0",
+    "high0",
+    "low0",
+    "n",
+    "evenhand_row",
+    "evenhand_bad",
+    "group0",
+    "score",
+    "positive",
+    "weight",
+    "value",
+    "person",
+    "rows",
+    "absent",
+    "outcome",
+    "bin",
+    "selected:m",
+    "column:outcome",
+    "columns_of_mapping",
+]
 HOSTILE = ['"', "'; drop table x; --", "a b", "ä 🙂", "<script>", "=cmd()", "a.b", "a,b", "{x}", "%s", "\\"]
 
 
@@ -239,12 +258,16 @@ def test_repeated_names() -> None:
         ({"g": ["a"], "d": [1, 0]}, "all columns must have the same length; 'g' has 1 value, 'd' has 2 values."),
         ({"g": "ab", "d": [1, 0]}, "column 'g' must be a one-dimensional sequence; got 'ab'."),
         ({"g": 1, "d": [1, 0]}, "column 'g' must be a one-dimensional sequence; got an array of shape ()."),
-        ({"g": [[1], [2]], "d": [1, 0]}, "column 'g' must be a one-dimensional sequence; "
-         "got an array of shape (2, 1)."),
-        ({"g": [[1], [2, 3]], "d": [1, 0]}, "group column 'g' holds times, nested or binary values; "
-         "give a column of plain values."),
+        (
+            {"g": [[1], [2]], "d": [1, 0]},
+            "column 'g' must be a one-dimensional sequence; got an array of shape (2, 1).",
+        ),
+        (
+            {"g": [[1], [2, 3]], "d": [1, 0]},
+            "group column 'g' holds times, nested or binary values; give a column of plain values.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_mappings(columns: Columns, sentence: str) -> None:
     with pytest.raises(DataError) as caught:
         Table(columns, groups="g", predictions="d")
@@ -299,7 +322,15 @@ def test_labels() -> None:
         np.float32(2),
     ]
     assert [label_of(value) for value in values] == [
-        "1", "1", "true", "1.5", "100", "2020-01-02", "2020-01-02", "0.1", "2",
-    ]  # fmt: skip
+        "1",
+        "1",
+        "true",
+        "1.5",
+        "100",
+        "2020-01-02",
+        "2020-01-02",
+        "0.1",
+        "2",
+    ]
     assert sorted(["b", 10, 9.5, "a"], key=sort_key) == [9.5, 10, "a", "b"]
     assert shown(["a"], 5) == "'a'"

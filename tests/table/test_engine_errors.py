@@ -41,11 +41,18 @@ def test_a_relation_that_fails_while_it_runs() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        TypeError("ours"), KeyError("ours"), RuntimeError("ours"), NotImplementedError("ours"),
-        duckdb.BinderException("ours"), duckdb.CatalogException("ours"), duckdb.InternalException("ours"),
-        nw.exceptions.ColumnNotFoundError("ours"), nw.exceptions.InvalidOperationError("ours"), ConfigError("ours"),
+        TypeError("ours"),
+        KeyError("ours"),
+        RuntimeError("ours"),
+        NotImplementedError("ours"),
+        duckdb.BinderException("ours"),
+        duckdb.CatalogException("ours"),
+        duckdb.InternalException("ours"),
+        nw.exceptions.ColumnNotFoundError("ours"),
+        nw.exceptions.InvalidOperationError("ours"),
+        ConfigError("ours"),
     ],
-)  # fmt: skip
+)
 def test_errors_of_ours_pass_through(error: Exception) -> None:
     with pytest.raises(type(error)) as caught, engine_errors():
         raise error
@@ -82,9 +89,11 @@ def test_text_that_cannot_be_decoded() -> None:
         ("IO Error: nothing there.", "nothing there."),
         ("Invalid Input Error: a\nb\nPossible fixes:\n* c", "a; b."),
         ("no prefix\nTry harder", "no prefix."),
-        ("CSV Error on Line: 2\nOriginal Line: x\nValue with unterminated quote found.\n\nPossible fixes:",
-         "CSV Error on Line: 2; Original Line: x; Value with unterminated quote found."),
+        (
+            "CSV Error on Line: 2\nOriginal Line: x\nValue with unterminated quote found.\n\nPossible fixes:",
+            "CSV Error on Line: 2; Original Line: x; Value with unterminated quote found.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_reasons(text: str, sentence: str) -> None:
     assert reason(text) == sentence

@@ -40,9 +40,20 @@ def refusal(path: Path | str, **options: Any) -> str:
 # Which files ----------------------------------------------------------------------------------------------
 
 NAMES = [
-    "data.csv", "DATA.CSV", "data[1].csv", "da*ta?.csv", "it's \"quoted\".csv", "späße 🙂.csv", "a b/c d.csv",
-    "odd [folder] */data.csv", "data.2024.csv", "-data.csv", "$HOME;x.csv", "{a}.csv", "back\\slash.csv",
-]  # fmt: skip
+    "data.csv",
+    "DATA.CSV",
+    "data[1].csv",
+    "da*ta?.csv",
+    'it\'s "quoted".csv',
+    "späße 🙂.csv",
+    "a b/c d.csv",
+    "odd [folder] */data.csv",
+    "data.2024.csv",
+    "-data.csv",
+    "$HOME;x.csv",
+    "{a}.csv",
+    "back\\slash.csv",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

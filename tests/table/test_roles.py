@@ -40,32 +40,53 @@ def test_short_forms() -> None:
         ({"groups": ["g", "g"]}, "`groups` in the roles of the table: `groups` names 'g' twice."),
         ({"groups": [["g", "g"]]}, "`groups` in the roles of the table: `groups` names 'g × g' twice."),
         ({"groups": ["g × h", ["g", "h"]]}, "`groups` in the roles of the table: `groups` names 'g × h' twice."),
-        ({"groups": [[]]}, "`groups.0` in the roles of the table: value should have at least 1 item after validation, "
-         "not 0; got []."),
+        (
+            {"groups": [[]]},
+            "`groups.0` in the roles of the table: value should have at least 1 item after validation, not 0; got [].",
+        ),
         ({"groups": [1]}, "`groups.0` in the roles of the table: input should be a valid tuple; got 1."),
-        ({"cuts": {"age": [3, 2]}}, "`cuts` in the roles of the table: "
-         "the cut points of 'age' must be finite and rise; got [3.0, 2.0]."),
-        ({"cuts": {"age": [1, float("inf")]}}, "`cuts` in the roles of the table: "
-         "the cut points of 'age' must be finite and rise; got [1.0, inf]."),
-        ({"predictions": {"m": {"column": "s", "range": [1, 0]}}},
-         "`predictions.m` in the roles of the table: `range` must be (lowest, highest); got (1, 0)."),
-        ({"predictions": {"m": {"column": "s", "range": [0, float("inf")]}}},
-         "`predictions.m` in the roles of the table: `range` must be finite and of a usual size; got (0, inf): "
-         "rescale the score."),
-        ({"predictions": {"m": {"column": "s", "range": [0, 1e-300]}}},
-         "`predictions.m` in the roles of the table: `range` must be finite and of a usual size; got (0, 1e-300): "
-         "rescale the score."),
-        ({"predictions": {"m": {"column": "s", "threshold": 4}}},
-         "`predictions.m` in the roles of the table: `threshold` 4 lies outside the score range 0 to 1."),
-        ({"predictions": {"m": {"column": "s", "treshold": 0.4}}},
-         "`predictions.m.treshold` in the roles of the table: there is no such setting; did you mean 'threshold'?"),
-        ({"predictions": {"m": {}}}, "`predictions.m.column` in the roles of the table: "
-         "it is required and was not given."),
+        (
+            {"cuts": {"age": [3, 2]}},
+            "`cuts` in the roles of the table: the cut points of 'age' must be finite and rise; got [3.0, 2.0].",
+        ),
+        (
+            {"cuts": {"age": [1, float("inf")]}},
+            "`cuts` in the roles of the table: the cut points of 'age' must be finite and rise; got [1.0, inf].",
+        ),
+        (
+            {"predictions": {"m": {"column": "s", "range": [1, 0]}}},
+            "`predictions.m` in the roles of the table: `range` must be (lowest, highest); got (1, 0).",
+        ),
+        (
+            {"predictions": {"m": {"column": "s", "range": [0, float("inf")]}}},
+            "`predictions.m` in the roles of the table: `range` must be finite and of a usual size; got (0, inf): "
+            "rescale the score.",
+        ),
+        (
+            {"predictions": {"m": {"column": "s", "range": [0, 1e-300]}}},
+            "`predictions.m` in the roles of the table: `range` must be finite and of a usual size; got (0, 1e-300): "
+            "rescale the score.",
+        ),
+        (
+            {"predictions": {"m": {"column": "s", "threshold": 4}}},
+            "`predictions.m` in the roles of the table: `threshold` 4 lies outside the score range 0 to 1.",
+        ),
+        (
+            {"predictions": {"m": {"column": "s", "treshold": 0.4}}},
+            "`predictions.m.treshold` in the roles of the table: there is no such setting; did you mean 'threshold'?",
+        ),
+        (
+            {"predictions": {"m": {}}},
+            "`predictions.m.column` in the roles of the table: it is required and was not given.",
+        ),
         ({"missing": "dorp"}, "`missing` in the roles of the table: input should be 'error' or 'drop'; got 'dorp'."),
-        ({"favourable": "yes", "predictions": "s"}, "`predictions.s.favourable` in the roles of the table: "
-         "input should be 'selected' or 'not_selected'; got 'yes'."),
+        (
+            {"favourable": "yes", "predictions": "s"},
+            "`predictions.s.favourable` in the roles of the table: "
+            "input should be 'selected' or 'not_selected'; got 'yes'.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_roles(roles: dict[str, Any], sentence: str) -> None:
     assert refusal(**roles) == sentence
 

@@ -28,8 +28,12 @@ PEOPLE: Columns = {
     "weight": [1.0, 2.0, 0.5, 0.25],
 }
 ROLES: dict[str, Any] = {
-    "id": "person", "outcome": "hired", "groups": ["race"], "predictions": {"model": "risk"}, "weight": "weight",
-}  # fmt: skip
+    "id": "person",
+    "outcome": "hired",
+    "groups": ["race"],
+    "predictions": {"model": "risk"},
+    "weight": "weight",
+}
 
 ENGINES: dict[str, Callable[[Columns], Any]] = {
     "mapping": lambda columns: columns,
@@ -112,9 +116,14 @@ def test_nested_values(engine: str, role: str, column: str) -> None:
 
 def test_values_that_positive_can_name() -> None:
     cases: list[tuple[list[Any], Any]] = [
-        ([1, 0, 1, 0], "1"), ([1.0, 0.0, 1.0, 0.0], True), ([True, False, True, False], "yes"),
-        ([True, False, True, False], 1), (["1", "0", "1", "0"], 1), (["a", "b", "a", "b"], "a"), ([2, 3, 2, 3], 2),
-    ]  # fmt: skip
+        ([1, 0, 1, 0], "1"),
+        ([1.0, 0.0, 1.0, 0.0], True),
+        ([True, False, True, False], "yes"),
+        ([True, False, True, False], 1),
+        (["1", "0", "1", "0"], 1),
+        (["a", "b", "a", "b"], "a"),
+        ([2, 3, 2, 3], 2),
+    ]
     for outcome, positive in cases:
         for make in (ENGINES[name] for name in ("mapping", "pandas", "lazy", "arrow")):
             data = make({"race": PEOPLE["race"], "hired": outcome, "risk": PEOPLE["risk"]})
@@ -264,9 +273,14 @@ def test_cut_points_that_leave_one_group() -> None:
 
 def long_table(rows: int) -> Columns:
     return {
-        "person": list(range(rows)), "race": [f"r{row}" for row in range(rows)], "sex": ["F", "M"] * (rows // 2),
-        "age": list(range(rows)), "hired": [1, 0] * (rows // 2), "risk": [0.5] * rows, "weight": [1.0] * rows,
-    }  # fmt: skip
+        "person": list(range(rows)),
+        "race": [f"r{row}" for row in range(rows)],
+        "sex": ["F", "M"] * (rows // 2),
+        "age": list(range(rows)),
+        "hired": [1, 0] * (rows // 2),
+        "risk": [0.5] * rows,
+        "weight": [1.0] * rows,
+    }
 
 
 def test_a_number_with_many_values_needs_cut_points() -> None:
@@ -379,9 +393,12 @@ def test_a_weight_of_zero_counts_as_nobody(engine: str) -> None:
 
 def test_every_problem_at_once() -> None:
     data = PEOPLE | {
-        "person": [1, 1, 2, 3], "race": ["A"] * 4, "hired": [1, 0, 5, None], "risk": [0.1, 7.0, None, 0.2],
+        "person": [1, 1, 2, 3],
+        "race": ["A"] * 4,
+        "hired": [1, 0, 5, None],
+        "risk": [0.1, 7.0, None, 0.2],
         "weight": [1.0, -1.0, 1.0, 1.0],
-    }  # fmt: skip
+    }
     told = problems(data, groups=["race", "sexx", ["race", "sexx"]], predictions={"a": "risk", "b": "rsik"})
     assert told == [
         "group column 'sexx' is not in the data; did you mean 'sex'?",

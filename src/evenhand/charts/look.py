@@ -23,10 +23,18 @@ FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 def styled(chart: Any) -> Any:
     """Give a chart the common look; text and rules take the colour of the page around them."""
     axis = {
-        "labelColor": "currentColor", "titleColor": "currentColor", "domain": False, "ticks": False,
-        "gridColor": "currentColor", "gridOpacity": 0.14, "labelFontSize": 12, "titleFontSize": 12,
-        "titleFontWeight": "normal", "labelPadding": 6, "labelLimit": 150,
-    }  # fmt: skip
+        "labelColor": "currentColor",
+        "titleColor": "currentColor",
+        "domain": False,
+        "ticks": False,
+        "gridColor": "currentColor",
+        "gridOpacity": 0.14,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelPadding": 6,
+        "labelLimit": 150,
+    }
     return chart.configure(
         background="transparent",
         font=FONT,
@@ -35,11 +43,16 @@ def styled(chart: Any) -> Any:
         view={"stroke": None},
         title={"color": "currentColor", "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
         legend={
-            "labelColor": "currentColor", "title": None, "orient": "top", "labelFontSize": 12, "symbolOpacity": 1,
-            "columns": 3, "labelLimit": 110,
+            "labelColor": "currentColor",
+            "title": None,
+            "orient": "top",
+            "labelFontSize": 12,
+            "symbolOpacity": 1,
+            "columns": 3,
+            "labelLimit": 110,
         },
         range={"category": list(PALETTE), "symbol": list(SHAPES)},
-    )  # fmt: skip
+    )
 
 
 def data(records: list[dict[str, Any]]) -> alt.InlineData:

@@ -93,11 +93,24 @@ def audit(
     if check and not target.lower().endswith(".toml") and not require:
         raise ConfigError(_NO_THRESHOLDS)
     for_data = {
-        "outcome": outcome, "positive": positive, "groups": groups, "scores": scores, "decisions": decisions,
-        "threshold": threshold, "range": score_range, "selected": selected, "cuts": cuts, "metrics": metrics,
-        "favourable": favourable, "weight": weight, "within": within, "require": require,
-        "drop-missing": drop_missing or None, "decimal": decimal, "encoding": encoding,
-    }  # fmt: skip
+        "outcome": outcome,
+        "positive": positive,
+        "groups": groups,
+        "scores": scores,
+        "decisions": decisions,
+        "threshold": threshold,
+        "range": score_range,
+        "selected": selected,
+        "cuts": cuts,
+        "metrics": metrics,
+        "favourable": favourable,
+        "weight": weight,
+        "within": within,
+        "require": require,
+        "drop-missing": drop_missing or None,
+        "decimal": decimal,
+        "encoding": encoding,
+    }
     with progress(quiet or json):
         if target.lower().endswith(".toml"):
             _refuse_data_options(for_data)

@@ -105,9 +105,10 @@ def _take(free: list[ColumnProfile], fitting: Iterator[ColumnProfile]) -> Any:
 def _without_banded(groups: list[ColumnProfile]) -> list[ColumnProfile]:
     """Leave out a number such as `age` when the table also has it in bands, as `age_group`."""
     return [
-        c for c in groups
+        c
+        for c in groups
         if not (cut_points(c) and any(o is not c and set(words(c.name)) < set(words(o.name)) for o in groups))
-    ]  # fmt: skip
+    ]
 
 
 def _is_number(column: ColumnProfile) -> bool:

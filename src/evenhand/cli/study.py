@@ -125,10 +125,14 @@ def _columns(path: Path, id_column: str | None, decision: str | None) -> dict[st
     groups = [column.name for column in found.groups if column.name not in (case, decided)][:1]
     hidden = {case, decided, *groups}
     return {
-        "cases": path.name, "id": case, "decision": decided, "labels": labels, "groups": groups,
+        "cases": path.name,
+        "id": case,
+        "decision": decided,
+        "labels": labels,
+        "groups": groups,
         "shown": [column.name for column in columns if column.name not in hidden] or [decided],
         "per_critic": min(50, len(cells[case])),
-    }  # fmt: skip
+    }
 
 
 def _make_folder(folder: Path, names: Sequence[str], force: bool, given: Sequence[Path]) -> None:
@@ -259,10 +263,14 @@ def simulate(
 
     spec: StudySpec | None = read_study(study) if study is not None else None
     crowd = Crowd(
-        people, rate, think, seed,
-        answers=Answers(right=right_answers(spec) if spec else {}), manners=STRAIGHT if straight else Manners(),
+        people,
+        rate,
+        think,
+        seed,
+        answers=Answers(right=right_answers(spec) if spec else {}),
+        manners=STRAIGHT if straight else Manners(),
         parameter=spec.recruitment.id_parameter if spec else "PROLIFIC_PID",
-    )  # fmt: skip
+    )
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("Virtual respondents"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -278,8 +286,14 @@ def _tell(walks: Sequence[Walk]) -> int:
 
     from evenhand.study.bots import count_events
 
-    words = {"finished": "finished", "dropped": "dropped out", "withdrew": "withdrew", "full": "found the study full",
-             "closed": "found it closed", "failed": "failed"}  # fmt: skip
+    words = {
+        "finished": "finished",
+        "dropped": "dropped out",
+        "withdrew": "withdrew",
+        "full": "found the study full",
+        "closed": "found it closed",
+        "failed": "failed",
+    }
     ended = [walk.ended for walk in walks]
     parts = [f"{ended.count(name)} {said}" for name, said in words.items() if name in ended]
     print_line(f"{count(len(walks), 'virtual respondent')}: {', '.join(parts)}.")

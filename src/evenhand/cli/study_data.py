@@ -25,10 +25,11 @@ StudyFile = Annotated[Path, typer.Argument(help="The study.toml of the study.")]
 Database = Annotated[
     str | None,
     typer.Option(
-        envvar="EVENHAND_STUDY_DATABASE", show_default="study.db beside the study.toml",
+        envvar="EVENHAND_STUDY_DATABASE",
+        show_default="study.db beside the study.toml",
         help="Where answers are: the path of a SQLite file, or postgresql://USER:PASSWORD@HOST/NAME.",
     ),
-]  # fmt: skip
+]
 OutFile = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; by default standard output.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")]
 
@@ -102,9 +103,16 @@ def _require_server() -> None:
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this module."""
     for name, command in (
-        ("status", status), ("export", export), ("analyze", analyze), ("bonus", bonus), ("backup", backup),
-        ("close", close), ("reopen", reopen), ("withdraw", withdraw), ("erase-ids", erase_ids),
-    ):  # fmt: skip
+        ("status", status),
+        ("export", export),
+        ("analyze", analyze),
+        ("bonus", bonus),
+        ("backup", backup),
+        ("close", close),
+        ("reopen", reopen),
+        ("withdraw", withdraw),
+        ("erase-ids", erase_ids),
+    ):
         app.command(name)(command)
 
 
@@ -218,10 +226,13 @@ def _analysis(responses: Responses, spec: StudySpec) -> Audit:
     answer = [word if directed or word == "agree" else "disagree" for word in kept.answers["answer"]]
     said = {"case": kept.answers["item"], "critic": kept.people["participant"][kept.person], "answer": answer}
     settings = {
-        "decision": asked.decision, "labels": list(asked.labels), "ordered": True if directed else None,
-        "seed": spec.analysis.seed, "confidence": spec.analysis.confidence,
+        "decision": asked.decision,
+        "labels": list(asked.labels),
+        "ordered": True if directed else None,
+        "seed": spec.analysis.seed,
+        "confidence": spec.analysis.confidence,
         "feedback": {"data": said, "case": "case", "critic": "critic", "answer": "answer"},
-    }  # fmt: skip
+    }
     return audit(table, disagreement=settings, report=about)
 
 

@@ -57,11 +57,18 @@ def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
     single = make_app(opened, design, serving) if serving.workers == 1 else None
     _announce(opened, serving, port, first_password(opened.study))
     options: dict[str, Any] = {
-        "access_log": False, "log_level": "warning", "server_header": False, "lifespan": "on",
-        "proxy_headers": serving.proxy is not None, "forwarded_allow_ips": serving.proxy,
-        "timeout_keep_alive": 30, "timeout_graceful_shutdown": 10, "backlog": 2048,
-        "http": BoundedProtocol, "limit_concurrency": most_connections(allow_files()),
-    }  # fmt: skip
+        "access_log": False,
+        "log_level": "warning",
+        "server_header": False,
+        "lifespan": "on",
+        "proxy_headers": serving.proxy is not None,
+        "forwarded_allow_ips": serving.proxy,
+        "timeout_keep_alive": 30,
+        "timeout_graceful_shutdown": 10,
+        "backlog": 2048,
+        "http": BoundedProtocol,
+        "limit_concurrency": most_connections(allow_files()),
+    }
     try:
         if single is not None:
             uvicorn.Server(uvicorn.Config(single, **options)).run(sockets=[listener])
@@ -83,9 +90,12 @@ def _serve_processes(serving: Serving, listener: socket.socket, options: dict[st
 
     os.environ[_SETTINGS] = json.dumps(asdict(serving))
     uvicorn.run(
-        "evenhand.cli.study_server:app_of_environment", factory=True, workers=serving.workers, fd=listener.fileno(),
+        "evenhand.cli.study_server:app_of_environment",
+        factory=True,
+        workers=serving.workers,
+        fd=listener.fileno(),
         **options,
-    )  # fmt: skip
+    )
 
 
 def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
@@ -99,9 +109,7 @@ def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
         opened.store.close()
         gc.unfreeze()
 
-    app = create_app(
-        design, opened.study, estimates=estimates, https=serving.https, rate=serving.rate, on_close=close
-    )  # fmt: skip
+    app = create_app(design, opened.study, estimates=estimates, https=serving.https, rate=serving.rate, on_close=close)
     # What is there now stays: the garbage collector need not look through it, which would hold everybody up.
     gc.collect()
     gc.freeze()

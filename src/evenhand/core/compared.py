@@ -77,12 +77,15 @@ def _compared(name: str, code: IntArray, labels: tuple[str, ...], wanted: str | 
     place = np.where(large, np.cumsum(large) - 1, -1)
     left_out = tuple(
         {
-            "model": None, "grouping": name, "group": label, "n": int(size),
+            "model": None,
+            "grouping": name,
+            "group": label,
+            "n": int(size),
             "reason": "missing group: not compared" if label == MISSING else f"fewer than min_count {min_count} people",
         }
         for label, size, kept_one in zip(labels, sizes, large, strict=True)
         if not kept_one
-    )  # fmt: skip
+    )
     return Compared(name, groups, tuple(sizes[kept].tolist()), reference, place[code], left_out)
 
 

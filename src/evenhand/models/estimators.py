@@ -47,39 +47,56 @@ class Recipe:
 ESTIMATORS: dict[str, Recipe] = {
     # Newton's method goes to the optimum itself; a looser solver stops where the last bits of the sums take it.
     "logistic": Recipe(
-        "sklearn.linear_model", "LogisticRegression",
-        {"C": 1.0, "solver": "newton-cholesky", "tol": 1e-8, "max_iter": 200}, scaled=True,
+        "sklearn.linear_model",
+        "LogisticRegression",
+        {"C": 1.0, "solver": "newton-cholesky", "tol": 1e-8, "max_iter": 200},
+        scaled=True,
     ),
     "random_forest": Recipe(
-        "sklearn.ensemble", "RandomForestClassifier",
-        {"n_estimators": 100, "max_depth": None, "min_samples_leaf": 1}, {"n_jobs": 1},
+        "sklearn.ensemble",
+        "RandomForestClassifier",
+        {"n_estimators": 100, "max_depth": None, "min_samples_leaf": 1},
+        {"n_jobs": 1},
         regressor="RandomForestRegressor",
     ),
     # Limited, because a tree that grows to the end answers 0 or 1 only.
     "decision_tree": Recipe(
-        "sklearn.tree", "DecisionTreeClassifier", {"max_depth": 5, "min_samples_leaf": 20},
+        "sklearn.tree",
+        "DecisionTreeClassifier",
+        {"max_depth": 5, "min_samples_leaf": 20},
         regressor="DecisionTreeRegressor",
     ),
     "xgboost": Recipe(
-        "xgboost", "XGBClassifier", {"n_estimators": 100, "max_depth": 6, "learning_rate": 0.3},
-        {"n_jobs": 1, "tree_method": "hist", "verbosity": 0}, regressor="XGBRegressor",
+        "xgboost",
+        "XGBClassifier",
+        {"n_estimators": 100, "max_depth": 6, "learning_rate": 0.3},
+        {"n_jobs": 1, "tree_method": "hist", "verbosity": 0},
+        regressor="XGBRegressor",
     ),
     "lightgbm": Recipe(
-        "lightgbm", "LGBMClassifier",
+        "lightgbm",
+        "LGBMClassifier",
         {"n_estimators": 100, "num_leaves": 31, "learning_rate": 0.1, "min_child_samples": 20},
-        {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1}, regressor="LGBMRegressor",
+        {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1},
+        regressor="LGBMRegressor",
     ),
     "gradient_boosting": Recipe(
-        "sklearn.ensemble", "HistGradientBoostingClassifier",
+        "sklearn.ensemble",
+        "HistGradientBoostingClassifier",
         {"max_iter": 100, "max_leaf_nodes": 31, "learning_rate": 0.1, "early_stopping": False},
         regressor="HistGradientBoostingRegressor",
     ),
     "lasso": Recipe(
-        "sklearn.linear_model", "LassoCV", {"cv": 5, "tol": 1e-8, "max_iter": 10_000}, {"n_jobs": 1},
-        seeded=False, scaled=True, regressor="LassoCV",
+        "sklearn.linear_model",
+        "LassoCV",
+        {"cv": 5, "tol": 1e-8, "max_iter": 10_000},
+        {"n_jobs": 1},
+        seeded=False,
+        scaled=True,
+        regressor="LassoCV",
     ),
     "linear": Recipe("sklearn.linear_model", "LinearRegression", seeded=False, regressor="LinearRegression"),
-}  # fmt: skip
+}
 """The estimators by name. The effort paper names XGBoost, LightGBM, logistic regression, random forest and decision
 tree; it tuned XGBoost by a random search and prints no settings of any of them."""
 

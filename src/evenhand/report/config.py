@@ -155,8 +155,9 @@ def _spec(
     values = {**settings, "thresholds": [*listed, *own]}
     for setting in kind.runs_code:
         if values.get(setting) and not allow_code:
-            raise ConfigError(f"`{setting}` in {where} lets a file run code; allow it only if you trust it, with "
-                              "--allow-code.")  # fmt: skip
+            raise ConfigError(
+                f"`{setting}` in {where} lets a file run code; allow it only if you trust it, with --allow-code."
+            )
     for setting in (*kind.code, *kind.code_or_name):
         if setting in values:
             only = _NAMED_CODE if setting in kind.code_or_name else None

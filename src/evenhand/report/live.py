@@ -82,10 +82,21 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
             if one is None:
                 estimates.append(_undefined(label, condition, "no answers yet"))
             else:
-                estimates.append(Estimate(
-                    label, condition, one.value, one.low, one.high, None, None, one.people, one.n, one.status,
-                    _KINDS[term],
-                ))  # fmt: skip
+                estimates.append(
+                    Estimate(
+                        label,
+                        condition,
+                        one.value,
+                        one.low,
+                        one.high,
+                        None,
+                        None,
+                        one.people,
+                        one.n,
+                        one.status,
+                        _KINDS[term],
+                    )
+                )
     return estimates
 
 
@@ -110,12 +121,15 @@ def _gaps(asked: Feedback, cases: Table, kept: Responses, seed: int) -> list[Est
     table |= {"answer": answer} if directed else {"disagree": (answer != "agree").astype(np.int64)}
     spec = DisagreementSpec.parse(
         {
-            "decision": asked.decision, "labels": asked.labels, "ordered": bool(directed) or None,
-            "resamples": _RESAMPLES, "seed": seed,
+            "decision": asked.decision,
+            "labels": asked.labels,
+            "ordered": bool(directed) or None,
+            "resamples": _RESAMPLES,
+            "seed": seed,
             "feedback": {"data": table, "case": "item", "critic": "participant", **how},
         },
         "the live estimates",
-    )  # fmt: skip
+    )
     panel = gather(cases, spec)
     estimates: list[Estimate] = []
     for number, grouping in enumerate(find_groupings(cases, panel, spec)):
@@ -130,12 +144,21 @@ def _gaps(asked: Feedback, cases: Table, kept: Responses, seed: int) -> list[Est
         people = len(voices.critics)
         estimates += [
             Estimate(
-                WORDS[one.notion].title, grouping.name, one.value, one.low, one.high, one.lower, one.upper, people,
-                one.n, one.status, "gap",
+                WORDS[one.notion].title,
+                grouping.name,
+                one.value,
+                one.low,
+                one.high,
+                one.lower,
+                one.upper,
+                people,
+                one.n,
+                one.status,
+                "gap",
             )
             for one in records
             if one.same_as is None
-        ]  # fmt: skip
+        ]
     return estimates
 
 
@@ -146,8 +169,9 @@ def _cases(spec: StudySpec, asked: Feedback) -> Table | None:
     columns, _ = read_columns(spec.folder / asked.cases)
     return Table(
         {name: [str(value) for value in columns[name]] if name == asked.id else columns[name] for name in columns},
-        groups=list(asked.groups), id=asked.id,
-    )  # fmt: skip
+        groups=list(asked.groups),
+        id=asked.id,
+    )
 
 
 def _undefined(label: str, group: str, why: str) -> Estimate:

@@ -43,18 +43,29 @@ def render(audit: Audit) -> str:
     judged = [finding for finding in findings if finding.threshold is not None]
     others = [finding for finding in findings if finding.threshold is None]
     return environment.get_template("report.html").render(
-        about=audit.config.report, policy=_policy(style), style=Markup(style), version=__version__,  # noqa: S704
-        judged=judged, others=others, shown_findings=SHOWN_FINDINGS, verdict_words=VERDICT_WORDS,
+        about=audit.config.report,
+        policy=_policy(style),
+        style=Markup(style),  # noqa: S704
+        version=__version__,
+        judged=judged,
+        others=others,
+        shown_findings=SHOWN_FINDINGS,
+        verdict_words=VERDICT_WORDS,
         short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(f.verdict for f in judged)[verdict]) for verdict in VERDICTS],
         sections=[
             _section(name, replace(result.section(), notes=audit.notes[name])) for name, result in audit.results.items()
         ],
-        left_out=_left_out(audit), roles=[*_roles(audit.config.data), *_participants(audit.data)], data=audit.data,
-        run=audit.run, rows_word=_rows_word(audit), study="people" in audit.data,
+        left_out=_left_out(audit),
+        roles=[*_roles(audit.config.data), *_participants(audit.data)],
+        data=audit.data,
+        run=audit.run,
+        rows_word=_rows_word(audit),
+        study="people" in audit.data,
         most_rows=MOST_ROWS,
-        config=json.dumps(audit.config.as_dict(), indent=2, ensure_ascii=False), models=_models(audit),
-    )  # fmt: skip
+        config=json.dumps(audit.config.as_dict(), indent=2, ensure_ascii=False),
+        models=_models(audit),
+    )
 
 
 def slug(text: str) -> str:

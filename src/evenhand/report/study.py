@@ -55,7 +55,11 @@ def _data_record(responses: Responses, result: StudyResult) -> dict[str, Any]:
     text = write_csv({name: columns[name] for name in sorted(columns)})
     answers = len(responses.person)
     return {
-        "rows": answers, "rows_used": result.rows, "rows_dropped": answers - result.rows,
-        "people": len(responses.people["participant"]), "people_used": result.people,
-        "hash": hashlib.sha256(text.encode()).hexdigest(), "files": [],
-    }  # fmt: skip
+        "rows": answers,
+        "rows_used": result.rows,
+        "rows_dropped": answers - result.rows,
+        "people": len(responses.people["participant"]),
+        "people_used": result.people,
+        "hash": hashlib.sha256(text.encode()).hexdigest(),
+        "files": [],
+    }

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 MOST_FINDINGS = 8
 _STYLES: dict[Verdict, str] = {
-    "does_not_meet": "bold red", "insufficient_evidence": "yellow", "meets": "green", "no_threshold": "dim",
-}  # fmt: skip
+    "does_not_meet": "bold red",
+    "insufficient_evidence": "yellow",
+    "meets": "green",
+    "no_threshold": "dim",
+}
 
 
 def print_summary(audit: Audit, console: Console) -> None:

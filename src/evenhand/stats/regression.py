@@ -166,9 +166,16 @@ def ols(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.Ar
     known = np.nan if perfect else 1.0
     cluster = None if who is None else known * shift @ _clustered(centred, errors, bread, who) @ shift.T
     return LinearFit(
-        (INTERCEPT, *names), shift @ coef + level * np.eye(k)[0], known * variance * (shift @ bread @ shift.T), cluster,
-        n, None if who is None else len(np.unique(who)), r2, adjusted, variance,
-    )  # fmt: skip
+        (INTERCEPT, *names),
+        shift @ coef + level * np.eye(k)[0],
+        known * variance * (shift @ bread @ shift.T),
+        cluster,
+        n,
+        None if who is None else len(np.unique(who)),
+        r2,
+        adjusted,
+        variance,
+    )
 
 
 def wald(fit: LinearFit, restrictions: npt.ArrayLike, null: str, inference: Inference = "classical") -> WaldTest:
@@ -339,8 +346,9 @@ def bootstrap_weight(
     (0.667, 0.02)
     """
     with np.errstate(all="ignore"):
-        value, values = (at[..., trajectory] / (at[..., trajectory] + at[..., aggregate])
-                         for at in (draws.estimate, draws.values))  # fmt: skip
+        value, values = (
+            at[..., trajectory] / (at[..., trajectory] + at[..., aggregate]) for at in (draws.estimate, draws.values)
+        )
     stderr = float(Draws(np.array([value]), values[:, np.newaxis]).stderr()[0])
     return _weight(float(value), stderr, people - 1, confidence)
 

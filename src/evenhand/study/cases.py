@@ -95,8 +95,13 @@ class Assignment:
 
 
 def assign_cases(
-    data: Any, *, id: str, decision: str, groups: Sequence[str] | str = (), **settings: Any  # noqa: A002
-) -> Assignment:  # fmt: skip
+    data: Any,
+    *,
+    id: str,  # noqa: A002
+    decision: str,
+    groups: Sequence[str] | str = (),
+    **settings: Any,
+) -> Assignment:
     """Deal cases out to critics: each case to `per_case` critics, to each critic `per_critic` cases.
 
     Cases are sorted by group and label, shuffled within, and dealt in turn, so that the numbers of cases of a group
@@ -141,7 +146,7 @@ def deal_cases(cases: Cases, spec: CaseSettings) -> Assignment:
     coverage = (
         *_coverage("group", group, cases.group_names, seen, chosen),
         *_coverage("label", label, cases.label_names, seen, chosen),
-    )  # fmt: skip
+    )
     return Assignment(tuple(critics), tuple(numbers), coverage, spec, tuple(notes))
 
 
@@ -184,9 +189,14 @@ def _chosen(
 
 
 def _covering_deal(
-    group: IntArray, label: IntArray, subsets: int, spec: CaseSettings, rng: np.random.Generator,
-    group_names: list[str], label_names: list[str],
-) -> IntArray:  # fmt: skip
+    group: IntArray,
+    label: IntArray,
+    subsets: int,
+    spec: CaseSettings,
+    rng: np.random.Generator,
+    group_names: list[str],
+    label_names: list[str],
+) -> IntArray:
     """Return the subset of each case; when everything must be covered, try new deals until it is."""
     for what, codes, names in (("group", group, group_names), ("label", label, label_names)):
         sizes = np.bincount(codes, minlength=len(names))

@@ -50,10 +50,17 @@ class Critics(Settings):
 
 
 def simulate_feedback(
-    data: Any, assignment: Assignment, *, id: str, decision: str, groups: Sequence[str] | str = (),  # noqa: A002
-    labels: Sequence[str] | None = None, answers: Sequence[str] = ("agree", "disagree"),
-    critics: Critics | Mapping[str, Any] | None = None, seed: int = 0,
-) -> Responses:  # fmt: skip
+    data: Any,
+    assignment: Assignment,
+    *,
+    id: str,  # noqa: A002
+    decision: str,
+    groups: Sequence[str] | str = (),
+    labels: Sequence[str] | None = None,
+    answers: Sequence[str] = ("agree", "disagree"),
+    critics: Critics | Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Responses:
     """Make the responses of one feedback study: every critic of an assignment judges their cases.
 
     Parameters
@@ -91,13 +98,16 @@ def simulate_feedback(
     return build_responses(
         {
             "participant": [f"c{number + 1:04d}" for number in critic],
-            **_of_critics(careless, critic, rng), "item": [cases.ids[row] for row in rows],
+            **_of_critics(careless, critic, rng),
+            "item": [cases.ids[row] for row in rows],
             "position": [at for seen in assignment.critics for at in range(1, len(seen) + 1)],
-            "decision": [cases.label_names[at] for at in cases.label[rows]], "answer": words,
+            "decision": [cases.label_names[at] for at in cases.label[rows]],
+            "answer": words,
             "reason": _said(words, who, rng),
         },
-        "feedback", where="the simulated answers",
-    )  # fmt: skip
+        "feedback",
+        where="the simulated answers",
+    )
 
 
 def _require_known(cases: Cases, who: Critics, order: Sequence[str]) -> None:
@@ -142,9 +152,11 @@ def _of_critics(careless: BoolArray, critic: IntArray, rng: np.random.Generator)
     duration: FloatArray = np.round(np.where(careless, 300, 1500) * rng.lognormal(0, 0.3, careless.size))
     checks = rng.binomial(3, np.where(careless, 0.3, 0.97))
     return {
-        "duration": duration[critic].tolist(), "finished": [1] * critic.size, "checks_passed": checks[critic].tolist(),
+        "duration": duration[critic].tolist(),
+        "finished": [1] * critic.size,
+        "checks_passed": checks[critic].tolist(),
         "checks_total": [3] * critic.size,
-    }  # fmt: skip
+    }
 
 
 def _said(words: Sequence[str], who: Critics, rng: np.random.Generator) -> list[str | None]:

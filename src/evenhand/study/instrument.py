@@ -119,9 +119,14 @@ def _pool(
     scores = _scores(rows.scores, model)
     ids = tuple(one for one, kept_one in zip(rows.ids or (), keep, strict=True) if kept_one)
     pool = _Pool(
-        ids, kept, raw / unit, (float(unit[0]), float(unit[1])), labels if by else (), codes[keep],
+        ids,
+        kept,
+        raw / unit,
+        (float(unit[0]), float(unit[1])),
+        labels if by else (),
+        codes[keep],
         None if scores is None else scores[keep],
-    )  # fmt: skip
+    )
     return pool, tuple(notes)
 
 
@@ -256,9 +261,15 @@ class _Chooser:
         score = None if pool.scores is None or role != "K" else float(pool.scores[person])
         group = pool.groups[pool.codes[person]] if pool.groups else None
         return Subject(
-            role, pool.ids[person], group, tuple(float(v) for v in values), copy is not None, float(measures[0]),
-            float(measures[1]), score,
-        )  # fmt: skip
+            role,
+            pool.ids[person],
+            group,
+            tuple(float(v) for v in values),
+            copy is not None,
+            float(measures[0]),
+            float(measures[1]),
+            score,
+        )
 
 
 def _quality(subjects: Sequence[Subject], spec: SetSettings) -> SetQuality:

@@ -70,9 +70,11 @@ class CodedRationales:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold."""
         return {
-            "coders": list(self.coders), "shares": [asdict(one) for one in self.shares],
-            "agreement": [asdict(one) for one in self.agreement], "left_out": [dict(one) for one in self.left_out],
-        }  # fmt: skip
+            "coders": list(self.coders),
+            "shares": [asdict(one) for one in self.shares],
+            "agreement": [asdict(one) for one in self.agreement],
+            "left_out": [dict(one) for one in self.left_out],
+        }
 
     def to_frame(self, table: str = "shares", backend: str | None = None) -> Any:
         """Return 'shares' or 'agreement' as a data frame."""
@@ -120,10 +122,12 @@ def rationale_sheet(
     about = [name for name in ("item", "subject", "decision", "answer") if name in responses.answers]
     conditions = {} if blind else {"condition": responses.condition_of_rows()[rows].tolist()}
     return {
-        "id": [ids[row] for row in rows], **conditions,
+        "id": [ids[row] for row in rows],
+        **conditions,
         **{name: responses.answers[name][rows].tolist() for name in about},
-        "text": texts[rows].tolist(), "codes": [None] * len(rows),
-    }  # fmt: skip
+        "text": texts[rows].tolist(),
+        "codes": [None] * len(rows),
+    }
 
 
 def export_rationales(responses: Responses, path: str | os.PathLike[str], **options: Any) -> Path:
@@ -240,9 +244,14 @@ def _code_names(given: Mapping[str, Mapping[str, frozenset[str]]], codes: Sequen
 
 
 def _shares(
-    responses: Responses, rows: IntArray, kept: BoolArray, marks: Mapping[str, BoolArray], names: Sequence[str],
-    shown: Sequence[int], confidence: float,
-) -> Iterator[CodeShare]:  # fmt: skip
+    responses: Responses,
+    rows: IntArray,
+    kept: BoolArray,
+    marks: Mapping[str, BoolArray],
+    names: Sequence[str],
+    shown: Sequence[int],
+    confidence: float,
+) -> Iterator[CodeShare]:
     first, second = marks
     views = {first: marks[first], second: marks[second], "both": marks[first] & marks[second]}
     conditions = responses.condition_of_rows()[rows]
@@ -259,9 +268,17 @@ def _shares(
                         "ok" if finite(found.low) is not None else "no interval: too few people, or all coded alike"
                     )
                     yield CodeShare(
-                        condition, names[at], coder, method, len(who), len(np.unique(who)), finite(found.value),
-                        finite(found.low), finite(found.high), status,
-                    )  # fmt: skip
+                        condition,
+                        names[at],
+                        coder,
+                        method,
+                        len(who),
+                        len(np.unique(who)),
+                        finite(found.value),
+                        finite(found.low),
+                        finite(found.high),
+                        status,
+                    )
 
 
 def _agreement(marks: Mapping[str, BoolArray], names: Sequence[str]) -> Iterator[CodeAgreement]:

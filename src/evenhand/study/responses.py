@@ -236,9 +236,14 @@ def write_csv(columns: Mapping[str, list[Any] | Values]) -> str:
 
 
 def build_responses(
-    columns: Mapping[str, list[Any] | Values], kind: Kind, *, points: int = len(SCALE), where: str,
-    notes: tuple[str, ...] = (), backend: str | None = None,
-) -> Responses:  # fmt: skip
+    columns: Mapping[str, list[Any] | Values],
+    kind: Kind,
+    *,
+    points: int = len(SCALE),
+    where: str,
+    notes: tuple[str, ...] = (),
+    backend: str | None = None,
+) -> Responses:
     """Check the columns of a tidy table and split them into people and answers, both in one canonical order."""
     require_choice("kind", kind, KINDS)
     missing = [name for name in REQUIRED[kind] if name not in columns]

@@ -126,10 +126,13 @@ class Instrument:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold."""
         return {
-            "settings": self.settings.model_dump(mode="json"), "trajectory": list(self.trajectory),
-            "unit_trajectory": self.unit_trajectory, "unit_aggregate": self.unit_aggregate, "notes": list(self.notes),
+            "settings": self.settings.model_dump(mode="json"),
+            "trajectory": list(self.trajectory),
+            "unit_trajectory": self.unit_trajectory,
+            "unit_aggregate": self.unit_aggregate,
+            "notes": list(self.notes),
             "sets": [asdict(one) for one in self.sets],
-        }  # fmt: skip
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Instrument:
@@ -144,9 +147,13 @@ class Instrument:
                 for one in values["sets"]
             )
             return cls(
-                sets, SetSettings.parse(values["settings"], "the instrument"), tuple(values["trajectory"]),
-                float(values["unit_trajectory"]), float(values["unit_aggregate"]), tuple(values["notes"]),
-            )  # fmt: skip
+                sets,
+                SetSettings.parse(values["settings"], "the instrument"),
+                tuple(values["trajectory"]),
+                float(values["unit_trajectory"]),
+                float(values["unit_aggregate"]),
+                tuple(values["notes"]),
+            )
         except (KeyError, TypeError) as error:
             raise DataError(f"this is no instrument that design_sets() made: {error} is missing or wrong.") from None
 

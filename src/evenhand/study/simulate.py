@@ -29,12 +29,15 @@ _DIFFERENT_AGGREGATE = np.array([0, 0, 1, 1])
 _POINTS = len(SCALE)
 _REFERENCE_RISK = 0.3
 _REASONS = {
-    "trajectory": ("I looked at which way it is going.", "The trend over the years matters most.",
-                   "One is going up and the other down."),
+    "trajectory": (
+        "I looked at which way it is going.",
+        "The trend over the years matters most.",
+        "One is going up and the other down.",
+    ),
     "aggregate": ("I went by the total.", "Added up they are about the same.", "The sum over all years decides."),
     "both": ("The trend and the total together.", "Partly the total, partly where it is going."),
     "vague": ("It felt right.", "Just my impression."),
-}  # fmt: skip
+}
 """What people write: reasons of four kinds, to try out coding."""
 
 
@@ -182,14 +185,20 @@ def _block(
         "participant": of_people([f"p{number + 1:04d}" for number in numbers]),
         "condition": [condition] * (people * pairs),
         "duration": of_people(np.round(np.where(careless, 600, 2520) * rng.lognormal(0, 0.3, people))),
-        "finished": [1] * (people * pairs), "checks_passed": of_people(checks), "checks_total": [3] * (people * pairs),
+        "finished": [1] * (people * pairs),
+        "checks_passed": of_people(checks),
+        "checks_total": [3] * (people * pairs),
         "subject": np.tile(np.array(SUBJECTS), people * sets).tolist(),
-        "trajectory": trajectory.ravel().tolist(), "aggregate": aggregate.ravel().tolist(),
-        "overall": overall.ravel().tolist(), "factor_trajectory": ticked[0].tolist(),
-        "factor_aggregate": ticked[1].tolist(), "factor_other": ticked[2].tolist(),
-        "predicted": predicted.ravel().tolist(), "risk_reference": [_REFERENCE_RISK] * (people * pairs),
+        "trajectory": trajectory.ravel().tolist(),
+        "aggregate": aggregate.ravel().tolist(),
+        "overall": overall.ravel().tolist(),
+        "factor_trajectory": ticked[0].tolist(),
+        "factor_aggregate": ticked[1].tolist(),
+        "factor_other": ticked[2].tolist(),
+        "predicted": predicted.ravel().tolist(),
+        "risk_reference": [_REFERENCE_RISK] * (people * pairs),
         "risk": np.round(_REFERENCE_RISK + output, 2).ravel().tolist(),
-    }  # fmt: skip
+    }
 
 
 def _shown(people: int, sets: int, of: int, rng: np.random.Generator) -> dict[str, list[Any]]:
@@ -198,9 +207,7 @@ def _shown(people: int, sets: int, of: int, rng: np.random.Generator) -> dict[st
     if of > sets:
         seen = rng.permuted(np.tile(np.arange(1, of + 1), (people, 1)), axis=1)[:, :sets]
     places = np.tile(np.arange(1, sets + 1), (people, 1))
-    return {
-        "item": np.repeat(seen.ravel(), 4).astype(str).tolist(), "position": np.repeat(places.ravel(), 4).tolist()
-    }  # fmt: skip
+    return {"item": np.repeat(seen.ravel(), 4).astype(str).tolist(), "position": np.repeat(places.ravel(), 4).tolist()}
 
 
 def _said(respondents: Respondents, block: dict[str, list[Any]], rng: np.random.Generator) -> dict[str, list[Any]]:

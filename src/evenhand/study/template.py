@@ -77,9 +77,14 @@ per_critic = {per_critic}
 per_case = 20
 """
 CASES: Mapping[str, Any] = {
-    "cases": "cases.csv", "id": "case", "decision": "label", "labels": ["low", "high"], "groups": ["race"],
-    "shown": ["age", "charge", "priors"], "per_critic": 50,
-}  # fmt: skip
+    "cases": "cases.csv",
+    "id": "case",
+    "decision": "label",
+    "labels": ["low", "high"],
+    "groups": ["race"],
+    "shown": ["age", "charge", "priors"],
+    "per_critic": 50,
+}
 """Where the cases of the template are, and what their columns mean."""
 _CASES, _FEWEST = 1_000, 300
 
@@ -130,9 +135,13 @@ share = 0.1
 
 
 def study_template(
-    kind: Kind, *, instructions: str = "", conditions: Mapping[str, str] | None = None,
-    cases: Mapping[str, Any] | None = None, checks: tuple[int, int, int] = (1, 2, 3),
-) -> str:  # fmt: skip
+    kind: Kind,
+    *,
+    instructions: str = "",
+    conditions: Mapping[str, str] | None = None,
+    cases: Mapping[str, Any] | None = None,
+    checks: tuple[int, int, int] = (1, 2, 3),
+) -> str:
     """Return a commented `study.toml` that only lacks its sets or cases.
 
     Parameters

@@ -24,10 +24,15 @@ if TYPE_CHECKING:
 _SNIFFED_BYTES = 4 * 1024 * 1024
 _SAMPLED_ROWS = 20_480
 _FORMATS = {
-    ".csv": "csv", ".tsv": "csv", ".txt": "csv",
-    ".parquet": "parquet", ".pq": "parquet",
-    ".json": "json", ".jsonl": "json", ".ndjson": "json",
-}  # fmt: skip
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
 
 
 class FileOptions(Settings):

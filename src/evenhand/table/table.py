@@ -115,9 +115,17 @@ class Table:
         missing_values: Sequence[str] = ("",),
     ) -> None:
         self.roles: Roles = make_roles(
-            id=id, outcome=outcome, positive=positive, groups=groups, cuts=cuts, predictions=predictions,
-            weight=weight, threshold=threshold, favourable=favourable, missing=missing,
-        )  # fmt: skip
+            id=id,
+            outcome=outcome,
+            positive=positive,
+            groups=groups,
+            cuts=cuts,
+            predictions=predictions,
+            weight=weight,
+            threshold=threshold,
+            favourable=favourable,
+            missing=missing,
+        )
         options = FileOptions.parse(
             {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing_values": missing_values},
             "the options of the file",

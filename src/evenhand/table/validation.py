@@ -161,9 +161,12 @@ def weight_problems(source: Source, column: str, kind: Kind) -> tuple[list[str],
     known = nw.when(~absent).then(value)
     with engine_errors():
         selected = source.frame.select(
-            absent=absent.cast(nw.Int64), known=known, negative=(known < 0).cast(nw.Int64),
-            zero=(known == 0).cast(nw.Int64), positive=nw.when(known > 0).then(known),
-        )  # fmt: skip
+            absent=absent.cast(nw.Int64),
+            known=known,
+            negative=(known < 0).cast(nw.Int64),
+            zero=(known == 0).cast(nw.Int64),
+            positive=nw.when(known > 0).then(known),
+        )
         facts = fetch(
             selected.select(
                 rows=nw.len(),

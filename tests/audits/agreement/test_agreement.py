@@ -31,13 +31,17 @@ def make_ratings(n: int = 300, seed: int = 0) -> pd.DataFrame:
     grade = rng.integers(0, 4, n)
     return pd.DataFrame(
         {
-            "x": first.astype(int), "y": np.where(wrong, ~first, first).astype(int),
-            "z": (rng.random(n) < 0.4).astype(int), "group": group, "weight": rng.integers(1, 4, n),
-            "score_x": score.round(2), "score_y": (score + 0.4 * rng.normal(size=n)).round(2),
+            "x": first.astype(int),
+            "y": np.where(wrong, ~first, first).astype(int),
+            "z": (rng.random(n) < 0.4).astype(int),
+            "group": group,
+            "weight": rng.integers(1, 4, n),
+            "score_x": score.round(2),
+            "score_y": (score + 0.4 * rng.normal(size=n)).round(2),
             "grade_x": np.array(["poor", "fair", "good", "best"])[grade],
             "grade_y": np.array(["poor", "fair", "good", "best"])[np.clip(grade + rng.integers(-1, 2, n), 0, 3)],
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -65,9 +69,11 @@ def test_shrout_and_fleiss() -> None:
 
 
 FEINSTEIN = [  # both, second only, first only, neither; kappa, PABAK
-    ((40, 5, 10, 45), 0.700, 0.70), ((80, 5, 10, 5), 0.318, 0.70), ((45, 25, 15, 15), 0.130, 0.20),
+    ((40, 5, 10, 45), 0.700, 0.70),
+    ((80, 5, 10, 5), 0.318, 0.70),
+    ((45, 25, 15, 15), 0.130, 0.20),
     ((25, 5, 35, 35), 0.259, 0.20),
-]  # fmt: skip
+]
 
 
 @pytest.mark.replication
@@ -244,9 +250,11 @@ def test_missing_ratings_are_refused_dropped_or_used(ratings: pd.DataFrame) -> N
     assert two.statistic("kappa").n == 291  # with one rating there is no pair
     ratings["score_x"] = ratings.score_x.where(ratings.index > 5)
     three = agreement(
-        eh.Table(ratings.assign(score_z=ratings.score_y + 0.1)), raters=["score_x", "score_y", "score_z"],
-        missing="keep", **QUICK,
-    )  # fmt: skip
+        eh.Table(ratings.assign(score_z=ratings.score_y + 0.1)),
+        raters=["score_x", "score_y", "score_z"],
+        missing="keep",
+        **QUICK,
+    )
     assert three.statistic("icc_a1").status == "undefined: some ratings are missing"
     assert three.statistic("alpha").value is not None
 

@@ -34,9 +34,8 @@ def audit(data: Rows, **settings: Any) -> AgreementResult:
 
 def gap_of(found: AgreementResult, statistic: str, against: str = "reference", group: str | None = None) -> GapRecord:
     return next(
-        gap for gap in found.gaps
-        if (gap.statistic, gap.against) == (statistic, against) and group in (None, gap.group)
-    )  # fmt: skip
+        gap for gap in found.gaps if (gap.statistic, gap.against) == (statistic, against) and group in (None, gap.group)
+    )
 
 
 def gaps_told(found: AgreementResult) -> list[Finding]:
@@ -95,8 +94,9 @@ def test_every_threshold_is_judged() -> None:
     limits = [{"metric": "pabak", "max": limit} for limit in (0.01, 1.9)]
     judged = [finding for finding in audit(rated(**LADDER), thresholds=limits).findings if finding.threshold]
     assert [(finding.threshold, finding.verdict) for finding in judged] == [
-        ("at most 0.01", "does_not_meet"), ("at most 1.9", "meets"),
-    ]  # fmt: skip
+        ("at most 0.01", "does_not_meet"),
+        ("at most 1.9", "meets"),
+    ]
 
 
 def test_thresholds_are_judged_in_every_grouping() -> None:
@@ -391,8 +391,9 @@ def test_a_group_of_one_person_is_judged_with_care() -> None:
     data = rated(one=(0, 1, 0, 0), all=(200, 2, 2, 200))
     found = audit(data, min_count=1, thresholds=[{"metric": "pabak", "max": 0.1}, {"metric": "kappa", "max": 0.1}])
     assert {f.metric: f.verdict for f in found.findings if f.threshold} == {
-        "pabak": "insufficient_evidence", "kappa": "insufficient_evidence",
-    }  # fmt: skip
+        "pabak": "insufficient_evidence",
+        "kappa": "insufficient_evidence",
+    }
 
 
 @pytest.mark.parametrize("scale", ["nominal", "interval"])

@@ -28,12 +28,19 @@ def make_answers(labels: int = 3, critics: int = 24, cases: int = 120, each: int
     wrong = rng.random(critic.size) < np.where((race[case] == "Black") & (kind[critic] == "Patient"), 0.6, 0.25)
     other = (given[case] - 1 + rng.integers(1, labels, critic.size)) % labels + 1
     own = np.where(wrong, other, given[case])
-    return pd.DataFrame({
-        "critic": [f"c{code:02d}" for code in critic], "case": [f"k{code:03d}" for code in case],
-        "race": race[case], "sex": sex[case], "label": given[case], "own": own, "kind": kind[critic],
-        "disagrees": wrong.astype(int),
-        "answer": np.where(own > given[case], "too_low", np.where(own < given[case], "too_high", "right")),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "critic": [f"c{code:02d}" for code in critic],
+            "case": [f"k{code:03d}" for code in case],
+            "race": race[case],
+            "sex": sex[case],
+            "label": given[case],
+            "own": own,
+            "kind": kind[critic],
+            "disagrees": wrong.astype(int),
+            "answer": np.where(own > given[case], "too_low", np.where(own < given[case], "too_high", "right")),
+        }
+    )
 
 
 @pytest.fixture(scope="session")

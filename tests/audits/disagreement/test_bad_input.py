@@ -84,10 +84,11 @@ def test_contradictory_answers(answers: Frame, audit: Audit) -> None:
     data = pd.concat([answers, first.assign(disagrees=1 - first["disagrees"])])
     who, what = answers.loc[0, "critic"], answers.loc[0, "case"]
     refused(
-        audit, data,
+        audit,
+        data,
         f"1 pair of critic and case have contradictory answers (critic '{who}' on case '{what}'); correct them, or "
         "keep the latest with contradictions='latest' and the column `answered`.",
-    )  # fmt: skip
+    )
     refused(audit, data, "`contradictions` 'latest' needs `answered`", ConfigError, contradictions="latest")
     tied = data.assign(at=1)
     refused(audit, tied, "the latest answers have the same time", contradictions="latest", answered="at")
@@ -98,10 +99,13 @@ def test_unknown_case_ids(answers: Frame) -> None:
     table = eh.Table(cases[~cases["case"].isin(["k001", "k002"])], id="case", groups="race")
     rows = int(answers["case"].isin(["k001", "k002"]).sum())
     feedback = {"data": answers[["case", "critic", "disagrees"]], "critic": "critic", "disagree": "disagrees"}
-    with pytest.raises(DataError, match=re.escape(
-        f"`case` column 'case' of `feedback` names 2 cases in {rows} rows that the table does not have (such as "
-        "'k001', 'k002'); add the cases, or remove the answers."
-    )):  # fmt: skip
+    with pytest.raises(
+        DataError,
+        match=re.escape(
+            f"`case` column 'case' of `feedback` names 2 cases in {rows} rows that the table does not have (such as "
+            "'k001', 'k002'); add the cases, or remove the answers."
+        ),
+    ):
         eh.disagreement(table, decision="label", feedback=feedback)
     with pytest.raises(ConfigError, match="name the table's `id` column"):
         eh.disagreement(eh.Table(cases, groups="race"), decision="label", feedback=feedback)
@@ -144,17 +148,34 @@ def test_direction_for_labels_without_an_order(answers: Frame, audit: Audit) -> 
     refused(audit, words, message, ConfigError, disagree=None, answer="answer")
     refused(audit, words, "`tolerance` needs labels with an order", ConfigError, tolerance=1)
     refused(audit, words, "are words ('heart', 'kidney', 'liver') whose order nobody knows", ConfigError, ordered=True)
-    refused(audit, answers, "`direction` needs ordered labels, but `ordered` is false", ConfigError,
-            direction="answer", ordered=False)  # fmt: skip
-    refused(audit, answers, "`tolerance` needs ordered labels, but `ordered` is false", ConfigError,
-            tolerance=1, ordered=False)  # fmt: skip
+    refused(
+        audit,
+        answers,
+        "`direction` needs ordered labels, but `ordered` is false",
+        ConfigError,
+        direction="answer",
+        ordered=False,
+    )
+    refused(
+        audit,
+        answers,
+        "`tolerance` needs ordered labels, but `ordered` is false",
+        ConfigError,
+        tolerance=1,
+        ordered=False,
+    )
 
 
 def test_directions_that_cannot_be(answers: Frame, audit: Audit) -> None:
     lowest = answers["label"] == 1
     up = answers.assign(answer=np.where(lowest, "too_high", "right"))
-    refused(audit, up, f"'too high' is the answer to the label '1' in {lowest.sum()} rows, but '1' is the lowest label",
-            disagree=None, answer="answer")  # fmt: skip
+    refused(
+        audit,
+        up,
+        f"'too high' is the answer to the label '1' in {lowest.sum()} rows, but '1' is the lowest label",
+        disagree=None,
+        answer="answer",
+    )
     highest = answers["label"] == 3
     down = answers.assign(answer=np.where(highest, "too_low", "right"))
     refused(audit, down, "but '3' is the highest label", disagree=None, answer="answer")
@@ -164,11 +185,19 @@ def test_directions_that_cannot_be(answers: Frame, audit: Audit) -> None:
 def test_directions_that_contradict_the_answer(answers: Frame, audit: Audit) -> None:
     torn = answers.assign(answer=np.where(answers["label"] == 2, "too_low", answers["answer"]))
     n = int(((answers["disagrees"] == 0) & (torn["answer"] != "right")).sum())
-    refused(audit, torn, f"in {n} rows the critic agrees in 'disagrees' and says too high or too low in 'answer'",
-            direction="answer")  # fmt: skip
+    refused(
+        audit,
+        torn,
+        f"in {n} rows the critic agrees in 'disagrees' and says too high or too low in 'answer'",
+        direction="answer",
+    )
     silent = answers.assign(answer="right")
-    refused(audit, silent, f"in {answers['disagrees'].sum()} rows the critic disagrees in 'disagrees' without saying",
-            direction="answer")  # fmt: skip
+    refused(
+        audit,
+        silent,
+        f"in {answers['disagrees'].sum()} rows the critic disagrees in 'disagrees' without saying",
+        direction="answer",
+    )
 
 
 def test_answers_that_mean_nothing(answers: Frame, audit: Audit) -> None:
@@ -223,8 +252,12 @@ def test_a_kind_with_few_cases_of_a_group_has_no_gap(answers: Frame, audit: Audi
 
 
 def test_an_identifier_in_the_place_of_kinds(answers: Frame, audit: Audit) -> None:
-    refused(audit, answers, "`stakeholder` has 24 kinds of critics, more than 20; is it an identifier?",
-            stakeholder="critic")  # fmt: skip
+    refused(
+        audit,
+        answers,
+        "`stakeholder` has 24 kinds of critics, more than 20; is it an identifier?",
+        stakeholder="critic",
+    )
 
 
 def test_critics_of_no_known_kind(answers: Frame, audit: Audit) -> None:

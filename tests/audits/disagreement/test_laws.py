@@ -61,14 +61,20 @@ def test_the_seed_decides(answers: Frame, audit: Audit, plain: str) -> None:
 def test_names_of_groups_labels_and_cases_do_not_matter(answers: Frame, audit: Audit) -> None:
     """Names that sort the same way round give the same numbers under the new names."""
     renamed = answers.assign(
-        race=answers["race"].map({"Black": "A", "White": "B"}), case="x" + answers["case"],
-        critic="y" + answers["critic"], label=answers["label"].map({1: "low", 2: "mid", 3: "top"}),
-    )  # fmt: skip
+        race=answers["race"].map({"Black": "A", "White": "B"}),
+        case="x" + answers["case"],
+        critic="y" + answers["critic"],
+        label=answers["label"].map({1: "low", 2: "mid", 3: "top"}),
+    )
     plain, other = audit(answers), audit(renamed)
     for mine, theirs in zip(plain.gaps, other.gaps, strict=True):
         assert (mine.lower, mine.upper, mine.value, mine.low, mine.high) == (
-            theirs.lower, theirs.upper, theirs.value, theirs.low, theirs.high
-        )  # fmt: skip
+            theirs.lower,
+            theirs.upper,
+            theirs.value,
+            theirs.low,
+            theirs.high,
+        )
         assert mine.label is None or {"1": "low", "2": "mid", "3": "top"}[mine.label] == theirs.label
 
 
@@ -126,10 +132,11 @@ def test_ids_as_numbers_and_as_text_are_joined(answers: Frame) -> None:
     table = eh.Table(cases_of(answers.assign(case=number)), id="case", groups="race")
     settings: dict[str, Any] = {"critic": "critic", "disagree": "disagrees"}
     results = [
-        eh.disagreement(table, decision="label", feedback={"data": said_of(answers.assign(case=case)), **settings},
-                        resamples=100)
+        eh.disagreement(
+            table, decision="label", feedback={"data": said_of(answers.assign(case=case)), **settings}, resamples=100
+        )
         for case in (number, number.astype(str), number.astype(float))
-    ]  # fmt: skip
+    ]
     assert numbers(results[0]) == numbers(results[1]) == numbers(results[2])
 
 
@@ -154,9 +161,13 @@ def test_the_latest_of_contradictory_answers_counts(answers: Frame, audit: Audit
 @pytest.mark.parametrize(
     "words",
     [
-        {0: 0, 1: 1}, {0: False, 1: True}, {0: "no", 1: "Yes"}, {0: "n", 1: "TRUE "}, {0: 0.0, 1: 1.0},
+        {0: 0, 1: 1},
+        {0: False, 1: True},
+        {0: "no", 1: "Yes"},
+        {0: "n", 1: "TRUE "},
+        {0: 0.0, 1: 1.0},
     ],
-)  # fmt: skip
+)
 def test_yes_and_no_in_other_words(words: dict[int, Any], answers: Frame, audit: Audit, plain: str) -> None:
     assert numbers(audit(answers.assign(disagrees=answers["disagrees"].map(words)))) == plain
 

@@ -261,9 +261,7 @@ def test_intervals_cover_the_known_population(audit: Audit) -> None:
     covered = 0
     for seed in range(8):
         offers = eh.datasets.make_kidney_offers(200, 40, seed=seed, backend="pandas")
-        result = audit(
-            offers, groups="patient_sex", decision="quality", case="offer", labels=[1, 2, 3, 4], seed=seed
-        )  # fmt: skip
+        result = audit(offers, groups="patient_sex", decision="quality", case="offer", labels=[1, 2, 3, 4], seed=seed)
         gap = pooled(result, "patient_sex")["accuracy_equality"]
         covered += gap.low <= expected <= gap.high
     assert covered >= 6

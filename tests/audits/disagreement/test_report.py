@@ -101,9 +101,14 @@ def test_the_section_has_every_part(full: eh.DisagreementResult) -> None:
     section = full.section()
     figures = [part.title for part in section.parts if isinstance(part, Figure)]
     assert figures == [
-        "Gaps as the critics see them", "Rates by race", "Rates by sex", "How often each kind of critics agrees",
-        "Gaps as each kind of critics sees them", "Critic by critic, by race", "Critic by critic, by sex",
-    ]  # fmt: skip
+        "Gaps as the critics see them",
+        "Rates by race",
+        "Rates by sex",
+        "How often each kind of critics agrees",
+        "Gaps as each kind of critics sees them",
+        "Critic by critic, by race",
+        "Critic by critic, by sex",
+    ]
     for part in section.parts:
         if isinstance(part, Figure):
             assert part.charts, part.title
@@ -128,8 +133,10 @@ def test_the_figure_of_single_critics_shows_truth_and_errors(full: eh.Disagreeme
     plain = audit(make_answers(), bounds="published")
     figure = next(p for p in plain.section().parts if isinstance(p, Figure) and p.title.startswith("Critic by critic"))
     assert [c.title for c in figure.charts][:3] == [
-        "Equal opportunity", "Predictive equality", "Overall misclassification"
-    ]  # fmt: skip
+        "Equal opportunity",
+        "Predictive equality",
+        "Overall misclassification",
+    ]
 
 
 def test_plot_frames_and_repr(full: eh.DisagreementResult, audit: Audit) -> None:

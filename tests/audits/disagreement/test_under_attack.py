@@ -57,8 +57,9 @@ def small_cells(seed: int, rare: int = 4) -> Frame:
     label = (np.arange(n) % (n // 2) < rare).astype(int)
     agree = np.where(label == 0, 0.95, np.where(race == "a", 0.95, 0.65))
     said = (rng.random(n) > agree).astype(int)
-    return pd.DataFrame({"critic": np.arange(n) % 40, "case": np.arange(n), "race": race, "label": label,
-                         "disagrees": said})  # fmt: skip
+    return pd.DataFrame(
+        {"critic": np.arange(n) % 40, "case": np.arange(n), "race": race, "label": label, "disagrees": said}
+    )
 
 
 def test_a_few_answers_that_all_agree_prove_little(audit: Audit) -> None:
@@ -69,8 +70,14 @@ def test_a_few_answers_that_all_agree_prove_little(audit: Audit) -> None:
 
 def everybody_sees_everything(critics: int = 40, cases: int = 80) -> Frame:
     case = np.tile(np.arange(cases), critics)
-    return pd.DataFrame({"critic": np.repeat(np.arange(critics), cases), "case": case,
-                         "race": np.where(case % 2, "a", "b"), "label": case // 2 % 2})  # fmt: skip
+    return pd.DataFrame(
+        {
+            "critic": np.repeat(np.arange(critics), cases),
+            "case": case,
+            "race": np.where(case % 2, "a", "b"),
+            "label": case // 2 % 2,
+        }
+    )
 
 
 def test_a_gap_of_all_against_none_is_judged(audit: Audit) -> None:
@@ -201,6 +208,13 @@ def test_a_label_never_given_to_a_group_is_named(audit: Audit) -> None:
 
 def test_few_answers_give_no_warning(audit: Audit) -> None:
     rng = np.random.default_rng(1)
-    data = pd.DataFrame({"critic": np.arange(30), "case": np.arange(30), "race": rng.choice(["a", "b"], 30),
-                         "label": rng.integers(0, 4, 30), "disagrees": rng.integers(0, 2, 30)})  # fmt: skip
+    data = pd.DataFrame(
+        {
+            "critic": np.arange(30),
+            "case": np.arange(30),
+            "race": rng.choice(["a", "b"], 30),
+            "label": rng.integers(0, 4, 30),
+            "disagrees": rng.integers(0, 2, 30),
+        }
+    )
     assert audit(data, min_count=2).gaps  # warnings are errors here

@@ -23,8 +23,12 @@ from evenhand.errors import ConfigError, DataError
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
 RATES = {"White": 13, "Asian": 14, "Pacific Islander": 25, "American Indian": 36, "Black": 39, "Hispanic": 33}
 OPTIONS: dict[str, Any] = {
-    "trajectory": YEARS, "inertia": RATES, "unit": 10_000, "scale": 200_000, "weights": [0.5, 1.0],
-}  # fmt: skip
+    "trajectory": YEARS,
+    "inertia": RATES,
+    "unit": 10_000,
+    "scale": 200_000,
+    "weights": [0.5, 1.0],
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +39,11 @@ def households() -> pd.DataFrame:
 
 def make_table(data: Any, **roles: Any) -> eh.Table:
     return eh.Table(
-        data, groups=["race", "sex", ["race", "sex"]],
-        predictions={"xgboost": "risk_xgboost", "logistic": "risk_logistic"}, **roles,
-    )  # fmt: skip
+        data,
+        groups=["race", "sex", ["race", "sex"]],
+        predictions={"xgboost": "risk_xgboost", "logistic": "risk_logistic"},
+        **roles,
+    )
 
 
 @pytest.fixture

@@ -199,9 +199,13 @@ def test_the_section_of_a_report(result: EffortResult) -> None:
 def small(**change: Any) -> dict[str, Any]:
     """Return columns of six people, with some replaced."""
     people = {
-        "g": ["a", "b"] * 3, "m": [0.1, 0.3, 0.5, 0.2, 0.9, 0.4], "x": [1.0] * 6, "y": [1.0, 2.0, 3.0, 1.0, 2.0, 3.0],
-        "z": [2.0, 2.0, 2.0, 3.0, 3.0, 3.0], "i": [1.0] * 6,
-    }  # fmt: skip
+        "g": ["a", "b"] * 3,
+        "m": [0.1, 0.3, 0.5, 0.2, 0.9, 0.4],
+        "x": [1.0] * 6,
+        "y": [1.0, 2.0, 3.0, 1.0, 2.0, 3.0],
+        "z": [2.0, 2.0, 2.0, 3.0, 3.0, 3.0],
+        "i": [1.0] * 6,
+    }
     return {**people, **change}
 
 

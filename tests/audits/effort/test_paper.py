@@ -31,8 +31,11 @@ def test_individual_fairness_by_model_and_weight(result: EffortResult) -> None:
     table = individual_table(result, "invented", places=4)
     assert table.caption == "Effort-aware individual fairness: invented"
     assert table.columns == (
-        "Model", "Equal weights", "Weight 0.3 on effort", "Human study weights (0.6577 on effort)",
-    )  # fmt: skip
+        "Model",
+        "Equal weights",
+        "Weight 0.3 on effort",
+        "Human study weights (0.6577 on effort)",
+    )
     assert [row[0] for row in table.rows] == ["xgboost", "house model"]
     for model, row in zip(("xgboost", "house model"), table.rows, strict=True):
         for weight, cell in zip((0.5, 0.3, 0.6577), row[1:], strict=True):

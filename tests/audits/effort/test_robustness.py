@@ -30,8 +30,13 @@ from evenhand.stats.pairs.by_weight import fairness_by_weight
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
 RATES = {"White": 13, "Asian": 14, "Pacific Islander": 25, "American Indian": 36, "Black": 39, "Hispanic": 33}
 OPTIONS: dict[str, Any] = {
-    "trajectory": YEARS, "inertia": RATES, "unit": 10_000, "scale": 200_000, "weights": (0.6, 0.5), "min_count": 4,
-}  # fmt: skip
+    "trajectory": YEARS,
+    "inertia": RATES,
+    "unit": 10_000,
+    "scale": 200_000,
+    "weights": (0.6, 0.5),
+    "min_count": 4,
+}
 FEW = Choices(measures=["acceleration"], weights=[0.0, 0.5, 1.0], scales=[1.0], widths=[0.1, 0.2], min_counts=[30])
 
 
@@ -253,8 +258,9 @@ def test_one_model_has_a_range_but_no_ranking() -> None:
     assert finding.value == record.own_value
     parts = robustness_parts(found)
     assert [part.caption for part in parts if isinstance(part, DisplayTable)] == [
-        "The range of values over all specifications", "The choices that were declared",
-    ]  # fmt: skip
+        "The range of values over all specifications",
+        "The choices that were declared",
+    ]
     assert to_svg(parts[0].charts[0], "t", "d", name="x") if isinstance(parts[0], Figure) else False
 
 
@@ -305,9 +311,10 @@ def test_time_stamps_are_those_of_the_window() -> None:
     part = effort(make_table(data), **{**OPTIONS, "trajectory": YEARS[1:], "times": stamps[1:]})
     for record in part.individual:
         same = next(
-            r for r in found.specifications
+            r
+            for r in found.specifications
             if (r.window_first, r.model, r.weight, r.inertia) == (YEARS[1], record.model, record.weight, "given")
-        )  # fmt: skip
+        )
         assert same.value == record.value
 
 
@@ -358,10 +365,12 @@ def test_other_inertias_by_rates_published_table_and_column() -> None:
     for name, inertia in (("paper", "nces-2012"), ("mine", {**RATES, "White": 20})):
         audit = effort(make_table(data), **{**OPTIONS, "inertia": inertia})
         same = {
-            r.model: r.value for r in found.specifications
-            if (r.metric, r.inertia, r.weight) == ("eaif", name, 0.5) and r.window_first == YEARS[0]
+            r.model: r.value
+            for r in found.specifications
+            if (r.metric, r.inertia, r.weight) == ("eaif", name, 0.5)
+            and r.window_first == YEARS[0]
             and r.window_last == YEARS[-1]
-        }  # fmt: skip
+        }
         assert same == {r.model: r.value for r in audit.individual if r.weight == 0.5}
 
 
@@ -468,8 +477,10 @@ def test_the_parts_of_a_report() -> None:
     figure = parts[0]
     assert isinstance(figure, Figure)
     assert [chart.title for chart in figure.charts] == [
-        "Individual fairness", "Lowest parity by effort: race", "Lowest parity by effort: sex",
-    ]  # fmt: skip
+        "Individual fairness",
+        "Lowest parity by effort: race",
+        "Lowest parity by effort: sex",
+    ]
     assert f"{MOST_DRAWN} are drawn" in figure.caption
     svg = to_svg(figure.charts[0], figure.title, figure.description, name="curve")
     assert float(svg.split('width="')[1].split('"')[0]) <= 390
@@ -477,9 +488,10 @@ def test_the_parts_of_a_report() -> None:
     for option in ("2020 to 2022", "Theil-Sen slope", "400,000", "Fairest"):
         assert option in svg
     assert [part.caption for part in parts[1:] if isinstance(part, DisplayTable)] == [
-        "How often each model is the fairest", "Which choice changes the fairest model",
+        "How often each model is the fairest",
+        "Which choice changes the fairest model",
         "The choices that were declared",
-    ]  # fmt: skip
+    ]
     for table in parts[1:]:
         assert isinstance(table, DisplayTable)
         assert {len(row) for row in table.rows} == {len(table.columns)} == {len(table.numeric)}

@@ -13,9 +13,11 @@ import evenhand as eh
 joblib = pytest.importorskip("joblib", reason="splits run through joblib where it is installed")
 
 CANDIDATES = {
-    "linear": {}, "given": "new", "best": {"family": ["linear", "lasso"], "folds": 2},
+    "linear": {},
+    "given": "new",
+    "best": {"family": ["linear", "lasso"], "folds": 2},
     "sweep": {"directions": 200},
-}  # fmt: skip
+}
 
 
 def audited() -> str:
@@ -27,9 +29,13 @@ def audited() -> str:
     new = np.where(rng.random(n) < 0.9, y, 1 - y)
     data = {"g": np.where(group, "b", "a"), "y": y, "old": old, "new": new, "p": x[:, 0], "q": x[:, 1], "r": x[:, 2]}
     result = eh.improvability(
-        eh.Table(data, outcome="y", groups="g"), status_quo="old", features=["p", "q", "r"], candidates=CANDIDATES,
-        splits=2, resamples=300,
-    )  # fmt: skip
+        eh.Table(data, outcome="y", groups="g"),
+        status_quo="old",
+        features=["p", "q", "r"],
+        candidates=CANDIDATES,
+        splits=2,
+        resamples=300,
+    )
     return json.dumps(result.to_dict())
 
 

@@ -40,16 +40,22 @@ def run(data: dict[str, Any] | None = None, roles: dict[str, Any] | None = None,
 
 def test_a_perfectly_fair_status_quo() -> None:
     data = people()
-    with pytest.raises(DataError, match=r"in the training rows of split 1, the status quo has the same value of "
-                                        r"classification in every group: it is perfectly fair there"):  # fmt: skip
+    with pytest.raises(
+        DataError,
+        match=r"in the training rows of split 1, the status quo has the same value of "
+        r"classification in every group: it is perfectly fair there",
+    ):
         run({**data, "old": data["y"]})
 
 
 def test_a_candidate_that_selects_nobody_from_a_group() -> None:
     data = people()
     nobody = np.where(data["g"] == "a", 0, data["new"])
-    with pytest.raises(DataError, match=r"in the test rows of split 1, candidate 'new', only 0 rows of group 'a' count "
-                                        r"for calibration under the candidate .* needs at least 2"):  # fmt: skip
+    with pytest.raises(
+        DataError,
+        match=r"in the test rows of split 1, candidate 'new', only 0 rows of group 'a' count "
+        r"for calibration under the candidate .* needs at least 2",
+    ):
         run({**data, "new": nobody}, utility="calibration")
 
 
@@ -104,8 +110,11 @@ def selective(n: int = 600) -> pd.DataFrame:
 
 @pytest.mark.parametrize("utility", ["classification", "calibration"])
 def test_selective_labels_are_refused_plainly(utility: str) -> None:
-    with pytest.raises(DataError, match=r"the outcome of \d+ rows is missing and is needed .*selective labels.*"
-                                        r"missing='drop'"):  # fmt: skip
+    with pytest.raises(
+        DataError,
+        match=r"the outcome of \d+ rows is missing and is needed .*selective labels.*"
+        r"missing='drop'",
+    ):
         run(selective().to_dict("list"), {"outcome": None}, outcome="result", utility=utility)
 
 
@@ -195,7 +204,7 @@ def test_features_that_contain_the_group() -> None:
         ({"candidates": "reductions", **NUMBERS}, "reductions need an outcome of 0 or 1"),
     ],
     ids=lambda part: part if isinstance(part, str) else ",".join(part),
-)  # fmt: skip
+)
 def test_messages(options: dict[str, Any], message: str) -> None:
     with pytest.raises(EvenhandError, match=message):
         run(**{"candidates": "linear", "features": ["x", "z"], **options})
@@ -217,8 +226,11 @@ def test_thresholds(limit: dict[str, Any], message: str) -> None:
 
 
 def test_an_infeasible_program_in_all_splits() -> None:
-    with pytest.raises(EvenhandError, match=r"in no split was there a candidate to test: candidate 'milp': no linear "
-                                            r"classifier of these features reaches values of at least"):  # fmt: skip
+    with pytest.raises(
+        EvenhandError,
+        match=r"in no split was there a candidate to test: candidate 'milp': no linear "
+        r"classifier of these features reaches values of at least",
+    ):
         run(people(90), candidates={"milp": {"iota": 0.49, "time_limit": 20}}, features=["z"], min_count=5)
 
 
@@ -292,8 +304,10 @@ def test_code_in_a_file_is_run_only_when_allowed(tmp_path: Path) -> None:
         audit(path)
     found = audit(path, allow_code=True)
     assert found.config.as_dict()["improvability"]["candidates"]["own"] == {
-        "rule": "own", "own": "rules:mine", "threshold": None
-    }  # fmt: skip
+        "rule": "own",
+        "own": "rules:mine",
+        "threshold": None,
+    }
     again = audit(write_toml(tmp_path, utility="rules:right"), allow_code=True)
     assert again["improvability"].to_dict()["splits"] == found["improvability"].to_dict()["splits"]
     assert found.to_json() == audit(write_toml(tmp_path), allow_code=True).to_json()

@@ -20,9 +20,14 @@ from evenhand.stats.types import FloatArray
 
 FEATURES = ["age", "sex", "illnesses_now", "medications", "emergency_visits", "cost"]
 OPTIONS: dict[str, Any] = {
-    "status_quo": "risk_score", "outcome": "illnesses", "utility": "calibration", "capacity": 0.1, "splits": 3,
-    "resamples": 500, "features": FEATURES,
-}  # fmt: skip
+    "status_quo": "risk_score",
+    "outcome": "illnesses",
+    "utility": "calibration",
+    "capacity": 0.1,
+    "splits": 3,
+    "resamples": 500,
+    "features": FEATURES,
+}
 
 
 @pytest.fixture(scope="module")
@@ -209,14 +214,24 @@ def test_weights_of_one_change_nothing_and_equal_repeated_rows_in_value() -> Non
     y, old, new = rng.integers(0, 2, (3, n))
     data = {"g": np.where(np.arange(n) % 2, "a", "b"), "y": y, "old": old, "new": y | new, "w": np.ones(n)}
     plain, weighted = (
-        eh.improvability(eh.Table(data, outcome="y", groups="g", weight=weight), status_quo="old", candidates="new",
-                         splits=2, resamples=200)
+        eh.improvability(
+            eh.Table(data, outcome="y", groups="g", weight=weight),
+            status_quo="old",
+            candidates="new",
+            splits=2,
+            resamples=200,
+        )
         for weight in (None, "w")
-    )  # fmt: skip
+    )
     assert [r.value for r in plain.values] == [r.value for r in weighted.values]
     given: dict[str, Any] = {
-        "status_quo": "old", "candidates": "new", "splits": 1, "train": 0, "worst_pair": ["a", "b"], "resamples": 200
-    }  # fmt: skip
+        "status_quo": "old",
+        "candidates": "new",
+        "splits": 1,
+        "train": 0,
+        "worst_pair": ["a", "b"],
+        "resamples": 200,
+    }
     double = {name: np.repeat(values, 2) for name, values in data.items()}
     repeated = eh.improvability(eh.Table(double, outcome="y", groups="g"), **given)
     heavy = eh.improvability(eh.Table({**data, "w": np.full(n, 2.0)}, outcome="y", groups="g", weight="w"), **given)
@@ -231,9 +246,13 @@ def test_three_groups_and_several_utilities() -> None:
     new = np.where(rng.random(n) < 0.93, y, 1 - y)
     table = eh.Table({"g": np.array(list("abc"))[group], "y": y, "old": old, "new": new}, outcome="y", groups="g")
     result = eh.improvability(
-        table, status_quo="old", candidates="new", splits=2, resamples=300,
+        table,
+        status_quo="old",
+        candidates="new",
+        splits=2,
+        resamples=300,
         fairness_utility=["classification", "false_positive_rate"],
-    )  # fmt: skip
+    )
     assert {r.test for r in result.splits if r.component == "fairness"} == {"signed"}
     assert {r.utility for r in result.splits if r.component == "fairness"} == {"classification", "false_positive_rate"}
     assert {r.group for r in result.splits if r.component == "accuracy"} == {"a", "b", "c"}
@@ -254,9 +273,14 @@ def test_an_own_utility_with_negative_values_has_no_share() -> None:
     data = {"g": np.where(np.arange(n) % 2, "a", "b"), "y": y, "old": old, "new": y | new}
     loss = Utility("loss", lambda y, d: -1.0 * (y != d), lambda y, d: np.ones_like(d))
     result = eh.improvability(
-        eh.Table(data, outcome="y", groups="g"), status_quo="old", candidates="new", utility=loss, splits=2,
-        resamples=200, delta=[0, 0.1],
-    )  # fmt: skip
+        eh.Table(data, outcome="y", groups="g"),
+        status_quo="old",
+        candidates="new",
+        utility=loss,
+        splits=2,
+        resamples=200,
+        delta=[0, 0.1],
+    )
     joint = [d for d in result.decision if d.target == "joint_accuracy" and d.delta > 0]
     assert all(d.value is None and "negative" in d.status for d in joint)
     assert all(d.value is None for d in result.deltas if d.target == "joint_accuracy")
@@ -266,13 +290,22 @@ def test_prices_are_decisions() -> None:
     n = 1_000
     rng = np.random.default_rng(4)
     worth = rng.uniform(5, 15, n)
-    data = {"g": np.where(np.arange(n) % 2, "a", "b"), "worth": worth, "price": np.full(n, 9.0) + np.arange(n) % 2,
-            "offer": np.full(n, 7.5)}  # fmt: skip
+    data = {
+        "g": np.where(np.arange(n) % 2, "a", "b"),
+        "worth": worth,
+        "price": np.full(n, 9.0) + np.arange(n) % 2,
+        "offer": np.full(n, 7.5),
+    }
     result = eh.improvability(
-        eh.Table(data, groups="g"), status_quo={"column": "price", "kind": "decision"}, outcome="worth",
-        utility="profit", candidates={"lower": lambda rows: lambda features: np.full(len(features), 7.5)},
-        features=["price"], splits=2, resamples=200,
-    )  # fmt: skip
+        eh.Table(data, groups="g"),
+        status_quo={"column": "price", "kind": "decision"},
+        outcome="worth",
+        utility="profit",
+        candidates={"lower": lambda rows: lambda features: np.full(len(features), 7.5)},
+        features=["price"],
+        splits=2,
+        resamples=200,
+    )
     paid = np.mean(np.where(worth >= 7.5, 7.5, 0.0))
     own = next(r.value for r in result.values if r.candidate == "lower" and r.group == "(everyone)")
     assert own == pytest.approx(paid, rel=0.1)
@@ -354,9 +387,13 @@ def test_a_binary_outcome_thresholded_and_reduced_by_fairlearn() -> None:
     data = {"g": np.where(group, "a", "b"), "y": y, "x0": x[:, 0], "x1": x[:, 1], "risk": 1 / (1 + np.exp(-x[:, 1]))}
     table = eh.Table(data, outcome="y", groups="g", predictions={"old": "risk"})
     result = eh.improvability(
-        table, status_quo="old", features=["x0", "x1"], splits=2, resamples=200,
+        table,
+        status_quo="old",
+        features=["x0", "x1"],
+        splits=2,
+        resamples=200,
         candidates={"logistic": {}, "reductions": {"slack": 0.05}, "milp": {"time_limit": 1, "directions": 500}},
-    )  # fmt: skip
+    )
     assert result.candidates[0].selected_status_quo == int(
         (data["risk"][make_splits(n, result.spec)[0].test] > 0.5).sum()
     )

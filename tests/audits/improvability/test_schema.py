@@ -44,22 +44,40 @@ def people(n: int = 400) -> eh.Table:
 
 def fitted() -> eh.Audit:
     candidates = {
-        "linear": {}, "best": {"family": ["linear", {"column": "new"}], "folds": 2}, "reductions": {"slack": 0.1},
-        "milp": {"directions": 300, "time_limit": 1, "monotone": {"x": 1}}, "given": "new",
+        "linear": {},
+        "best": {"family": ["linear", {"column": "new"}], "folds": 2},
+        "reductions": {"slack": 0.1},
+        "milp": {"directions": 300, "time_limit": 1, "monotone": {"x": 1}},
+        "given": "new",
         "own": lambda rows: lambda features: (features[:, 0] > 0.5).astype(float),
-    }  # fmt: skip
+    }
     return eh.audit(
-        people(), improvability={"status_quo": "old", "candidates": candidates, "features": ["x", "z"], "splits": 2,
-                                 "resamples": 200, "delta": [0, 0.1]},
+        people(),
+        improvability={
+            "status_quo": "old",
+            "candidates": candidates,
+            "features": ["x", "z"],
+            "splits": 2,
+            "resamples": 200,
+            "delta": [0, 0.1],
+        },
         thresholds=[{"audit": "improvability", "metric": "improvable_fairness", "max": 0.1, "model": "given"}],
-    )  # fmt: skip
+    )
 
 
 def undefined() -> eh.Audit:
     loss = Utility("loss", lambda y, d: -1.0 * (y != d), lambda y, d: np.ones_like(d))
-    settings = {"status_quo": {"column": "z", "threshold": 0.5}, "candidates": "new", "utility": loss, "splits": 1,
-                "resamples": 100, "fairness_utility": ["classification", "false_negative_rate"], "train": 0,
-                "worst_pair": ["a", "b"], "accuracy_of": "everyone"}  # fmt: skip
+    settings = {
+        "status_quo": {"column": "z", "threshold": 0.5},
+        "candidates": "new",
+        "utility": loss,
+        "splits": 1,
+        "resamples": 100,
+        "fairness_utility": ["classification", "false_negative_rate"],
+        "train": 0,
+        "worst_pair": ["a", "b"],
+        "accuracy_of": "everyone",
+    }
     return eh.audit(people(), improvability=settings)
 
 

@@ -124,8 +124,11 @@ def test_the_report_states_the_same_decisions(result: ImprovabilityResult) -> No
         assert said[name, "Fairness and accuracy", "0.0%"] == now
         by_split = next(part for part in parts if part.startswith(f"{name}, adjusted p "))
         assert f": {'an' if name in shown_names else 'no'} improvement is shown. By split;" in by_split
-        margins = [row[1] for row in next(p for c, p in parts.items() if c.startswith("Largest margins: ")).rows
-                   if row[0] == name]  # fmt: skip
+        margins = [
+            row[1]
+            for row in next(p for c, p in parts.items() if c.startswith("Largest margins: ")).rows
+            if row[0] == name
+        ]
         assert (margins == ["Anything"]) == (name not in shown_names)
         claim = next(f.claim for f in result.findings if f.model == name)
         assert claim.startswith(f"{name} is fairer" if name in shown_names else f"It is not shown that {name} is")

@@ -32,8 +32,13 @@ def right_or_wrong(n: int = 3_000, **more: Any) -> pd.DataFrame:
 
 def audited(data: pd.DataFrame, **options: Any) -> ImprovabilityResult:
     settings: dict[str, Any] = {
-        "status_quo": "old", "outcome": "y", "candidates": "new", "splits": 2, "resamples": 300, **options
-    }  # fmt: skip
+        "status_quo": "old",
+        "outcome": "y",
+        "candidates": "new",
+        "splits": 2,
+        "resamples": 300,
+        **options,
+    }
     return eh.improvability(eh.Table(data, groups="g"), **settings)
 
 
@@ -163,8 +168,11 @@ def test_the_outcome_decides_nothing(options: dict[str, Any]) -> None:
 
 
 def test_every_threshold_is_judged() -> None:
-    limits = [{"metric": metric, "max": limit, **where} for metric in ("improvable_fairness", "improvable_accuracy")
-              for limit, where in ((0.95, {}), (0.0, {"model": "new"}))]  # fmt: skip
+    limits = [
+        {"metric": metric, "max": limit, **where}
+        for metric in ("improvable_fairness", "improvable_accuracy")
+        for limit, where in ((0.95, {}), (0.0, {"model": "new"}))
+    ]
     result = audited(right_or_wrong(), thresholds=limits)
     found = [(f.metric, f.threshold, f.verdict) for f in result.findings]
     assert len(found) == len(set(found)) == 4

@@ -80,8 +80,10 @@ def test_gaps_equal_those_of_fairlearn(people: pd.DataFrame) -> None:
     selected = (people.score > 0.5).astype(int)
     frame = MetricFrame(
         metrics={"selection_rate": selection_rate, "tpr": true_positive_rate, "fpr": false_positive_rate},
-        y_true=people.outcome, y_pred=selected, sensitive_features=people.group,
-    )  # fmt: skip
+        y_true=people.outcome,
+        y_pred=selected,
+        sensitive_features=people.group,
+    )
     result = eh.parity(eh.Table(people, outcome="outcome", groups="group", predictions={"m": "score"}), resamples=100)
     for metric in ("selection_rate", "tpr", "fpr"):
         assert result.gap(metric).value == pytest.approx(frame.difference()[metric], abs=TOLERANCE)

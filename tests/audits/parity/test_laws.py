@@ -176,9 +176,11 @@ def test_scores_of_another_range_are_an_affine_copy() -> None:
     deciles = people.assign(score=1 + 9 * people.score)
     plain = run(people)
     table = eh.Table(
-        deciles, outcome="outcome", groups="group",
+        deciles,
+        outcome="outcome",
+        groups="group",
         predictions={"m": {"column": "score", "range": (1, 10), "threshold": 5.5}},
-    )  # fmt: skip
+    )
     metrics = [name for name in ALL_METRICS if name != "brier"]
     moved = {(r.group, r.metric): r for r in eh.parity(table, metrics=metrics, resamples=200).groups}
     with pytest.raises(ConfigError, match="'brier' needs scores between 0 and 1"):

@@ -124,7 +124,7 @@ DERIVED: list[tuple[Any, str]] = [
     (lambda c: [1, 2], "`derive` must return columns by name; it returned list"),
     (lambda c: {"old": np.random.default_rng().random(len(c["age"]))}, "other values when it is asked again"),
     (lambda c: {"old": c["age"] > c["age"].mean()}, "gives 'old' other values when it is asked about fewer people"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("derive", "message"), DERIVED, ids=[str(place) for place in range(len(DERIVED))])
@@ -147,11 +147,24 @@ class Chances:
 
 
 SAME = [
-    ([0, 1], 1), ([0, 1], 1.0), ([0.0, 1.0], 1), ([0.0, 1.0], "1"), ([False, True], 1), ([False, True], True),
-    ([0, 1], True), ([0, 1], None), ([0.0, 1.0], None), ([False, True], None), (["no", "yes"], None), ([-1, 1], None),
-    (np.array([0, 1]), 1), (np.array(["0", "1"]), 1), (np.array(["0", "1"]), "1"), ([2, 1], 1),
+    ([0, 1], 1),
+    ([0, 1], 1.0),
+    ([0.0, 1.0], 1),
+    ([0.0, 1.0], "1"),
+    ([False, True], 1),
+    ([False, True], True),
+    ([0, 1], True),
+    ([0, 1], None),
+    ([0.0, 1.0], None),
+    ([False, True], None),
+    (["no", "yes"], None),
+    ([-1, 1], None),
+    (np.array([0, 1]), 1),
+    (np.array(["0", "1"]), 1),
+    (np.array(["0", "1"]), "1"),
+    ([2, 1], 1),
     (["never", "again"], "again"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("classes", "positive"), SAME, ids=[str(place) for place in range(len(SAME))])
@@ -297,7 +310,7 @@ NUMBERS: list[tuple[dict[str, Any], str]] = [
         {"group_noise": {"group": {"A": {"noise": {"it": {"one_hot": ["sex", "member"]}}}}}, "noise": {"sex": "flip"}},
         "`group_noise` lets 'it' go wrong by itself, and `noise` together with other columns",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("settings", "message"), NUMBERS, ids=[str(place) for place in range(len(NUMBERS))])
@@ -320,9 +333,11 @@ def test_everything_that_is_made_of_a_perturbed_feature_is_told(people: pd.DataF
     people.loc[people.index[:2], "nearly"] = 1 - people.loc[people.index[:2], "nearly"]
     made = ["age_squared", "months", "woman", "old", "log_income", "nearly"]
     asked: dict[str, Any] = {
-        "features": ["age", "sex", "income", "member", *made, "job", "priors"], "rows": "frame", **quick,
+        "features": ["age", "sex", "income", "member", *made, "job", "priors"],
+        "rows": "frame",
+        **quick,
         "noise": {"age": 3, "sex": "flip", "income": 4},
-    }  # fmt: skip
+    }
     found = warnings_of(reliability({"m": Frames()}, eh.Table(people, groups="group"), **asked))
     told = {name: next(note for note in found if repr(name) in note) for name in made}
     assert len(found) == 4
@@ -380,14 +395,23 @@ def test_the_engine_tells_whether_entries_changed(table: eh.Table, quick: dict[s
 @pytest.mark.parametrize("fresh", [False, True])
 def test_memory_changes_no_number(fresh: bool) -> None:
     rng = np.random.default_rng(0)
-    people = pd.DataFrame({
-        "age": rng.integers(18, 60, 3_000), "priors": rng.poisson(2, 3_000), "group": rng.choice(["A", "B"], 3_000),
-    })  # fmt: skip
+    people = pd.DataFrame(
+        {
+            "age": rng.integers(18, 60, 3_000),
+            "priors": rng.poisson(2, 3_000),
+            "group": rng.choice(["A", "B"], 3_000),
+        }
+    )
     table = eh.Table(people, groups="group")
     asked: dict[str, Any] = {
-        "features": ["age", "priors"], "noise": {"age": 3, "priors": 1}, "replicates": 3, "resamples": 300,
-        "noise_levels": [0.0, 0.1, 0.3], "statistics": ["pabak", "icc_a1"], "fresh": fresh,
-    }  # fmt: skip
+        "features": ["age", "priors"],
+        "noise": {"age": 3, "priors": 1},
+        "replicates": 3,
+        "resamples": 300,
+        "noise_levels": [0.0, 0.1, 0.3],
+        "statistics": ["pabak", "icc_a1"],
+        "fresh": fresh,
+    }
     little, much = (reliability(risk, table, memory=memory, **asked) for memory in (1, 64))
     assert little.gaps == much.gaps
     assert little.curves == much.curves

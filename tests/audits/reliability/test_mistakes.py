@@ -85,9 +85,13 @@ def test_chances_are_followed(table: eh.Table, quick: dict[str, Any]) -> None:
     chances = [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     model = Seen()
     reliability(
-        model, table, features=FEATURES, noise={"job": {"values": ["clerk", "driver", "nurse"], "chances": chances}},
-        rows="frame", **quick | {"noise_levels": [1.0]},
-    )  # fmt: skip
+        model,
+        table,
+        features=FEATURES,
+        noise={"job": {"values": ["clerk", "driver", "nurse"], "chances": chances}},
+        rows="frame",
+        **quick | {"noise_levels": [1.0]},
+    )
     assert (model.changed.job == "driver").all()
 
 
@@ -218,14 +222,20 @@ def test_missing_features_are_refused_dropped_or_kept(people: pd.DataFrame, quic
     assert by_table.curves == dropped.curves
     with pytest.raises(DataError, match="feature 'empty' holds no values"):
         reliability(
-            risk, eh.Table(people.assign(empty=None), groups="group"), features=["age", "empty"], noise={"age": 3},
+            risk,
+            eh.Table(people.assign(empty=None), groups="group"),
+            features=["age", "empty"],
+            noise={"age": 3},
             **quick,
-        )  # fmt: skip
+        )
     with pytest.raises(DataError, match="feature 'income' holds infinite values"):
         reliability(
-            risk, eh.Table(people.assign(income=np.inf), groups="group"), features=["age", "income"],
-            noise={"age": 3}, **quick,
-        )  # fmt: skip
+            risk,
+            eh.Table(people.assign(income=np.inf), groups="group"),
+            features=["age", "income"],
+            noise={"age": 3},
+            **quick,
+        )
 
 
 def test_a_group_of_three_people(people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -252,9 +262,13 @@ def test_a_group_of_three_people(people: pd.DataFrame, quick: dict[str, Any]) ->
 def test_a_small_group_in_folds_is_undefined_and_says_so(people: pd.DataFrame, quick: dict[str, Any]) -> None:
     people.loc[people.index[:10], "group"] = "C"
     found = reliability(
-        "logistic", eh.Table(people, groups="group", outcome="again"), features=["age", "priors"],
-        noise={"age": 3, "priors": 1}, folds=10, **quick,
-    )  # fmt: skip
+        "logistic",
+        eh.Table(people, groups="group", outcome="again"),
+        features=["age", "priors"],
+        noise={"age": 3, "priors": 1},
+        folds=10,
+        **quick,
+    )
     lost = [record for record in found.curves if record.group == "C" and record.value is None]
     assert lost
     assert all(record.status.startswith("undefined: ") and record.undefined > 0 for record in lost)
@@ -319,9 +333,12 @@ def test_a_product_held_fixed_draws_a_warning_and_turns_the_gap(table: eh.Table,
 
 def test_the_other_factor_may_be_a_group(people: pd.DataFrame, quick: dict[str, Any]) -> None:
     found = reliability(
-        lambda rows: rows[:, 0] / 100 + rows[:, 2] / 5, eh.Table(people, groups="group"),
-        features=["age", "sex", "sex_member"], noise={"sex": "flip"}, **quick,
-    )  # fmt: skip
+        lambda rows: rows[:, 0] / 100 + rows[:, 2] / 5,
+        eh.Table(people, groups="group"),
+        features=["age", "sex", "sex_member"],
+        noise={"sex": "flip"},
+        **quick,
+    )
     warning = next(note for note in found.notes if note.startswith("Warning"))
     assert "'sex_member' is 'sex' times 'group = A'" in warning
     assert "put that column among `features`" in warning
@@ -342,16 +359,22 @@ def test_a_hook_derives_columns(table: eh.Table, quick: dict[str, Any]) -> None:
 def test_a_function_of_one_feature_follows_it(people: pd.DataFrame, quick: dict[str, Any]) -> None:
     people["older"] = np.where(people.age >= 40, "yes", "no")
     rows = seen(
-        eh.Table(people, groups="group"), quick, features=["age", "priors", "older"], noise={"age": 6},
+        eh.Table(people, groups="group"),
+        quick,
+        features=["age", "priors", "older"],
+        noise={"age": 6},
         linked={"older": "age"},
-    )  # fmt: skip
+    )
     inside = rows[rows.age.between(people.age.min(), people.age.max())]
     assert ((inside.age >= 40) == (inside.older == "yes")).all()
     assert (rows[rows.age < 18].older == "no").all()
     text = seen(
-        eh.Table(people.assign(is_clerk=(people.job == "clerk").astype(int)), groups="group"), quick,
-        features=["age", "priors", "job", "is_clerk"], noise={"job": "flip"}, linked={"is_clerk": "job"},
-    )  # fmt: skip
+        eh.Table(people.assign(is_clerk=(people.job == "clerk").astype(int)), groups="group"),
+        quick,
+        features=["age", "priors", "job", "is_clerk"],
+        noise={"job": "flip"},
+        linked={"is_clerk": "job"},
+    )
     assert ((text.job == "clerk") == (text.is_clerk == 1)).all()
 
 
@@ -387,11 +410,14 @@ def pilot(people: pd.DataFrame, n: int = 60, seed: int = 5) -> pd.DataFrame:
     first = people.iloc[:n]
     return pd.DataFrame(
         {
-            "age_a": first.age, "age_b": first.age + rng.choice([0, 0, 1], n),
-            "sex_a": first.sex, "sex_b": np.where(rng.random(n) < 0.1, 1 - first.sex, first.sex),
-            "job_a": first.job, "job_b": first.job,
+            "age_a": first.age,
+            "age_b": first.age + rng.choice([0, 0, 1], n),
+            "sex_a": first.sex,
+            "sex_b": np.where(rng.random(n) < 0.1, 1 - first.sex, first.sex),
+            "job_a": first.job,
+            "job_b": first.job,
         }
-    )  # fmt: skip
+    )
 
 
 def test_mistakes_are_learned_from_a_pilot(table: eh.Table, people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -421,9 +447,13 @@ def test_mistakes_are_learned_from_a_pilot(table: eh.Table, people: pd.DataFrame
 def test_a_pilot_of_whole_error_vectors(table: eh.Table, people: pd.DataFrame, quick: dict[str, Any]) -> None:
     small = pilot(people)[["age_a", "age_b", "sex_a", "sex_b"]]
     found = reliability(
-        Seen(), table, features=FEATURES, rows="frame", **quick | {"attribution": True},
+        Seen(),
+        table,
+        features=FEATURES,
+        rows="frame",
+        **quick | {"attribution": True},
         noise={"pilot": {"data": small, "suffixes": ["_a", "_b"], "together": True, "resample": False}},
-    )  # fmt: skip
+    )
     assert not found.attribution  # one item: everything
     assert found.curve("pabak", "A")[-1].value is not None
 
@@ -466,16 +496,28 @@ def test_a_pilot_with_values_that_the_data_does_not_have(
     small.loc[small.index[0], "job_b"] = "pilot"
     with pytest.raises(DataError, match="`pilot` holds 'pilot' for 'job', which the data does not have"):
         reliability(
-            Seen(), table, features=FEATURES, noise={"pilot": {"data": small, "suffixes": ["_a", "_b"]}}, rows="frame",
+            Seen(),
+            table,
+            features=FEATURES,
+            noise={"pilot": {"data": small, "suffixes": ["_a", "_b"]}},
+            rows="frame",
             **quick,
-        )  # fmt: skip
+        )
     with pytest.raises(DataError, match="`pilot` holds text for 'age', which holds numbers"):
         reliability(
-            Seen(), table, features=FEATURES, rows="frame", **quick,
+            Seen(),
+            table,
+            features=FEATURES,
+            rows="frame",
+            **quick,
             noise={"pilot": {"data": pilot(people).astype(str), "suffixes": ["_a", "_b"]}},
-        )  # fmt: skip
+        )
     with pytest.raises(DataError, match="`pilot` has nobody whom both raters rated in every feature"):
         reliability(
-            Seen(), table, features=FEATURES, rows="frame", **quick,
+            Seen(),
+            table,
+            features=FEATURES,
+            rows="frame",
+            **quick,
             noise={"pilot": {"data": pilot(people).assign(age_a=None), "columns": {"age": ["age_a", "age_b"]}}},
-        )  # fmt: skip
+        )

@@ -68,9 +68,13 @@ def test_how_often_depends_on_the_group(people: pd.DataFrame, quick: dict[str, A
     big = pd.concat([people] * 20, ignore_index=True)
     table = eh.Table(big, groups=["group", "sex"])
     asked: dict[str, Any] = {
-        "features": ["age", "priors"], "noise": {"age": 3, "priors": 1}, **quick, "shares": shares,
-        "noise_levels": [0.1, 0.2], "replicates": 20,
-    }  # fmt: skip
+        "features": ["age", "priors"],
+        "noise": {"age": 3, "priors": 1},
+        **quick,
+        "shares": shares,
+        "noise_levels": [0.1, 0.2],
+        "replicates": 20,
+    }
     plain = reliability({"m": risk}, table, **asked)
     twice = reliability({"m": risk}, table, **asked, group_noise={"group": {"A": 2}})
     assert error(twice, "A")[0] == pytest.approx(error(plain, "A")[1], rel=0.05)
@@ -87,11 +91,14 @@ def test_a_group_goes_wrong_in_its_own_way(people: pd.DataFrame, quick: dict[str
     people["number"] = np.arange(len(people))
     model = Frames()
     reliability(
-        {"m": model}, eh.Table(people, groups="group"), features=["number", "age", "job", "priors"], rows="frame",
+        {"m": model},
+        eh.Table(people, groups="group"),
+        features=["number", "age", "job", "priors"],
+        rows="frame",
         noise={"age": {"sd": 2, "maximum": 59}},
         group_noise={"group": {"A": {"noise": {"age": {"sd": 40, "minimum": 70}, "job": "flip"}}}},
         **quick | {"noise_levels": [0.5]},
-    )  # fmt: skip
+    )
     rows = pd.concat(model.frames).merge(people, on="number", suffixes=("", "_true"))
     error, other_job = rows.age - rows.age_true, rows.job != rows.job_true
     of_a = rows.group == "A"
@@ -154,19 +161,25 @@ def test_a_pilot_by_group(people: pd.DataFrame, table: eh.Table, quick: dict[str
             reliability({"m": risk}, table, noise={"pilot": {**settings, "data": frame, "by": "group"}}, **asked)
     with pytest.raises(ConfigError, match="`group_noise` is about 'sex' and `pilot` learns by 'group'"):
         reliability(
-            {"m": risk}, eh.Table(people, groups=["group", "sex"]), noise={"pilot": {**settings, "by": "group"}},
-            group_noise={"sex": {"1": 2}}, **asked,
-        )  # fmt: skip
+            {"m": risk},
+            eh.Table(people, groups=["group", "sex"]),
+            noise={"pilot": {**settings, "by": "group"}},
+            group_noise={"sex": {"1": 2}},
+            **asked,
+        )
 
 
 def test_a_pilot_by_group_and_what_one_is_told_besides(
     people: pd.DataFrame, table: eh.Table, quick: dict[str, Any]
 ) -> None:
     found = reliability(
-        {"m": risk}, table, features=["age", "priors"], **quick | {"noise_levels": [0.5], "replicates": 30},
+        {"m": risk},
+        table,
+        features=["age", "priors"],
+        **quick | {"noise_levels": [0.5], "replicates": 30},
         noise={"pilot": {"data": pilot(people), "suffixes": ["_a", "_b"], "by": "group"}},
         group_noise={"group": {"A": 2, "B": {"noise": {"priors": {"sd": 3}}}}},
-    )  # fmt: skip
+    )
     error = {g: found.curve("mean_squared_error", g)[0].value for g in "AB"}
     small = pilot(people)
     rate = (small[small.group == "A"].age_b > small[small.group == "A"].age_a).mean()

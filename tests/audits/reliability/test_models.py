@@ -180,8 +180,10 @@ def test_an_onnx_file_with_an_input_for_each_column(
     columns = ColumnTransformer([("text", OneHotEncoder(), ["job"]), ("number", StandardScaler(), ["age"])])
     frame = people[["job", "age"]].astype({"age": np.float32, "job": object})
     model = make_pipeline(columns, LogisticRegression(**EXACT)).fit(frame, people.again)
-    types = [("job", skl2onnx.common.data_types.StringTensorType([None, 1])),
-             ("age", skl2onnx.common.data_types.FloatTensorType([None, 1]))]  # fmt: skip
+    types = [
+        ("job", skl2onnx.common.data_types.StringTensorType([None, 1])),
+        ("age", skl2onnx.common.data_types.FloatTensorType([None, 1])),
+    ]
     converted = skl2onnx.convert_sklearn(model, initial_types=types, options={"zipmap": False})
     (tmp_path / "risk.onnx").write_bytes(converted.SerializeToString())
     found = reliability(
@@ -206,9 +208,10 @@ def test_a_skops_file(people: pd.DataFrame, table: eh.Table, quick: dict[str, An
     model = fitted(people, StandardScaler(), LogisticRegression(**EXACT))
     skops.dump(model, tmp_path / "risk.skops")
     found = reliability({"m": str(tmp_path / "risk.skops")}, table, features=NUMBERS, noise=NOISE, **quick)
-    assert values(found).tolist() == values(
-        reliability({"m": model}, table, features=NUMBERS, noise=NOISE, **quick)
-    ).tolist()  # fmt: skip
+    assert (
+        values(found).tolist()
+        == values(reliability({"m": model}, table, features=NUMBERS, noise=NOISE, **quick)).tolist()
+    )
     skops.dump(Mine(), tmp_path / "mine.skops")
     with pytest.raises(ConfigError, match=r"holds types that skops does not trust: '.*Mine'; look at them"):
         reliability(tmp_path / "mine.skops", table, features=NUMBERS, noise=NOISE, **quick)

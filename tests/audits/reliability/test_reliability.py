@@ -37,9 +37,15 @@ def test_exact_flips_of_the_only_feature_give_pabak_in_closed_form(table: eh.Tab
     """Exactly floor(p n + 1/2) of n decisions of each group turn, so PABAK = 1 - 2 floor(p n + 1/2) / n."""
     levels = [0.05, 0.1, 0.25]
     found = reliability(
-        lambda rows: rows[:, 0], table, features=["sex"], noise={"sex": "flip"}, shares="exact", replicates=3,
-        resamples=100, noise_levels=levels,
-    )  # fmt: skip
+        lambda rows: rows[:, 0],
+        table,
+        features=["sex"],
+        noise={"sex": "flip"},
+        shares="exact",
+        replicates=3,
+        resamples=100,
+        noise_levels=levels,
+    )
     for group, n in people.group.value_counts().items():
         for record, level in zip(found.curve("pabak", str(group)), levels, strict=True):
             assert record.value == pytest.approx(1 - 2 * np.floor(level * n + 0.5) / n, abs=1e-12)
@@ -50,9 +56,15 @@ def test_exact_flips_of_the_only_feature_give_pabak_in_closed_form(table: eh.Tab
 def test_squared_errors_of_a_score_are_those_of_the_noise(table: eh.Table) -> None:
     """A score that is the feature itself has E(e²) = p sd²."""
     found = reliability(
-        lambda rows: rows[:, 0], table, features=["income"], noise={"income": {"sd": 3.0, "whole": False}},
-        threshold=30, replicates=200, resamples=100, noise_levels=[0.2],
-    )  # fmt: skip
+        lambda rows: rows[:, 0],
+        table,
+        features=["income"],
+        noise={"income": {"sd": 3.0, "whole": False}},
+        threshold=30,
+        replicates=200,
+        resamples=100,
+        noise_levels=[0.2],
+    )
     for group in ("A", "B"):
         (record,) = found.curve("mean_squared_error", group)
         assert record.replicate_sd is not None
@@ -122,9 +134,12 @@ def test_any_engine_and_order_of_rows_gives_the_same_bytes(
 ) -> None:
     models = {"logistic": "logistic", "tree": {"estimator": "decision_tree", "features": ["age", "job"]}}
     settings = {
-        "model": models, "features": ["age", "priors", "sex", "job"], "noise": {"age": 3, "priors": 1, "job": "flip"},
-        **quick, "attribution": 0.3,
-    }  # fmt: skip
+        "model": models,
+        "features": ["age", "priors", "sex", "job"],
+        "noise": {"age": 3, "priors": 1, "job": "flip"},
+        **quick,
+        "attribution": 0.3,
+    }
 
     def written(frame: Any) -> str:
         table = eh.Table(frame, groups=["group", "sex"], outcome="again")
@@ -231,10 +246,15 @@ def test_findings_say_who_is_hurt(people: pd.DataFrame) -> None:
 
     def asked(frame: pd.DataFrame, *statistics: str) -> ReliabilityResult:
         return reliability(
-            lambda rows: 0.2 + 0.6 * rows[:, 0] * rows[:, 1], eh.Table(frame, groups="group"),
-            features=["sex", "member"], noise={"sex": "flip"}, fixed="member", resamples=200, noise_levels=[0.0, 0.2],
+            lambda rows: 0.2 + 0.6 * rows[:, 0] * rows[:, 1],
+            eh.Table(frame, groups="group"),
+            features=["sex", "member"],
+            noise={"sex": "flip"},
+            fixed="member",
+            resamples=200,
+            noise_levels=[0.0, 0.2],
             statistics=statistics,
-        )  # fmt: skip
+        )
 
     found = asked(people.assign(member=people.member | (people.index < 45)), "pabak", "icc_spread")
     (pabak,) = (finding for finding in found.findings if finding.metric == "pabak")
@@ -255,8 +275,13 @@ def drawn(table: eh.Table, quick: dict[str, Any]) -> ReliabilityResult:
 def test_the_report_shows_curves_gaps_parts_features_and_models(drawn: ReliabilityResult) -> None:
     section = drawn.section()
     figures = [part.title.partition(":")[0] for part in section.parts if isinstance(part, Figure)]
-    one = ["Reliability by noise level", "Gaps", "Why kappa and PABAK differ", "What ICC is made of",
-           "Which features make the gap"]  # fmt: skip
+    one = [
+        "Reliability by noise level",
+        "Gaps",
+        "Why kappa and PABAK differ",
+        "What ICC is made of",
+        "Which features make the gap",
+    ]
     assert figures == ["Models compared", "Gaps of the models", *one, *one]
     for part in section.parts:
         if isinstance(part, Figure):

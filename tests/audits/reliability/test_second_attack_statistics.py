@@ -40,10 +40,12 @@ def rated_twice(people: int, rng: np.random.Generator) -> dict[str, Any]:
     """Return a pilot of both groups, about whom raters err alike."""
     a, b = rng.normal(size=people), rng.integers(0, 2, people)
     return {
-        "a_1": a, "a_2": a + (rng.random(people) < 0.2) * rng.normal(size=people),
-        "b_1": b, "b_2": np.where(rng.random(people) < 0.15, 1 - b, b),
+        "a_1": a,
+        "a_2": a + (rng.random(people) < 0.2) * rng.normal(size=people),
+        "b_1": b,
+        "b_2": np.where(rng.random(people) < 0.15, 1 - b, b),
         "g": np.array(["p", "q"])[np.arange(people) % 2],
-    }  # fmt: skip
+    }
 
 
 # A pilot by group -----------------------------------------------------------------------------------------
@@ -141,9 +143,15 @@ def test_exact_shares_find_no_gap_in_a_small_group() -> None:
     frame = pd.DataFrame({"x": rng.normal(size=1_000), "w": rng.normal(size=1_000)})
     frame["g"], frame["y"] = np.where(frame.index < 100, "small", "big"), (frame.x + frame.w > 0).astype(int)
     found = reliability(
-        "logistic", eh.Table(frame, groups="g", outcome="y"), features=["x", "w"], noise={"x": 1, "w": 1},
-        shares="exact", noise_levels=[0.02], statistics=BOTH, **FAST | {"replicates": 50},
-    )  # fmt: skip
+        "logistic",
+        eh.Table(frame, groups="g", outcome="y"),
+        features=["x", "w"],
+        noise={"x": 1, "w": 1},
+        shares="exact",
+        noise_levels=[0.02],
+        statistics=BOTH,
+        **FAST | {"replicates": 50},
+    )
     assert {record.value for record in found.curve("mean_squared_error", "small")} != {0.0}
     assert not any("mistakes hurt" in finding.sentence for finding in found.findings)
 
@@ -153,8 +161,12 @@ def test_exact_shares_find_no_gap_in_a_small_group() -> None:
 def test_group_noise_that_says_nothing_changes_nothing(shares: str, told: dict[str, Any]) -> None:
     frame = two_alike(300)
     asked: dict[str, Any] = {
-        "features": ["a", "b"], "noise": {"a": 1, "b": "flip"}, "shares": shares, "noise_levels": [0.07, 0.3], **FAST,
-    }  # fmt: skip
+        "features": ["a", "b"],
+        "noise": {"a": 1, "b": "flip"},
+        "shares": shares,
+        "noise_levels": [0.07, 0.3],
+        **FAST,
+    }
     plain, same = (
         reliability(score, eh.Table(frame, groups="g"), **asked, group_noise=given) for given in ({}, {"g": told})
     )
@@ -174,9 +186,14 @@ def on_the_threshold(few: int, small: int = 100) -> pd.DataFrame:
 
 def decided(frame: pd.DataFrame) -> Any:
     return reliability(
-        lambda rows: (rows[:, 0] > 0) * 0.8 + 0.1 + 0.001 * np.tanh(rows[:, 1]), eh.Table(frame, groups="g"),
-        features=["x", "z"], noise={"x": {"sd": 1.0, "whole": False}}, noise_levels=[0.2, 0.3], statistics=BOTH, **FAST,
-    )  # fmt: skip
+        lambda rows: (rows[:, 0] > 0) * 0.8 + 0.1 + 0.001 * np.tanh(rows[:, 1]),
+        eh.Table(frame, groups="g"),
+        features=["x", "z"],
+        noise={"x": {"sd": 1.0, "whole": False}},
+        noise_levels=[0.2, 0.3],
+        statistics=BOTH,
+        **FAST,
+    )
 
 
 def test_damage_of_a_few_people_is_not_tested() -> None:
@@ -207,9 +224,13 @@ def test_damage_of_more_people_is_tested_by_decisions_before_scores() -> None:
 def test_parts_add_up_to_the_gap_that_is_shown(settings: dict[str, Any]) -> None:
     frame = two_alike(400)
     asked: dict[str, Any] = {
-        "features": ["a", "b"], "noise": {"a": 1, "b": "flip"}, "noise_levels": [0.0, 0.1, 0.2, 0.3], **FAST,
-        "attribution": True, "statistics": ["pabak", "kappa"],
-    }  # fmt: skip
+        "features": ["a", "b"],
+        "noise": {"a": 1, "b": "flip"},
+        "noise_levels": [0.0, 0.1, 0.2, 0.3],
+        **FAST,
+        "attribution": True,
+        "statistics": ["pabak", "kappa"],
+    }
     found = reliability(score, eh.Table(frame, groups="g"), **asked | settings)
     for name in ("pabak", "kappa"):
         parts = [record for record in found.attribution if record.statistic == name]
@@ -222,9 +243,14 @@ def test_parts_add_up_to_the_gap_that_is_shown(settings: dict[str, Any]) -> None
 
 def test_the_table_of_parts_has_their_sum() -> None:
     found = reliability(
-        score, eh.Table(two_alike(300), groups="g"), features=["a", "b"], noise={"a": 1, "b": "flip"},
-        noise_levels=[0.3], statistics=BOTH, **FAST | {"attribution": True},
-    )  # fmt: skip
+        score,
+        eh.Table(two_alike(300), groups="g"),
+        features=["a", "b"],
+        noise={"a": 1, "b": "flip"},
+        noise_levels=[0.3],
+        statistics=BOTH,
+        **FAST | {"attribution": True},
+    )
     tables = [part for part in found.section().parts if isinstance(part, DisplayTable)]
     (table,) = (table for table in tables if table.caption == "What each feature adds to the gaps")
     assert [row[5] for row in table.rows] == ["a", "b", "Sum"] * 2
@@ -235,11 +261,26 @@ def test_the_table_of_parts_has_their_sum() -> None:
 
 def gap_record(**given: Any) -> GapRecord:
     values: dict[str, Any] = {
-        "model": "m", "setting": "given", "grouping": "g", "group": "p", "reference": "q", "against": "reference",
-        "statistic": "pabak", "noise_level": None, "n": 400, "stderr": 0.01, "df": 100.0, "p_value": 0.0001,
-        "p_adjusted": None, "share_lower": 1.0, "replicate_sd": 0.01, "value": -0.05, "low": -0.07, "high": -0.03,
+        "model": "m",
+        "setting": "given",
+        "grouping": "g",
+        "group": "p",
+        "reference": "q",
+        "against": "reference",
+        "statistic": "pabak",
+        "noise_level": None,
+        "n": 400,
+        "stderr": 0.01,
+        "df": 100.0,
+        "p_value": 0.0001,
+        "p_adjusted": None,
+        "share_lower": 1.0,
+        "replicate_sd": 0.01,
+        "value": -0.05,
+        "low": -0.07,
+        "high": -0.03,
         "status": "ok",
-    }  # fmt: skip
+    }
     return GapRecord(**values | given)
 
 

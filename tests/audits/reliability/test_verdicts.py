@@ -140,11 +140,26 @@ def test_an_untestable_pair_leaves_the_worst_pair_open(middle: eh.Table) -> None
 
 def gap_record(**given: Any) -> GapRecord:
     values: dict[str, Any] = {
-        "model": "m", "setting": "given", "grouping": "group", "group": "A", "reference": "B", "against": "reference",
-        "statistic": "pabak", "noise_level": None, "n": 400, "stderr": 0.01, "df": 100.0, "p_value": 0.0001,
-        "p_adjusted": None, "share_lower": 1.0, "replicate_sd": 0.01, "value": -0.05, "low": -0.07, "high": -0.03,
+        "model": "m",
+        "setting": "given",
+        "grouping": "group",
+        "group": "A",
+        "reference": "B",
+        "against": "reference",
+        "statistic": "pabak",
+        "noise_level": None,
+        "n": 400,
+        "stderr": 0.01,
+        "df": 100.0,
+        "p_value": 0.0001,
+        "p_adjusted": None,
+        "share_lower": 1.0,
+        "replicate_sd": 0.01,
+        "value": -0.05,
+        "low": -0.07,
+        "high": -0.03,
         "status": "ok",
-    }  # fmt: skip
+    }
     return GapRecord(**values | given)
 
 
@@ -163,8 +178,13 @@ def test_only_statistics_that_measure_harm_speak_of_it(statistic: str) -> None:
     harm = statistic in ("pabak", "icc_spread")
     assert ("mistakes hurt A more; " in finding.sentence) == harm
     assert ("so it does not say whom mistakes hurt more" in finding.sentence) == (not harm)
-    moved = {"kappa": "selection is rare", "alpha": "selection is rare", "ac1": "selection is rare",
-             "icc_a1": "scores are close together", "concordance": "scores are close together"}  # fmt: skip
+    moved = {
+        "kappa": "selection is rare",
+        "alpha": "selection is rare",
+        "ac1": "selection is rare",
+        "icc_a1": "scores are close together",
+        "concordance": "scores are close together",
+    }
     assert harm or moved[statistic] in finding.sentence
 
 
@@ -227,19 +247,28 @@ def test_many_groups_are_not_many_false_findings() -> None:
             }
         )
         found = reliability(
-            lambda rows: 1 / (1 + np.exp(-rows[:, 0] - rows[:, 1])), eh.Table(frame, groups="group"),
-            features=["x", "y"], noise={"x": 1, "y": "flip"}, replicates=4, resamples=100, noise_levels=[0.3],
-            attribution=False, seed=seed,
-        )  # fmt: skip
+            lambda rows: 1 / (1 + np.exp(-rows[:, 0] - rows[:, 1])),
+            eh.Table(frame, groups="group"),
+            features=["x", "y"],
+            noise={"x": 1, "y": "flip"},
+            replicates=4,
+            resamples=100,
+            noise_levels=[0.3],
+            attribution=False,
+            seed=seed,
+        )
         wrong += any("no clear difference" not in finding.sentence for finding in found.findings)
     assert wrong <= 4
 
 
-@pytest.mark.parametrize(("value", "words"), [
-    (0.0, "PABAK is the same for A and B on average over 2 noise levels"),
-    (0.00002, "PABAK differs by less than 0.0001 between A and B"),
-    (-0.0004, "PABAK is 0.0004 lower for A than for B"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0.0, "PABAK is the same for A and B on average over 2 noise levels"),
+        (0.00002, "PABAK differs by less than 0.0001 between A and B"),
+        (-0.0004, "PABAK is 0.0004 lower for A than for B"),
+    ],
+)
 def test_equal_is_not_lower(value: float, words: str) -> None:
     (finding,), _ = told(gap_record(value=value, low=-0.01, high=0.01, p_value=1.0))
     assert words in finding.sentence
@@ -260,8 +289,9 @@ def test_small_groups_have_no_verdict() -> None:
     assert finding.verdict == "insufficient_evidence"
     assert "hurt" not in finding.sentence
     assert "; no interval: A has 20 people, and a test needs 50; n = 320" in finding.sentence
-    assert any("No interval, test or verdict is given for gaps" in note and "A has 20 people" in note
-               for note in found.notes)  # fmt: skip
+    assert any(
+        "No interval, test or verdict is given for gaps" in note and "A has 20 people" in note for note in found.notes
+    )
 
 
 def test_small_folds_have_no_verdict(people: pd.DataFrame) -> None:
@@ -283,9 +313,13 @@ def test_undefined_resamples_are_not_called_equal() -> None:
     frame = pd.DataFrame({"x": rng.normal(size=400), "far": 0, "group": np.repeat(["A", "B"], [60, 340])})
     frame.loc[[0, 1, *range(60, 200)], "far"] = 1
     found = reliability(
-        lambda rows: 0.2 + 0.6 * rows[:, 1] + 0.01 * np.tanh(rows[:, 0]), eh.Table(frame, groups="group"),
-        features=["x", "far"], noise={"x": 1}, statistics="kappa", **FAST,
-    )  # fmt: skip
+        lambda rows: 0.2 + 0.6 * rows[:, 1] + 0.01 * np.tanh(rows[:, 0]),
+        eh.Table(frame, groups="group"),
+        features=["x", "far"],
+        noise={"x": 1},
+        statistics="kappa",
+        **FAST,
+    )
     gap = found.gap("kappa")
     assert gap.value == 0.0
     assert gap.status.startswith("no interval: it is undefined in ")
@@ -298,9 +332,12 @@ def test_undefined_resamples_are_not_called_equal() -> None:
 def test_mistakes_that_do_nothing_are_not_laid_to_the_model(people: pd.DataFrame) -> None:
     """A normal error with sd 0 changes nothing; a model that does not look at `sex` gives the same scores."""
     found = reliability(
-        lambda rows: rows[:, 1] / 20, eh.Table(people, groups="group"), features=["age", "priors", "sex"],
-        noise={"age": {"sd": 0}, "priors": {"sd": 0.01}, "sex": "flip"}, **FAST,
-    )  # fmt: skip
+        lambda rows: rows[:, 1] / 20,
+        eh.Table(people, groups="group"),
+        features=["age", "priors", "sex"],
+        noise={"age": {"sd": 0}, "priors": {"sd": 0.01}, "sex": "flip"},
+        **FAST,
+    )
     assert any("the mistakes in 'age', 'priors' never changed an entry" in note for note in found.notes)
     assert any("the mistakes in 'sex' changed entries and no score" in note for note in found.notes)
     assert not any("does not use" in note for note in found.notes)
@@ -336,7 +373,8 @@ def test_a_small_pilot_is_noted(people: pd.DataFrame, quick: dict[str, Any]) -> 
     for size in (20, 60):
         pilot = {f"age_{rater}": people.age.to_numpy()[:size] + shift for rater, shift in (("a", 0), ("b", 1))}
         noise = {"pilot": {"data": pilot, "suffixes": ["_a", "_b"]}}
-        found = reliability(lambda rows: rows[:, 0] / 80, table, features=["age"], noise=noise,
-                            **quick | {"noise_levels": [0.5]})  # fmt: skip
+        found = reliability(
+            lambda rows: rows[:, 0] / 80, table, features=["age"], noise=noise, **quick | {"noise_levels": [0.5]}
+        )
         few = any("20 people rated twice are few to learn mistakes from" in note for note in found.notes)
         assert few == (size == 20)

@@ -85,9 +85,19 @@ def test_chance_agreement_follows_its_definitions(missing: float) -> None:
 def test_ac1_of_the_example_of_gwet() -> None:
     """Twelve subjects, four raters, five categories: Gwet's worked example with missing ratings, AC1 = 0.77544."""
     table = [
-        [1, 1, None, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4],
-        [4, 4, 4, 4], [1, 1, 2, 1], [2, 2, 2, 2], [None, 5, 5, 5], [None, None, 1, 1], [None, None, 3, None],
-    ]  # fmt: skip
+        [1, 1, None, 1],
+        [2, 2, 3, 2],
+        [3, 3, 3, 3],
+        [3, 3, 3, 3],
+        [2, 2, 2, 2],
+        [1, 2, 3, 4],
+        [4, 4, 4, 4],
+        [1, 1, 2, 1],
+        [2, 2, 2, 2],
+        [None, 5, 5, 5],
+        [None, None, 1, 1],
+        [None, None, 3, None],
+    ]
     raters = np.array(table, dtype=object).T
     assert ac1(*raters) == pytest.approx(0.77544, abs=5e-6)
     assert fleiss_kappa(*raters) == pytest.approx(0.76117, abs=5e-6)

@@ -91,9 +91,16 @@ def _program(masses: FloatArray, feedback: Feedback, notion: Notion, label: int,
 
 
 def _crossed(
-    rng: np.random.Generator, *, labels: int = 2, bias: tuple[float, ...] = (0.0, 0.0), cases: int = 120,
-    critics: int = 40, each: int = 15, kind: str = "agreement", shift: FloatArray | None = None,
-) -> Answers:  # fmt: skip
+    rng: np.random.Generator,
+    *,
+    labels: int = 2,
+    bias: tuple[float, ...] = (0.0, 0.0),
+    cases: int = 120,
+    critics: int = 40,
+    each: int = 15,
+    kind: str = "agreement",
+    shift: FloatArray | None = None,
+) -> Answers:
     """Answers of critics who are lenient or strict, on cases that impress all of them alike."""
     cuts = np.linspace(-0.9, 0.9, labels - 1) if labels > 2 else np.array([0.2])
     group, quality = rng.integers(0, len(bias), cases), rng.standard_normal(cases)

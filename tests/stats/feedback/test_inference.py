@@ -82,9 +82,15 @@ def test_published_bounds_have_their_interval_too(crossed: Sampler) -> None:
 def test_everybody_agrees_so_the_limit_is_that_of_a_proportion(crossed: Sampler) -> None:
     answers = crossed(np.random.default_rng(8))
     all_agree = Answers(
-        answers.critic, answers.case, np.zeros_like(answers.answer), answers.group, answers.label, 2, answers.critics,
+        answers.critic,
+        answers.case,
+        np.zeros_like(answers.answer),
+        answers.group,
+        answers.label,
+        2,
+        answers.critics,
         Feedback(2),
-    )  # fmt: skip
+    )
     found = interval(all_agree)
     assert float(found.gap.estimate) == 0.0
     fewest = min(
@@ -103,9 +109,15 @@ def test_everybody_agrees_so_the_limit_is_that_of_a_proportion(crossed: Sampler)
 def test_no_agreement_in_a_sample_leaves_everything_open(crossed: Sampler) -> None:
     answers = crossed(np.random.default_rng(9), labels=3)
     none = Answers(
-        answers.critic, answers.case, np.ones_like(answers.answer), answers.group, answers.label, 2, answers.critics,
+        answers.critic,
+        answers.case,
+        np.ones_like(answers.answer),
+        answers.group,
+        answers.label,
+        2,
+        answers.critics,
         Feedback(3),
-    )  # fmt: skip
+    )
     found = interval(none, "equal_opportunity")
     assert float(found.gap.upper) == 0.0
     assert (found.low, found.high) == (0.0, 1.0)

@@ -33,9 +33,7 @@ def exact_covariance(answers: Answers, resampled: Resampled) -> FloatArray:
 @pytest.mark.parametrize("resampled", ["both", "critics", "cases"])
 def test_masses_have_the_mean_and_the_covariance_of_their_law(resampled: Resampled, crossed: Sampler) -> None:
     answers = crossed(np.random.default_rng(0), cases=12, critics=9, each=7)
-    drawn = crossed_bootstrap(
-        answers, everything, rng=np.random.default_rng(1), draws=40_000, resampled=resampled
-    )  # fmt: skip
+    drawn = crossed_bootstrap(answers, everything, rng=np.random.default_rng(1), draws=40_000, resampled=resampled)
     covariance = exact_covariance(answers, resampled)
     spread = np.sqrt(np.diagonal(covariance))
     np.testing.assert_array_equal(drawn.estimate, answers.masses().ravel())

@@ -36,13 +36,16 @@ def test_the_median_does_not_depend_on_the_order(p: list[float], order: list[int
     assert combine_splits(p, 0.1) == combine_splits(shuffled, 0.1)
 
 
-@pytest.mark.parametrize(("p", "alpha", "rejected"), [
-    ([0.0524, 0.0530, 0.0223, 0.0312, 0.0158], 0.10, True),  # table 1 of the paper: median 0.0312 < 0.05
-    ([0.0524, 0.0530, 0.0523, 0.0312, 0.0158], 0.10, False),
-    ([0.05, 0.05, 0.05], 0.10, False),  # the median must be below alpha / 2
-    ([0.09], 0.10, True),  # a single split is tested at alpha
-    ([0.10], 0.10, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("p", "alpha", "rejected"),
+    [
+        ([0.0524, 0.0530, 0.0223, 0.0312, 0.0158], 0.10, True),  # table 1 of the paper: median 0.0312 < 0.05
+        ([0.0524, 0.0530, 0.0523, 0.0312, 0.0158], 0.10, False),
+        ([0.05, 0.05, 0.05], 0.10, False),  # the median must be below alpha / 2
+        ([0.09], 0.10, True),  # a single split is tested at alpha
+        ([0.10], 0.10, False),
+    ],
+)
 def test_the_median_rule(p: list[float], alpha: float, rejected: bool) -> None:
     assert bool(combine_splits(p, alpha).rejected) is rejected
 
@@ -85,11 +88,14 @@ def test_a_share_that_is_whole_is_not_rounded_down() -> None:
     assert random_splits(30, 1, 0.7, np.random.default_rng(0))[0].train.size == 21
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    ((10, 0, 0.5), "`splits` must be at least 1"),
-    ((10, 1, 1.0), "`train` must be between 0 and 1"),
-    ((1, 1, 0.5), "one part is empty"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((10, 0, 0.5), "`splits` must be at least 1"),
+        ((10, 1, 1.0), "`train` must be between 0 and 1"),
+        ((1, 1, 0.5), "one part is empty"),
+    ],
+)
 def test_bad_splits_are_refused(arguments: tuple[int, int, float], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         random_splits(*arguments, np.random.default_rng(0))

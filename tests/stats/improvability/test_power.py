@@ -121,9 +121,14 @@ def test_undefined_deviations_count_against_rejection() -> None:
     assert power_curve([1.0], noise, 100, [100], 0.05)[0] == 0.0
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"level": 0.0}, "`level`"), ({"level": 0.05, "power": 1.0}, "`power`"), ({"level": 0.05, "train": 1.0}, "`train`"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"level": 0.0}, "`level`"),
+        ({"level": 0.05, "power": 1.0}, "`power`"),
+        ({"level": 0.05, "train": 1.0}, "`train`"),
+    ],
+)
 def test_bad_options_are_refused(options: dict[str, float], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         sample_size([1.0], np.zeros((10, 1)), 10, **options)

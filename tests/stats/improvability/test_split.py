@@ -289,11 +289,14 @@ def test_a_group_without_a_value_is_refused() -> None:
         worst_pair([0, 1], [2, 2], [1, 0], CALIBRATION, "ab")
 
 
-@pytest.mark.parametrize(("group", "names", "words"), [
-    ([0, 2], "ab", "between 0 and 1; got 0 to 2"),
-    ([0, 0], "a", "at least 2; got 1"),
-    ([0.5, 1.0], "ab", "whole number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("group", "names", "words"),
+    [
+        ([0, 2], "ab", "between 0 and 1; got 0 to 2"),
+        ([0, 0], "a", "at least 2; got 1"),
+        ([0.5, 1.0], "ab", "whole number"),
+    ],
+)
 def test_bad_groups_are_refused(group: list[float], names: str, words: str) -> None:
     with pytest.raises(DataError, match=words):
         make_rows(group, [1, 1], [1, 1], [1, 1], [CALIBRATION], names)

@@ -92,9 +92,13 @@ def test_a_function_that_is_not_finite_is_named() -> None:
         Utility("odd", lambda y, d: np.full_like(y, np.inf), lambda y, d: 1.0).terms(Y, D)
 
 
-@pytest.mark.parametrize(("name", "y", "d", "role"), [
-    ("calibration", 1.0, 2.0, "decision"), ("false_positive_rate", 3.0, 1.0, "outcome"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "y", "d", "role"),
+    [
+        ("calibration", 1.0, 2.0, "decision"),
+        ("false_positive_rate", 3.0, 1.0, "outcome"),
+    ],
+)
 def test_values_other_than_0_and_1_are_refused(name: str, y: float, d: float, role: str) -> None:
     with pytest.raises(DataError, match=f"needs a {role} of 0 or 1; row 0 holds"):
         get_utility(name).terms([y], [d])

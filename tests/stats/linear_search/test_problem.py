@@ -58,20 +58,27 @@ def test_features_that_are_excluded_or_constant_are_left_out() -> None:
     assert problem.signs.tolist() == [-1]
 
 
-@pytest.mark.parametrize(("change", "error", "words"), [
-    ({"features": X[:3]}, DataError, r"must have 4 rows .* got shape \(3, 2\)"),
-    ({"features": np.where(X == 3, np.inf, X)}, DataError, "row 1, column 1 holds inf"),
-    ({"outcome": [0, 1, 2, 1]}, DataError, "classification needs an outcome of 0 or 1; got 2"),
-    ({"outcome": [0, 1, np.nan, 1], "utility": "calibration", "status_quo": [1, 1, 0, 1]}, DataError, "row 2 has no"),
-    ({"status_quo": [1, 1, 0, 0], "utility": "calibration"}, DataError, "selects nobody of group 'b'"),
-    ({"utility": "profit"}, ConfigError, "`utility` got 'profit'"),
-    ({"goal": 2}, ConfigError, "a group from 0 to 1; got 2"),
-    ({"iota": -0.1}, ConfigError, "`iota` must be at least 0"),
-    ({"capacity": 1.0}, ConfigError, "above 0 and below 1"),
-    ({"monotone": [2, 0]}, ConfigError, "-1, 0 or 1 for each of the 2 features"),
-    ({"excluded": [True]}, ConfigError, "yes or no for each of the 2 features"),
-    ({"excluded": [True, True]}, ConfigError, "no feature is left"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"features": X[:3]}, DataError, r"must have 4 rows .* got shape \(3, 2\)"),
+        ({"features": np.where(X == 3, np.inf, X)}, DataError, "row 1, column 1 holds inf"),
+        ({"outcome": [0, 1, 2, 1]}, DataError, "classification needs an outcome of 0 or 1; got 2"),
+        (
+            {"outcome": [0, 1, np.nan, 1], "utility": "calibration", "status_quo": [1, 1, 0, 1]},
+            DataError,
+            "row 2 has no",
+        ),
+        ({"status_quo": [1, 1, 0, 0], "utility": "calibration"}, DataError, "selects nobody of group 'b'"),
+        ({"utility": "profit"}, ConfigError, "`utility` got 'profit'"),
+        ({"goal": 2}, ConfigError, "a group from 0 to 1; got 2"),
+        ({"iota": -0.1}, ConfigError, "`iota` must be at least 0"),
+        ({"capacity": 1.0}, ConfigError, "above 0 and below 1"),
+        ({"monotone": [2, 0]}, ConfigError, "-1, 0 or 1 for each of the 2 features"),
+        ({"excluded": [True]}, ConfigError, "yes or no for each of the 2 features"),
+        ({"excluded": [True, True]}, ConfigError, "no feature is left"),
+    ],
+)
 def test_what_is_refused(change: dict[str, object], error: type[Exception], words: str) -> None:
     given: dict[str, object] = {"features": X, "outcome": Y, "status_quo": OLD, "group": GROUP, "names": "ab"}
     with pytest.raises(error, match=words):

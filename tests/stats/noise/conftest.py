@@ -41,11 +41,15 @@ def _features(people: int = 90, seed: int = 0) -> FloatArray:
     category = rng.integers(0, 3, people)
     return np.column_stack(
         [
-            rng.integers(0, 2, people), rng.integers(0, 9, people), rng.normal(size=people).clip(-1, 2),
-            rng.integers(1, 4, people), rng.integers(0, 5, people), category[:, np.newaxis] == np.arange(3),
+            rng.integers(0, 2, people),
+            rng.integers(0, 9, people),
+            rng.normal(size=people).clip(-1, 2),
+            rng.integers(1, 4, people),
+            rng.integers(0, 5, people),
+            category[:, np.newaxis] == np.arange(3),
             rng.integers(0, 2, people),
         ]
-    ).astype(np.float64)  # fmt: skip
+    ).astype(np.float64)
 
 
 def _linear(folds: int) -> tuple[Predictor, ...]:
@@ -77,10 +81,19 @@ def _by_definition(experiment: Experiment, seeds: Sequence[np.random.SeedSequenc
     base, levels = experiment.base, experiment.levels.size
     steps = levels if experiment.common else 1
     generic = Experiment(
-        experiment.features, tuple(_as_rows(model) for model in experiment.predictors), experiment.items,
-        experiment.groups, experiment.folds, experiment.levels, experiment.shares, experiment.common,
-        experiment.raters, renew=experiment.renew, profiles=experiment.profiles, paces=experiment.paces,
-    )  # fmt: skip
+        experiment.features,
+        tuple(_as_rows(model) for model in experiment.predictors),
+        experiment.items,
+        experiment.groups,
+        experiment.folds,
+        experiment.levels,
+        experiment.shares,
+        experiment.common,
+        experiment.raters,
+        renew=experiment.renew,
+        profiles=experiment.profiles,
+        paces=experiment.paces,
+    )
     score = np.empty((2, len(seeds) * levels, len(experiment.features)))
     label = np.empty(score.shape, dtype=bool)
     for number, (seed, only) in enumerate(trials_of(experiment, seeds)):

@@ -122,9 +122,10 @@ def test_a_feature_without_weight_gets_nothing(experiment: Make) -> None:
     weights = np.zeros(9)
     weights[0] = 1.0
     trial = experiment(
-        lambda folds: (Linear(weights, -0.5),) * folds, levels=np.array([0.5]),
+        lambda folds: (Linear(weights, -0.5),) * folds,
+        levels=np.array([0.5]),
         items=(NoiseItem((0,), Flip()), NoiseItem((8,), Flip())),
-    )  # fmt: skip
+    )
     found = shared_out(trial, pabak)
     np.testing.assert_allclose(found.values[:, 1], 0.0, atol=1e-14)
     np.testing.assert_allclose(found.values[:, 0], found.total, atol=1e-14)

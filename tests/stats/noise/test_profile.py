@@ -50,9 +50,13 @@ def test_exact_shares_of_a_profile_touch_and_then_change(experiment: object) -> 
     model = Confusion((0.0, 1.0), ((0.75, 0.25), (0.5, 0.5)))
     features = np.repeat([0.0, 1.0], 20_000)[:, np.newaxis]
     trial = Experiment(
-        features, (Linear(np.ones(1), -0.5),), (NoiseItem((0,), model),), np.repeat([0, 1], 20_000),
-        levels=np.array([0.4]), shares="exact",
-    )  # fmt: skip
+        features,
+        (Linear(np.ones(1), -0.5),),
+        (NoiseItem((0,), model),),
+        np.repeat([0, 1], 20_000),
+        levels=np.array([0.4]),
+        shares="exact",
+    )
     changed = 1.0 - simulate(trial, replicate_seeds(3, np.random.default_rng(0))).sums.counts().agreement()
     np.testing.assert_allclose(changed.mean(axis=0)[0, 0], [0.1, 0.2], atol=0.006)
 
@@ -156,9 +160,13 @@ def test_resampling_the_pilot_carries_its_uncertainty() -> None:
     spread = []
     for renew in (None, pilot.resampled()):
         trial = Experiment(
-            features, (Linear(np.array([0.5, 1.0, 0.2]), -2.4),), pilot.items(), features[:, 2].astype(int),
-            levels=np.array([1.0]), renew=renew,
-        )  # fmt: skip
+            features,
+            (Linear(np.array([0.5, 1.0, 0.2]), -2.4),),
+            pilot.items(),
+            features[:, 2].astype(int),
+            levels=np.array([1.0]),
+            renew=renew,
+        )
         spread.append(simulate(trial, replicate_seeds(80, rng)).sums.counts().pabak().std(axis=0).mean())
     assert spread[1] > 1.5 * spread[0]
 
@@ -173,8 +181,11 @@ def test_resampling_the_pilot_carries_its_uncertainty() -> None:
 )
 def test_wrong_pilots_are_named(change: dict[str, object], message: str) -> None:
     settings: dict[str, object] = {
-        "first": np.zeros((4, 2)), "second": np.zeros((4, 2)), "columns": (0, 1), "categories": {1: (0.0, 1.0)},
-    } | change  # fmt: skip
+        "first": np.zeros((4, 2)),
+        "second": np.zeros((4, 2)),
+        "columns": (0, 1),
+        "categories": {1: (0.0, 1.0)},
+    } | change
     with pytest.raises(EvenhandError, match=message):
         Pilot(**settings)  # type: ignore[arg-type]
 

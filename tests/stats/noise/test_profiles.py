@@ -52,9 +52,14 @@ ITEMS = (
 @pytest.mark.parametrize("shares", ["bernoulli", "exact"])
 @pytest.mark.parametrize(("common", "raters"), [(True, 1), (True, 2), (False, 1)])
 def test_the_engine_is_the_definition(
-    experiment: Make, by_definition: Callable[..., Paths], request: pytest.FixtureRequest, kind: str, shares: str,
-    common: bool, raters: int,
-) -> None:  # fmt: skip
+    experiment: Make,
+    by_definition: Callable[..., Paths],
+    request: pytest.FixtureRequest,
+    kind: str,
+    shares: str,
+    common: bool,
+    raters: int,
+) -> None:
     models: Models = request.getfixturevalue(kind)
     trial = experiment(models, shares=shares, common=common, raters=raters, items=ITEMS, profiles=PROFILES, paces=PACES)
     found, wanted = paths(trial, SEEDS), by_definition(trial, SEEDS)
@@ -80,9 +85,11 @@ def people(n: int, shares: Literal["bernoulli", "exact"], **settings: Any) -> Ex
     features = rng.integers(0, 2, (n, 2)).astype(float)
     items = (NoiseItem((0,), Flip()), NoiseItem((1,), Flip(), (Right(), Flip())))
     chosen: dict[str, Any] = {
-        "profiles": rng.integers(0, 3, n), "paces": np.array([1.0, 0.5, 2.0]), "levels": np.array([0.1, 0.25, 0.5]),
+        "profiles": rng.integers(0, 3, n),
+        "paces": np.array([1.0, 0.5, 2.0]),
+        "levels": np.array([0.1, 0.25, 0.5]),
         "items": items,
-    } | settings  # fmt: skip
+    } | settings
     model = Linear(np.array([1.0, 0.7]), -0.9)
     return Experiment(
         features, (model, model), groups=rng.integers(0, 2, n), folds=np.arange(n) % 2, shares=shares, **chosen
@@ -161,8 +168,9 @@ def test_attribution_adds_up_with_profiles(experiment: Make) -> None:
 
 
 def test_the_share_of_changed_entries() -> None:
-    trial = people(2_000, "exact", profiles=None, paces=None, items=(
-        NoiseItem((0,), Flip()), NoiseItem((1,), Normal(0.0))))  # fmt: skip
+    trial = people(
+        2_000, "exact", profiles=None, paces=None, items=(NoiseItem((0,), Flip()), NoiseItem((1,), Normal(0.0)))
+    )
     for common in (True, False):
         done = simulate(people(2_000, "exact", profiles=None, paces=None, items=trial.items, common=common), SEEDS)
         np.testing.assert_allclose(done.changed, [0.5, 0.0], atol=0.002)

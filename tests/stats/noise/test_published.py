@@ -112,10 +112,16 @@ def test_columns_that_have_nothing_to_do_with_each_other_are_not_reported(people
         binary = rng.random((people, 12)) < rng.choice([0.02, 0.1, 0.5, 0.9, 0.98], 12)
         correlated = rng.normal(size=people)
         near = 0.95 * correlated + np.sqrt(1 - 0.95**2) * rng.normal(size=people)
-        features = np.column_stack([
-            binary, rng.integers(0, 5, (people, 3)), correlated, near, rng.permutation(people),
-            correlated > rng.normal(0, 0.5, people),
-        ]).astype(float)  # fmt: skip
+        features = np.column_stack(
+            [
+                binary,
+                rng.integers(0, 5, (people, 3)),
+                correlated,
+                near,
+                rng.permutation(people),
+                correlated > rng.normal(0, 0.5, people),
+            ]
+        ).astype(float)
         perturbed = [0, 2, 4, 6, 8, 10, 12, 15]
         assert not fixed_functions(features, perturbed)
         assert not fixed_products(features, perturbed)

@@ -47,10 +47,13 @@ def trial(people: int = 120, seed: int = 0, **settings: Any) -> Experiment:
     features = np.column_stack([rng.integers(0, 2, people), rng.poisson(3, people), rng.integers(0, 2, people)])
     chosen: dict[str, Any] = {"levels": np.array([0.0, 0.1, 0.3])} | settings
     return Experiment(
-        features.astype(float), (Linear(np.array([1.0, 0.31, 0.4]), -1.51), Linear(np.array([0.9, 0.37, 0.5]), -1.63)),
-        (NoiseItem((0,), Flip()), NoiseItem((1,), Normal(2.0))), rng.integers(0, 2, people),
-        rng.permutation(np.arange(people) % 2), **chosen,
-    )  # fmt: skip
+        features.astype(float),
+        (Linear(np.array([1.0, 0.31, 0.4]), -1.51), Linear(np.array([0.9, 0.37, 0.5]), -1.63)),
+        (NoiseItem((0,), Flip()), NoiseItem((1,), Normal(2.0))),
+        rng.integers(0, 2, people),
+        rng.permutation(np.arange(people) % 2),
+        **chosen,
+    )
 
 
 def by_hand(experiment: Experiment, replicate: int, level: int, cell: int, rows: Any) -> dict[str, float]:
@@ -138,9 +141,7 @@ def small_cells(people: int = 12) -> Experiment:
     experiment = trial(people=people, seed=5, levels=np.array([0.2, 0.5]))
     models = (*experiment.predictors, experiment.predictors[0])
     place = np.arange(people)
-    return Experiment(
-        experiment.features, models, experiment.items, place % 2, (place // 2) % 3, experiment.levels
-    )  # fmt: skip
+    return Experiment(experiment.features, models, experiment.items, place % 2, (place // 2) % 3, experiment.levels)
 
 
 def test_in_small_folds_the_variance_is_that_of_a_mean_of_few_people() -> None:
@@ -234,9 +235,13 @@ def test_every_statistic_has_a_value_or_a_reason() -> None:
     experiment = trial()
     nobody = trial()
     nobody = Experiment(
-        nobody.features, (thresholded(lambda rows: np.full(len(rows), 0.2)),) * 2, nobody.items, nobody.groups,
-        nobody.folds, nobody.levels,
-    )  # fmt: skip
+        nobody.features,
+        (thresholded(lambda rows: np.full(len(rows), 0.2)),) * 2,
+        nobody.items,
+        nobody.groups,
+        nobody.folds,
+        nobody.levels,
+    )
     for case in (experiment, nobody):
         done = simulate(case, SEEDS)
         for name in STATISTICS:
@@ -316,10 +321,13 @@ def test_small_folds_do_not_make_the_test_too_sure(name: str) -> None:
         rng = np.random.default_rng([seed, 9])
         features = np.column_stack([rng.integers(0, 2, 72), rng.poisson(3, 72)]).astype(float)
         experiment = Experiment(
-            features, (Linear(np.array([1.0, 0.31]), -1.51),) * 4,
-            (NoiseItem((0,), Flip()), NoiseItem((1,), Normal(2.0))), np.repeat([1, 0], [12, 60]), np.arange(72) % 4,
+            features,
+            (Linear(np.array([1.0, 0.31]), -1.51),) * 4,
+            (NoiseItem((0,), Flip()), NoiseItem((1,), Normal(2.0))),
+            np.repeat([1, 0], [12, 60]),
+            np.arange(72) % 4,
             np.array([0.1, 0.3]),
-        )  # fmt: skip
+        )
         draws = bootstrap_people(experiment, replicate_seeds(4, rng), [name], resamples=100, rng=rng, threads=1)
         least = draws.pooled_stderr(name, 1, 0)
         gap = gap_of(draws.gap(name, 1, 0), freedom=draws.freedom(name, 1, 0), least_stderr=least)

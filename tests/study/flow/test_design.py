@@ -41,8 +41,9 @@ def test_every_set_and_every_order_of_roles_is_shown_equally_often(effort: Make)
     assert set(shown.values()) == {400 * 3 // 5}
     firsts = Counter(
         next(step.subject for step in plan.steps if step.position == position)
-        for plan in plans for position in (1, 2, 3)
-    )  # fmt: skip
+        for plan in plans
+        for position in (1, 2, 3)
+    )
     assert all(abs(times - 300) < 60 for times in firsts.values()), firsts
 
 

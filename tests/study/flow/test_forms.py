@@ -20,9 +20,15 @@ from evenhand.study.template import study_template
 
 Make = Callable[..., Design]
 GOOD = {
-    "trajectory": ["2"], "aggregate": ["5"], "overall": ["3"], "factors": ["trajectory", "other"],
-    "factor_text": [" luck "], "predicted": ["70"], "risk": ["12,5"], "reason": ["a\r\nb\x00"],
-}  # fmt: skip
+    "trajectory": ["2"],
+    "aggregate": ["5"],
+    "overall": ["3"],
+    "factors": ["trajectory", "other"],
+    "factor_text": [" luck "],
+    "predicted": ["70"],
+    "risk": ["12,5"],
+    "reason": ["a\r\nb\x00"],
+}
 
 
 def step_of(design: Design, kind: str, condition: str = "income") -> tuple[Any, Any]:
@@ -38,10 +44,18 @@ def test_a_full_form_is_an_answer_in_the_names_of_the_schema(effort: Make) -> No
     view = view_of(design, plan, step, "en")
     assert isinstance(view, PairView)
     assert answer == {
-        "trajectory": 2, "aggregate": 5, "overall": 3, "factor_trajectory": 1, "factor_aggregate": 0,
-        "factor_other": 1, "factor_text": "luck", "predicted": 0.7, "risk": 0.125, "reason": "a\nb",
+        "trajectory": 2,
+        "aggregate": 5,
+        "overall": 3,
+        "factor_trajectory": 1,
+        "factor_aggregate": 0,
+        "factor_other": 1,
+        "factor_text": "luck",
+        "predicted": 0.7,
+        "risk": 0.125,
+        "reason": "a\nb",
         "risk_reference": view.risk_reference,
-    }  # fmt: skip
+    }
     row = {"participant": "p1", "item": step.item, "subject": step.subject, **answer}
     built = build_responses({name: [value] for name, value in row.items()}, "effort", where="the form")
     assert built.numbers("overall").tolist() == [3.0]
@@ -95,10 +109,11 @@ def test_a_check_is_right_or_wrong(effort: Make) -> None:
 def test_a_check_is_in_the_persons_language_and_stored_in_the_first(effort: Make) -> None:
     design = effort(
         **{
-            '"Red", "Blue"': '{ en = "Red", de = "Rot" }, { en = "Blue", de = "Blau" }', 'right = "Blue"': "right = 2",
+            '"Red", "Blue"': '{ en = "Red", de = "Rot" }, { en = "Blue", de = "Blau" }',
+            'right = "Blue"': "right = 2",
             **in_two_languages(study_template("effort")),
         }
-    )  # fmt: skip
+    )
     plan, step = step_of(design, "check")
     view = view_of(design, plan, step, "de")
     assert isinstance(view, CheckView)
@@ -143,8 +158,9 @@ def test_feedback_offers_only_answers_that_make_sense(feedback: Make) -> None:
     wrong = "too_high" if label == "low" else "too_low"
     assert read_form(design, plan, step, {"answer": [wrong]}, "en")[1]
     assert read_form(design, plan, step, {"answer": ["agree"]}, "en") == (
-        {"decision": label, "answer": "agree", "reason": None}, {},
-    )  # fmt: skip
+        {"decision": label, "answer": "agree", "reason": None},
+        {},
+    )
 
 
 def test_the_pair_on_the_page_is_that_of_the_set_and_its_letter_hides_its_role(effort: Make) -> None:

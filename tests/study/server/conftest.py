@@ -70,10 +70,18 @@ class Browser:
         choices = re.findall(r'name="choice"[^>]*value="([^"]*)"', self.get(url).text)
         right = [choice for choice in choices if choice in ("Blue", "Chair", "Seven")]
         return {
-            **self.form(url), "trajectory": "2", "aggregate": "5", "overall": "3", "factors": "trajectory",
-            "predicted": "60", "risk": "40", "answer": "disagree", "choice": right[0] if right else "", "reason": "",
+            **self.form(url),
+            "trajectory": "2",
+            "aggregate": "5",
+            "overall": "3",
+            "factors": "trajectory",
+            "predicted": "60",
+            "risk": "40",
+            "answer": "disagree",
+            "choice": right[0] if right else "",
+            "reason": "",
             **changes,
-        }  # fmt: skip
+        }
 
     def answer(self, url: str, **changes: Any) -> httpx.Response:
         return self.post(url, self.fields(url, **changes))

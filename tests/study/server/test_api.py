@@ -131,9 +131,13 @@ class TestSchema:
 
         @given(case=operation.as_strategy())
         @settings(
-            max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+            max_examples=25,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
+        )
         def send(case: Any) -> None:
             case.call_and_validate(cookies=cookies, headers=headers, excluded_checks=[unsupported_method])
 

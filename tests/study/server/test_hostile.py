@@ -83,11 +83,25 @@ class TestCharacters:
 
     @pytest.mark.parametrize(
         "body",
-        [b'{"fields": {"reason": "a\\u0000b"}}', b'{"fields": {"reason": "\\ud800"}}', b'{"fields": {"\\u0000": "a"}}',
-         b'{"fields": {"reason": NaN}}', b'{"fields": {"a": {"b": 1}}}', b'{"fields": []}', b"[]", b"null", b"{", b"",
-         b"\xff", b"[" * 30_000, b"[" * 900 + b"]" * 900, b'{"fields": {"a": ' + b"[" * 900 + b"]" * 900 + b"}}",
-         b'{"fields": {"revision": "-1"}}', b'{"fields": {"reason": 5}}'],
-    )  # fmt: skip
+        [
+            b'{"fields": {"reason": "a\\u0000b"}}',
+            b'{"fields": {"reason": "\\ud800"}}',
+            b'{"fields": {"\\u0000": "a"}}',
+            b'{"fields": {"reason": NaN}}',
+            b'{"fields": {"a": {"b": 1}}}',
+            b'{"fields": []}',
+            b"[]",
+            b"null",
+            b"{",
+            b"",
+            b"\xff",
+            b"[" * 30_000,
+            b"[" * 900 + b"]" * 900,
+            b'{"fields": {"a": ' + b"[" * 900 + b"]" * 900 + b"}}",
+            b'{"fields": {"revision": "-1"}}',
+            b'{"fields": {"reason": 5}}',
+        ],
+    )
     def test_a_draft_of_another_shape_is_refused(self, effort: Any, body: bytes) -> None:
         browser = effort.browser()
         browser.begin()
@@ -181,9 +195,24 @@ class TestText:
 class TestPaths:
     @pytest.mark.parametrize(
         "path",
-        ["../app.py", "..%2fapp.py", "%2e%2e/app.py", "....//app.py", "..\\app.py", "/etc/passwd", "%2fetc%2fpasswd",
-         "desk.css/../../app.py", "desk.css%00", "", ".", "templates", "desk.css/", "DESK.CSS", "__init__.py"],
-    )  # fmt: skip
+        [
+            "../app.py",
+            "..%2fapp.py",
+            "%2e%2e/app.py",
+            "....//app.py",
+            "..\\app.py",
+            "/etc/passwd",
+            "%2fetc%2fpasswd",
+            "desk.css/../../app.py",
+            "desk.css%00",
+            "",
+            ".",
+            "templates",
+            "desk.css/",
+            "DESK.CSS",
+            "__init__.py",
+        ],
+    )
     def test_nothing_but_the_static_files_is_served(self, effort: Any, path: str) -> None:
         assert effort.browser().get(f"/static/{path}").status_code == 404
 

@@ -22,9 +22,15 @@ from evenhand.study.template import study_template
 
 HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}"
 PAIR: dict[str, Any] = {
-    "trajectory": "1", "aggregate": "6", "overall": "2", "factors": ["trajectory", "other"],
-    "factor_text": "the neighbourhood", "predicted": "40", "risk": "12,5", "reason": "They move alike.\r\nMostly.",
-}  # fmt: skip
+    "trajectory": "1",
+    "aggregate": "6",
+    "overall": "2",
+    "factors": ["trajectory", "other"],
+    "factor_text": "the neighbourhood",
+    "predicted": "40",
+    "risk": "12,5",
+    "reason": "They move alike.\r\nMostly.",
+}
 ONE_SET = {"sets_per_person = 3": "sets_per_person = 1", "after = 2": "after = 1", "after = 3": "after = 1"}
 CHECKS = {"Blue": "Blue", "Chair": "Chair", "Seven": "Seven"}
 

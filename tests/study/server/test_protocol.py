@@ -50,9 +50,11 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
 def port() -> Iterator[int]:
     """The port of a server that runs beside the tests."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(
-        echo, http=Impatient, lifespan="off", log_level="critical", access_log=False, timeout_keep_alive=30
-    ))  # fmt: skip
+    server = uvicorn.Server(
+        uvicorn.Config(
+            echo, http=Impatient, lifespan="off", log_level="critical", access_log=False, timeout_keep_alive=30
+        )
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
@@ -120,11 +122,15 @@ class TestHeaders:
 class TestPatience:
     @pytest.mark.parametrize(
         "sent",
-        [b"GET / HT", b"GET / HTTP/1.1\r\nhost: a\r\n", b"\r\n",
-         b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc",
-         b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n"],
+        [
+            b"GET / HT",
+            b"GET / HTTP/1.1\r\nhost: a\r\n",
+            b"\r\n",
+            b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc",
+            b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        ],
         ids=["half a line", "half of the headers", "an empty line", "half a body", "half of the chunks"],
-    )  # fmt: skip
+    )
     @pytest.mark.parametrize("after", [0, 1], ids=["first", "after a request"])
     def test_ends_without_a_whole_request(self, connect: Any, sent: bytes, after: int) -> None:
         connection = connect()
@@ -180,9 +186,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "evenhand", "study", "serve", str(tmp_path / "study.toml"), "--workers", "2"]
     with (tmp_path / "log").open("wb") as log:
-        parent = subprocess.Popen(
-            [*command, "--port", str(port)], stdout=log, stderr=log, start_new_session=True
-        )  # fmt: skip
+        parent = subprocess.Popen([*command, "--port", str(port)], stdout=log, stderr=log, start_new_session=True)
     try:
         assert _within(60, lambda: _answers(port)), (tmp_path / "log").read_text()
         parent.send_signal(signal.SIGKILL)

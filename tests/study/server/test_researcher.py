@@ -28,10 +28,17 @@ from evenhand.study.store.records import PageCounts, Times
 def estimate(value: float | None = 0.5, **changes: Any) -> Estimate:
     known = value is not None
     told: dict[str, Any] = {
-        "label": "Weight", "group": "income", "value": value, "low": 0.4 if known else None,
-        "high": 0.6 if known else None, "lower": None, "upper": None, "n": 3, "answers": 12,
+        "label": "Weight",
+        "group": "income",
+        "value": value,
+        "low": 0.4 if known else None,
+        "high": 0.6 if known else None,
+        "lower": None,
+        "upper": None,
+        "n": 3,
+        "answers": 12,
         "status": "ok" if known else "undefined: too few answers",
-    }  # fmt: skip
+    }
     return Estimate(**(told | changes))
 
 
@@ -130,8 +137,13 @@ class TestDashboard:
         desk.post("/researcher/erase", {**csrf, "confirm": "yes"})
         desk.get("/researcher/export/csv")
         done = re.findall(r"<td>anna</td><td>([^<]*)</td>", desk.get("/researcher").text)
-        assert done == ["exported the answers: csv", "erased the recruitment ids: 4", "reopened the study",
-                        "closed the study", "logged in"]  # fmt: skip
+        assert done == [
+            "exported the answers: csv",
+            "erased the recruitment ids: 4",
+            "reopened the study",
+            "closed the study",
+            "logged in",
+        ]
 
     def test_pages_are_named(self, effort: Any, feedback_design: Any) -> None:
         assert page_names(effort.design)[:3] == ("practice", "set 1, pair 1", "set 1, pair 2")
@@ -181,9 +193,7 @@ class TestExports:
     def test_the_bonus_list_is_who_finished_and_scored_best(self, answered: Any) -> None:
         paid = rows(answered.desk().get("/researcher/bonus.csv").text)
         spec = answered.design.spec
-        best = {
-            one.participant for one in spec.analyze(answered.study.responses()).bonus if one.bonus
-        }  # fmt: skip
+        best = {one.participant for one in spec.analyze(answered.study.responses()).bonus if one.bonus}
         finished = {row.participant: row.recruitment_id for row in answered.study.bonus_rows()}
         assert {row["participant"] for row in paid} == best & set(finished)
         assert all(row["recruitment_id"] == finished[row["participant"]] for row in paid)

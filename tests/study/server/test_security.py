@@ -24,11 +24,32 @@ DESK = tuple(
     ("POST", f"/researcher/{action}") for action in ("login", "logout", "withdraw", "close", "reopen", "erase")
 )
 UNSAFE = (*PARTICIPANT, *DESK)
-PAGES = ("/", "/consent", "/step/0", "/done", "/withdraw", "/study/closed", "/researcher", "/researcher/login",
-         "/researcher/export/csv", "/researcher/bonus.csv", "/api/health", "/api/dashboard", "/static/desk.css",
-         "/static/none.css", "/nowhere")  # fmt: skip
-HEADERS = ("content-security-policy", "x-content-type-options", "referrer-policy", "permissions-policy",
-           "cross-origin-opener-policy", "x-frame-options", "cache-control")  # fmt: skip
+PAGES = (
+    "/",
+    "/consent",
+    "/step/0",
+    "/done",
+    "/withdraw",
+    "/study/closed",
+    "/researcher",
+    "/researcher/login",
+    "/researcher/export/csv",
+    "/researcher/bonus.csv",
+    "/api/health",
+    "/api/dashboard",
+    "/static/desk.css",
+    "/static/none.css",
+    "/nowhere",
+)
+HEADERS = (
+    "content-security-policy",
+    "x-content-type-options",
+    "referrer-policy",
+    "permissions-policy",
+    "cross-origin-opener-policy",
+    "x-frame-options",
+    "cache-control",
+)
 
 
 @pytest.fixture

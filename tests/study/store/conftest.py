@@ -18,16 +18,28 @@ MakeDesign = Callable[..., Design]
 @pytest.fixture
 def make_design() -> MakeDesign:
     def make(
-        name: str = "arrests", kind: str = "effort", conditions: dict[str, float] | None = None,
-        places: int | None = None, seed: int = 7, fingerprint: str = "f" * 64, completion_code: str | None = None,
-        abandon_after: float = 4.0, points: int = 6, parts: dict[str, str] | None = None,
-    ) -> Design:  # fmt: skip
+        name: str = "arrests",
+        kind: str = "effort",
+        conditions: dict[str, float] | None = None,
+        places: int | None = None,
+        seed: int = 7,
+        fingerprint: str = "f" * 64,
+        completion_code: str | None = None,
+        abandon_after: float = 4.0,
+        points: int = 6,
+        parts: dict[str, str] | None = None,
+    ) -> Design:
         recruitment = SimpleNamespace(completion_code=completion_code, abandon_after=abandon_after)
         values: dict[str, Any] = {
-            "name": name, "kind": kind, "conditions": conditions or {"": 1.0}, "places": places, "seed": seed,
-            "fingerprint": fingerprint, "parts": parts or {},
+            "name": name,
+            "kind": kind,
+            "conditions": conditions or {"": 1.0},
+            "places": places,
+            "seed": seed,
+            "fingerprint": fingerprint,
+            "parts": parts or {},
             "spec": SimpleNamespace(scale=["word"] * points, recruitment=recruitment),
-        }  # fmt: skip
+        }
         return cast(Design, SimpleNamespace(**values))
 
     return make

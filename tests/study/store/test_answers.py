@@ -167,7 +167,7 @@ def seconds_of_all(study: Study) -> list[float | None]:
 
 def test_an_answer_that_is_the_first_sign_of_life_has_no_time(
     study: Study, person: Participant, start: datetime
-) -> None:  # fmt: skip
+) -> None:
     """The page lay open for five hours: nobody knows how long of them was spent on it."""
     late = start + timedelta(hours=5)
     assert study.save(person, FIRST, 0, payload(), revision=0, now=late).status == "saved"

@@ -34,15 +34,27 @@ def pair(item: str, subject: str, position: int) -> Step:
 
 def fill(study: Study, start: datetime) -> None:
     """Four people: one finished, one in the middle, one who answered nothing, one who withdrew."""
-    judged = {"trajectory": 1, "aggregate": 6, "overall": 2, "factor_trajectory": 1, "factor_aggregate": 0,
-              "factor_other": 1, "factor_text": "-2 years", "predicted": 0.25, "risk_reference": 0.3, "risk": 0.45,
-              "reason": HOSTILE}  # fmt: skip
+    judged = {
+        "trajectory": 1,
+        "aggregate": 6,
+        "overall": 2,
+        "factor_trajectory": 1,
+        "factor_aggregate": 0,
+        "factor_other": 1,
+        "factor_text": "-2 years",
+        "predicted": 0.25,
+        "risk_reference": 0.3,
+        "risk": 0.45,
+        "reason": HOSTILE,
+    }
     steps = [
-        (INSTRUCTIONS, {}), (PRACTICE, judged), (pair("set 2", "B", 1), judged),
+        (INSTRUCTIONS, {}),
+        (PRACTICE, judged),
+        (pair("set 2", "B", 1), judged),
         (Step("check:1", "check", check=1), {"choice": "blue", "passed": 1}),
         (pair("set 2", "A", 1), {**judged, "overall": 5, "reason": None, "factor_text": None}),
         (Step("check:2", "check", check=2), {"choice": "red", "passed": 0}),
-    ]  # fmt: skip
+    ]
     for name, reach in (("done", 6), ("middle", 4), ("silent", 2), ("withdrawn", 6)):
         person, now = study.enrol(name, now=start), start
         for index, (step, payload) in enumerate(steps[:reach]):
@@ -225,8 +237,13 @@ def test_counts(filled: Study, start: datetime) -> None:
     assert [(page.waiting, page.dropped) for page in counts.pages] == [(0, 0), (0, 0), (1, 0), (0, 0), (1, 0), (0, 0)]
     times = [page.times for page in counts.pages]
     assert [None if one is None else (one.answers, one.median) for one in times] == [
-        (3, 10.0), (3, 11.0), (2, 12.0), (2, 13.0), (1, 14.0), (1, 15.0),
-    ]  # fmt: skip
+        (3, 10.0),
+        (3, 11.0),
+        (2, 12.0),
+        (2, 13.0),
+        (1, 14.0),
+        (1, 15.0),
+    ]
     assert counts.steps["pair:set 2/B"].answers == 2
     later = filled.counts(now=start + timedelta(days=1))
     assert (later.conditions[0].active, later.conditions[0].abandoned) == (0, 2)
@@ -252,16 +269,40 @@ def test_counts_of_nothing(study: Study) -> None:
 def test_a_hundred_thousand_answers_in_seconds(tmp_path: Path, make_design: Any) -> None:
     with open_store(str(tmp_path / "study.db")) as opened:
         study = opened.register(make_design(kind="feedback"))
-        people = [{
-            "id": who, "study_id": 1, "enrolment": str(who), "code": f"p{who:010d}", "token": str(who),
-            "condition": "", "place": who, "language": "en", "reached": 50, "since": 0.0, "enrolled_at": 0.0,
-            "seen_at": 0.0,
-        } for who in range(1, 2_001)]  # fmt: skip
+        people = [
+            {
+                "id": who,
+                "study_id": 1,
+                "enrolment": str(who),
+                "code": f"p{who:010d}",
+                "token": str(who),
+                "condition": "",
+                "place": who,
+                "language": "en",
+                "reached": 50,
+                "since": 0.0,
+                "enrolled_at": 0.0,
+                "seen_at": 0.0,
+            }
+            for who in range(1, 2_001)
+        ]
         payload = json.dumps({"decision": "high", "answer": "agree", "reason": "so it is"})
-        answers = [{
-            "participant_id": who, "step": f"case:{case}", "step_index": case, "kind": "case", "item": str(case),
-            "position": case + 1, "seconds": 1.0, "payload": payload, "revision": 1, "saved_at": 2.0,
-        } for who in range(1, 2_001) for case in range(50)]  # fmt: skip
+        answers = [
+            {
+                "participant_id": who,
+                "step": f"case:{case}",
+                "step_index": case,
+                "kind": "case",
+                "item": str(case),
+                "position": case + 1,
+                "seconds": 1.0,
+                "payload": payload,
+                "revision": 1,
+                "saved_at": 2.0,
+            }
+            for who in range(1, 2_001)
+            for case in range(50)
+        ]
         with opened.database.writing() as connection:
             connection.execute(insert(PARTICIPANTS), people)
             connection.execute(insert(ANSWERS), answers)
@@ -282,8 +323,13 @@ def test_a_backup_while_people_answer(store: Store, study: Study, store_url: str
     def answer(number: int) -> None:
         while not stop.is_set():
             index = acknowledged[number]
-            study.save(people[number], pair(str(index), "A", index + 1), index, {"overall": 1, "trajectory": 1,
-                       "aggregate": 1}, revision=0)  # fmt: skip
+            study.save(
+                people[number],
+                pair(str(index), "A", index + 1),
+                index,
+                {"overall": 1, "trajectory": 1, "aggregate": 1},
+                revision=0,
+            )
             acknowledged[number] += 1
 
     threads = [threading.Thread(target=answer, args=(number,)) for number in range(3)]

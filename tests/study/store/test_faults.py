@@ -155,9 +155,7 @@ def test_a_failed_sync_acknowledges_nothing_more(sqlite_study: Study, monkeypatc
         sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
 
 
-def test_a_log_that_cannot_be_opened_once_stops_nobody(
-    sqlite_study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_a_log_that_cannot_be_opened_once_stops_nobody(sqlite_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     person = sqlite_study.enrol("key")
     log = sqlite_study._database._log
     assert log is not None
@@ -234,9 +232,7 @@ def test_postgres_gets_twenty_connections_at_most(postgres_url: str) -> None:
     assert most == 20
 
 
-def test_who_waits_for_a_sync_never_gets_one_that_began_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_who_waits_for_a_sync_never_gets_one_that_began_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     began: list[float] = []
     over: list[bool] = []
     (tmp_path / "log").touch()
@@ -299,7 +295,7 @@ def test_a_broken_connection_is_replaced(postgres_url: str, make_design: Any, mo
         ("sqlite:///a.db?mode=memory", "needs the path of a file"),
         ("no/such/folder/study.db", "the folder of the database 'no/such/folder/study.db' does not exist"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_address_is_one_sentence(url: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said) as caught:
         open_store(url)

@@ -59,9 +59,10 @@ def test_codes_and_tokens(study: Study) -> None:
 
 
 @pytest.mark.parametrize(
-    "hostile", ["", "\x00", "a\x00b", "\ud800", "x" * 5_000, "a\nb"],
+    "hostile",
+    ["", "\x00", "a\x00b", "\ud800", "x" * 5_000, "a\nb"],
     ids=["empty", "zero", "zero within", "surrogate", "long", "two lines"],
-)  # fmt: skip
+)
 def test_hostile_ids_find_nobody_and_break_nothing(study: Study, hostile: str) -> None:
     person = study.enrol(f"key{hostile}", recruitment_id=hostile)
     assert study.enrol(f"key{hostile}") == person

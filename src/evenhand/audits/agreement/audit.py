@@ -88,14 +88,26 @@ def agreement(
     >>> round(result.statistic("kappa").value, 3), round(result.statistic("kappa", "M").value, 3)
     (0.667, 0.0)
     """
-    return run(table, AgreementSpec.parse(
-        {
-            "raters": raters, "scale": scale, "categories": categories, "positive": positive,
-            "statistics": statistics, "reference": reference, "missing": missing, "min_count": min_count,
-            "confidence": confidence, "resamples": resamples, "seed": seed, "thresholds": thresholds,
-        },
-        "the arguments of agreement()",
-    ))  # fmt: skip
+    return run(
+        table,
+        AgreementSpec.parse(
+            {
+                "raters": raters,
+                "scale": scale,
+                "categories": categories,
+                "positive": positive,
+                "statistics": statistics,
+                "reference": reference,
+                "missing": missing,
+                "min_count": min_count,
+                "confidence": confidence,
+                "resamples": resamples,
+                "seed": seed,
+                "thresholds": thresholds,
+            },
+            "the arguments of agreement()",
+        ),
+    )
 
 
 def run(table: Table, spec: AgreementSpec) -> AgreementResult:
@@ -125,12 +137,17 @@ def run(table: Table, spec: AgreementSpec) -> AgreementResult:
     told = [name for name, one in chosen.items() if one.compared and (one.headline or spec.statistics is not None)]
     gaps = with_adjusted_p(gaps, told)
     return AgreementResult(
-        spec=spec, findings=make_findings(statistics, gaps, groupings, chosen, spec),
+        spec=spec,
+        findings=make_findings(statistics, gaps, groupings, chosen, spec),
         left_out=tuple(_left_out(table, rated, groupings)),
         notes=(*table.source.notes, *agreement_notes(rated, statistics, gaps, chosen, groupings, spec)),
-        backend=table.backend, statistics=tuple(statistics), gaps=tuple(gaps), counts=tuple(counts), scale=rated.scale,
+        backend=table.backend,
+        statistics=tuple(statistics),
+        gaps=tuple(gaps),
+        counts=tuple(counts),
+        scale=rated.scale,
         hash=rated.digest(),
-    )  # fmt: skip
+    )
 
 
 def _chosen(rated: Rated, spec: AgreementSpec) -> dict[str, Statistic]:

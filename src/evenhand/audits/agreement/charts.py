@@ -23,12 +23,17 @@ def group_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
     for name in _drawn(result):
         own = [r for r in result.statistics if r.statistic == name and r.grouping in (None, grouping)]
         rows = [
-            {"group": row_label(r.grouping, r.group), "value": r.value, "low": r.low, "high": r.high,
-             "colour": PALETTE[6] if r.grouping is None else PALETTE[0],
-             "fill": "transparent" if r.low is None else PALETTE[6] if r.grouping is None else PALETTE[0]}
+            {
+                "group": row_label(r.grouping, r.group),
+                "value": r.value,
+                "low": r.low,
+                "high": r.high,
+                "colour": PALETTE[6] if r.grouping is None else PALETTE[0],
+                "fill": "transparent" if r.low is None else PALETTE[6] if r.grouping is None else PALETTE[0],
+            }
             for r in own
             if r.value is not None
-        ]  # fmt: skip
+        ]
         if rows:
             order = [row_label(r.grouping, r.group) for r in own]
             panels.append(_dots_and_lines(rows, order).properties(title=known[name].title))
@@ -44,11 +49,17 @@ def gap_panels(result: AgreementResult, grouping: str) -> list[Any]:
     for name in _drawn(result):
         own = [r for r in result.gaps if (r.statistic, r.grouping, r.against) == (name, grouping, "reference")]
         rows = [
-            {"group": r.group, "value": r.value, "low": r.all_low, "high": r.all_high, "colour": PALETTE[0],
-             "fill": "transparent" if r.all_low is None else PALETTE[0]}
+            {
+                "group": r.group,
+                "value": r.value,
+                "low": r.all_low,
+                "high": r.all_high,
+                "colour": PALETTE[0],
+                "fill": "transparent" if r.all_low is None else PALETTE[0],
+            }
             for r in own
             if r.value is not None
-        ]  # fmt: skip
+        ]
         if rows and (known[name].headline or result.spec.statistics is not None):
             zero = alt.Chart(data([{"zero": 0.0}])).mark_rule(color=PALETTE[6], strokeDash=[4, 3]).encode(x="zero:Q")
             dots = _dots_and_lines(rows, [r.group for r in own])

@@ -30,9 +30,12 @@ class _Telling:
 
 
 def make_findings(
-    statistics: Sequence[StatisticRecord], gaps: Sequence[GapRecord], groupings: Sequence[Compared],
-    known: Mapping[str, Statistic], spec: AgreementSpec,
-) -> tuple[Finding, ...]:  # fmt: skip
+    statistics: Sequence[StatisticRecord],
+    gaps: Sequence[GapRecord],
+    groupings: Sequence[Compared],
+    known: Mapping[str, Statistic],
+    spec: AgreementSpec,
+) -> tuple[Finding, ...]:
     """Return findings: what the raters reach on the whole, every threshold, and the other gaps that are tested.
 
     Between two groups the worst pair is the gap to the reference group, and told once.
@@ -84,11 +87,24 @@ def _whole(record: StatisticRecord, telling: _Telling) -> Finding:
     if record.low is None:
         sure = f" ({record.status})" if record.value is not None else ""
     return Finding(
-        audit="agreement", model=None, grouping=None, stratum=None, metric=record.statistic, kind="value",
-        against="raters", claim=f"{claim}.", sentence=f"{claim}{sure}; n = {record.n:,}.", unit="", value=record.value,
-        low=record.low, high=record.high, n=record.n, threshold=None, verdict="no_threshold",
+        audit="agreement",
+        model=None,
+        grouping=None,
+        stratum=None,
+        metric=record.statistic,
+        kind="value",
+        against="raters",
+        claim=f"{claim}.",
+        sentence=f"{claim}{sure}; n = {record.n:,}.",
+        unit="",
+        value=record.value,
+        low=record.low,
+        high=record.high,
+        n=record.n,
+        threshold=None,
+        verdict="no_threshold",
         caveat=telling.known[record.statistic].caveat,
-    )  # fmt: skip
+    )
 
 
 def _gap(gap: GapRecord, threshold: Threshold | None, telling: _Telling) -> Finding:
@@ -158,9 +174,14 @@ def _amount(value: float) -> str:
 
 
 def _finding(
-    gap: GapRecord | None, threshold: Threshold | None, metric: str, where: tuple[str, int], claim: str,
-    sentence: str, telling: _Telling,
-) -> Finding:  # fmt: skip
+    gap: GapRecord | None,
+    threshold: Threshold | None,
+    metric: str,
+    where: tuple[str, int],
+    claim: str,
+    sentence: str,
+    telling: _Telling,
+) -> Finding:
     value = low = high = None
     against: str = "worst_pair" if threshold is None else threshold.against
     if gap is not None:
@@ -168,8 +189,21 @@ def _finding(
         if threshold is not None:  # a verdict is for all groups together
             low, high = gap.all_low, gap.all_high
     return Finding(
-        audit="agreement", model=None, grouping=where[0], stratum=None, metric=metric, kind="difference",
-        against=against, claim=claim, sentence=sentence, unit="", value=value, low=low, high=high, n=where[1],
+        audit="agreement",
+        model=None,
+        grouping=where[0],
+        stratum=None,
+        metric=metric,
+        kind="difference",
+        against=against,
+        claim=claim,
+        sentence=sentence,
+        unit="",
+        value=value,
+        low=low,
+        high=high,
+        n=where[1],
         threshold=threshold.in_words() if threshold else None,
-        verdict=judge(threshold, *size_of_gap("difference", value, low, high)), caveat=telling.known[metric].caveat,
-    )  # fmt: skip
+        verdict=judge(threshold, *size_of_gap("difference", value, low, high)),
+        caveat=telling.known[metric].caveat,
+    )

@@ -82,9 +82,14 @@ def _compare(
     own, joint = (limits(np.full(first.shape, tail)) for tail in tails)
     with np.errstate(invalid="ignore"):
         return _Pairs(
-            first, second, value[first] - value[second], np.hypot(stderr[first], stderr[second]), own, joint,
+            first,
+            second,
+            value[first] - value[second],
+            np.hypot(stderr[first], stderr[second]),
+            own,
+            joint,
             p_of_equality(limits, first.shape),
-        )  # fmt: skip
+        )
 
 
 def _record(
@@ -96,11 +101,23 @@ def _record(
     value = finite(pairs.value[place])
     status = "ok" if ends[0] is not None else _why_not(grouping, drawn, which, (own, base))
     return GapRecord(
-        grouping=grouping.name, group=grouping.groups[own], reference=grouping.groups[base], against="reference",
-        statistic=name, n=drawn[own].n + drawn[base].n, method=BOOTSTRAP if statistic.share is None else EXACT,
-        stderr=finite(pairs.stderr[place]), p_value=finite(pairs.p[place]), p_adjusted=None, value=value,
-        low=ends[0], high=ends[1], all_low=ends[2], all_high=ends[3], status=status,
-    )  # fmt: skip
+        grouping=grouping.name,
+        group=grouping.groups[own],
+        reference=grouping.groups[base],
+        against="reference",
+        statistic=name,
+        n=drawn[own].n + drawn[base].n,
+        method=BOOTSTRAP if statistic.share is None else EXACT,
+        stderr=finite(pairs.stderr[place]),
+        p_value=finite(pairs.p[place]),
+        p_adjusted=None,
+        value=value,
+        low=ends[0],
+        high=ends[1],
+        all_low=ends[2],
+        all_high=ends[3],
+        status=status,
+    )
 
 
 def _why_not(

@@ -23,9 +23,13 @@ _DEPENDS = (
 
 
 def agreement_notes(
-    rated: Rated, statistics: Sequence[StatisticRecord], gaps: Sequence[GapRecord], known: Mapping[str, Statistic],
-    groupings: Sequence[Compared], spec: AgreementSpec,
-) -> Iterator[str]:  # fmt: skip
+    rated: Rated,
+    statistics: Sequence[StatisticRecord],
+    gaps: Sequence[GapRecord],
+    known: Mapping[str, Statistic],
+    groupings: Sequence[Compared],
+    spec: AgreementSpec,
+) -> Iterator[str]:
     """Yield the remarks."""
     if rated.scale == "binary":
         yield f"The positive rating is {rated.labels[1]!r}."

@@ -66,9 +66,13 @@ def gather(table: Table, spec: AgreementSpec) -> Rated:
     by = [*ratings[keep].T, *groups.codes.values(), *([] if weight is None else [weight])]
     order = np.lexsort(by)
     return Rated(
-        scale, tuple(label_of(value) for value in known), ratings[keep][order],
-        None if weight is None else weight[order], groups.where(order), int((~keep).sum()),
-    )  # fmt: skip
+        scale,
+        tuple(label_of(value) for value in known),
+        ratings[keep][order],
+        None if weight is None else weight[order],
+        groups.where(order),
+        int((~keep).sum()),
+    )
 
 
 def _values(coded: list[Coded]) -> list[Any]:

@@ -86,11 +86,17 @@ def _statistic_table(result: AgreementResult) -> DisplayTable:
     titles = _titles(result)
     rows = [
         (
-            r.grouping or DASH, r.group, titles[r.statistic], f"{r.n:,}", shown(r.value), shown_interval(r.low, r.high),
-            r.method, "" if r.status == "ok" else r.status,
+            r.grouping or DASH,
+            r.group,
+            titles[r.statistic],
+            f"{r.n:,}",
+            shown(r.value),
+            shown_interval(r.low, r.high),
+            r.method,
+            "" if r.status == "ok" else r.status,
         )
         for r in result.statistics
-    ]  # fmt: skip
+    ]
     columns = ("Grouping", "Group", "Statistic", "n", "Value", "Interval", "Interval by", "Remark")
     numeric = (False, False, False, True, True, True, False, False)
     return DisplayTable("Every statistic", columns, tuple(rows), numeric, folded=True)
@@ -100,18 +106,36 @@ def _gap_table(result: AgreementResult) -> DisplayTable:
     titles, two = _titles(result), _of_two(result)
     rows = [
         (
-            r.grouping, r.group, r.reference, "farthest apart" if r.against == "worst_pair" else "reference",
-            titles[r.statistic], f"{r.n:,}", shown(r.value, signed=True), shown_interval(r.low, r.high, signed=True),
-            shown_interval(r.all_low, r.all_high, signed=True), _p(r.p_value), _p(r.p_adjusted),
+            r.grouping,
+            r.group,
+            r.reference,
+            "farthest apart" if r.against == "worst_pair" else "reference",
+            titles[r.statistic],
+            f"{r.n:,}",
+            shown(r.value, signed=True),
+            shown_interval(r.low, r.high, signed=True),
+            shown_interval(r.all_low, r.all_high, signed=True),
+            _p(r.p_value),
+            _p(r.p_adjusted),
             "" if r.status == "ok" else r.status,
         )
         for r in result.gaps
         if r.against == "reference" or r.grouping not in two
-    ]  # fmt: skip
+    ]
     columns = (
-        "Grouping", "Group", "Held against", "As", "Statistic", "n", "Gap", "Interval", "For all groups", "p",
-        "Adjusted p", "Remark",
-    )  # fmt: skip
+        "Grouping",
+        "Group",
+        "Held against",
+        "As",
+        "Statistic",
+        "n",
+        "Gap",
+        "Interval",
+        "For all groups",
+        "p",
+        "Adjusted p",
+        "Remark",
+    )
     numeric = (False,) * 5 + (True,) * 6 + (False,)
     return DisplayTable("Gaps between groups", columns, tuple(rows), numeric, folded=True)
 

@@ -138,12 +138,18 @@ _BINARY_PAIR: dict[str, Statistic] = {
         "Agreement", _counts(BinaryCounts.agreement), None, share=_itself, direct=True, caveat=_NO_CHANCE
     ),
     "positive_agreement": Statistic(
-        "Positive agreement", _counts(BinaryCounts.positive_agreement), "positive_agreement",
-        elsewhere="positive ratings being rarer there", caveat="It is about the positive rating alone.",
+        "Positive agreement",
+        _counts(BinaryCounts.positive_agreement),
+        "positive_agreement",
+        elsewhere="positive ratings being rarer there",
+        caveat="It is about the positive rating alone.",
     ),
     "negative_agreement": Statistic(
-        "Negative agreement", _counts(BinaryCounts.negative_agreement), "negative_agreement",
-        elsewhere="negative ratings being rarer there", caveat="It is about the negative rating alone.",
+        "Negative agreement",
+        _counts(BinaryCounts.negative_agreement),
+        "negative_agreement",
+        elsewhere="negative ratings being rarer there",
+        caveat="It is about the negative rating alone.",
     ),
     "ac1": Statistic(
         "Gwet's AC1", _counts(BinaryCounts.ac1), None, elsewhere=_EVEN, caveat="Where one rating is rare, it is high."
@@ -157,39 +163,68 @@ _BINARY_PAIR: dict[str, Statistic] = {
         "PABAK - kappa: prevalence", _counts(_part("prevalence")), "cohen_kappa", compared=False
     ),
     "bias_part": Statistic("PABAK - kappa: bias", _counts(_part("bias")), "cohen_kappa", compared=False),
-}  # fmt: skip
+}
 
 _MANY: dict[str, Statistic] = {
     "conger_kappa": Statistic(
-        "Conger's kappa", _of_categories(kernel.conger_kappa), "conger_kappa", headline=True, gaps=True,
-        elsewhere=_RARE, caveat=_PREVALENCE,
+        "Conger's kappa",
+        _of_categories(kernel.conger_kappa),
+        "conger_kappa",
+        headline=True,
+        gaps=True,
+        elsewhere=_RARE,
+        caveat=_PREVALENCE,
     ),
     "bennett_s": Statistic(
-        "Bennett's S", _of_categories(kernel.bennett_s), "bennett_s", headline=True, gaps=True, share=_beyond_chance,
-        direct=True, caveat=_NO_CHANCE,
+        "Bennett's S",
+        _of_categories(kernel.bennett_s),
+        "bennett_s",
+        headline=True,
+        gaps=True,
+        share=_beyond_chance,
+        direct=True,
+        caveat=_NO_CHANCE,
     ),
     "fleiss_kappa": Statistic(
-        "Fleiss' kappa", _of_categories(kernel.fleiss_kappa), "fleiss_kappa", gaps=True, elsewhere=_RARE,
+        "Fleiss' kappa",
+        _of_categories(kernel.fleiss_kappa),
+        "fleiss_kappa",
+        gaps=True,
+        elsewhere=_RARE,
         caveat=_PREVALENCE,
     ),
     "ac1": Statistic(
-        "Gwet's AC1", _of_categories(kernel.ac1), "ac1", gaps=True, elsewhere=_EVEN,
+        "Gwet's AC1",
+        _of_categories(kernel.ac1),
+        "ac1",
+        gaps=True,
+        elsewhere=_EVEN,
         caveat="Where one rating is rare, it is high.",
     ),
     "alpha": Statistic(
         "Krippendorff's alpha", _alpha("nominal"), "alpha", gaps=True, elsewhere=_RARE, caveat=_PREVALENCE
     ),
-}  # fmt: skip
+}
 
 _NOMINAL_PAIR: dict[str, Statistic] = {
-    "kappa": Statistic("Cohen's kappa", _of_categories(kernel.cohen_kappa), "cohen_kappa", headline=True,
-                       elsewhere=_RARE, caveat=_PREVALENCE),
+    "kappa": Statistic(
+        "Cohen's kappa",
+        _of_categories(kernel.cohen_kappa),
+        "cohen_kappa",
+        headline=True,
+        elsewhere=_RARE,
+        caveat=_PREVALENCE,
+    ),
     **{name: _MANY[name] for name in ("bennett_s", "ac1", "alpha")},
-}  # fmt: skip
+}
 
 _ORDINAL_PAIR: dict[str, Statistic] = {
     "weighted_kappa_linear": Statistic(
-        "Weighted kappa, linear", _weighted("linear"), "weighted_kappa", headline=True, elsewhere=_ALIKE,
+        "Weighted kappa, linear",
+        _weighted("linear"),
+        "weighted_kappa",
+        headline=True,
+        elsewhere=_ALIKE,
         caveat=_PREVALENCE,
     ),
     "weighted_kappa_quadratic": Statistic(
@@ -198,30 +233,49 @@ _ORDINAL_PAIR: dict[str, Statistic] = {
     "kappa": _NOMINAL_PAIR["kappa"],
     "bennett_s": _MANY["bennett_s"],
     "alpha": Statistic(
-        "Krippendorff's alpha, ordinal", _alpha("ordinal"), "alpha", headline=True, gaps=True, elsewhere=_ALIKE,
+        "Krippendorff's alpha, ordinal",
+        _alpha("ordinal"),
+        "alpha",
+        headline=True,
+        gaps=True,
+        elsewhere=_ALIKE,
         caveat=_PREVALENCE,
     ),
-}  # fmt: skip
+}
 
 _FORMS = {"icc_a1": "A,1", "icc_c1": "C,1", "icc_1": "1", "icc_ak": "A,k", "icc_ck": "C,k", "icc_k": "k"}
 _ICC: dict[str, Statistic] = {
-    name: Statistic(f"ICC({form})", _icc(form), f"icc {form}", headline=name == "icc_a1", form=form,
-                    elsewhere=_ALIKE, caveat=_OWN_SPREAD)
+    name: Statistic(
+        f"ICC({form})",
+        _icc(form),
+        f"icc {form}",
+        headline=name == "icc_a1",
+        form=form,
+        elsewhere=_ALIKE,
+        caveat=_OWN_SPREAD,
+    )
     for name, form in _FORMS.items()
-}  # fmt: skip
+}
 _INTERVAL: dict[str, Statistic] = {
     **_ICC,
     "alpha": Statistic(
-        "Krippendorff's alpha, interval", _alpha("interval"), "alpha", gaps=True, elsewhere=_ALIKE,
+        "Krippendorff's alpha, interval",
+        _alpha("interval"),
+        "alpha",
+        gaps=True,
+        elsewhere=_ALIKE,
         caveat=_OWN_SPREAD,
     ),
-}  # fmt: skip
+}
 
 _INTERVAL_PAIR: dict[str, Statistic] = {
     "icc_a1": _ICC["icc_a1"],
     "icc_spread": Statistic(
-        "Spread-adjusted ICC", lambda given, weight: score_moments(*given.raters, weight=weight).spread_adjusted(
-            given.spread), None, headline=True, direct=True,
+        "Spread-adjusted ICC",
+        lambda given, weight: score_moments(*given.raters, weight=weight).spread_adjusted(given.spread),
+        None,
+        headline=True,
+        direct=True,
         caveat="It compares mean squared errors on one scale for all groups, no more.",
     ),
     "concordance": Statistic(
@@ -240,7 +294,7 @@ _INTERVAL_PAIR: dict[str, Statistic] = {
     "variance_second": Statistic(
         "Variance, second rater", _moments(lambda moments: moments.variance_second), None, compared=False
     ),
-}  # fmt: skip
+}
 
 
 def statistics_for(scale: Scale, raters: int) -> Mapping[str, Statistic]:

@@ -123,16 +123,36 @@ def disagreement(
     >>> gap.kind, round(gap.lower, 2), round(gap.upper, 2)
     ('bounded', 0.0, 0.71)
     """
-    return run(table, DisagreementSpec.parse(
-        {
-            "decision": decision, "critic": critic, "disagree": disagree, "answer": answer, "direction": direction,
-            "case": case, "stakeholder": stakeholder, "feedback": feedback, "labels": labels, "ordered": ordered,
-            "tolerance": tolerance, "bounds": bounds, "truth": truth, "contradictions": contradictions,
-            "answered": answered, "cases": cases, "target_width": target_width, "resamples": resamples,
-            "confidence": confidence, "min_count": min_count, "seed": seed, "thresholds": thresholds,
-        },
-        "the arguments of disagreement()",
-    ))  # fmt: skip
+    return run(
+        table,
+        DisagreementSpec.parse(
+            {
+                "decision": decision,
+                "critic": critic,
+                "disagree": disagree,
+                "answer": answer,
+                "direction": direction,
+                "case": case,
+                "stakeholder": stakeholder,
+                "feedback": feedback,
+                "labels": labels,
+                "ordered": ordered,
+                "tolerance": tolerance,
+                "bounds": bounds,
+                "truth": truth,
+                "contradictions": contradictions,
+                "answered": answered,
+                "cases": cases,
+                "target_width": target_width,
+                "resamples": resamples,
+                "confidence": confidence,
+                "min_count": min_count,
+                "seed": seed,
+                "thresholds": thresholds,
+            },
+            "the arguments of disagreement()",
+        ),
+    )
 
 
 @dataclass

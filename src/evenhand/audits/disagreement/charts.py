@@ -75,9 +75,8 @@ def rate_panels(result: DisagreementResult, grouping: str) -> list[Any]:
     panels = []
     for notion in ("statistical_parity", "calibration", *INDEFINITE[:2], *TOLERANT[:1]):
         own = [
-            rate for rate in result.rates
-            if (rate.grouping, rate.stakeholder, rate.notion) == (grouping, None, notion)
-        ]  # fmt: skip
+            rate for rate in result.rates if (rate.grouping, rate.stakeholder, rate.notion) == (grouping, None, notion)
+        ]
         if not own:
             continue
         groups = _largest(own)
@@ -99,10 +98,15 @@ def _row(record: GapRecord | RateRecord, row: str, series: str) -> dict[str, Any
     """Return what a chart draws of a gap or rate; a number that is exact is a point and has no bar."""
     exact = record.lower is not None and record.upper is not None and record.upper - record.lower <= 1e-9
     return {
-        "row": row, "series": series, "lower": record.lower, "upper": record.upper,
-        "value": record.value if exact else None, "low": record.low, "high": record.high,
+        "row": row,
+        "series": series,
+        "lower": record.lower,
+        "upper": record.upper,
+        "value": record.value if exact else None,
+        "low": record.low,
+        "high": record.high,
         "truth": None if exact else record.truth,
-    }  # fmt: skip
+    }
 
 
 def _known(rows: list[dict[str, Any]], order: list[str], series: list[str], title: str) -> Any:
@@ -185,12 +189,13 @@ def _over_critics(own: Sequence[CriticRecord], title: str) -> Any:
         alt.Chart(data(points))
         .mark_point(filled=True, opacity=0.85)
         .encode(
-            x=x, y=alt.Y("value:Q", title="Gap", axis=axis),
+            x=x,
+            y=alt.Y("value:Q", title="Gap", axis=axis),
             color=alt.Color("what:N", scale=series_scale(shown, PALETTE), legend=legend),
             shape=alt.Shape("what:N", scale=series_scale(shown, SHAPES), legend=legend),
             size=alt.value(22 if len(own) < 150 else 10),
         )
-    )  # fmt: skip
+    )
     return (band + dots).properties(title=title, width=PANEL_WIDTH, height=190)
 
 

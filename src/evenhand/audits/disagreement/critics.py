@@ -90,10 +90,18 @@ def _one(found: Gap, critic: int) -> Gap:
 def _critic_record(record: GapRecord) -> CriticRecord:
     known = record.value is not None and record.truth is not None
     return CriticRecord(
-        record.grouping, record.notion, record.critic or "", record.stakeholder, record.n, record.lower, record.upper,
-        record.value, record.truth, (record.value or 0.0) - (record.truth or 0.0) if known else None,
+        record.grouping,
+        record.notion,
+        record.critic or "",
+        record.stakeholder,
+        record.n,
+        record.lower,
+        record.upper,
+        record.value,
+        record.truth,
+        (record.value or 0.0) - (record.truth or 0.0) if known else None,
         "ok" if record.value is not None else record.status,
-    )  # fmt: skip
+    )
 
 
 def _truth_records(critics: Sequence[CriticRecord], notions: Sequence[Notion]) -> Iterator[TruthRecord]:
@@ -104,9 +112,7 @@ def _truth_records(critics: Sequence[CriticRecord], notions: Sequence[Notion]) -
             yield TruthRecord(grouping, notion, 0, None, None, None, "undefined: no critic has a gap")
             continue
         errors = [abs(record.error or 0.0) for record in own]
-        inside = [
-            (r.lower or 0.0) - 1e-9 <= (r.truth or 0.0) <= (r.upper or 0.0) + 1e-9 for r in own
-        ]  # fmt: skip
+        inside = [(r.lower or 0.0) - 1e-9 <= (r.truth or 0.0) <= (r.upper or 0.0) + 1e-9 for r in own]
         yield TruthRecord(grouping, notion, len(own), float(np.mean(errors)), max(errors), float(np.mean(inside)), "ok")
 
 

@@ -22,9 +22,12 @@ _DIFFER_CAVEAT = "That two kinds of people see a case differently does not say w
 
 
 def make_findings(
-    gaps: Sequence[GapRecord], rates: Sequence[RateRecord], stakeholders: Sequence[StakeholderRecord],
-    heard: Mapping[tuple[str, str | None], int], spec: DisagreementSpec,
-) -> tuple[Finding, ...]:  # fmt: skip
+    gaps: Sequence[GapRecord],
+    rates: Sequence[RateRecord],
+    stakeholders: Sequence[StakeholderRecord],
+    heard: Mapping[tuple[str, str | None], int],
+    spec: DisagreementSpec,
+) -> tuple[Finding, ...]:
     """Return a finding for each gap that a threshold limits, for the gaps of all critics, and for kinds of critics.
 
     A gap that is the same number as another's is told once, unless a threshold asks for it.
@@ -72,12 +75,24 @@ def _gap_finding(
 ) -> Finding:
     claim, where = _claim(gap, values)
     finding = Finding(
-        audit="disagreement", model=None, grouping=gap.grouping, stratum=gap.stakeholder, metric=gap.notion,
-        kind="difference", against="worst_pair", claim=f"{claim}{where}.", sentence=f"{claim}{where}.", unit="points",
-        value=gap.value, low=gap.low, high=gap.high, n=gap.n,
+        audit="disagreement",
+        model=None,
+        grouping=gap.grouping,
+        stratum=gap.stakeholder,
+        metric=gap.notion,
+        kind="difference",
+        against="worst_pair",
+        claim=f"{claim}{where}.",
+        sentence=f"{claim}{where}.",
+        unit="points",
+        value=gap.value,
+        low=gap.low,
+        high=gap.high,
+        n=gap.n,
         threshold=threshold.in_words(points=True) if threshold else None,
-        verdict=judge(threshold, gap.value, gap.low, gap.high), caveat=caveat_of(gap.notion, spec.bounds),
-    )  # fmt: skip
+        verdict=judge(threshold, gap.value, gap.low, gap.high),
+        caveat=caveat_of(gap.notion, spec.bounds),
+    )
     if gap.value is None:
         return finding
     amount = "" if gap.kind == "bounded" else f", a gap of {100 * gap.value:.1f} percentage points"
@@ -162,10 +177,24 @@ def _untested(records: Sequence[StakeholderRecord]) -> str:
 
 def _no_difference(grouping: str, n: int) -> Finding:
     return Finding(
-        audit="disagreement", model=None, grouping=grouping, stratum=None, metric=DISAGREEMENT, kind="difference",
-        against="worst_pair", claim="", sentence="", unit="points", value=None, low=None, high=None, n=n,
-        threshold=None, verdict="no_threshold", caveat=_DIFFER_CAVEAT,
-    )  # fmt: skip
+        audit="disagreement",
+        model=None,
+        grouping=grouping,
+        stratum=None,
+        metric=DISAGREEMENT,
+        kind="difference",
+        against="worst_pair",
+        claim="",
+        sentence="",
+        unit="points",
+        value=None,
+        low=None,
+        high=None,
+        n=n,
+        threshold=None,
+        verdict="no_threshold",
+        caveat=_DIFFER_CAVEAT,
+    )
 
 
 def _difference_finding(

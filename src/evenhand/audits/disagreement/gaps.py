@@ -55,9 +55,14 @@ def gaps_of(
     """Return the gaps of some critics with their intervals."""
     plan = resampling_of(voices.answers, spec, *stream)
     found = gap_intervals(
-        voices.answers, notions, rng=plan.rng, draws=plan.draws, resampled=plan.resampled,
-        confidence=spec.confidence, bounds=spec.bounds,
-    )  # fmt: skip
+        voices.answers,
+        notions,
+        rng=plan.rng,
+        draws=plan.draws,
+        resampled=plan.resampled,
+        confidence=spec.confidence,
+        bounds=spec.bounds,
+    )
     n = len(voices.answers.answer)
     seen = observed_gaps(voices.answers.masses(), voices.answers.feedback, notions, spec.bounds)
     records = []
@@ -101,13 +106,25 @@ def gap_record(
     elif finite(low) is None:
         status = NO_SPREAD
     return GapRecord(
-        grouping=place.grouping, stakeholder=place.stakeholder, critic=place.critic, notion=found.notion,
-        kind=None if upper is None else kind_of(found), n=n, label=None if label < 0 else place.labels[label],
-        group_high=None if first < 0 else place.groups[first], group_low=None if second < 0 else place.groups[second],
-        lower=lower, upper=upper, value=finite(float(found.estimate)), low=finite(low), high=finite(high),
-        sharp=None if upper is None else found.sharp, same_as=_same_as(found.notion, len(place.labels), bounds),
-        truth=truth, status=status,
-    )  # fmt: skip
+        grouping=place.grouping,
+        stakeholder=place.stakeholder,
+        critic=place.critic,
+        notion=found.notion,
+        kind=None if upper is None else kind_of(found),
+        n=n,
+        label=None if label < 0 else place.labels[label],
+        group_high=None if first < 0 else place.groups[first],
+        group_low=None if second < 0 else place.groups[second],
+        lower=lower,
+        upper=upper,
+        value=finite(float(found.estimate)),
+        low=finite(low),
+        high=finite(high),
+        sharp=None if upper is None else found.sharp,
+        same_as=_same_as(found.notion, len(place.labels), bounds),
+        truth=truth,
+        status=status,
+    )
 
 
 def kind_of(found: Gap) -> str:
@@ -123,11 +140,19 @@ def undefined_gaps(
     """Return gaps that cannot be had, with the reason."""
     return [
         GapRecord(
-            place.grouping, place.stakeholder, place.critic, notion, None, n, *(None,) * 9,
-            same_as=_same_as(notion, labels, bounds), truth=None, status=f"undefined: {why}",
+            place.grouping,
+            place.stakeholder,
+            place.critic,
+            notion,
+            None,
+            n,
+            *(None,) * 9,
+            same_as=_same_as(notion, labels, bounds),
+            truth=None,
+            status=f"undefined: {why}",
         )
         for notion in notions
-    ]  # fmt: skip
+    ]
 
 
 def _same_as(notion: Notion, labels: int, bounds: Bounds) -> Notion | None:
@@ -171,8 +196,16 @@ def plan_records(
         for design, new_cases in ((NEW_CASES, True), (SAME_CASES, False)):
             plan = plan_answers(interval, voices.answers, spec.target_width, new_cases=new_cases)
             record = PlanRecord(
-                place.grouping, notion, design, spec.target_width, finite(plan.now), finite(plan.least), plan.critics,
-                plan.cases, plan.answers, "ok" if plan.hurdle is None else _HURDLES[plan.hurdle],
-            )  # fmt: skip
+                place.grouping,
+                notion,
+                design,
+                spec.target_width,
+                finite(plan.now),
+                finite(plan.least),
+                plan.critics,
+                plan.cases,
+                plan.answers,
+                "ok" if plan.hurdle is None else _HURDLES[plan.hurdle],
+            )
             records.append(record)
     return records

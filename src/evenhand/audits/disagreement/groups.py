@@ -125,9 +125,16 @@ def voices_of(panel: Panel, grouping: Grouping, *, compared: bool = True) -> Voi
     group = place[grouping.group]
     keep = group[panel.case] >= 0
     whole = Answers(
-        panel.critic, panel.case, panel.answer, np.maximum(group, 0), panel.label, max(int(wanted.sum()), 1),
-        len(panel.critics), panel.feedback, panel.weight,
-    )  # fmt: skip
+        panel.critic,
+        panel.case,
+        panel.answer,
+        np.maximum(group, 0),
+        panel.label,
+        max(int(wanted.sum()), 1),
+        len(panel.critics),
+        panel.feedback,
+        panel.weight,
+    )
     truth = None
     if panel.truth is not None:
         truth = replace(whole, answer=panel.truth, feedback=Feedback(len(panel.labels.names), "label"))

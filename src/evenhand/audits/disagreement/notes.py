@@ -66,10 +66,11 @@ def label_notes(rates: Sequence[RateRecord], groupings: Sequence[Grouping]) -> I
     """Yield which labels calibration cannot compare between all groups, because a group was never given them."""
     for grouping in groupings:
         own = [
-            r for r in rates
+            r
+            for r in rates
             if (r.grouping, r.stakeholder, r.notion) == (grouping.name, None, "calibration")
             and r.group in grouping.chosen
-        ]  # fmt: skip
+        ]
         given = {r.label for r in own if r.value is not None}
         never = [f"“{r.label}” to {r.group}" for r in own if r.value is None and r.label in given]
         if never:

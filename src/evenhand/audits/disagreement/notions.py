@@ -41,39 +41,54 @@ _WRONG_WAY = (
 
 WORDS: dict[str, Words] = {
     "statistical_parity": Words(
-        "Statistical parity", "How often does the system give this label?", "P(y = k)",
+        "Statistical parity",
+        "How often does the system give this label?",
+        "P(y = k)",
         "It rests on the system's labels alone; the answers have no part in it.",
     ),
     "calibration": Words(
-        "Calibration", "When the system gives this label, how often do critics agree?", "P(z = k | y = k)",
+        "Calibration",
+        "When the system gives this label, how often do critics agree?",
+        "P(z = k | y = k)",
         _NOT_WHO_IS_RIGHT,
     ),
     "accuracy_equality": Words(
-        "Accuracy equality", "How often do critics agree with the system, whatever the label?", "P(z = y)",
+        "Accuracy equality",
+        "How often do critics agree with the system, whatever the label?",
+        "P(z = y)",
         _NOT_WHO_IS_RIGHT,
     ),
     "equal_opportunity": Words(
-        "Equal opportunity", "Of the cases that critics would give this label, how many did the system give it?",
-        "P(y = k | z = k)", _OPEN,
+        "Equal opportunity",
+        "Of the cases that critics would give this label, how many did the system give it?",
+        "P(y = k | z = k)",
+        _OPEN,
     ),
     "predictive_equality": Words(
-        "Predictive equality", "Of the cases that critics would not give this label, how many did the system give it?",
-        "P(y = k | z is not k)", _OPEN,
+        "Predictive equality",
+        "Of the cases that critics would not give this label, how many did the system give it?",
+        "P(y = k | z is not k)",
+        _OPEN,
     ),
     "overall_misclassification": Words(
         "Overall misclassification",
         "Of the cases that critics would give this label, how many did the system not give it?",
-        "P(y is not k | z = k)", _OPEN,
+        "P(y is not k | z = k)",
+        _OPEN,
     ),
     "tolerant_calibration": Words(
-        "Tolerant calibration", "When the system gives this label, how often do critics find it near enough?",
-        "P(z near k | y = k)", _NOT_WHO_IS_RIGHT,
-    ),
-    "tolerant_accuracy": Words(
-        "Tolerant accuracy", "How often do critics find the system near enough, whatever the label?", "P(z near y)",
+        "Tolerant calibration",
+        "When the system gives this label, how often do critics find it near enough?",
+        "P(z near k | y = k)",
         _NOT_WHO_IS_RIGHT,
     ),
-}  # fmt: skip
+    "tolerant_accuracy": Words(
+        "Tolerant accuracy",
+        "How often do critics find the system near enough, whatever the label?",
+        "P(z near y)",
+        _NOT_WHO_IS_RIGHT,
+    ),
+}
 
 
 def caveat_of(notion: str, bounds: Bounds) -> str:

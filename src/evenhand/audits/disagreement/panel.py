@@ -71,9 +71,13 @@ class Panel:
     def digest(self) -> str:
         """Return the SHA-256 of the answers, the same for the same data on every engine."""
         names = {
-            "critics": self.critics, "cases": self.cases, "labels": self.labels.names, "kind": self.feedback.kind,
-            "stakeholders": self.stakeholders, "groups": dict(sorted(self.groups.labels.items())),
-        }  # fmt: skip
+            "critics": self.critics,
+            "cases": self.cases,
+            "labels": self.labels.names,
+            "kind": self.feedback.kind,
+            "stakeholders": self.stakeholders,
+            "groups": dict(sorted(self.groups.labels.items())),
+        }
         digest = hashlib.sha256(json.dumps(names, sort_keys=True).encode())
         codes = [self.critic, self.case, self.answer, self.label, self.truth, self.stakeholder]
         codes += [self.groups.codes[name] for name in sorted(self.groups.codes)]
@@ -252,12 +256,21 @@ def _panel(rows: _Rows, said: IntArray, truth: IntArray | None, kept: IntArray, 
     )
     names = rows.critic.labels
     return Panel(
-        critic=critic, case=case, answer=said[kept], truth=None if truth is None else truth[kept],
-        weight=None if rows.weight is None else rows.weight[kept], label=rows.label[cases], groups=groups,
-        critics=tuple(names[code] for code in critics), cases=tuple(rows.cases[code] for code in cases),
-        stakeholder=kind, stakeholders=kinds, labels=rows.labels, feedback=feedback,
+        critic=critic,
+        case=case,
+        answer=said[kept],
+        truth=None if truth is None else truth[kept],
+        weight=None if rows.weight is None else rows.weight[kept],
+        label=rows.label[cases],
+        groups=groups,
+        critics=tuple(names[code] for code in critics),
+        cases=tuple(rows.cases[code] for code in cases),
+        stakeholder=kind,
+        stakeholders=kinds,
+        labels=rows.labels,
+        feedback=feedback,
         unanswered=len(rows.cases) - cases.size,
-    )  # fmt: skip
+    )
 
 
 def _used(codes: IntArray, many: int) -> tuple[IntArray, IntArray]:

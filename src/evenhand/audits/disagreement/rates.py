@@ -71,12 +71,20 @@ def _records(
         lower, upper, low, high = (finite(float(x[at])) for x in (found.lower, found.upper, *limits))
         n = counts[at] if found.notion.endswith("calibration") else counts[group].sum()
         record = RateRecord(
-            grouping=place.grouping, stakeholder=place.stakeholder, group=place.groups[group],
-            label=place.labels[label] if found.by_label else None, notion=found.notion, n=int(n), lower=lower,
-            upper=upper, value=None if lower is None or upper is None else (lower + upper) / 2, low=low, high=high,
+            grouping=place.grouping,
+            stakeholder=place.stakeholder,
+            group=place.groups[group],
+            label=place.labels[label] if found.by_label else None,
+            notion=found.notion,
+            n=int(n),
+            lower=lower,
+            upper=upper,
+            value=None if lower is None or upper is None else (lower + upper) / 2,
+            low=low,
+            high=high,
             truth=None if truth is None else finite(float(truth[at])),
             status=_status(Undefined(int(found.reason[at])), float(limits[0][at])),
-        )  # fmt: skip
+        )
         records.append(record)
     return records
 

@@ -15,9 +15,16 @@ _SHOWN = 3
 
 
 def one_answer_each(
-    critic: Coded, case: IntArray, answer: IntArray, truth: IntArray | None, time: IntArray | None,
-    weight: FloatArray | None, cases: tuple[str, ...], *, latest: bool,
-) -> tuple[IntArray, int, int]:  # fmt: skip
+    critic: Coded,
+    case: IntArray,
+    answer: IntArray,
+    truth: IntArray | None,
+    time: IntArray | None,
+    weight: FloatArray | None,
+    cases: tuple[str, ...],
+    *,
+    latest: bool,
+) -> tuple[IntArray, int, int]:
     """Return the rows to keep, sorted by critic and case, one for each pair; refuse contradictions.
 
     Parameters

@@ -104,17 +104,36 @@ def _gap_table(result: DisagreementResult) -> DisplayTable:
         if gap.critic is not None:
             continue
         same = f"the same number as {_title(gap.same_as).lower()}" if gap.same_as is not None else ""
-        rows.append((
-            gap.grouping, gap.stakeholder or "all", _title(gap.notion), gap.kind or DASH, gap.label or DASH,
-            gap.group_high or DASH, gap.group_low or DASH, f"{gap.n:,}",
-            _points(gap.value) if gap.kind != "bounded" else _points_range(gap.lower, gap.upper),
-            _points_range(gap.low, gap.high), *((_points(gap.truth),) if truth else ()),
-            same if gap.status == "ok" else gap.status,
-        ))  # fmt: skip
+        rows.append(
+            (
+                gap.grouping,
+                gap.stakeholder or "all",
+                _title(gap.notion),
+                gap.kind or DASH,
+                gap.label or DASH,
+                gap.group_high or DASH,
+                gap.group_low or DASH,
+                f"{gap.n:,}",
+                _points(gap.value) if gap.kind != "bounded" else _points_range(gap.lower, gap.upper),
+                _points_range(gap.low, gap.high),
+                *((_points(gap.truth),) if truth else ()),
+                same if gap.status == "ok" else gap.status,
+            )
+        )
     columns = (
-        "Grouping", "Critics", "Notion", "Known", "Label", "Higher", "Lower", "Answers", "Gap, points",
-        f"{_percent(result)} interval", *(("Truth",) if truth else ()), "Remark",
-    )  # fmt: skip
+        "Grouping",
+        "Critics",
+        "Notion",
+        "Known",
+        "Label",
+        "Higher",
+        "Lower",
+        "Answers",
+        "Gap, points",
+        f"{_percent(result)} interval",
+        *(("Truth",) if truth else ()),
+        "Remark",
+    )
     numeric = (False,) * 7 + (True,) * (4 if truth else 3) + (False,)
     return DisplayTable("Every gap", columns, tuple(rows), numeric, folded=True)
 
@@ -142,10 +161,18 @@ def _rate_table(result: DisagreementResult, grouping: str) -> DisplayTable:
             continue
         exact = rate.lower == rate.upper
         known = shown(rate.value, percent=True) if exact else shown_interval(rate.lower, rate.upper, percent=True)
-        rows.append((
-            rate.stakeholder or "all", _title(rate.notion), rate.label or DASH, rate.group, f"{rate.n:,}", known,
-            shown_interval(rate.low, rate.high, percent=True), "" if rate.status == "ok" else rate.status,
-        ))  # fmt: skip
+        rows.append(
+            (
+                rate.stakeholder or "all",
+                _title(rate.notion),
+                rate.label or DASH,
+                rate.group,
+                f"{rate.n:,}",
+                known,
+                shown_interval(rate.low, rate.high, percent=True),
+                "" if rate.status == "ok" else rate.status,
+            )
+        )
     columns = ("Critics", "Notion", "Label", "Group", "Answers", "Rate", f"{_percent(result)} interval", "Remark")
     numeric = (False,) * 4 + (True,) * 3 + (False,)
     return DisplayTable(f"Every rate by {grouping}", columns, tuple(rows), numeric, folded=True)
@@ -175,23 +202,44 @@ def _stakeholder_parts(result: DisagreementResult, groupings: list[str]) -> Iter
 
 
 def _difference_table(
-    result: DisagreementResult, records: list[StakeholderRecord] | tuple[StakeholderRecord, ...], caption: str,
-    *, folded: bool,
-) -> DisplayTable:  # fmt: skip
+    result: DisagreementResult,
+    records: list[StakeholderRecord] | tuple[StakeholderRecord, ...],
+    caption: str,
+    *,
+    folded: bool,
+) -> DisplayTable:
     rows = []
     for r in records:
         what = "disagree with" if r.metric == DISAGREEMENT else f"gap in {_title(r.metric).lower()}"
         where = f" “{r.label}” given to {r.group}" if r.metric == DISAGREEMENT and r.label is not None else ""
         difference = DASH if r.value is None else f"{100 * r.value:+.1f}".replace("-", "−")
         interval = _points_range(r.low, r.high).replace("-", "−")
-        rows.append((
-            r.grouping, r.stakeholder_a, r.stakeholder_b, what + where, f"{r.cases:,}", difference, interval,
-            _p(r.p_value), _p(r.p_adjusted), "" if r.status == "ok" else r.status,
-        ))  # fmt: skip
+        rows.append(
+            (
+                r.grouping,
+                r.stakeholder_a,
+                r.stakeholder_b,
+                what + where,
+                f"{r.cases:,}",
+                difference,
+                interval,
+                _p(r.p_value),
+                _p(r.p_adjusted),
+                "" if r.status == "ok" else r.status,
+            )
+        )
     columns = (
-        "Grouping", "Critics", "Others", "What", "Shared cases", "Difference, points", f"{_percent(result)} interval",
-        "p", "Adjusted p", "Remark",
-    )  # fmt: skip
+        "Grouping",
+        "Critics",
+        "Others",
+        "What",
+        "Shared cases",
+        "Difference, points",
+        f"{_percent(result)} interval",
+        "p",
+        "Adjusted p",
+        "Remark",
+    )
     return DisplayTable(caption, columns, tuple(rows), (False,) * 4 + (True,) * 5 + (False,), folded=folded)
 
 
@@ -228,15 +276,26 @@ def _critic_figure(result: DisagreementResult, grouping: str) -> Figure:
 def _truth_table(result: DisagreementResult) -> DisplayTable:
     rows = [
         (
-            r.grouping, _title(r.notion), f"{r.critics:,}", _points(r.mean_error), _points(r.worst_error),
-            shown(r.inside, percent=True), "" if r.status == "ok" else r.status,
+            r.grouping,
+            _title(r.notion),
+            f"{r.critics:,}",
+            _points(r.mean_error),
+            _points(r.worst_error),
+            shown(r.inside, percent=True),
+            "" if r.status == "ok" else r.status,
         )
         for r in result.truth
         if r.notion in INDEFINITE
-    ]  # fmt: skip
+    ]
     columns = (
-        "Grouping", "Notion", "Critics", "Mean absolute error, points", "Largest", "True gap within bounds", "Remark",
-    )  # fmt: skip
+        "Grouping",
+        "Notion",
+        "Critics",
+        "Mean absolute error, points",
+        "Largest",
+        "True gap within bounds",
+        "Remark",
+    )
     caption = "Estimates of single critics against the truth, by their own labels"
     return DisplayTable(caption, columns, tuple(rows), (False, False) + (True,) * 4 + (False,))
 
@@ -250,14 +309,27 @@ def _plan_table(result: DisagreementResult) -> DisplayTable:
         enough = "narrow enough" if r.answers == 0 else ""
         hurdle = next((record.status for record in (r, other) if record.status != "ok"), "")
         remark = enough or hurdle.removeprefix("not reachable: ")
-        rows.append((
-            r.grouping, _title(r.notion), _points(r.width), *(_number(n) for n in (r.critics, r.cases, r.answers)),
-            *(_number(n) for n in (other.critics, other.answers)), remark,
-        ))  # fmt: skip
+        rows.append(
+            (
+                r.grouping,
+                _title(r.notion),
+                _points(r.width),
+                *(_number(n) for n in (r.critics, r.cases, r.answers)),
+                *(_number(n) for n in (other.critics, other.answers)),
+                remark,
+            )
+        )
     columns = (
-        "Grouping", "Notion", "Width now, points", "More critics", "New cases", "More answers",
-        "Critics if cases stay", "Answers if cases stay", "Remark",
-    )  # fmt: skip
+        "Grouping",
+        "Notion",
+        "Width now, points",
+        "More critics",
+        "New cases",
+        "More answers",
+        "Critics if cases stay",
+        "Answers if cases stay",
+        "Remark",
+    )
     target = 100 * (result.spec.target_width or 0.0)
     caption = f"How many more answers would narrow the intervals to {target:g} points"
     return DisplayTable(caption, columns, tuple(rows), (False,) * 2 + (True,) * 6 + (False,))

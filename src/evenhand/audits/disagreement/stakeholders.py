@@ -48,24 +48,43 @@ def stakeholder_records(
 
 
 def _pair(
-    voices: Voices, kind: IntArray, codes: tuple[int, int], names: tuple[str, str], place: Place,
-    spec: DisagreementSpec, *stream: int,
-) -> list[StakeholderRecord]:  # fmt: skip
+    voices: Voices,
+    kind: IntArray,
+    codes: tuple[int, int],
+    names: tuple[str, str],
+    place: Place,
+    spec: DisagreementSpec,
+    *stream: int,
+) -> list[StakeholderRecord]:
     feedback = voices.answers.feedback
     plan = resampling_of(voices.answers, spec, *stream)
     try:
         found = compare_critics(
-            voices.answers, kind, *codes, rng=plan.rng, notions=compared_notions(feedback.labels, feedback.tolerance),
-            draws=plan.draws, confidence=spec.confidence,
-        )  # fmt: skip
+            voices.answers,
+            kind,
+            *codes,
+            rng=plan.rng,
+            notions=compared_notions(feedback.labels, feedback.tolerance),
+            draws=plan.draws,
+            confidence=spec.confidence,
+        )
     except DataError as error:
         first, second = (int((kind == code).sum()) for code in codes)
         return [
             StakeholderRecord(
-                place.grouping, names[0], names[1], DISAGREEMENT, None, None, 0, first, second, *(None,) * 8,
+                place.grouping,
+                names[0],
+                names[1],
+                DISAGREEMENT,
+                None,
+                None,
+                0,
+                first,
+                second,
+                *(None,) * 8,
                 status=f"undefined: {str(error).removesuffix('.')}",
             )
-        ]  # fmt: skip
+        ]
     rows = [
         _record(found, found.disagreement, (group, label), names, place, DISAGREEMENT)
         for group, label in np.ndindex(found.disagreement.lower.shape)
@@ -89,13 +108,25 @@ def _record(
     elif p is None:
         status = _SAME
     return StakeholderRecord(
-        grouping=place.grouping, stakeholder_a=names[0], stakeholder_b=names[1], metric=metric, group=group,
-        label=label, cases=found.cases, critics_a=found.critics[0], critics_b=found.critics[1], lower=lower,
-        upper=upper, value=None if lower is None or upper is None else (lower + upper) / 2,
+        grouping=place.grouping,
+        stakeholder_a=names[0],
+        stakeholder_b=names[1],
+        metric=metric,
+        group=group,
+        label=label,
+        cases=found.cases,
+        critics_a=found.critics[0],
+        critics_b=found.critics[1],
+        lower=lower,
+        upper=upper,
+        value=None if lower is None or upper is None else (lower + upper) / 2,
         low=None if low is None or p is None else max(low, -1.0),
-        high=None if high is None or p is None else min(high, 1.0), statistic=t, p_value=p,
-        p_adjusted=None, status=status,
-    )  # fmt: skip
+        high=None if high is None or p is None else min(high, 1.0),
+        statistic=t,
+        p_value=p,
+        p_adjusted=None,
+        status=status,
+    )
 
 
 def _adjusted(records: list[StakeholderRecord]) -> Iterator[StakeholderRecord]:

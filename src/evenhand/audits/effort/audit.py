@@ -114,15 +114,32 @@ def effort(
     >>> result.individual[0].pairs, result.individual[0].status
     (124750, 'ok')
     """
-    return run(table, EffortSpec.parse(
-        {
-            "trajectory": trajectory, "history": history, "times": times, "measure": measure,
-            "desirable": desirable, "unit": unit, "scale": scale, "inertia": inertia, "inertia_by": inertia_by,
-            "weights": weights, "width": width, "min_count": min_count, "robustness": robustness,
-            "method": method, "worst": worst, "confidence": confidence, "seed": seed, "thresholds": thresholds,
-        },
-        "the arguments of effort()",
-    ))  # fmt: skip
+    return run(
+        table,
+        EffortSpec.parse(
+            {
+                "trajectory": trajectory,
+                "history": history,
+                "times": times,
+                "measure": measure,
+                "desirable": desirable,
+                "unit": unit,
+                "scale": scale,
+                "inertia": inertia,
+                "inertia_by": inertia_by,
+                "weights": weights,
+                "width": width,
+                "min_count": min_count,
+                "robustness": robustness,
+                "method": method,
+                "worst": worst,
+                "confidence": confidence,
+                "seed": seed,
+                "thresholds": thresholds,
+            },
+            "the arguments of effort()",
+        ),
+    )
 
 
 def run(table: Table, spec: EffortSpec) -> EffortResult:
@@ -137,39 +154,70 @@ def run(table: Table, spec: EffortSpec) -> EffortResult:
     pairs = tuple(pair_records(people, spec))
     robustness = None if spec.robustness is None else robustness_of(table, people, spec, spec.robustness)
     return _result(
-        table, spec, people, found, tuple(curve_records(people, spec.seed)),
-        notes=(*table.source.notes, *people_notes(people, spec)), pairs=pairs,
-        people=tuple(person_records(people, found, spec)), paths=tuple(path_records(people, pairs)),
-        effort=people.effort, aggregate=people.aggregate,
-        ids=people.rows.ids, robustness=robustness,
-    )  # fmt: skip
+        table,
+        spec,
+        people,
+        found,
+        tuple(curve_records(people, spec.seed)),
+        notes=(*table.source.notes, *people_notes(people, spec)),
+        pairs=pairs,
+        people=tuple(person_records(people, found, spec)),
+        paths=tuple(path_records(people, pairs)),
+        effort=people.effort,
+        aggregate=people.aggregate,
+        ids=people.rows.ids,
+        robustness=robustness,
+    )
 
 
 def _run_crowd(table: Table, spec: EffortSpec) -> EffortResult:
     crowd = gather_crowd(table, spec)
     found, curve = crowd.fairness()
     return _result(
-        table, spec, crowd, found, tuple(curve), notes=(*table.source.notes, *crowd_notes(crowd, spec)),
-        people=(), pairs=(), paths=(),
-        effort=None, aggregate=None, ids=None,
-    )  # fmt: skip
+        table,
+        spec,
+        crowd,
+        found,
+        tuple(curve),
+        notes=(*table.source.notes, *crowd_notes(crowd, spec)),
+        people=(),
+        pairs=(),
+        paths=(),
+        effort=None,
+        aggregate=None,
+        ids=None,
+    )
 
 
 def _result(
-    table: Table, spec: EffortSpec, subjects: People | Crowd, found: Found, curve: tuple[CurveRecord, ...],
-    robustness: Robustness | None = None, **rest: Any,
-) -> EffortResult:  # fmt: skip
+    table: Table,
+    spec: EffortSpec,
+    subjects: People | Crowd,
+    found: Found,
+    curve: tuple[CurveRecord, ...],
+    robustness: Robustness | None = None,
+    **rest: Any,
+) -> EffortResult:
     individual, differences = tuple(individual_records(found)), tuple(difference_records(found, spec))
     bins, bin_groups = compare_groups(table, subjects, spec)
     findings = make_findings(individual, differences, bins, spec)
     if robustness is not None:
         findings = (*findings, *robustness_findings(robustness, differences))
     return EffortResult(
-        spec=spec, findings=findings, robustness=robustness,
-        left_out=tuple(_left_out(subjects.dropped, table)), backend=table.backend, individual=individual,
-        differences=differences, curve=curve, bins=tuple(bins), bin_groups=tuple(bin_groups),
-        spread=tuple(spread_records(table, subjects)), hash=subjects.digest(), **rest,
-    )  # fmt: skip
+        spec=spec,
+        findings=findings,
+        robustness=robustness,
+        left_out=tuple(_left_out(subjects.dropped, table)),
+        backend=table.backend,
+        individual=individual,
+        differences=differences,
+        curve=curve,
+        bins=tuple(bins),
+        bin_groups=tuple(bin_groups),
+        spread=tuple(spread_records(table, subjects)),
+        hash=subjects.digest(),
+        **rest,
+    )
 
 
 def _require_scores(table: Table) -> None:
@@ -190,8 +238,9 @@ def _require_threshold_places(table: Table, spec: EffortSpec) -> None:
     """Refuse a threshold for a model or grouping that the table does not have."""
     for threshold in spec.thresholds:
         for what, name, known in (
-            ("model", threshold.model, table.models), ("grouping", threshold.grouping, tuple(table.groupings)),
-        ):  # fmt: skip
+            ("model", threshold.model, table.models),
+            ("grouping", threshold.grouping, tuple(table.groupings)),
+        ):
             if name is not None and name not in known:
                 raise ConfigError(f"`{what}` {name!r} of a threshold is not known; {did_you_mean(name, known)}")
 

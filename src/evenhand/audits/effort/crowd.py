@@ -151,9 +151,15 @@ class Crowd:
             people = sample.rows[name], sample.rows["effort"], sample.rows["aggregate"]
             for weight in self.spec.weights:
                 found[model, weight] = individual_fairness_cells(
-                    moments, *people, sample.rows["weight"], weight, n=self.n, confidence=self.spec.confidence,
-                    rng=np.random.default_rng(self.spec.seed), clustering=sample.clustering,
-                )  # fmt: skip
+                    moments,
+                    *people,
+                    sample.rows["weight"],
+                    weight,
+                    n=self.n,
+                    confidence=self.spec.confidence,
+                    rng=np.random.default_rng(self.spec.seed),
+                    clustering=sample.clustering,
+                )
             checked = check_people(*people, sample.rows["weight"])
             rng = np.random.default_rng(self.spec.seed)
             curve += curve_of(model, *corrected_grid(moments, checked, CURVE_WEIGHTS, rng, sample=True))
@@ -204,9 +210,11 @@ class Crowd:
         drawn = StagedRows(self.table, [*stages, *mixing, chance < share]).values(wanted)
         people = np.column_stack([drawn[name] for name in columns])
         distinct, first, which = np.unique(
-            np.vstack([np.column_stack([often[name] for name in columns]), people]), axis=0, return_index=True,
+            np.vstack([np.column_stack([often[name] for name in columns]), people]),
+            axis=0,
+            return_index=True,
             return_inverse=True,
-        )  # fmt: skip
+        )
         left_to_chance = first[which.reshape(-1)[len(often["n"]) :]] >= len(often["n"])
         copies = np.round(often["n"] * share).astype(np.int64)
         rows = {name: np.concatenate([drawn[name][left_to_chance], np.repeat(often[name], copies)]) for name in columns}
@@ -233,8 +241,9 @@ def gather_crowd(table: Table, spec: EffortSpec) -> Crowd:
     }
     whole, lost = _check(table, spec, steps, numbers, column)
     sigmoids = {
-        f"{OURS}effort": inertia / (1.0 + (-rise).exp()), f"{OURS}aggregate": 2.0 / (1.0 + (-total).exp()) - 1.0,
-    }  # fmt: skip
+        f"{OURS}effort": inertia / (1.0 + (-rise).exp()),
+        f"{OURS}aggregate": 2.0 / (1.0 + (-total).exp()) - 1.0,
+    }
     stages: Stages = [numbers, whole, sigmoids] if lost else [numbers, sigmoids]
     ends = StagedRows(table, stages).extremes(
         {"effort": EFFORT, "aggregate": AGGREGATE, **{f"step:{x}": nw.col(x) for x in spec.trajectory}}

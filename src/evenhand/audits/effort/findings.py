@@ -125,17 +125,36 @@ def _judged(bins: Sequence[BinRecord], threshold: Threshold | None) -> tuple[Bin
 
 
 def _finding(
-    record: IndividualRecord | DifferenceRecord | BinRecord, claim: str, threshold: Threshold | None,
-    verdict: Verdict, spec: EffortSpec, place: tuple[str | None, str | None], what: tuple[str, str], caveat: str,
-) -> Finding:  # fmt: skip
+    record: IndividualRecord | DifferenceRecord | BinRecord,
+    claim: str,
+    threshold: Threshold | None,
+    verdict: Verdict,
+    spec: EffortSpec,
+    place: tuple[str | None, str | None],
+    what: tuple[str, str],
+    caveat: str,
+) -> Finding:
     interval = (
         f"{100 * spec.confidence:g}% interval {shown_interval(record.low, record.high)}"
         if record.low is not None
         else record.status
     )
     return Finding(
-        audit="effort", model=place[0], grouping=place[1], stratum=None, metric=what[0], kind=what[1],
-        against="worst_pair", claim=claim, sentence=f"{claim.removesuffix('.')} ({interval}); n = {record.n:,}.",
-        unit="", value=record.value, low=record.low, high=record.high, n=record.n,
-        threshold=threshold.in_words() if threshold else None, verdict=verdict, caveat=caveat,
-    )  # fmt: skip
+        audit="effort",
+        model=place[0],
+        grouping=place[1],
+        stratum=None,
+        metric=what[0],
+        kind=what[1],
+        against="worst_pair",
+        claim=claim,
+        sentence=f"{claim.removesuffix('.')} ({interval}); n = {record.n:,}.",
+        unit="",
+        value=record.value,
+        low=record.low,
+        high=record.high,
+        n=record.n,
+        threshold=threshold.in_words() if threshold else None,
+        verdict=verdict,
+        caveat=caveat,
+    )

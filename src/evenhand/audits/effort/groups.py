@@ -105,7 +105,7 @@ def means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, size: int, gr
     shape = (size, groups)
     return GroupMeans(
         n.astype(np.int64).reshape(shape), mean.reshape(shape), stderr.reshape(shape), kish.reshape(shape)
-    )  # fmt: skip
+    )
 
 
 def _row(means: GroupMeans, at: int) -> GroupMeans:
@@ -140,9 +140,13 @@ def mean_limits(means: GroupMeans, kept: IntArray, confidence: float) -> Interva
 
 
 def _parity(
-    means: GroupMeans, known: BoolArray, labels: tuple[str, ...], spec: EffortSpec,
-    place: tuple[str, str, float | None, float | None], bins: int,
-) -> BinRecord:  # fmt: skip
+    means: GroupMeans,
+    known: BoolArray,
+    labels: tuple[str, ...],
+    spec: EffortSpec,
+    place: tuple[str, str, float | None, float | None],
+    bins: int,
+) -> BinRecord:
     """Return the parity of one bin, with its own limits and with those that hold for all bins together."""
     kept = np.flatnonzero(known & (means.n >= spec.min_count))
     n = int(means.n[kept].sum())
@@ -157,9 +161,18 @@ def _parity(
     elif np.isnan([low, high]).any():
         status = "no interval: the scores of a group do not vary"
     return BinRecord(
-        *place, n, len(kept), labels[top], labels[bottom], finite(value), finite(low), finite(high), finite(all_low),
-        finite(all_high), status,
-    )  # fmt: skip
+        *place,
+        n,
+        len(kept),
+        labels[top],
+        labels[bottom],
+        finite(value),
+        finite(low),
+        finite(high),
+        finite(all_low),
+        finite(all_high),
+        status,
+    )
 
 
 def _group_records(

@@ -58,9 +58,11 @@ def read_history(history: History, ids: tuple[str, ...] | None, id_column: str |
     values[place, steps] = value[ours]
     unit = np.allclose(np.diff(times), 1.0)
     return Trajectories(
-        tuple(f"{history.value} at {time:g}" for time in times), None if unit else tuple(float(t) for t in times),
-        values, int((rows < 0).sum()),
-    )  # fmt: skip
+        tuple(f"{history.value} at {time:g}" for time in times),
+        None if unit else tuple(float(t) for t in times),
+        values,
+        int((rows < 0).sum()),
+    )
 
 
 def _columns(frame: Any, history: History, id_column: str) -> tuple[Any, FloatArray, FloatArray]:

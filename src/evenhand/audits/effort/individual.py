@@ -36,10 +36,16 @@ def fairness_of(people: People, spec: EffortSpec) -> Found:
         for weight in spec.weights:
             step(f"Comparing all pairs of people under {model}, weight {weight:g}")
             found[model, weight] = individual_fairness(
-                score, people.effort, people.aggregate, weight, survey_weight=people.rows.weight, method=spec.method,
-                confidence=spec.confidence, rng=np.random.default_rng(spec.seed),
+                score,
+                people.effort,
+                people.aggregate,
+                weight,
+                survey_weight=people.rows.weight,
+                method=spec.method,
+                confidence=spec.confidence,
+                rng=np.random.default_rng(spec.seed),
                 progress=_progress(f"Comparing all pairs of people under {model}, weight {weight:g}"),
-            )  # fmt: skip
+            )
     return found
 
 
@@ -51,9 +57,19 @@ def individual_records(found: Found) -> Iterator[IndividualRecord]:
         if low is None:
             status = _no_interval(result)
         yield IndividualRecord(
-            model, weight, result.n, result.pairs, finite(result.violated), finite(result.stderr), result.method,
-            float(result.error), finite(result.value), low, high, status,
-        )  # fmt: skip
+            model,
+            weight,
+            result.n,
+            result.pairs,
+            finite(result.violated),
+            finite(result.stderr),
+            result.method,
+            float(result.error),
+            finite(result.value),
+            low,
+            high,
+            status,
+        )
 
 
 def _no_interval(result: PairFairness) -> str:
@@ -94,9 +110,14 @@ def person_records(people: People, found: Found, spec: EffortSpec) -> Iterator[P
         names = np.array(people.rows.ids)
         for at in np.lexsort((names, np.round(result.row_means, 12)))[: spec.worst]:
             yield PersonRecord(
-                model, weight, people.rows.ids[at], float(people.rows.scores[model][at]), float(people.effort[at]),
-                float(people.aggregate[at]), float(result.row_means[at]),
-            )  # fmt: skip
+                model,
+                weight,
+                people.rows.ids[at],
+                float(people.rows.scores[model][at]),
+                float(people.effort[at]),
+                float(people.aggregate[at]),
+                float(result.row_means[at]),
+            )
 
 
 def pair_records(people: People, spec: EffortSpec) -> Iterator[PairRecord]:

@@ -84,9 +84,16 @@ def gather(table: Table, spec: EffortSpec) -> People:
         refuse_inertia(column, float(inertia[~(np.isfinite(inertia) & (inertia > 0))][0]))
     effort = effort_scores(values, inertia, spec.desirable, spec.unit, found.times, spec.measure)
     return People(
-        rows, found.names, found.times, values, inertia, effort, aggregate_scores(values, spec.scale),
-        int((~whole).sum()), found.strangers,
-    )  # fmt: skip
+        rows,
+        found.names,
+        found.times,
+        values,
+        inertia,
+        effort,
+        aggregate_scores(values, spec.scale),
+        int((~whole).sum()),
+        found.strangers,
+    )
 
 
 def inertia_column(spec: EffortSpec) -> str | None:

@@ -81,11 +81,18 @@ def _is(finding: Finding, metric: str) -> bool:
 def _individual_table(result: EffortResult) -> DisplayTable:
     rows = [
         (
-            r.model, f"{r.weight:g}", shown(r.value), shown_interval(r.low, r.high), shown(r.stderr),
-            shown(r.violated, percent=True), f"{r.n:,}", f"{r.pairs:,}", r.method,
+            r.model,
+            f"{r.weight:g}",
+            shown(r.value),
+            shown_interval(r.low, r.high),
+            shown(r.stderr),
+            shown(r.violated, percent=True),
+            f"{r.n:,}",
+            f"{r.pairs:,}",
+            r.method,
         )
         for r in result.individual
-    ]  # fmt: skip
+    ]
     columns = ("Model", "Weight", "Fairness", "Interval", "Std. error", "Pairs violated", "n", "Pairs", "Method")
     return DisplayTable(
         "Individual fairness of every model", columns, tuple(rows), (False,) + (True,) * 7 + (False,), folded=True
@@ -95,12 +102,19 @@ def _individual_table(result: EffortResult) -> DisplayTable:
 def _bin_table(result: EffortResult) -> DisplayTable:
     rows = [
         (
-            r.model, r.grouping, "all (traditional)" if r.bin_low is None else f"{r.bin_low:g} to {r.bin_high:g}",
-            r.group_high or DASH, r.group_low or DASH, f"{r.n:,}", str(r.groups), shown(r.value),
-            shown_interval(r.low, r.high), "" if r.status == "ok" else r.status,
+            r.model,
+            r.grouping,
+            "all (traditional)" if r.bin_low is None else f"{r.bin_low:g} to {r.bin_high:g}",
+            r.group_high or DASH,
+            r.group_low or DASH,
+            f"{r.n:,}",
+            str(r.groups),
+            shown(r.value),
+            shown_interval(r.low, r.high),
+            "" if r.status == "ok" else r.status,
         )
         for r in result.bins
-    ]  # fmt: skip
+    ]
     columns = ("Model", "Grouping", "Effort", "Higher", "Lower", "n", "Groups", "Parity", "Interval", "Remark")
     numeric = (False,) * 5 + (True,) * 4 + (False,)
     return DisplayTable("Parity of every effort bin", columns, tuple(rows), numeric, folded=True)

@@ -142,18 +142,41 @@ def improvability(
     >>> [(one.target, one.rejected) for one in result.decision if one.test == "signed"][:2]
     [('fairness', True), ('joint_accuracy', True)]
     """
-    return run(table, ImprovabilitySpec.parse(
-        {
-            "status_quo": status_quo, "grouping": grouping, "features": features, "outcome": outcome,
-            "utility": utility, "fairness_utility": fairness_utility, "accuracy_of": accuracy_of,
-            "candidates": candidates, "capacity": capacity, "splits": splits, "train": train, "alpha": alpha,
-            "delta": delta, "fairness_test": fairness_test, "combine": combine, "studentised": studentised,
-            "worst_pair": worst_pair, "use_group": use_group, "gain": gain, "reduction": reduction, "power": power,
-            "jobs": jobs, "min_count": min_count, "resamples": resamples, "confidence": confidence, "seed": seed,
-            "thresholds": thresholds,
-        },
-        "the arguments of improvability()",
-    ))  # fmt: skip
+    return run(
+        table,
+        ImprovabilitySpec.parse(
+            {
+                "status_quo": status_quo,
+                "grouping": grouping,
+                "features": features,
+                "outcome": outcome,
+                "utility": utility,
+                "fairness_utility": fairness_utility,
+                "accuracy_of": accuracy_of,
+                "candidates": candidates,
+                "capacity": capacity,
+                "splits": splits,
+                "train": train,
+                "alpha": alpha,
+                "delta": delta,
+                "fairness_test": fairness_test,
+                "combine": combine,
+                "studentised": studentised,
+                "worst_pair": worst_pair,
+                "use_group": use_group,
+                "gain": gain,
+                "reduction": reduction,
+                "power": power,
+                "jobs": jobs,
+                "min_count": min_count,
+                "resamples": resamples,
+                "confidence": confidence,
+                "seed": seed,
+                "thresholds": thresholds,
+            },
+            "the arguments of improvability()",
+        ),
+    )
 
 
 def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
@@ -178,14 +201,25 @@ def _result(table: Table, setting: Setting, tests: dict[str, tuple[Tested, ...]]
     power, sizes = tuple(power_records(setting, tests)), tuple(size_records(setting, tests))
     reasons = tuple(reason_records(setting, tests, decisions, power, sizes))
     return ImprovabilityResult(
-        spec=spec, findings=make_findings(setting, tests, decisions, deltas, values, reasons),
-        left_out=setting.sample.left_out, notes=(*table.source.notes, *make_notes(setting, tests)),
-        backend=table.backend, splits=tuple(tables.split_records(setting, tests)), decision=decisions, deltas=deltas,
-        curves=tuple(tables.curve_records(setting, tests)), values=values,
+        spec=spec,
+        findings=make_findings(setting, tests, decisions, deltas, values, reasons),
+        left_out=setting.sample.left_out,
+        notes=(*table.source.notes, *make_notes(setting, tests)),
+        backend=table.backend,
+        splits=tuple(tables.split_records(setting, tests)),
+        decision=decisions,
+        deltas=deltas,
+        curves=tuple(tables.curve_records(setting, tests)),
+        values=values,
         candidates=tuple(tables.candidate_records(setting, tests)),
-        coefficients=tuple(tables.coefficient_records(tests)), power=power, sample_sizes=sizes, reasons=reasons,
-        hash=setting.sample.digest(), setting=setting, tests=tests,
-    )  # fmt: skip
+        coefficients=tuple(tables.coefficient_records(tests)),
+        power=power,
+        sample_sizes=sizes,
+        reasons=reasons,
+        hash=setting.sample.digest(),
+        setting=setting,
+        tests=tests,
+    )
 
 
 def _check(sample: Sample, spec: ImprovabilitySpec) -> None:

@@ -20,9 +20,7 @@ from evenhand.models.spec import Fit
 from evenhand.settings import Settings
 
 RuleName = Literal["estimator", "column", "search", "sweep", "milp", "reductions", "own"]
-CONSTRAINTS = (
-    "demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate"
-)  # fmt: skip
+CONSTRAINTS = ("demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate")
 Constraint = Literal["demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate"]
 
 _LINEAR = ("goal", "iota", "directions", "monotone", "excluded")
@@ -37,9 +35,13 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
 }
 # The setting that tells which rule is meant, where it is not named.
 _MARKS = {
-    "column": "column", "own": "own", "search": "family", "reductions": "constraint", "estimator": "estimator",
+    "column": "column",
+    "own": "own",
+    "search": "family",
+    "reductions": "constraint",
+    "estimator": "estimator",
     "milp": "time_limit",
-}  # fmt: skip
+}
 _SHORT = ("search", "sweep", "milp", "reductions")
 # The paper's random forest has 300 trees (footnote 11).
 _OURS: dict[str, dict[str, Any]] = {"random_forest": {"n_estimators": 300}}

@@ -38,10 +38,14 @@ def value_panel(result: ImprovabilityResult, utility: str | None = None) -> Any:
         points.append({"algorithm": series, "x": x.value, "y": y.value})
         radius = math.sqrt(-2 * math.log(1 - result.spec.confidence))  # of the chi-square with two degrees of freedom
         for at, turn in enumerate(_TURN):
-            rings.append({
-                "algorithm": series, "at": at, "x": x.value + radius * (x.stderr or 0.0) * math.cos(turn),
-                "y": y.value + radius * (y.stderr or 0.0) * math.sin(turn),
-            })  # fmt: skip
+            rings.append(
+                {
+                    "algorithm": series,
+                    "at": at,
+                    "x": x.value + radius * (x.stderr or 0.0) * math.cos(turn),
+                    "y": y.value + radius * (y.stderr or 0.0) * math.sin(turn),
+                }
+            )
     ends = [value for ring in rings for value in (ring["x"], ring["y"])]
     span = [min(ends), max(ends)]
     names = [STATUS_QUO, *result.spec.candidates]
@@ -90,10 +94,16 @@ def curve_panels(result: ImprovabilityResult) -> list[Any]:
         x = alt.X("delta:Q", title="Margin: improved by at least", scale=alt.Scale(domain=[0, 1]), axis=across)
         which = "Adjusted p" if several else "Combined p"
         y = alt.Y("p:Q", title=which, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
-        line = alt.Chart(data(records)).mark_line(strokeWidth=1.8).encode(
-            x=x, y=y, color=alt.Color("candidate:N", scale=series_scale(names, PALETTE[1:]), legend=legend),
-            strokeDash=alt.StrokeDash("candidate:N", sort=names, legend=None),
-        )  # fmt: skip
+        line = (
+            alt.Chart(data(records))
+            .mark_line(strokeWidth=1.8)
+            .encode(
+                x=x,
+                y=y,
+                color=alt.Color("candidate:N", scale=series_scale(names, PALETTE[1:]), legend=legend),
+                strokeDash=alt.StrokeDash("candidate:N", sort=names, legend=None),
+            )
+        )
         limit = alt.Chart(data([{"p": spec.alpha}])).mark_rule(strokeDash=[4, 4], opacity=0.6, color="currentColor")
         panel = (limit.encode(y="p:Q") + line).properties(
             title=target_words(target, group, test, JUDGED), width=PANEL_WIDTH, height=150

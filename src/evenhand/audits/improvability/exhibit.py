@@ -41,24 +41,38 @@ def scope_table(result: ImprovabilityResult) -> DisplayTable:
     rows = [
         ("Population", _population(result)),
         ("Measures", f"Accuracy is {_interest(result)}; fairness is the gap between groups in {_fairness(result)}."),
-        ("Error", f"If no candidate were better in all measures at once, the test would still reject in at most "
-                  f"{shown(spec.alpha, percent=True)} of samples, with all candidates allowed for, in large samples."),
-    ]  # fmt: skip
+        (
+            "Error",
+            f"If no candidate were better in all measures at once, the test would still reject in at most "
+            f"{shown(spec.alpha, percent=True)} of samples, with all candidates allowed for, in large samples.",
+        ),
+    ]
     if rejected:
         rows += [
-            ("It establishes", "At this level of error, that an algorithm exists which is fairer and no less accurate "
-             "by these measures. The algorithm itself can be exported and examined."),
-            ("It does not establish", "That this alternative is the best one; that it is lawful, practical or cheap; "
-             "that it serves interests which the measures leave out; or that it would do as well in another "
-             "population or year."),
-        ]  # fmt: skip
+            (
+                "It establishes",
+                "At this level of error, that an algorithm exists which is fairer and no less accurate "
+                "by these measures. The algorithm itself can be exported and examined.",
+            ),
+            (
+                "It does not establish",
+                "That this alternative is the best one; that it is lawful, practical or cheap; "
+                "that it serves interests which the measures leave out; or that it would do as well in another "
+                "population or year.",
+            ),
+        ]
     else:
         rows += [
-            ("It establishes", "That these candidates were not shown to be better in all measures at once on these "
-             "rows."),
-            ("It does not establish", "That the disparity is necessary. A better algorithm may exist that these rules "
-             "did not find, or the rows may be too few to show it; the next table says which is more plausible."),
-        ]  # fmt: skip
+            (
+                "It establishes",
+                "That these candidates were not shown to be better in all measures at once on these rows.",
+            ),
+            (
+                "It does not establish",
+                "That the disparity is necessary. A better algorithm may exist that these rules "
+                "did not find, or the rows may be too few to show it; the next table says which is more plausible.",
+            ),
+        ]
     return DisplayTable("What this establishes", ("", ""), tuple(rows), (False, False))
 
 

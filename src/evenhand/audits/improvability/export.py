@@ -105,9 +105,13 @@ def _about(result: ImprovabilityResult, name: str, one: Tested) -> dict[str, Any
 
 
 def _add_models(
-    result: ImprovabilityResult, name: str, one: Tested, candidate: Candidate, files: dict[str, bytes],
+    result: ImprovabilityResult,
+    name: str,
+    one: Tested,
+    candidate: Candidate,
+    files: dict[str, bytes],
     about: dict[str, Any],
-) -> None:  # fmt: skip
+) -> None:
     """Add skops and ONNX files; where one cannot be made, say why in the JSON file."""
     pipeline, why = _pipeline(result, name, one, candidate)
     for ending, write in ((".skops", _skops), (".onnx", _onnx)):

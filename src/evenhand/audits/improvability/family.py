@@ -61,8 +61,10 @@ def _promise(setting: Setting, name: str, member: Candidate, number: int, split:
         decisions = _out_of_fold(setting, name, member, number, split)
     except NoCandidateError:
         own = 1 if spec.accuracy_of == "everyone" else len(setting.sample.groups)
-        low = [np.full((n, grid.size), -np.inf) for n, grid in
-               ((own, setting.margins.accuracy), (len(spec.fairness), setting.margins.fairness))]  # fmt: skip
+        low = [
+            np.full((n, grid.size), -np.inf)
+            for n, grid in ((own, setting.margins.accuracy), (len(spec.fairness), setting.margins.fairness))
+        ]
         return Curves(*low)
     old = old_decisions(setting, number, split.train)
     rows = rows_of(setting, split.train, old, decisions, f"the training rows of split {number + 1}")

@@ -25,9 +25,13 @@ _NOT_SHOWN = (
 
 
 def make_findings(
-    setting: Setting, tests: Mapping[str, Sequence[Tested]], decisions: Sequence[DecisionRecord],
-    deltas: Sequence[DeltaRecord], values: Sequence[ValueRecord], reasons: Sequence[ReasonRecord],
-) -> tuple[Finding, ...]:  # fmt: skip
+    setting: Setting,
+    tests: Mapping[str, Sequence[Tested]],
+    decisions: Sequence[DecisionRecord],
+    deltas: Sequence[DeltaRecord],
+    values: Sequence[ValueRecord],
+    reasons: Sequence[ReasonRecord],
+) -> tuple[Finding, ...]:
     """Return findings of each candidate: for fairness, and for accuracy where it can be improved; one a threshold."""
     found: list[Finding] = []
     for name in setting.spec.candidates:
@@ -44,9 +48,13 @@ def _of(deltas: Sequence[DeltaRecord], target: str) -> DeltaRecord:
 
 
 def _fairness(
-    setting: Setting, decisions: Sequence[DecisionRecord], largest: DeltaRecord, values: Sequence[ValueRecord],
-    reason: ReasonRecord | None, tested: Sequence[Tested],
-) -> Iterator[Finding]:  # fmt: skip
+    setting: Setting,
+    decisions: Sequence[DecisionRecord],
+    largest: DeltaRecord,
+    values: Sequence[ValueRecord],
+    reason: ReasonRecord | None,
+    tested: Sequence[Tested],
+) -> Iterator[Finding]:
     spec = setting.spec
     own = [one for one in decisions if one.test == JUDGED and one.target == "fairness"]
     claims = [_claim(setting, own[0], values, selected_shares(tested))]
@@ -66,9 +74,7 @@ def _fairness(
     yield from _judged(setting, largest, " ".join(claims), "improvable_fairness", caveat)
 
 
-def _claim(
-    setting: Setting, decision: DecisionRecord, values: Sequence[ValueRecord], shares: Shares | None
-) -> str:  # fmt: skip
+def _claim(setting: Setting, decision: DecisionRecord, values: Sequence[ValueRecord], shares: Shares | None) -> str:
     spec = setting.spec
     by = "" if decision.delta == 0 else f" by at least {shown(decision.delta, percent=True)}"
     whom = "for everyone together" if spec.accuracy_of == "everyone" else "for any group"
@@ -148,12 +154,24 @@ def _finding(
 ) -> Finding:
     spec, rows = setting.spec, len(setting.sample)
     return Finding(
-        audit="improvability", model=largest.candidate, grouping=setting.sample.grouping, stratum=None, metric=metric,
-        kind="share", against="status_quo", claim=claim,
-        sentence=f"{claim.removesuffix('.')}; level {spec.alpha:g}, n = {rows:,}.", unit="", value=largest.value,
-        low=largest.low, high=largest.high, n=rows, threshold=threshold.in_words() if threshold else None,
-        verdict=judge(threshold, largest.value, largest.low, largest.high), caveat=f"{caveat}{_known_only(setting)}",
-    )  # fmt: skip
+        audit="improvability",
+        model=largest.candidate,
+        grouping=setting.sample.grouping,
+        stratum=None,
+        metric=metric,
+        kind="share",
+        against="status_quo",
+        claim=claim,
+        sentence=f"{claim.removesuffix('.')}; level {spec.alpha:g}, n = {rows:,}.",
+        unit="",
+        value=largest.value,
+        low=largest.low,
+        high=largest.high,
+        n=rows,
+        threshold=threshold.in_words() if threshold else None,
+        verdict=judge(threshold, largest.value, largest.low, largest.high),
+        caveat=f"{caveat}{_known_only(setting)}",
+    )
 
 
 def _known_only(setting: Setting) -> str:

@@ -171,10 +171,12 @@ def _ties(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
 def _solver(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
     for name, tested in tests.items():
         stopped = sum(
-            one.made is not None and one.made.linear is not None and one.made.linear.solver is not None
+            one.made is not None
+            and one.made.linear is not None
+            and one.made.linear.solver is not None
             and "time limit" in one.made.linear.solver.status
             for one in tested
-        )  # fmt: skip
+        )
         if stopped:
             yield (
                 f"{name}: the solver was stopped by its time limit in {stopped} of {count(len(tested), 'split')}, so "

@@ -118,10 +118,17 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
     labels, matrix = _features(rows, spec)
     given = {name: _given(rows.columns[name], *about) for name, about in sources.items()}
     sample = Sample(
-        grouping=grouping, groups=names, group=codes, outcome=_outcome(rows.columns["outcome"], outcome, table, spec),
-        features=spec.features, labels=labels, matrix=matrix, weight=rows.weight, given=given,
+        grouping=grouping,
+        groups=names,
+        group=codes,
+        outcome=_outcome(rows.columns["outcome"], outcome, table, spec),
+        features=spec.features,
+        labels=labels,
+        matrix=matrix,
+        weight=rows.weight,
+        given=given,
         ids=_ids(rows.columns["id"]) if "id" in columns else None,
-    )  # fmt: skip
+    )
     return _complete(_kept(sample, order), table, spec)
 
 
@@ -338,8 +345,9 @@ def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list
         raise DataError(
             f"improvability compares groups, and only {count(len(kept), 'group')} of {sample.grouping!r} "
             f"{'has' if len(kept) == 1 else 'have'} at least {spec.min_count} rows"
-            + (f" ({small})" if small else "") + "; use more rows, merge groups or lower `min_count`."
-        )  # fmt: skip
+            + (f" ({small})" if small else "")
+            + "; use more rows, merge groups or lower `min_count`."
+        )
     for name in spec.worst_pair or ():
         if name not in [sample.groups[code] for code in kept]:
             hint = did_you_mean(name, [sample.groups[code] for code in kept])
@@ -353,11 +361,14 @@ def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list
 
 def _kept(sample: Sample, rows: IntArray) -> Sample:
     return replace(
-        sample, group=sample.group[rows], outcome=sample.outcome[rows], matrix=sample.matrix[rows],
+        sample,
+        group=sample.group[rows],
+        outcome=sample.outcome[rows],
+        matrix=sample.matrix[rows],
         weight=None if sample.weight is None else sample.weight[rows],
         given={name: replace(one, values=one.values[rows]) for name, one in sample.given.items()},
         ids=None if sample.ids is None else tuple(sample.ids[row] for row in rows),
-    )  # fmt: skip
+    )
 
 
 def _record(grouping: str | None, group: str | None, n: int, reason: str) -> dict[str, Any]:

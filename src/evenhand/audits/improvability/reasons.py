@@ -48,9 +48,12 @@ def size_records(setting: Setting, tests: Tests) -> Iterator[SampleSizeRecord]:
 
 
 def reason_records(
-    setting: Setting, tests: Tests, decisions: Sequence[DecisionRecord], power: Sequence[PowerRecord],
+    setting: Setting,
+    tests: Tests,
+    decisions: Sequence[DecisionRecord],
+    power: Sequence[PowerRecord],
     sizes: Sequence[SampleSizeRecord],
-) -> Iterator[ReasonRecord]:  # fmt: skip
+) -> Iterator[ReasonRecord]:
     """Yield, for each candidate without an established improvement at the smallest margin, the plausible reason."""
     spec, rows = setting.spec, len(setting.sample)
     least = min(spec.delta)
@@ -75,9 +78,14 @@ def _reason(improved: int, splits: int, planned: float | None, wanted: float, ne
 
 
 def _sentence(
-    setting: Setting, reason: str, name: str, improved: int, splits: int, here: Mapping[str, float | None],
+    setting: Setting,
+    reason: str,
+    name: str,
+    improved: int,
+    splits: int,
+    here: Mapping[str, float | None],
     needed: int | None,
-) -> str:  # fmt: skip
+) -> str:
     spec, rows = setting.spec, len(setting.sample)
     where = f"in {improved} of {count(splits, 'split')}"
     seldom = f"{where} only" if improved else "in no split"

@@ -66,9 +66,17 @@ class ImprovabilityResult(Result):
     def tables(self) -> Mapping[str, Sequence[Any]]:
         """The tables by name."""
         names = (
-            "splits", "decision", "deltas", "curves", "values", "candidates", "coefficients", "power", "sample_sizes",
+            "splits",
+            "decision",
+            "deltas",
+            "curves",
+            "values",
+            "candidates",
+            "coefficients",
+            "power",
+            "sample_sizes",
             "reasons",
-        )  # fmt: skip
+        )
         return {name: getattr(self, name) for name in names}
 
     @property

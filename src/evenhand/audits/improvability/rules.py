@@ -63,9 +63,13 @@ class TrainingRows:
         if keep.all():
             return self
         return replace(
-            self, features=self.features[keep], outcome=self.outcome[keep], group=self.group[keep],
-            status_quo=self.status_quo[keep], weight=None if self.weight is None else self.weight[keep],
-        )  # fmt: skip
+            self,
+            features=self.features[keep],
+            outcome=self.outcome[keep],
+            group=self.group[keep],
+            status_quo=self.status_quo[keep],
+            weight=None if self.weight is None else self.weight[keep],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,10 +243,12 @@ def _reduction(candidate: Candidate, rows: TrainingRows) -> Fitted:
         warnings.simplefilter("ignore")  # of its use of pandas
         reductions: Any = import_module("fairlearn.reductions")
         kinds = {
-            "demographic_parity": reductions.DemographicParity, "equalized_odds": reductions.EqualizedOdds,
+            "demographic_parity": reductions.DemographicParity,
+            "equalized_odds": reductions.EqualizedOdds,
             "true_positive_rate": reductions.TruePositiveRateParity,
-            "false_positive_rate": reductions.FalsePositiveRateParity, "error_rate": reductions.ErrorRateParity,
-        }  # fmt: skip
+            "false_positive_rate": reductions.FalsePositiveRateParity,
+            "error_rate": reductions.ErrorRateParity,
+        }
         from sklearn.base import clone
 
         constraint = kinds[candidate.constraint](difference_bound=candidate.slack)
@@ -252,9 +258,10 @@ def _reduction(candidate: Candidate, rows: TrainingRows) -> Fitted:
     weights = [float(weight) for weight in found.weights_]
     members = [member for member, weight in zip(found.predictors_, weights, strict=True) if weight > 0]
     return Fitted(
-        Mixture(columns, tuple(members), tuple(weight for weight in weights if weight > 0)), "score",
+        Mixture(columns, tuple(members), tuple(weight for weight in weights if weight > 0)),
+        "score",
         candidate.threshold,
-    )  # fmt: skip
+    )
 
 
 def replace_rule(candidate: Candidate) -> Candidate:
@@ -299,12 +306,18 @@ def _linear(candidate: Candidate, rows: TrainingRows, utility: str) -> Fitted:
     prepared, columns, origin = _design(rows)
     names = [rows.names[place] for place in origin]
     problem = search_problem(
-        prepared.transform(rows.features), rows.outcome, rows.status_quo, rows.group, rows.groups,
+        prepared.transform(rows.features),
+        rows.outcome,
+        rows.status_quo,
+        rows.group,
+        rows.groups,
         utility=utility,
         goal="fairness" if candidate.goal == "fairness" else rows.groups.index(candidate.goal),
-        iota=candidate.iota, capacity=rows.capacity, monotone=[candidate.monotone.get(name, 0) for name in names],
+        iota=candidate.iota,
+        capacity=rows.capacity,
+        monotone=[candidate.monotone.get(name, 0) for name in names],
         excluded=[name in candidate.excluded for name in names],
-    )  # fmt: skip
+    )
     rng = np.random.default_rng(rows.seed)
     if candidate.rule == "sweep":
         found = sweep_directions(problem, rng, directions=candidate.directions)

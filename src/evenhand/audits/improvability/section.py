@@ -25,10 +25,16 @@ def improvability_section(result: ImprovabilityResult) -> Section:
     if result.reasons:
         parts.append(_reason_table(result))
     parts += [
-        _value_figure(result), *(_iterations(result, name) for name in result.spec.candidates), _decision_table(result),
-        _delta_table(result), _curve_figure(result), *_other_test(result), _power_figure(result), _size_table(result),
+        _value_figure(result),
+        *(_iterations(result, name) for name in result.spec.candidates),
+        _decision_table(result),
+        _delta_table(result),
+        _curve_figure(result),
+        *_other_test(result),
+        _power_figure(result),
+        _size_table(result),
         _candidate_table(result),
-    ]  # fmt: skip
+    ]
     if result.coefficients:
         parts.append(_coefficient_table(result))
     return Section(result.title, result.question, tuple(parts), tuple(_methods(result)), result.notes)
@@ -69,8 +75,11 @@ def _iterations(result: ImprovabilityResult, candidate: str) -> DisplayTable:
     rows = [_iteration([r for r in own if r.split == split]) for split in sorted({r.split for r in own})]
     return DisplayTable(
         f"{candidate}, {_counted(result, candidate)}. By split; old is the status quo, new the candidate",
-        (*columns, "Largest p"), tuple(rows), (True,) * (len(columns) + 1), folded=len(spec.candidates) > 3,
-    )  # fmt: skip
+        (*columns, "Largest p"),
+        tuple(rows),
+        (True,) * (len(columns) + 1),
+        folded=len(spec.candidates) > 3,
+    )
 
 
 def _iteration(records: list[SplitRecord]) -> tuple[str, ...]:
@@ -87,9 +96,8 @@ def _iteration(records: list[SplitRecord]) -> tuple[str, ...]:
 def _counted(result: ImprovabilityResult, candidate: str) -> str:
     """Return what follows from the p-values of the splits at a margin of 0."""
     one = next(
-        r for r in result.curves
-        if (r.candidate, r.test, r.target, r.delta) == (candidate, JUDGED, "fairness", 0.0)
-    )  # fmt: skip
+        r for r in result.curves if (r.candidate, r.test, r.target, r.delta) == (candidate, JUDGED, "fairness", 0.0)
+    )
     return f"{_which_p(result)} {shown(one.p_adjusted)}: {'an' if one.established else 'no'} improvement is shown"
 
 
@@ -99,26 +107,32 @@ def _p(value: float | None) -> str:
 
 def _decision_table(result: ImprovabilityResult, test: str | None = None) -> DisplayTable:
     """Return the decisions; at a margin of 0 all targets are the same hypothesis, which stands once."""
-    own = [
-        d for d in result.decision
-        if d.test == (test or JUDGED) and (d.delta > 0 or d.target == "fairness")
-    ]  # fmt: skip
+    own = [d for d in result.decision if d.test == (test or JUDGED) and (d.delta > 0 or d.target == "fairness")]
     rows = []
     for d in own:
         target = "Fairness and accuracy" if d.delta == 0 else target_words(d.target, d.group, "", "")
-        rows.append((
-            d.candidate, target, shown(d.delta, percent=True), _decided(d), _p(d.p_adjusted), _p(d.value),
-            _p(d.p_median),
-        ))  # fmt: skip
+        rows.append(
+            (
+                d.candidate,
+                target,
+                shown(d.delta, percent=True),
+                _decided(d),
+                _p(d.p_adjusted),
+                _p(d.value),
+                _p(d.p_median),
+            )
+        )
     columns = ("Candidate", "What improves", "Margin", "Decision", "Adjusted p", "Combined p", "Median p")
     alone = any(row[3].startswith(_ALONE) for row in rows)
     tried = f"; {_ALONE} means that its own test rejects, but {len(result.spec.candidates)} candidates were tried"
     words = f"Decisions at level {result.spec.alpha:g}{tried if alone else ''}"
     return DisplayTable(
-        words if test is None else f"P-values of the {test} test, for comparison: nothing rests on them", columns,
-        tuple(rows), (False, False, True, False, True, True, True),
+        words if test is None else f"P-values of the {test} test, for comparison: nothing rests on them",
+        columns,
+        tuple(rows),
+        (False, False, True, False, True, True, True),
         folded=test not in (None, result.spec.fairness_test),
-    )  # fmt: skip
+    )
 
 
 def _decided(decision: DecisionRecord) -> str:
@@ -149,9 +163,11 @@ def _delta_table(result: ImprovabilityResult, test: str | None = None) -> Displa
     words = f"Largest margins: the end of the unbroken run of rejections from 0, a lower bound{several}"
     return DisplayTable(
         words if test is None else f"Largest margins of the {test} test, for comparison",
-        ("Candidate", "What improves", "At least", "Ended by"), tuple(rows), (False, False, True, False),
+        ("Candidate", "What improves", "At least", "Ended by"),
+        tuple(rows),
+        (False, False, True, False),
         folded=test not in (None, result.spec.fairness_test),
-    )  # fmt: skip
+    )
 
 
 def _other_test(result: ImprovabilityResult) -> Iterator[DisplayTable]:
@@ -211,8 +227,9 @@ def _size_table(result: ImprovabilityResult) -> DisplayTable:
     return DisplayTable(
         f"Rows in all for a power of {shown(result.spec.power, percent=True)}{_allowed(result)}",
         ("Candidate", "As found", "As planned"),
-        tuple((name, *words) for name, words in found.items()), (False, True, True),
-    )  # fmt: skip
+        tuple((name, *words) for name, words in found.items()),
+        (False, True, True),
+    )
 
 
 def _reason_table(result: ImprovabilityResult) -> DisplayTable:
@@ -225,12 +242,28 @@ def _reason_table(result: ImprovabilityResult) -> DisplayTable:
 
 def _candidate_table(result: ImprovabilityResult) -> DisplayTable:
     solver = any(r.solver_status is not None for r in result.candidates)
-    columns = ["Candidate", "Split", "What it is", "Test rows", "Selected", "Status quo selects", "Decided otherwise",
-               "Tied at the cut"]  # fmt: skip
+    columns = [
+        "Candidate",
+        "Split",
+        "What it is",
+        "Test rows",
+        "Selected",
+        "Status quo selects",
+        "Decided otherwise",
+        "Tied at the cut",
+    ]
     rows = []
     for r in result.candidates:
-        row = [r.candidate, str(r.split), r.what if r.status == "ok" else r.status, f"{r.rows:,}", f"{r.selected:,}",
-               f"{r.selected_status_quo:,}", f"{r.changed:,}", f"{r.tied:,}"]  # fmt: skip
+        row = [
+            r.candidate,
+            str(r.split),
+            r.what if r.status == "ok" else r.status,
+            f"{r.rows:,}",
+            f"{r.selected:,}",
+            f"{r.selected_status_quo:,}",
+            f"{r.changed:,}",
+            f"{r.tied:,}",
+        ]
         if solver:
             row += [r.solver_status or DASH, shown(r.bound), shown(r.relative_gap)]
         rows.append(tuple(row))
@@ -242,9 +275,12 @@ def _candidate_table(result: ImprovabilityResult) -> DisplayTable:
 def _coefficient_table(result: ImprovabilityResult) -> DisplayTable:
     rows = tuple((r.candidate, str(r.split), r.feature, f"{r.value:.6g}") for r in result.coefficients)
     return DisplayTable(
-        "Coefficients of linear candidates", ("Candidate", "Split", "Feature", "Coefficient"), rows,
-        (False, True, False, True), folded=True,
-    )  # fmt: skip
+        "Coefficients of linear candidates",
+        ("Candidate", "Split", "Feature", "Coefficient"),
+        rows,
+        (False, True, False, True),
+        folded=True,
+    )
 
 
 def _methods(result: ImprovabilityResult) -> Iterator[Method]:
@@ -289,9 +325,10 @@ def _methods(result: ImprovabilityResult) -> Iterator[Method]:
         "The combined p is the smallest alpha for which that is so."
     )
     yield Method(
-        "Combining splits", rule,
+        "Combining splits",
+        rule,
         f"{_PAPER}, corollary 1" if spec.combine == "median" else "Gasparin, Wang and Ramdas 2025, PNAS 122",
-    )  # fmt: skip
+    )
     yield Method(
         "Largest margin",
         "The p-value is computed over the whole range of margins from the same resamples. The largest margin is the "

@@ -85,18 +85,20 @@ class ImprovabilitySpec(Spec):
         None, description="Column of what really happened, any number; by default the table's outcome, as 0 or 1."
     )
     utility: Any = Field(
-        "classification", validate_default=True,
+        "classification",
+        validate_default=True,
         description="What a decision is worth: a name, or in Python a Utility of your own.",
-    )  # fmt: skip
+    )
     fairness_utility: Any = Field(
         None, description="The utility, or utilities, by which groups are compared; by default that of accuracy."
     )
     accuracy_of: AccuracyOf = Field("groups", description="Whether each group or everyone together must gain.")
     candidates: Annotated[dict[str, Candidate], BeforeValidator(as_candidates)] = Field(
         {"linear": {}, "lasso": {}, "random_forest": {}},
-        min_length=1, validate_default=True,
+        min_length=1,
+        validate_default=True,
         description="Candidates by name: estimators, searches, columns, or tables of settings.",
-    )  # fmt: skip
+    )
     capacity: float | None = Field(
         None, description="The share that is selected, between 0 and 1; scores are ranked to it."
     )

@@ -164,8 +164,12 @@ def try_candidate(setting: Setting, name: str, number: int, split: Split) -> Tes
 def try_made(setting: Setting, name: str, shown: str, candidate: Candidate, number: int, split: Split) -> Tested:
     """Make and test a candidate that is no search; where a linear search finds nothing, say so."""
     sample, spec = setting.sample, setting.spec
-    old = decide(sample.given["status_quo"], sample.given["status_quo"].values[split.test], spec.capacity,
-                 rng_of(spec.seed, "status quo, test", number))  # fmt: skip
+    old = decide(
+        sample.given["status_quo"],
+        sample.given["status_quo"].values[split.test],
+        spec.capacity,
+        rng_of(spec.seed, "status quo, test", number),
+    )
     worst = tuple(worst_pairs(setting, number, split))
     try:
         made = make_candidate(setting, name, candidate, number, split)
@@ -178,8 +182,12 @@ def try_made(setting: Setting, name: str, shown: str, candidate: Candidate, numb
     draws = bootstrap_values(
         rows, resamples=spec.resamples, rng=rng_of(spec.seed, "bootstrap", name, number), studentised=spec.studentised
     )
-    return replace(_tested(setting, shown, number, split.test, draws, worst, old), made=made, remarks=remarks,
-                   counted=rows.counted())  # fmt: skip
+    return replace(
+        _tested(setting, shown, number, split.test, draws, worst, old),
+        made=made,
+        remarks=remarks,
+        counted=rows.counted(),
+    )
 
 
 def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: str) -> None:
@@ -199,9 +207,14 @@ def rows_of(setting: Setting, which: IntArray, old: FloatArray, new: FloatArray,
     sample, spec = setting.sample, setting.spec
     try:
         return make_rows(
-            sample.group[which], sample.outcome[which], old, new, spec.criteria.utilities, sample.groups,
+            sample.group[which],
+            sample.outcome[which],
+            old,
+            new,
+            spec.criteria.utilities,
+            sample.groups,
             None if sample.weight is None else sample.weight[which],
-        )  # fmt: skip
+        )
     except DataError as error:
         unknown = np.isnan(sample.outcome[which])
         if not unknown.any():
@@ -245,11 +258,17 @@ def training_rows(setting: Setting, name: str, number: int, split: Split) -> Tra
     sample, spec = setting.sample, setting.spec
     own = split.train
     return TrainingRows(
-        features=sample.matrix[own], names=sample.features, labels=sample.labels, outcome=sample.outcome[own],
-        group=sample.group[own], groups=sample.groups, status_quo=old_decisions(setting, number, own),
-        weight=None if sample.weight is None else sample.weight[own], capacity=spec.capacity,
+        features=sample.matrix[own],
+        names=sample.features,
+        labels=sample.labels,
+        outcome=sample.outcome[own],
+        group=sample.group[own],
+        groups=sample.groups,
+        status_quo=old_decisions(setting, number, own),
+        weight=None if sample.weight is None else sample.weight[own],
+        capacity=spec.capacity,
         seed=int(rng_of(spec.seed, "fit", name, number).integers(2**31)),
-    )  # fmt: skip
+    )
 
 
 def old_decisions(setting: Setting, number: int, train: IntArray) -> FloatArray:
@@ -270,9 +289,14 @@ def worst_pairs(setting: Setting, number: int, split: Split) -> Iterator[Pair]:
     known = ~np.isnan(sample.outcome[own])
     for utility in spec.fairness:
         yield worst_pair(
-            sample.group[own][known], sample.outcome[own][known], old[known], utility, sample.groups,
-            None if sample.weight is None else sample.weight[own][known], f"the training rows of split {number + 1}",
-        )  # fmt: skip
+            sample.group[own][known],
+            sample.outcome[own][known],
+            old[known],
+            utility,
+            sample.groups,
+            None if sample.weight is None else sample.weight[own][known],
+            f"the training rows of split {number + 1}",
+        )
 
 
 def split_test(setting: Setting, draws: ValueDraws, worst: Sequence[Pair], kind: FairnessTest) -> SplitTest:
@@ -290,12 +314,23 @@ def _tested(
     estimate = _changes(tests["signed"], draws.estimate[np.newaxis])[0]
     ends = np.nanquantile(_changes(tests["signed"], draws.values), [tail, 1 - tail], axis=0)
     return Tested(
-        candidate=name, split=number, status="ok", test=test, status_quo=old, made=None, worst=worst,
-        values=draws.estimate, low=low, high=high, spread=np.nanstd(draws.values, axis=0),
-        counted=np.empty(0, dtype=np.int64), change=np.column_stack([estimate, *ends]),
+        candidate=name,
+        split=number,
+        status="ok",
+        test=test,
+        status_quo=old,
+        made=None,
+        worst=worst,
+        values=draws.estimate,
+        low=low,
+        high=high,
+        spread=np.nanstd(draws.values, axis=0),
+        counted=np.empty(0, dtype=np.int64),
+        change=np.column_stack([estimate, *ends]),
         curves={kind: p_curves(one, setting.margins) for kind, one in tests.items()},
-        planned=plan(tests["signed"], spec, len(test)), shares=shares_make_sense(tests["signed"]),
-    )  # fmt: skip
+        planned=plan(tests["signed"], spec, len(test)),
+        shares=shares_make_sense(tests["signed"]),
+    )
 
 
 def _changes(test: SplitTest, values: FloatArray) -> FloatArray:
@@ -314,11 +349,23 @@ def _nothing(
     shape = (groups + 1, len(spec.criteria.utilities), 2)
     own = 1 if spec.accuracy_of == "everyone" else groups
     empty = np.full(shape, np.nan)
-    ones = Curves(np.ones((own, setting.margins.accuracy.size)),
-                  np.ones((len(spec.fairness), setting.margins.fairness.size)))  # fmt: skip
+    ones = Curves(
+        np.ones((own, setting.margins.accuracy.size)), np.ones((len(spec.fairness), setting.margins.fairness.size))
+    )
     return Tested(
-        candidate=name, split=number, status=f"no candidate: {why}", test=split.test, status_quo=old, made=None,
-        worst=worst, values=empty, low=empty, high=empty, spread=empty,
-        counted=np.zeros((groups, *shape[1:]), dtype=np.int64), change=np.full((own + len(spec.fairness), 3), np.nan),
-        curves=dict.fromkeys(setting.tests, ones), planned=None,
-    )  # fmt: skip
+        candidate=name,
+        split=number,
+        status=f"no candidate: {why}",
+        test=split.test,
+        status_quo=old,
+        made=None,
+        worst=worst,
+        values=empty,
+        low=empty,
+        high=empty,
+        spread=empty,
+        counted=np.zeros((groups, *shape[1:]), dtype=np.int64),
+        change=np.full((own + len(spec.fairness), 3), np.nan),
+        curves=dict.fromkeys(setting.tests, ones),
+        planned=None,
+    )

@@ -126,23 +126,55 @@ def _fairness_records(setting: Setting, one: Tested) -> Iterator[SplitRecord]:
             counted = one.counted.sum(axis=0)[k]
             yield _split_record(one, "fairness", None, utility.name, test, counted, gaps, parts, own + f)
         yield SplitRecord(
-            candidate=one.candidate, split=one.split + 1, component="all", group=None, utility=None, test=test,
-            n=one.test.size, n_status_quo=one.test.size, status_quo=None, candidate_value=None,
-            p_value=float(parts.max()), binding=False, value=None, low=None, high=None, status=one.status,
-        )  # fmt: skip
+            candidate=one.candidate,
+            split=one.split + 1,
+            component="all",
+            group=None,
+            utility=None,
+            test=test,
+            n=one.test.size,
+            n_status_quo=one.test.size,
+            status_quo=None,
+            candidate_value=None,
+            p_value=float(parts.max()),
+            binding=False,
+            value=None,
+            low=None,
+            high=None,
+            status=one.status,
+        )
 
 
 def _split_record(
-    one: Tested, component: str, group: str | None, utility: str, test: str | None, counted: FloatArray,
-    values: FloatArray, parts: FloatArray, at: int,
-) -> SplitRecord:  # fmt: skip
+    one: Tested,
+    component: str,
+    group: str | None,
+    utility: str,
+    test: str | None,
+    counted: FloatArray,
+    values: FloatArray,
+    parts: FloatArray,
+    at: int,
+) -> SplitRecord:
     value, low, high = (finite(number) for number in one.change[at])
     return SplitRecord(
-        candidate=one.candidate, split=one.split + 1, component=component, group=group, utility=utility, test=test,
-        n=int(counted[CANDIDATE]), n_status_quo=int(counted[STATUS_QUO]), status_quo=finite(values[STATUS_QUO]),
-        candidate_value=finite(values[CANDIDATE]), p_value=float(parts[at]), binding=bool(parts[at] == parts.max()),
-        value=value, low=low, high=high, status=one.status,
-    )  # fmt: skip
+        candidate=one.candidate,
+        split=one.split + 1,
+        component=component,
+        group=group,
+        utility=utility,
+        test=test,
+        n=int(counted[CANDIDATE]),
+        n_status_quo=int(counted[STATUS_QUO]),
+        status_quo=finite(values[STATUS_QUO]),
+        candidate_value=finite(values[CANDIDATE]),
+        p_value=float(parts[at]),
+        binding=bool(parts[at] == parts.max()),
+        value=value,
+        low=low,
+        high=high,
+        status=one.status,
+    )
 
 
 def decision_records(setting: Setting, tests: Tests) -> Iterator[DecisionRecord]:
@@ -165,11 +197,21 @@ def _decision(
     status = NEGATIVE if not known else "ok" if not missing else f"no candidate in {missing} of {len(tested)} splits"
     shown = established(setting, one, test)[at]
     return DecisionRecord(
-        candidate=tested[0].candidate, test=test, target=target.name, group=target.group, delta=delta,
-        splits=len(tested), p_median=float(one.median[at]) if known else None,
-        rejected=bool(one.rejected[at]) and known, p_adjusted=float(adjusted(setting, one)[at]) if known else None,
-        established=shown and known, value=float(one.p[at]) if known else None, low=None, high=None, status=status,
-    )  # fmt: skip
+        candidate=tested[0].candidate,
+        test=test,
+        target=target.name,
+        group=target.group,
+        delta=delta,
+        splits=len(tested),
+        p_median=float(one.median[at]) if known else None,
+        rejected=bool(one.rejected[at]) and known,
+        p_adjusted=float(adjusted(setting, one)[at]) if known else None,
+        established=shown and known,
+        value=float(one.p[at]) if known else None,
+        low=None,
+        high=None,
+        status=status,
+    )
 
 
 def delta_records(setting: Setting, tests: Tests) -> Iterator[DeltaRecord]:
@@ -216,9 +258,17 @@ def curve_records(setting: Setting, tests: Tests) -> Iterator[CurveRecord]:
                 shown = np.isclose(np.round(margins / _CURVE_STEP) * _CURVE_STEP, margins, atol=1e-9) & (margins < 1)
                 for at in np.flatnonzero(shown):
                     yield CurveRecord(
-                        name, test, target.name, target.group, float(margins[at]), float(found.median[at]),
-                        bool(found.rejected[at]), float(p[at]), stand[at], float(found.p[at]),
-                    )  # fmt: skip
+                        name,
+                        test,
+                        target.name,
+                        target.group,
+                        float(margins[at]),
+                        float(found.median[at]),
+                        bool(found.rejected[at]),
+                        float(p[at]),
+                        stand[at],
+                        float(found.p[at]),
+                    )
 
 
 def value_records(setting: Setting, tests: Tests) -> Iterator[ValueRecord]:
@@ -249,20 +299,26 @@ def candidate_records(setting: Setting, tests: Tests) -> Iterator[CandidateRecor
             solver = linear.solver if linear is not None else None
             new = made.decided if made is not None else None
             yield CandidateRecord(
-                candidate=name, split=one.split + 1, rule=setting.spec.candidates[name].rule,
-                what=made.what if made is not None else setting.spec.candidates[name].in_words(), rows=one.test.size,
+                candidate=name,
+                split=one.split + 1,
+                rule=setting.spec.candidates[name].rule,
+                what=made.what if made is not None else setting.spec.candidates[name].in_words(),
+                rows=one.test.size,
                 selected=int(np.count_nonzero(new.decisions)) if new is not None else 0,
                 selected_status_quo=int(np.count_nonzero(old.decisions)),
                 changed=int(np.count_nonzero(new.decisions != old.decisions)) if new is not None else 0,
-                tied=new.tied if new is not None else 0, tied_selected=new.tied_selected if new is not None else 0,
-                tied_status_quo=old.tied, found_by=linear.found_by if linear is not None else None,
+                tied=new.tied if new is not None else 0,
+                tied_selected=new.tied_selected if new is not None else 0,
+                tied_status_quo=old.tied,
+                found_by=linear.found_by if linear is not None else None,
                 solver_status=solver.status if solver is not None else None,
                 claimed=finite(solver.claimed) if solver is not None else None,
                 bound=finite(solver.bound) if solver is not None else None,
                 relative_gap=finite(solver.relative_gap) if solver is not None else None,
                 reproduced=solver.reproduced if solver is not None else None,
-                polished=solver.polished if solver is not None else None, status=one.status,
-            )  # fmt: skip
+                polished=solver.polished if solver is not None else None,
+                status=one.status,
+            )
 
 
 def coefficient_records(tests: Tests) -> Iterator[CoefficientRecord]:

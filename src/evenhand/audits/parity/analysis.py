@@ -124,10 +124,18 @@ class Analysis:
                 status = f"no interval: {_why_no_interval(values.metric)}"
             self.groups.append(
                 GroupRecord(
-                    self.model, self.grouping, self.stratum, label, values.metric.name, int(values.n[position]),
-                    finite(values.value[position]), low, high, status,
+                    self.model,
+                    self.grouping,
+                    self.stratum,
+                    label,
+                    values.metric.name,
+                    int(values.n[position]),
+                    finite(values.value[position]),
+                    low,
+                    high,
+                    status,
                 )
-            )  # fmt: skip
+            )
 
     def _status(self, values: GroupValues, position: int) -> str:
         if np.isnan(values.value[position]):
@@ -200,10 +208,23 @@ class Analysis:
         low, high = (finite(end) for end in gap.limits)
         n = values.n_overall if -1 in (gap.high, gap.low) else int(values.n[gap.high]) + int(values.n[gap.low])
         return GapRecord(
-            self.model, self.grouping, self.stratum, values.metric.name, gap.kind, gap.against,
-            None if gap.group is None else self.cells.labels[gap.group], self._label(gap.high), self._label(gap.low),
-            n, finite(gap.value), low, high, _gap_status(gap, values.metric), self._worse_off(values.metric, gap), name,
-        )  # fmt: skip
+            self.model,
+            self.grouping,
+            self.stratum,
+            values.metric.name,
+            gap.kind,
+            gap.against,
+            None if gap.group is None else self.cells.labels[gap.group],
+            self._label(gap.high),
+            self._label(gap.low),
+            n,
+            finite(gap.value),
+            low,
+            high,
+            _gap_status(gap, values.metric),
+            self._worse_off(values.metric, gap),
+            name,
+        )
 
     def _worse_off(self, metric: Metric, gap: Gap) -> str | None:
         """Return the group on the worse side, where the interval leaves no doubt that there is one."""
@@ -219,9 +240,23 @@ class Analysis:
     def _no_gap(self, metric: Metric, kind: Kind, against: Against, reason: str) -> GapRecord:
         name = GAP_NAMES.get((metric.name, kind, against))
         return GapRecord(
-            self.model, self.grouping, self.stratum, metric.name, kind, against, None, None, None, 0, None, None, None,
-            f"undefined: {reason}", None, name,
-        )  # fmt: skip
+            self.model,
+            self.grouping,
+            self.stratum,
+            metric.name,
+            kind,
+            against,
+            None,
+            None,
+            None,
+            0,
+            None,
+            None,
+            None,
+            f"undefined: {reason}",
+            None,
+            name,
+        )
 
 
 def _why_no_interval(metric: Metric) -> str:

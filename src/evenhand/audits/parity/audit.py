@@ -27,9 +27,18 @@ from evenhand.table.rows import ScoreRows
 from evenhand.table.table import FINE_BINS, Table
 
 _OWN_METRIC = Metric(
-    "", "", "your own function of the cells", (), (), "custom", "neither", (), "your function returned no number",
-    "It shows what your function measures.", "your own",
-)  # fmt: skip
+    "",
+    "",
+    "your own function of the cells",
+    (),
+    (),
+    "custom",
+    "neither",
+    (),
+    "your function returned no number",
+    "It shows what your function measures.",
+    "your own",
+)
 
 
 def parity(
@@ -89,15 +98,25 @@ def parity(
     >>> round(gap.value, 2), gap.group_high, gap.group_low
     (0.2, 'M', 'F')
     """
-    return run(table, ParitySpec.parse(
-        {
-            "metrics": metrics, "custom": custom or {}, "reference": reference, "within": within,
-            "min_count": min_count,
-            "bins": bins, "interval": interval, "confidence": confidence, "resamples": resamples, "seed": seed,
-            "thresholds": thresholds,
-        },
-        "the arguments of parity()",
-    ))  # fmt: skip
+    return run(
+        table,
+        ParitySpec.parse(
+            {
+                "metrics": metrics,
+                "custom": custom or {},
+                "reference": reference,
+                "within": within,
+                "min_count": min_count,
+                "bins": bins,
+                "interval": interval,
+                "confidence": confidence,
+                "resamples": resamples,
+                "seed": seed,
+                "thresholds": thresholds,
+            },
+            "the arguments of parity()",
+        ),
+    )
 
 
 def run(table: Table, spec: ParitySpec) -> ParityResult:
@@ -135,20 +154,32 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
         )
     findings = make_findings(records["gaps"], records["groups"], spec, table)
     return ParityResult(
-        spec=spec, findings=findings, left_out=tuple(left_out), notes=tuple(dict.fromkeys(notes)),
+        spec=spec,
+        findings=findings,
+        left_out=tuple(left_out),
+        notes=tuple(dict.fromkeys(notes)),
         backend=table.backend,
-        groups=tuple(records["groups"]), gaps=tuple(records["gaps"]), calibration=tuple(records["calibration"]),
+        groups=tuple(records["groups"]),
+        gaps=tuple(records["gaps"]),
+        calibration=tuple(records["calibration"]),
         favourable={model: table.prediction(model).favourable for model in table.models},
-    )  # fmt: skip
+    )
 
 
 class _Context:
     """All analyses of one model and one grouping: pooled, in each stratum, and standardised over strata."""
 
     def __init__(
-        self, table: Table, spec: ParitySpec, model: str, grouping: str, whole: GroupCells,
-        metrics: list[tuple[Metric, Custom | None]], ranks: ScoreRows | None, codes: IntArray | None,
-    ) -> None:  # fmt: skip
+        self,
+        table: Table,
+        spec: ParitySpec,
+        model: str,
+        grouping: str,
+        whole: GroupCells,
+        metrics: list[tuple[Metric, Custom | None]],
+        ranks: ScoreRows | None,
+        codes: IntArray | None,
+    ) -> None:
         self.table, self.spec, self.model, self.grouping = table, spec, model, grouping
         self.whole, self.metrics, self.ranks, self.codes = whole, metrics, ranks, codes
         self.reference = _reference(whole, grouping, spec)
@@ -183,16 +214,30 @@ class _Context:
             )
 
     def _analysis(
-        self, stratum: str | None, cells: GroupCells, metrics: list[tuple[Metric, Custom | None]],
-        ranks: tuple[ScoreRows, IntArray] | None = None, support: dict[str, BoolArray] | None = None,
-    ) -> Analysis:  # fmt: skip
+        self,
+        stratum: str | None,
+        cells: GroupCells,
+        metrics: list[tuple[Metric, Custom | None]],
+        ranks: tuple[ScoreRows, IntArray] | None = None,
+        support: dict[str, BoolArray] | None = None,
+    ) -> Analysis:
         # A generator of its own for every analysis, by its name: no number depends on what else was computed.
         name = hashlib.sha256("\x1f".join((self.model, self.grouping, stratum or "")).encode()).digest()
         seed = np.random.SeedSequence([self.spec.seed, *np.frombuffer(name, dtype=np.uint32).tolist()])
         return Analysis(
-            self.model, self.grouping, stratum, cells, metrics, self.spec, self.reference, np.random.default_rng(seed),
-            self.table.prediction(self.model).range, self.table.prediction(self.model).favourable, ranks, support,
-        )  # fmt: skip
+            self.model,
+            self.grouping,
+            stratum,
+            cells,
+            metrics,
+            self.spec,
+            self.reference,
+            np.random.default_rng(seed),
+            self.table.prediction(self.model).range,
+            self.table.prediction(self.model).favourable,
+            ranks,
+            support,
+        )
 
     def _support(self, metric: Metric, custom: Custom | None) -> BoolArray:
         """Return the strata in which every group that is large enough on the whole is large enough too."""

@@ -45,6 +45,15 @@ def calibration_records(
         group, part = divmod(int(at), spec.bins)
         status = "ok" if n[at] >= spec.min_count else f"small: {int(n[at])} is below min_count {spec.min_count}"
         yield CalibrationRecord(
-            model, grouping, labels[group], float(edges[part]), float(edges[part + 1]), int(n[at]), finite(score[at]),
-            finite(share[at]), finite(limits.low[at]), finite(limits.high[at]), status,
-        )  # fmt: skip
+            model,
+            grouping,
+            labels[group],
+            float(edges[part]),
+            float(edges[part + 1]),
+            int(n[at]),
+            finite(score[at]),
+            finite(share[at]),
+            finite(limits.low[at]),
+            finite(limits.high[at]),
+            status,
+        )

@@ -67,8 +67,9 @@ def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
             {"group": METRICS[g.metric].title, "model": g.model, "value": g.value, "low": g.low, "high": g.high}
             for g in result.gaps
             if (g.grouping, g.stratum, g.kind, g.against) == (grouping, None, "difference", "worst_pair")
-            and g.metric in rates and g.value is not None
-        ]  # fmt: skip
+            and g.metric in rates
+            and g.value is not None
+        ]
         order = [METRICS[name].title for name in rates]
         panels.append(_forest(records, "group", order, grouping, percent=True))
     return panels

@@ -68,10 +68,15 @@ class GroupValues:
         """Return the values of some groups."""
         covariance = None if self.covariance is None else self.covariance[groups]
         return replace(
-            self, value=self.value[groups], n=self.n[groups], stderr=self.stderr[groups], trials=self.trials[groups],
-            covariance=covariance, rest=None if self.rest is None else self.rest.only(groups),
+            self,
+            value=self.value[groups],
+            n=self.n[groups],
+            stderr=self.stderr[groups],
+            trials=self.trials[groups],
+            covariance=covariance,
+            rest=None if self.rest is None else self.rest.only(groups),
             share=None if self.share is None else self.share[groups],
-        )  # fmt: skip
+        )
 
 
 def ratio_values(cells: GroupCells, metric: Metric, score_range: tuple[float, float]) -> GroupValues:
@@ -165,9 +170,17 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: Metric) ->
         covariance[group] = (influence * overall_influence[member] * spread[member]).sum()
     overall_stderr = _delong_stderr(overall_influence, spread, rows.positive, rows.groups.n)
     return GroupValues(
-        metric, value, overall, n, int(rows.groups.n.sum()), stderr, rarer, (0.0, 1.0),
-        overall_stderr=overall_stderr, covariance=covariance,
-    )  # fmt: skip
+        metric,
+        value,
+        overall,
+        n,
+        int(rows.groups.n.sum()),
+        stderr,
+        rarer,
+        (0.0, 1.0),
+        overall_stderr=overall_stderr,
+        covariance=covariance,
+    )
 
 
 def _delong_stderr(influence: FloatArray, spread: FloatArray, positive: BoolArray, count: IntArray) -> float:

@@ -40,9 +40,11 @@ def _is_headline(gap: GapRecord) -> bool:
     metric = METRICS.get(gap.metric)
     on_the_whole = gap.stratum is None or gap.stratum == STANDARDISED
     return (
-        (metric is None or metric.headline) and on_the_whole
-        and gap.kind == "difference" and gap.against == "worst_pair"
-    )  # fmt: skip
+        (metric is None or metric.headline)
+        and on_the_whole
+        and gap.kind == "difference"
+        and gap.against == "worst_pair"
+    )
 
 
 def _matching(threshold: Threshold, gaps: Sequence[GapRecord], spec: ParitySpec, table: Table) -> Iterator[GapRecord]:

@@ -250,10 +250,13 @@ def resample_groups(
         part = metrics[start : start + batch]
         statistic = _statistic(cells.n.shape, part, support)
         yield Resampled(
-            tuple(metric.name for metric, _ in part), groups, reference,
+            tuple(metric.name for metric, _ in part),
+            groups,
+            reference,
             resample(moments, statistic, resamples=resamples, rng=np.random.default_rng(seeds)),
-            blocks, partial(_accelerations, moments, _contrasts(statistic, groups, reference, blocks)),
-        )  # fmt: skip
+            blocks,
+            partial(_accelerations, moments, _contrasts(statistic, groups, reference, blocks)),
+        )
 
 
 def _statistic(

@@ -41,9 +41,16 @@ class ParityResult(Result):
         return {"groups": self.groups, "gaps": self.gaps, "calibration": self.calibration}
 
     def gap(
-        self, metric: str, *, grouping: str | None = None, model: str | None = None, kind: Kind = "difference",
-        against: Against = "worst_pair", group: str | None = None, stratum: str | None = None,
-    ) -> GapRecord:  # fmt: skip
+        self,
+        metric: str,
+        *,
+        grouping: str | None = None,
+        model: str | None = None,
+        kind: Kind = "difference",
+        against: Against = "worst_pair",
+        group: str | None = None,
+        stratum: str | None = None,
+    ) -> GapRecord:
         """Return one gap; a name such as 'traditional_parity' stands for its metric, kind and pair.
 
         `grouping` and `model` may be left out where there is only one.
@@ -52,10 +59,14 @@ class ParityResult(Result):
 
         wanted = NAMED_GAPS.get(metric, (metric, kind, against))
         found = [
-            gap for gap in self.gaps
-            if (gap.metric, gap.kind, gap.against) == wanted and gap.stratum == stratum
-            and grouping in (None, gap.grouping) and model in (None, gap.model) and group in (None, gap.group)
-        ]  # fmt: skip
+            gap
+            for gap in self.gaps
+            if (gap.metric, gap.kind, gap.against) == wanted
+            and gap.stratum == stratum
+            and grouping in (None, gap.grouping)
+            and model in (None, gap.model)
+            and group in (None, gap.group)
+        ]
         if len(found) == 1:
             return found[0]
         if found:

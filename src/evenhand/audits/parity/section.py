@@ -71,10 +71,12 @@ def _gap_figure(result: ParityResult, groupings: list[str]) -> Figure:
 
 def _largest_gap(result: ParityResult) -> GapRecord | None:
     gaps = [
-        gap for gap in result.gaps
+        gap
+        for gap in result.gaps
         if (gap.kind, gap.against, gap.stratum) == ("difference", "worst_pair", None)
-        and gap.value is not None and _is_percent(gap.metric)
-    ]  # fmt: skip
+        and gap.value is not None
+        and _is_percent(gap.metric)
+    ]
     return max(gaps, key=lambda gap: gap.value or 0.0, default=None)
 
 
@@ -103,14 +105,17 @@ def _extremes(result: ParityResult, grouping: str, metric: str) -> str:
 def _value_table(result: ParityResult, grouping: str) -> DisplayTable:
     rows = [
         (
-            record.model, _metric_title(record.metric), record.group, f"{record.n:,}",
+            record.model,
+            _metric_title(record.metric),
+            record.group,
+            f"{record.n:,}",
             shown(record.value, percent=_is_percent(record.metric)),
             shown_interval(record.low, record.high, percent=_is_percent(record.metric)),
             "" if record.status == "ok" else record.status,
         )
         for record in result.groups
         if record.grouping == grouping and record.stratum is None
-    ]  # fmt: skip
+    ]
     columns = ("Model", "Metric", "Group", "n", "Value", f"{100 * result.spec.confidence:g}% interval", "Remark")
     numeric = (False, False, False, True, True, True, False)
     return DisplayTable(f"Every value by {grouping}", columns, tuple(rows), numeric, folded=True)
@@ -136,10 +141,16 @@ def _gap_row(gap: GapRecord) -> tuple[str, ...]:
     group, other = pair if gap.group is None else (gap.group, pair[0] if pair[1] == gap.group else pair[1])
     against = {"worst_pair": " (worst pair)", "reference": " (reference)", "overall": ""}[gap.against]
     return (
-        gap.model, _metric_title(gap.metric), gap.kind, group or DASH, f"{other or DASH}{against}",
-        gap.worse_off or DASH, value or DASH, f"{low or DASH} to {high or DASH}" if low or high else DASH,
+        gap.model,
+        _metric_title(gap.metric),
+        gap.kind,
+        group or DASH,
+        f"{other or DASH}{against}",
+        gap.worse_off or DASH,
+        value or DASH,
+        f"{low or DASH} to {high or DASH}" if low or high else DASH,
         "" if gap.status == "ok" else gap.status,
-    )  # fmt: skip
+    )
 
 
 def _strata_table(result: ParityResult) -> DisplayTable:
@@ -182,12 +193,17 @@ def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
 def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:
     rows = [
         (
-            r.model, r.group, f"{r.bin_low:g} to {r.bin_high:g}", f"{r.n:,}", shown(r.mean_score),
-            shown(r.value, percent=True), shown_interval(r.low, r.high, percent=True),
+            r.model,
+            r.group,
+            f"{r.bin_low:g} to {r.bin_high:g}",
+            f"{r.n:,}",
+            shown(r.mean_score),
+            shown(r.value, percent=True),
+            shown_interval(r.low, r.high, percent=True),
         )
         for r in result.calibration
         if r.grouping == grouping
-    ]  # fmt: skip
+    ]
     columns = ("Model", "Group", "Score bin", "n", "Mean score", "Share with outcome", "Interval")
     numeric = (False,) * 3 + (True,) * 4
     return DisplayTable(f"Calibration by {grouping}", columns, tuple(rows), numeric, folded=True)

@@ -154,19 +154,42 @@ def reliability(
     >>> result.gap("pabak").group, result.gap("pabak").reference, result.gap("pabak").status
     ('Female', 'Male', 'ok')
     """
-    return run(table, ReliabilitySpec.parse(
-        {
-            "model": model, "features": features, "noise": noise,
-            "group_noise": group_noise or {}, "threshold": threshold,
-            "noise_levels": noise_levels, "replicates": replicates, "folds": folds, "shares": shares, "fresh": fresh,
-            "noisy_raters": noisy_raters, "fixed": fixed, "minima": minima or {}, "linked": linked or {},
-            "derive": derive, "statistics": statistics, "reference": reference, "attribution": attribution,
-            "missing": missing, "rows": rows, "trusted": trusted, "allow_pickle": allow_pickle, "memory": memory,
-            "min_count": min_count, "confidence": confidence, "resamples": resamples, "seed": seed,
-            "thresholds": thresholds,
-        },
-        "the arguments of reliability()",
-    ))  # fmt: skip
+    return run(
+        table,
+        ReliabilitySpec.parse(
+            {
+                "model": model,
+                "features": features,
+                "noise": noise,
+                "group_noise": group_noise or {},
+                "threshold": threshold,
+                "noise_levels": noise_levels,
+                "replicates": replicates,
+                "folds": folds,
+                "shares": shares,
+                "fresh": fresh,
+                "noisy_raters": noisy_raters,
+                "fixed": fixed,
+                "minima": minima or {},
+                "linked": linked or {},
+                "derive": derive,
+                "statistics": statistics,
+                "reference": reference,
+                "attribution": attribution,
+                "missing": missing,
+                "rows": rows,
+                "trusted": trusted,
+                "allow_pickle": allow_pickle,
+                "memory": memory,
+                "min_count": min_count,
+                "confidence": confidence,
+                "resamples": resamples,
+                "seed": seed,
+                "thresholds": thresholds,
+            },
+            "the arguments of reliability()",
+        ),
+    )
 
 
 def run(table: Table, spec: ReliabilitySpec) -> ReliabilityResult:
@@ -196,11 +219,17 @@ def run(table: Table, spec: ReliabilitySpec) -> ReliabilityResult:
     records["gaps"] = adjusted(records["gaps"])
     notes += outcome_notes(records["curves"], records["gaps"], spec)
     return ReliabilityResult(
-        spec=spec, findings=make_findings(records["gaps"], groups, spec),
-        left_out=tuple(_left_out(table, people, groups)), notes=tuple(dict.fromkeys(notes)), backend=table.backend,
-        curves=tuple(records["curves"]), gaps=tuple(records["gaps"]), attribution=tuple(records["attribution"]),
-        models=tuple(model_record(model, people) for model in models), hash=people.digest(),
-    )  # fmt: skip
+        spec=spec,
+        findings=make_findings(records["gaps"], groups, spec),
+        left_out=tuple(_left_out(table, people, groups)),
+        notes=tuple(dict.fromkeys(notes)),
+        backend=table.backend,
+        curves=tuple(records["curves"]),
+        gaps=tuple(records["gaps"]),
+        attribution=tuple(records["attribution"]),
+        models=tuple(model_record(model, people) for model in models),
+        hash=people.digest(),
+    )
 
 
 def _models(table: Table, people: People, spec: ReliabilitySpec) -> list[Model]:

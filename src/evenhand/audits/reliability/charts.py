@@ -77,8 +77,15 @@ def part_panels(result: ReliabilityResult, place: Place) -> list[Any]:
         for (statistic, of, level), record in found.items():
             if of != group or statistic not in ("kappa", "pabak"):
                 continue
-            ends.append({"line": TITLES[statistic], "level": level, "value": record.value, "low": record.low,
-                         "high": record.high})  # fmt: skip
+            ends.append(
+                {
+                    "line": TITLES[statistic],
+                    "level": level,
+                    "value": record.value,
+                    "low": record.low,
+                    "high": record.high,
+                }
+            )
             if statistic == "kappa":
                 for name, part in (("with prevalence", "prevalence_part"), ("with bias", "bias_part")):
                     added = (record.value or 0.0) + (found[part, group, level].value or 0.0)
@@ -124,10 +131,15 @@ def attribution_panels(result: ReliabilityResult, place: Place) -> list[Any]:
         records = [r for r in own if (r.statistic, r.group) == (name, group)]
         records.sort(key=lambda r: -abs(r.value or 0.0))
         rows = [
-            {"feature": r.feature, "value": r.value, "low": r.replicate_low, "high": r.replicate_high,
-             "colour": PALETTE[0] if (r.value or 0.0) > 0 else PALETTE[1]}
+            {
+                "feature": r.feature,
+                "value": r.value,
+                "low": r.replicate_low,
+                "high": r.replicate_high,
+                "colour": PALETTE[0] if (r.value or 0.0) > 0 else PALETTE[1],
+            }
             for r in records[:_MOST_BARS]
-        ]  # fmt: skip
+        ]
         order, title = [r.feature for r in records[:_MOST_BARS]], f"{group} less {records[0].reference}"
         base = alt.Chart(data(rows)).encode(y=alt.Y("feature:N", sort=order, title=None))
         bars = base.mark_bar(height=11).encode(

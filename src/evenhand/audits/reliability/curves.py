@@ -39,11 +39,20 @@ def curve_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[CurveRecord]:
                     low = high = value  # without mistakes everybody agrees, whoever they are
                     status = "ok"
                 yield CurveRecord(
-                    *trial.place, label, name, float(noise_level), trial.groups.sizes[group],
-                    int(found.undefined[at, group]), finite(found.replicate_sd[at, group]),
+                    *trial.place,
+                    label,
+                    name,
+                    float(noise_level),
+                    trial.groups.sizes[group],
+                    int(found.undefined[at, group]),
+                    finite(found.replicate_sd[at, group]),
                     None if band is None else finite(band.low[at, group]),
-                    None if band is None else finite(band.high[at, group]), value, low, high, status,
-                )  # fmt: skip
+                    None if band is None else finite(band.high[at, group]),
+                    value,
+                    low,
+                    high,
+                    status,
+                )
 
 
 def attribution_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[AttributionRecord]:
@@ -59,13 +68,21 @@ def attribution_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[Attribu
             for at, feature in enumerate(trial.mistakes.names):
                 defined = bool(np.isfinite(mean[at]))
                 yield AttributionRecord(
-                    *trial.place, trial.groups.groups[group], trial.groups.groups[trial.groups.reference], name,
-                    level, feature, "exact" if found.exact else "sampled",
+                    *trial.place,
+                    trial.groups.groups[group],
+                    trial.groups.groups[trial.groups.reference],
+                    name,
+                    level,
+                    feature,
+                    "exact" if found.exact else "sampled",
                     finite(mean[at] / whole) if defined and shared and abs(whole) > 1e-9 else None,
-                    None if band is None else finite(band.low[at]), None if band is None else finite(band.high[at]),
-                    finite(mean[at]), None, None,
+                    None if band is None else finite(band.low[at]),
+                    None if band is None else finite(band.high[at]),
+                    finite(mean[at]),
+                    None,
+                    None,
                     "ok" if defined else "undefined: the statistic is undefined without some mistakes",
-                )  # fmt: skip
+                )
 
 
 def model_record(model: Model, people: People) -> ModelRecord:
@@ -76,10 +93,20 @@ def model_record(model: Model, people: People) -> ModelRecord:
         right = float((found.label == people.outcome).mean())
         auc = finite(delong(found.score, people.outcome).value)
     return ModelRecord(
-        model.name, model.kind, model.source, model.sha256, ", ".join(model.columns), len(model.predictors),
-        model.threshold, "linear" if model.linear else "rows", len(people.matrix), float(found.label.mean()),
-        float(found.score.mean()), right, auc,
-    )  # fmt: skip
+        model.name,
+        model.kind,
+        model.source,
+        model.sha256,
+        ", ".join(model.columns),
+        len(model.predictors),
+        model.threshold,
+        "linear" if model.linear else "rows",
+        len(people.matrix),
+        float(found.label.mean()),
+        float(found.score.mean()),
+        right,
+        auc,
+    )
 
 
 def base_predictions(model: Model, people: People) -> Predictions:

@@ -22,9 +22,7 @@ Place = tuple[str, str, str]
 """Model, setting and grouping."""
 
 
-def make_findings(
-    gaps: Sequence[GapRecord], groups: Sequence[Compared], spec: ReliabilitySpec
-) -> tuple[Finding, ...]:  # fmt: skip
+def make_findings(gaps: Sequence[GapRecord], groups: Sequence[Compared], spec: ReliabilitySpec) -> tuple[Finding, ...]:
     """Return a finding for everything that a threshold limits, then for every mean gap that none does.
 
     A threshold that nothing can be held against gives a finding too, with insufficient evidence.
@@ -64,20 +62,31 @@ def _limited(gaps: Sequence[GapRecord], threshold: Threshold) -> list[GapRecord]
     return worst if worst and threshold.against == "worst_pair" else [g for g in gaps if g.against == "reference"]
 
 
-def _nothing_to_judge(
-    place: Place, threshold: Threshold, groups: Sequence[Compared], spec: ReliabilitySpec
-) -> Finding:  # fmt: skip
+def _nothing_to_judge(place: Place, threshold: Threshold, groups: Sequence[Compared], spec: ReliabilitySpec) -> Finding:
     compared = next(grouping for grouping in groups if grouping.name == place[2])
     claim = (
         f"{_where(place)}: {in_sentence(threshold.metric)} cannot be compared, since fewer than two groups have "
         f"min_count {spec.min_count} people."
     )
     return Finding(
-        audit="reliability", model=place[0], grouping=place[2], stratum=None, metric=threshold.metric,
-        kind="difference", against=threshold.against, claim=claim, sentence=claim, unit="", value=None, low=None,
-        high=None, n=sum(compared.sizes), threshold=threshold.in_words(), verdict="insufficient_evidence",
+        audit="reliability",
+        model=place[0],
+        grouping=place[2],
+        stratum=None,
+        metric=threshold.metric,
+        kind="difference",
+        against=threshold.against,
+        claim=claim,
+        sentence=claim,
+        unit="",
+        value=None,
+        low=None,
+        high=None,
+        n=sum(compared.sizes),
+        threshold=threshold.in_words(),
+        verdict="insufficient_evidence",
         caveat=f"{CAVEATS[threshold.metric]} {_FIXED}",
-    )  # fmt: skip
+    )
 
 
 def _where(place: Place) -> str:
@@ -109,12 +118,24 @@ class _Words:
         told = f"; {self.unequal}" if self.unequal else ""
         claim = f"{_where((gap.model, gap.setting, gap.grouping))}: {self._claim()}{told}"
         return Finding(
-            audit="reliability", model=gap.model, grouping=gap.grouping, stratum=None, metric=gap.statistic,
-            kind="difference", against=gap.against, claim=f"{claim}.",
-            sentence=f"{claim}{self._certainty(gap, '')}; n = {gap.n:,}.", unit="", value=gap.value, low=gap.low,
-            high=gap.high, n=gap.n, threshold=None, verdict="no_threshold",
+            audit="reliability",
+            model=gap.model,
+            grouping=gap.grouping,
+            stratum=None,
+            metric=gap.statistic,
+            kind="difference",
+            against=gap.against,
+            claim=f"{claim}.",
+            sentence=f"{claim}{self._certainty(gap, '')}; n = {gap.n:,}.",
+            unit="",
+            value=gap.value,
+            low=gap.low,
+            high=gap.high,
+            n=gap.n,
+            threshold=None,
+            verdict="no_threshold",
             caveat=f"{CAVEATS[gap.statistic]} {_FIXED}{self._not_the_model_alone()}",
-        )  # fmt: skip
+        )
 
     def judged(self, threshold: Threshold, together: int) -> Finding:
         """Return the finding with the verdict of a limit, by limits that hold for all gaps it is held against."""
@@ -128,10 +149,14 @@ class _Words:
         plain = self.finding()
         claim = plain.claim.removesuffix(".")
         return replace(
-            plain, against=threshold.against, sentence=f"{claim}{self._certainty(gap, where)}; n = {gap.n:,}.",
-            low=gap.low, high=gap.high, threshold=threshold.in_words(),
+            plain,
+            against=threshold.against,
+            sentence=f"{claim}{self._certainty(gap, where)}; n = {gap.n:,}.",
+            low=gap.low,
+            high=gap.high,
+            threshold=threshold.in_words(),
             verdict=judge(threshold, *size_of_gap("difference", gap.value, gap.low, gap.high)),
-        )  # fmt: skip
+        )
 
     def _claim(self) -> str:
         gap, name = self.gap, in_sentence(self.gap.statistic)

@@ -170,9 +170,14 @@ def _runs(found: Curves, group: int, reference: int) -> FloatArray:
 
 
 def _with_pilot(
-    trial: Trial, name: str, runs: FloatArray, pair: tuple[int, int], variance: float, freedom: float,
+    trial: Trial,
+    name: str,
+    runs: FloatArray,
+    pair: tuple[int, int],
+    variance: float,
+    freedom: float,
     spec: ReliabilitySpec,
-) -> tuple[FloatArray | None, float]:  # fmt: skip
+) -> tuple[FloatArray | None, float]:
     """Return what a pilot that was learned by group adds to the variance of gaps, and the degrees of freedom with it.
 
     What random mistakes add is taken off where that is known well enough; otherwise, where the interval is shorter for
@@ -211,20 +216,39 @@ def _to_reference(trial: Trial, name: str, found: Curves, group: int, spec: Reli
     status = _average_status(gap, found, above, (group, reference)) or few or lacking[-1] or "ok"
     tested = status == "ok"
     yield GapRecord(
-        *who, None, n, finite(gap.average_stderr), finite(gap.freedom) if tested else None,
-        finite(gap.p_value) if tested else None, None, finite(float(share_lower(gap.value))), finite(sd[-1]),
-        finite(gap.average), finite(gap.average_low) if tested else None, finite(gap.average_high) if tested else None,
+        *who,
+        None,
+        n,
+        finite(gap.average_stderr),
+        finite(gap.freedom) if tested else None,
+        finite(gap.p_value) if tested else None,
+        None,
+        finite(float(share_lower(gap.value))),
+        finite(sd[-1]),
+        finite(gap.average),
+        finite(gap.average_low) if tested else None,
+        finite(gap.average_high) if tested else None,
         status,
-    )  # fmt: skip
+    )
     for at, noise_level in enumerate(found.levels[above]):
         undefined = why_undefined_at(found, int(np.flatnonzero(above)[at]), (group, reference))
         status = undefined or few or lacking[at] or "ok"
         shown = status == "ok"
         yield GapRecord(
-            *who, float(noise_level), n, finite(gap.stderr[at]), None, None, None, None, finite(sd[at]),
-            finite(gap.value[at]), finite(gap.simultaneous.low[at]) if shown else None,
-            finite(gap.simultaneous.high[at]) if shown else None, status,
-        )  # fmt: skip
+            *who,
+            float(noise_level),
+            n,
+            finite(gap.stderr[at]),
+            None,
+            None,
+            None,
+            None,
+            finite(sd[at]),
+            finite(gap.value[at]),
+            finite(gap.simultaneous.low[at]) if shown else None,
+            finite(gap.simultaneous.high[at]) if shown else None,
+            status,
+        )
 
 
 @dataclass(frozen=True)
@@ -265,10 +289,24 @@ def _worst_pair(trial: Trial, name: str, found: Curves, spec: ReliabilitySpec) -
         status = str(pairs[0].unknown)
     own = worst.unknown is None
     return GapRecord(
-        *trial.place, groups.groups[worst.lower], groups.groups[worst.higher], "worst_pair", name, None,
-        sum(groups.sizes), finite(worst.stderr) if own else None, finite(worst.freedom) if own else None, None, None,
-        None, None, finite(0.0 - worst.size), finite(0.0 - most), finite(0.0 - least), status,
-    )  # fmt: skip
+        *trial.place,
+        groups.groups[worst.lower],
+        groups.groups[worst.higher],
+        "worst_pair",
+        name,
+        None,
+        sum(groups.sizes),
+        finite(worst.stderr) if own else None,
+        finite(worst.freedom) if own else None,
+        None,
+        None,
+        None,
+        None,
+        finite(0.0 - worst.size),
+        finite(0.0 - most),
+        finite(0.0 - least),
+        status,
+    )
 
 
 def _pair(

@@ -24,9 +24,14 @@ _SAME = 1e-9
 
 
 def as_linear(
-    model: Any, given: Callable[[FloatArray], Any], scores: Scores, columns: Sequence[str], people: People,
-    threshold: float, mistakes: Sequence[NoiseItem],
-) -> Linear | None:  # fmt: skip
+    model: Any,
+    given: Callable[[FloatArray], Any],
+    scores: Scores,
+    columns: Sequence[str],
+    people: People,
+    threshold: float,
+    mistakes: Sequence[NoiseItem],
+) -> Linear | None:
     """Return a logistic regression, behind scalers or not, as a linear model of the raw columns; None for others.
 
     Its weights are read off its own sums, one column moved at a time, and must then give its scores for people as they
@@ -59,9 +64,13 @@ def as_linear(
 
 
 def _read_off(
-    model: Any, given: Callable[[FloatArray], Any], columns: Sequence[str], people: People,
-    mistakes: Sequence[NoiseItem], threshold: float,
-) -> Linear:  # fmt: skip
+    model: Any,
+    given: Callable[[FloatArray], Any],
+    columns: Sequence[str],
+    people: People,
+    mistakes: Sequence[NoiseItem],
+    threshold: float,
+) -> Linear:
     """Return the linear model that agrees with a model where one column at a time is moved from its least value."""
     moved = {column for item in mistakes for column in item.columns}
     lowest, highest = (np.array([feature.distinct[end] for feature in people.features]) for end in (0, -1))

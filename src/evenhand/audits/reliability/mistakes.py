@@ -63,9 +63,12 @@ class FeatureNoise(Settings):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         ways = {
-            "flip": self.flip, "sd": self.sd is not None, "chances": self.chances is not None,
-            "ordinal": bool(self.ordinal), "one_hot": self.one_hot is not None,
-        }  # fmt: skip
+            "flip": self.flip,
+            "sd": self.sd is not None,
+            "chances": self.chances is not None,
+            "ordinal": bool(self.ordinal),
+            "one_hot": self.one_hot is not None,
+        }
         chosen = [name for name, asked in ways.items() if asked]
         if len(chosen) != 1:
             raise ValueError(f"give exactly one of {', '.join(f'`{name}`' for name in ways)}; got {len(chosen)}")

@@ -162,9 +162,15 @@ def _is_fitted(model: Any) -> bool:
 
 
 def _fitted(
-    name: str, source: ModelSource, asked: Any, columns: Sequence[str], people: People, fold: IntArray, number: int,
+    name: str,
+    source: ModelSource,
+    asked: Any,
+    columns: Sequence[str],
+    people: People,
+    fold: IntArray,
+    number: int,
     spec: ReliabilitySpec,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the model of one fold, fitted to the people of the others."""
     if people.outcome is None:
         raise ConfigError(f"the model {name!r} is to be fitted, which needs an outcome; name its column as `outcome`.")
@@ -202,9 +208,16 @@ class _Asking:
     """
 
     def __init__(
-        self, name: str, model: Any, columns: Sequence[str], people: People, spec: ReliabilitySpec,
-        positive: Scalar | None, *, named: bool,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        model: Any,
+        columns: Sequence[str],
+        people: People,
+        spec: ReliabilitySpec,
+        positive: Scalar | None,
+        *,
+        named: bool,
+    ) -> None:
         self.name, self.model, self.columns = name, model, columns
         self.places = people.places(columns)
         self.features = [people.features[place] for place in self.places]

@@ -176,9 +176,14 @@ def _limit_notes(
 
 
 def _of_profiles(
-    items: Sequence[NoiseItem], renew: Renew | None, learned: Sequence[str], profiles: Profiles,
-    untouched: dict[str, str], people: People, spec: ReliabilitySpec,
-) -> tuple[tuple[NoiseItem, ...], Renew | None, list[str]]:  # fmt: skip
+    items: Sequence[NoiseItem],
+    renew: Renew | None,
+    learned: Sequence[str],
+    profiles: Profiles,
+    untouched: dict[str, str],
+    people: People,
+    spec: ReliabilitySpec,
+) -> tuple[tuple[NoiseItem, ...], Renew | None, list[str]]:
     """Return items with a model for each profile, how they are drawn anew, and the names of items that are new."""
     own: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
     called: dict[tuple[int, ...], str] = {}
@@ -199,9 +204,13 @@ def _of_profiles(
 
 
 def _require_possible(
-    levels: FloatArray, at: float | None, items: Sequence[NoiseItem], people: People, profiles: Profiles | None,
+    levels: FloatArray,
+    at: float | None,
+    items: Sequence[NoiseItem],
+    people: People,
+    profiles: Profiles | None,
     shares: Shares,
-) -> None:  # fmt: skip
+) -> None:
     """Refuse noise levels at which more than every entry would be wrong."""
     code, paces = (None, None) if profiles is None else (profiles.code, profiles.paces)
     most = largest_level(items, people.matrix, code, paces)

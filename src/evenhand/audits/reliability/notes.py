@@ -123,9 +123,7 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def outcome_notes(
-    curves: Sequence[CurveRecord], gaps: Sequence[GapRecord], spec: ReliabilitySpec
-) -> Iterator[str]:  # fmt: skip
+def outcome_notes(curves: Sequence[CurveRecord], gaps: Sequence[GapRecord], spec: ReliabilitySpec) -> Iterator[str]:
     """Yield the remarks on what was found: undefined values, groups that are too small, statistics that disagree."""
     yield from _undefined(curves)
     yield from _too_small(gaps)

@@ -157,10 +157,13 @@ def gather(table: Table, spec: ReliabilitySpec) -> People:
     sorting = np.lexsort(by)
     order = np.flatnonzero(keep)[sorting]
     return People(
-        tuple(features), np.ascontiguousarray(matrix[order]), rows.groups.where(order),
-        None if positive is None else positive[order], int((~keep).sum()),
+        tuple(features),
+        np.ascontiguousarray(matrix[order]),
+        rows.groups.where(order),
+        None if positive is None else positive[order],
+        int((~keep).sum()),
         0 if table.roles.id is not None else _copies([column[sorting] for column in by]),
-    )  # fmt: skip
+    )
 
 
 def _copies(columns: Sequence[npt.NDArray[Any]]) -> int:
@@ -259,12 +262,14 @@ def _refuse_infinite(features: Sequence[Feature], matrix: FloatArray) -> None:
 
 def _refuse_gaps(features: Sequence[Feature], matrix: FloatArray) -> None:
     gaps = np.isnan(matrix).sum(axis=0)
-    raise DataError([
-        f"feature {feature.name!r} is missing in {count(int(n), 'row')} of {len(matrix):,}; fill them, leave these "
-        "people out with missing='drop', or give them to the model as they are with missing='keep'."
-        for feature, n in zip(features, gaps, strict=True)
-        if n
-    ])  # fmt: skip
+    raise DataError(
+        [
+            f"feature {feature.name!r} is missing in {count(int(n), 'row')} of {len(matrix):,}; fill them, leave these "
+            "people out with missing='drop', or give them to the model as they are with missing='keep'."
+            for feature, n in zip(features, gaps, strict=True)
+            if n
+        ]
+    )
 
 
 def deal_folds(people: People, folds: int, seed: int) -> IntArray:

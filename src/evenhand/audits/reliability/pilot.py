@@ -64,13 +64,19 @@ def read_pilot(
     places = people.places([feature.name for feature in features])
     try:
         pilot = Pilot(
-            first[order], second[order], tuple(places),
+            first[order],
+            second[order],
+            tuple(places),
             {at: _categories(feature) for at, feature in zip(places, features, strict=True) if feature.categorical},
-            settings.together, settings.near,
-            {at: spec.minima.get(f.name, float(f.distinct[0])) for at, f in zip(places, features, strict=True)
-             if not f.categorical},
+            settings.together,
+            settings.near,
+            {
+                at: spec.minima.get(f.name, float(f.distinct[0]))
+                for at, f in zip(places, features, strict=True)
+                if not f.categorical
+            },
             apart=apart,
-        )  # fmt: skip
+        )
         pilot.items()
     except EvenhandError as error:
         raise ConfigError(f"`pilot`: {error}") from error

@@ -74,9 +74,11 @@ def make_profiles(
 
 
 def by_profile(
-    items: Sequence[NoiseItem], learned: Sequence[str], groups: Sequence[str],
+    items: Sequence[NoiseItem],
+    learned: Sequence[str],
+    groups: Sequence[str],
     own: Mapping[str, Mapping[tuple[int, ...], NoiseModel]],
-) -> tuple[NoiseItem, ...]:  # fmt: skip
+) -> tuple[NoiseItem, ...]:
     """Return items with one model a profile.
 
     Parameters

@@ -189,9 +189,10 @@ def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
         values = [
             f"{r.model}, {TITLES[r.statistic]}, {r.group}: {shown(r.value)}."
             for r in result.curves
-            if (r.setting, r.grouping, r.noise_level) == (setting, grouping, top) and r.statistic in TITLES
+            if (r.setting, r.grouping, r.noise_level) == (setting, grouping, top)
+            and r.statistic in TITLES
             and r.statistic in result.spec.statistics
-        ]  # fmt: skip
+        ]
         yield Figure(
             f"Models compared{of}",
             f"Agreement at the highest noise level, {top:g}, with intervals over people. More reliable on the whole is "
@@ -216,11 +217,18 @@ def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
 def _model_table(result: ReliabilityResult) -> DisplayTable:
     rows = [
         (
-            r.model, r.kind, r.source, str(r.folds), f"{r.threshold:g}", shown(r.selected, percent=True),
-            shown(r.accuracy, percent=True), shown(r.auc), r.features,
+            r.model,
+            r.kind,
+            r.source,
+            str(r.folds),
+            f"{r.threshold:g}",
+            shown(r.selected, percent=True),
+            shown(r.accuracy, percent=True),
+            shown(r.auc),
+            r.features,
         )
         for r in result.models
-    ]  # fmt: skip
+    ]
     columns = ("Model", "Kind", "Source", "Folds", "Threshold", "Selected", "Accuracy", "AUC", "Features")
     numeric = (False,) * 3 + (True,) * 5 + (False,)
     return DisplayTable("The models, without mistakes", columns, tuple(rows), numeric)
@@ -229,17 +237,41 @@ def _model_table(result: ReliabilityResult) -> DisplayTable:
 def _gap_table(result: ReliabilityResult) -> DisplayTable:
     rows = [
         (
-            r.model, r.setting, r.grouping, r.group, r.reference, TITLES[r.statistic],
-            "mean" if r.noise_level is None else f"{r.noise_level:g}", f"{r.n:,}", shown(r.value, signed=True),
-            shown_interval(r.low, r.high, signed=True), _p(r.p_value), _p(r.p_adjusted),
-            shown(r.share_lower, percent=True), shown(r.replicate_sd), _remark(r),
+            r.model,
+            r.setting,
+            r.grouping,
+            r.group,
+            r.reference,
+            TITLES[r.statistic],
+            "mean" if r.noise_level is None else f"{r.noise_level:g}",
+            f"{r.n:,}",
+            shown(r.value, signed=True),
+            shown_interval(r.low, r.high, signed=True),
+            _p(r.p_value),
+            _p(r.p_adjusted),
+            shown(r.share_lower, percent=True),
+            shown(r.replicate_sd),
+            _remark(r),
         )
         for r in result.gaps
-    ]  # fmt: skip
+    ]
     columns = (
-        "Model", "Noise", "Grouping", "Group", "Reference", "Statistic", "Level", "n", "Gap", "Interval", "p",
-        "Adjusted p", "Levels lower", "SD of runs", "Remark",
-    )  # fmt: skip
+        "Model",
+        "Noise",
+        "Grouping",
+        "Group",
+        "Reference",
+        "Statistic",
+        "Level",
+        "n",
+        "Gap",
+        "Interval",
+        "p",
+        "Adjusted p",
+        "Levels lower",
+        "SD of runs",
+        "Remark",
+    )
     numeric = (False,) * 6 + (True,) * 8 + (False,)
     return DisplayTable("Gaps: the mean over noise levels, and every level", columns, tuple(rows), numeric, folded=True)
 
@@ -247,15 +279,33 @@ def _gap_table(result: ReliabilityResult) -> DisplayTable:
 def _curve_table(result: ReliabilityResult) -> DisplayTable:
     rows = [
         (
-            r.model, r.setting, r.grouping, r.group, TITLES[r.statistic], f"{r.noise_level:g}", f"{r.n:,}",
-            shown(r.value), shown_interval(r.low, r.high), shown_interval(r.replicate_low, r.replicate_high),
+            r.model,
+            r.setting,
+            r.grouping,
+            r.group,
+            TITLES[r.statistic],
+            f"{r.noise_level:g}",
+            f"{r.n:,}",
+            shown(r.value),
+            shown_interval(r.low, r.high),
+            shown_interval(r.replicate_low, r.replicate_high),
             "" if r.status == "ok" else r.status,
         )
         for r in result.curves
-    ]  # fmt: skip
+    ]
     columns = (
-        "Model", "Noise", "Grouping", "Group", "Statistic", "Level", "n", "Value", "Over people", "Over runs", "Remark",
-    )  # fmt: skip
+        "Model",
+        "Noise",
+        "Grouping",
+        "Group",
+        "Statistic",
+        "Level",
+        "n",
+        "Value",
+        "Over people",
+        "Over runs",
+        "Remark",
+    )
     numeric = (False,) * 5 + (True,) * 5 + (False,)
     return DisplayTable("Every statistic at every noise level", columns, tuple(rows), numeric, folded=True)
 
@@ -266,22 +316,50 @@ def _attribution_table(result: ReliabilityResult) -> DisplayTable:
         parts = list(own)
         rows += [
             (
-                r.model, r.setting, r.grouping, r.group, TITLES[r.statistic], r.feature, f"{r.noise_level:g}",
-                shown(r.value, signed=True), shown(r.share, percent=True),
-                shown_interval(r.replicate_low, r.replicate_high, signed=True), r.method,
+                r.model,
+                r.setting,
+                r.grouping,
+                r.group,
+                TITLES[r.statistic],
+                r.feature,
+                f"{r.noise_level:g}",
+                shown(r.value, signed=True),
+                shown(r.share, percent=True),
+                shown_interval(r.replicate_low, r.replicate_high, signed=True),
+                r.method,
             )
             for r in parts
-        ]  # fmt: skip
+        ]
         first, known = parts[0], [r.value for r in parts if r.value is not None]
         whole = sum(known) if len(known) == len(parts) else None
-        rows.append((
-            first.model, first.setting, first.grouping, first.group, TITLES[first.statistic], "Sum",
-            f"{first.noise_level:g}", shown(whole, signed=True), DASH, DASH, first.method,
-        ))  # fmt: skip
+        rows.append(
+            (
+                first.model,
+                first.setting,
+                first.grouping,
+                first.group,
+                TITLES[first.statistic],
+                "Sum",
+                f"{first.noise_level:g}",
+                shown(whole, signed=True),
+                DASH,
+                DASH,
+                first.method,
+            )
+        )
     columns = (
-        "Model", "Noise", "Grouping", "Group", "Statistic", "Feature", "Level", "Part of the gap", "Share", "Over runs",
+        "Model",
+        "Noise",
+        "Grouping",
+        "Group",
+        "Statistic",
+        "Feature",
+        "Level",
+        "Part of the gap",
+        "Share",
+        "Over runs",
         "Method",
-    )  # fmt: skip
+    )
     numeric = (False,) * 6 + (True,) * 4 + (False,)
     return DisplayTable("What each feature adds to the gaps", columns, tuple(rows), numeric, folded=True)
 

@@ -137,9 +137,20 @@ def make_experiment(
         predictors = tuple(with_derived(predict, derive) for predict in predictors)
     code, paces = (None, None) if (own := mistakes.profiles) is None else (own.code[inside], own.paces)
     return Experiment(
-        people.matrix[inside], predictors, mistakes.items, groups.code[inside], fold, mistakes.noise_levels,
-        mistakes.shares, not spec.fresh, spec.noisy_raters, spec.memory * 2**20, mistakes.renew, code, paces,
-    )  # fmt: skip
+        people.matrix[inside],
+        predictors,
+        mistakes.items,
+        groups.code[inside],
+        fold,
+        mistakes.noise_levels,
+        mistakes.shares,
+        not spec.fresh,
+        spec.noisy_raters,
+        spec.memory * 2**20,
+        mistakes.renew,
+        code,
+        paces,
+    )
 
 
 def unused_items(trial: Trial) -> Iterator[str]:

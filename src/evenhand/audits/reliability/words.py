@@ -22,9 +22,16 @@ TITLES = {
 }
 
 COMPANIONS = (
-    "agreement", "prevalence_index", "bias_index", "prevalence_part", "bias_part", "mean_squared_error",
-    "variance_first", "variance_second", "mean_second",
-)  # fmt: skip
+    "agreement",
+    "prevalence_index",
+    "bias_index",
+    "prevalence_part",
+    "bias_part",
+    "mean_squared_error",
+    "variance_first",
+    "variance_second",
+    "mean_second",
+)
 """What stands beside the statistics that are compared, and explains them."""
 
 CAVEATS = {

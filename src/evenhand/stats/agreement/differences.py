@@ -49,9 +49,14 @@ def share_difference(
 
 
 def coefficient_difference(
-    a: npt.ArrayLike, stderr_a: npt.ArrayLike, df_a: npt.ArrayLike,
-    b: npt.ArrayLike, stderr_b: npt.ArrayLike, df_b: npt.ArrayLike, tail: npt.ArrayLike,
-) -> Interval:  # fmt: skip
+    a: npt.ArrayLike,
+    stderr_a: npt.ArrayLike,
+    df_a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    stderr_b: npt.ArrayLike,
+    df_b: npt.ArrayLike,
+    tail: npt.ArrayLike,
+) -> Interval:
     """Return limits of the difference a - b of two coefficients of agreement, from 1 (full) downwards.
 
     Each is 1 - D with D an observed over an expected disagreement. Two intervals are formed by MOVER from Student's t

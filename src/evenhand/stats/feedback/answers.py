@@ -94,9 +94,16 @@ class Answers:
         critics, critic = np.unique(self.critic[keep], return_inverse=True)
         cases, case = np.unique(self.case[keep], return_inverse=True)
         return Answers(
-            critic, case, self.answer[keep], self.group[cases], self.label[cases], self.groups, critics.size,
-            self.feedback, None if self.weight is None else self.weight[keep],
-        )  # fmt: skip
+            critic,
+            case,
+            self.answer[keep],
+            self.group[cases],
+            self.label[cases],
+            self.groups,
+            critics.size,
+            self.feedback,
+            None if self.weight is None else self.weight[keep],
+        )
 
     def masses(self) -> FloatArray:
         """Return (groups, K, answers) the number, or weight, of the answers of each kind."""

@@ -71,9 +71,16 @@ class Comparison:
 
 
 def compare_critics(
-    answers: Answers, kind: IntArray, first: int = 0, second: int = 1, *, rng: np.random.Generator,
-    notions: Sequence[Notion] = (*DEFINITE[1:], *INDEFINITE), draws: int = 2_000, confidence: float = 0.95,
-) -> Comparison:  # fmt: skip
+    answers: Answers,
+    kind: IntArray,
+    first: int = 0,
+    second: int = 1,
+    *,
+    rng: np.random.Generator,
+    notions: Sequence[Notion] = (*DEFINITE[1:], *INDEFINITE),
+    draws: int = 2_000,
+    confidence: float = 0.95,
+) -> Comparison:
     """Return where two kinds of critics differ, with tests.
 
     Only cases that both kinds have seen count, and each counts the same for both: an answer has the weight 1 / (answers

@@ -54,9 +54,16 @@ class GapInterval:
 
 
 def gap_intervals(
-    answers: Answers, notions: Sequence[Notion], *, rng: np.random.Generator, draws: int = 2_000,
-    resampled: Resampled = "both", confidence: float = 0.95, bounds: Bounds = "sharp", method: GapMethod = "cells",
-) -> dict[Notion, GapInterval]:  # fmt: skip
+    answers: Answers,
+    notions: Sequence[Notion],
+    *,
+    rng: np.random.Generator,
+    draws: int = 2_000,
+    resampled: Resampled = "both",
+    confidence: float = 0.95,
+    bounds: Bounds = "sharp",
+    method: GapMethod = "cells",
+) -> dict[Notion, GapInterval]:
     """Return the gaps of several notions with their intervals, from one bootstrap of critics and cases.
 
     Parameters

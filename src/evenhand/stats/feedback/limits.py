@@ -38,9 +38,16 @@ class SetInterval:
 
 
 def set_interval(
-    lower: float, upper: float, lower_stderr: float, upper_stderr: float, correlation: float = 0.0, *,
-    confidence: float = 0.95, possible: tuple[float, float] = (0.0, 1.0), method: Method = "stoye",
-) -> SetInterval:  # fmt: skip
+    lower: float,
+    upper: float,
+    lower_stderr: float,
+    upper_stderr: float,
+    correlation: float = 0.0,
+    *,
+    confidence: float = 0.95,
+    possible: tuple[float, float] = (0.0, 1.0),
+    method: Method = "stoye",
+) -> SetInterval:
     """Return the interval [lower - c_l se_l, upper + c_u se_u] that covers any value between the true bounds.
 
     The value can miss the interval on one side only when the bounds are far apart, on either side when they are near.
@@ -93,9 +100,14 @@ def set_interval(
 
 
 def critical_values(
-    lower: float, upper: float, lower_stderr: float, upper_stderr: float, correlation: float, confidence: float,
+    lower: float,
+    upper: float,
+    lower_stderr: float,
+    upper_stderr: float,
+    correlation: float,
+    confidence: float,
     method: Method = "stoye",
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """Return how many standard errors to go below the lower and above the upper bound; nan when neither varies.
 
     Examples

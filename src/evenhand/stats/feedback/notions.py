@@ -28,10 +28,15 @@ from evenhand.stats.feedback.kinds import Feedback
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 Notion = Literal[
-    "statistical_parity", "calibration", "accuracy_equality",
-    "equal_opportunity", "predictive_equality", "overall_misclassification",
-    "tolerant_calibration", "tolerant_accuracy",
-]  # fmt: skip
+    "statistical_parity",
+    "calibration",
+    "accuracy_equality",
+    "equal_opportunity",
+    "predictive_equality",
+    "overall_misclassification",
+    "tolerant_calibration",
+    "tolerant_accuracy",
+]
 Bounds = Literal["sharp", "published"]
 BOUNDS: tuple[Bounds, ...] = ("sharp", "published")
 
@@ -142,9 +147,18 @@ def _sums(feedback: Feedback) -> FloatArray:
     given = np.broadcast_to(own, may.shape)
     agreed = own & feedback.agreeing[:, :, np.newaxis]
     wanted = (
-        given, ~given, own & must, own & may, ~own & must, ~own & may,
-        own & ~may, own & ~must, ~own & ~may, ~own & ~must, agreed,
-    )  # fmt: skip
+        given,
+        ~given,
+        own & must,
+        own & may,
+        ~own & must,
+        ~own & may,
+        own & ~may,
+        own & ~must,
+        ~own & ~may,
+        ~own & ~must,
+        agreed,
+    )
     matrix = np.stack(wanted, axis=2).astype(np.float64)
     return matrix.reshape(feedback.labels * feedback.answers, -1)
 
@@ -292,9 +306,14 @@ def _share(notion: Notion, found: Parts) -> Rates:
 
 
 def _defined(
-    notion: Notion, lower: FloatArray, upper: FloatArray, undefined: BoolArray, total: FloatArray, reason: Undefined,
+    notion: Notion,
+    lower: FloatArray,
+    upper: FloatArray,
+    undefined: BoolArray,
+    total: FloatArray,
+    reason: Undefined,
     by_label: bool = True,
-) -> Rates:  # fmt: skip
+) -> Rates:
     """Return the rates, nan where they are undefined, and why."""
     why = np.where(undefined, int(reason), 0)
     why = np.where(total == 0, int(Undefined.NO_ANSWERS), why).astype(np.int64)

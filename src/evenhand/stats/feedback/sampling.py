@@ -28,9 +28,14 @@ _CHUNK_NUMBERS = 4_000_000
 
 
 def crossed_bootstrap(
-    answers: Answers, statistic: MassStatistic, *, rng: np.random.Generator, draws: int = 2_000,
-    resampled: Resampled = "both", kind: IntArray | None = None,
-) -> Draws:  # fmt: skip
+    answers: Answers,
+    statistic: MassStatistic,
+    *,
+    rng: np.random.Generator,
+    draws: int = 2_000,
+    resampled: Resampled = "both",
+    kind: IntArray | None = None,
+) -> Draws:
     """Return the statistics of resamples in which critics and cases are drawn again.
 
     In each resample critics and cases are drawn with replacement, as many as there are and independently of one
@@ -128,9 +133,13 @@ class CrossedDraws:
 
 
 def crossed_draws(
-    answers: Answers, statistic: MassStatistic, *, rng: np.random.Generator, draws: int = 2_000,
+    answers: Answers,
+    statistic: MassStatistic,
+    *,
+    rng: np.random.Generator,
+    draws: int = 2_000,
     kind: IntArray | None = None,
-) -> CrossedDraws:  # fmt: skip
+) -> CrossedDraws:
     """Return the three bootstraps that tell critics, cases and single answers apart; see `crossed_bootstrap`."""
     both, critics, cases = (
         crossed_bootstrap(answers, statistic, rng=rng, draws=draws, resampled=what, kind=kind) for what in RESAMPLED

@@ -45,9 +45,15 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 
 @kernel()
 def draw_sums(
-    key: np.uint64, first: int, last: int, sizes: IntArray, cell: IntArray, columns: FloatArray, start: IntArray,
+    key: np.uint64,
+    first: int,
+    last: int,
+    sizes: IntArray,
+    cell: IntArray,
+    columns: FloatArray,
+    start: IntArray,
     sums: FloatArray,
-) -> None:  # fmt: skip
+) -> None:
     """Write the sums by group of the draws first .. last - 1 into `sums` (J, G, Q); `columns` is (Q, C)."""
     counts = np.zeros(columns.shape[1])
     for number in range(first, last):

@@ -56,10 +56,12 @@ def planned_effects(
     at = slice(0, -1) if test.criteria.accuracy_of == "groups" else slice(-1, None)
     own[at, 0, CANDIDATE] = (1.0 + better * shares) * planned[at, 0, STATUS_QUO]
     planned[..., CANDIDATE] = (1.0 - reduction) * planned[..., STATUS_QUO]  # only differences between groups matter
-    return np.concatenate([
-        component_values(test, own[np.newaxis], accuracy, fairness)[0][: len(test.accuracy_contrasts)],
-        component_values(test, planned[np.newaxis], accuracy, fairness)[0][len(test.accuracy_contrasts) :],
-    ])  # fmt: skip
+    return np.concatenate(
+        [
+            component_values(test, own[np.newaxis], accuracy, fairness)[0][: len(test.accuracy_contrasts)],
+            component_values(test, planned[np.newaxis], accuracy, fairness)[0][len(test.accuracy_contrasts) :],
+        ]
+    )
 
 
 def component_values(

@@ -10,9 +10,20 @@ from evenhand.stats.types import FloatArray, IntArray
 
 @kernel()
 def scan_thresholds(
-    scores: FloatArray, order: IntArray, group: IntArray, gains: FloatArray, base: FloatArray, size: FloatArray,
-    step: float, goal: int, floors: FloatArray, gap_limit: float, met: float, apart: float, out: FloatArray,
-) -> None:  # fmt: skip
+    scores: FloatArray,
+    order: IntArray,
+    group: IntArray,
+    gains: FloatArray,
+    base: FloatArray,
+    size: FloatArray,
+    step: float,
+    goal: int,
+    floors: FloatArray,
+    gap_limit: float,
+    met: float,
+    apart: float,
+    out: FloatArray,
+) -> None:
     """Write violation, objective and threshold of the best cut of each direction (row of `scores`) into `out` (B, 3).
 
     `order` sorts each row up; rows are selected from its end. A cut lies between two scores that differ by more than

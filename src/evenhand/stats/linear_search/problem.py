@@ -183,10 +183,23 @@ def search_problem(
     width = x[:, used].max(axis=0) - low
     gains, base, size, step = _sums(utility, y, codes, len(names))
     return SearchProblem(
-        given=x, scaled=np.ascontiguousarray((x[:, used] - low) / width), used=used, low=low, width=width,
-        signs=signs[used], group=codes, names=tuple(names), gains=gains, base=base, size=size, step=step, goal=goal,
-        floors=floors, gap_limit=gap_limit, capacity=None if capacity is None else capacity_count(capacity, codes.size),
-    )  # fmt: skip
+        given=x,
+        scaled=np.ascontiguousarray((x[:, used] - low) / width),
+        used=used,
+        low=low,
+        width=width,
+        signs=signs[used],
+        group=codes,
+        names=tuple(names),
+        gains=gains,
+        base=base,
+        size=size,
+        step=step,
+        goal=goal,
+        floors=floors,
+        gap_limit=gap_limit,
+        capacity=None if capacity is None else capacity_count(capacity, codes.size),
+    )
 
 
 def _targets(old: FloatArray, goal: SearchGoal, iota: float) -> tuple[FloatArray, float]:

@@ -47,9 +47,12 @@ class Program:
         return np.arange(self.columns - low.size, self.columns)
 
     def add_rows(
-        self, count: int, lower: npt.ArrayLike, upper: npt.ArrayLike,
+        self,
+        count: int,
+        lower: npt.ArrayLike,
+        upper: npt.ArrayLike,
         *terms: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add `count` constraints; a term is (constraint, variable, coefficient), broadcast against each other."""
         for row, column, value in terms:
             r, c, v = np.broadcast_arrays(np.asarray(row), np.asarray(column), np.asarray(value, dtype=np.float64))

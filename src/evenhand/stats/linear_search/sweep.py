@@ -154,9 +154,20 @@ def _all_cuts(problem: SearchProblem, scores: FloatArray) -> FloatArray:
     merit = np.empty((len(scores), 3))
     goal = -1 if problem.goal == "fairness" else problem.goal
     scan_thresholds(
-        scores, np.argsort(scores, axis=1), problem.group, problem.gains, problem.base, problem.size, problem.step,
-        goal, problem.floors, problem.gap_limit, _MET, _APART, merit,
-    )  # fmt: skip
+        scores,
+        np.argsort(scores, axis=1),
+        problem.group,
+        problem.gains,
+        problem.base,
+        problem.size,
+        problem.step,
+        goal,
+        problem.floors,
+        problem.gap_limit,
+        _MET,
+        _APART,
+        merit,
+    )
     return merit
 
 
@@ -170,8 +181,13 @@ def _one_cut(problem: SearchProblem, scores: FloatArray) -> FloatArray:
     cut = 0.5 * (below + above)
     violation, objective = problem.judge(problem.values(scores > cut[:, np.newaxis]))
     apart = above - below > _APART * (scores.max(axis=1) - scores.min(axis=1))
-    return np.column_stack([np.where(apart, violation, np.inf), np.where(apart, objective, np.inf),
-                            np.where(apart & np.isfinite(violation), cut, np.inf)])  # fmt: skip
+    return np.column_stack(
+        [
+            np.where(apart, violation, np.inf),
+            np.where(apart, objective, np.inf),
+            np.where(apart & np.isfinite(violation), cut, np.inf),
+        ]
+    )
 
 
 def _nothing_found(problem: SearchProblem, best: LinearCandidate, directions: int) -> str:

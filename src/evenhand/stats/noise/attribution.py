@@ -208,9 +208,7 @@ def _orders(items: int, permutations: int, rng: np.random.Generator) -> IntArray
     return np.stack([order for drawn in half for order in (drawn, drawn[::-1])])[:permutations]
 
 
-def _one_after_the_other(
-    experiment: Experiment, mistakes: Mistakes, changed: BoolArray, order: IntArray
-) -> FloatArray:  # fmt: skip
+def _one_after_the_other(experiment: Experiment, mistakes: Mistakes, changed: BoolArray, order: IntArray) -> FloatArray:
     """Return the sums (8, 1 + items, cells) as items go wrong one after the other, as levels of noise do."""
     items, people = len(experiment.items), len(experiment.features)
     position = np.argsort(order)

@@ -65,9 +65,11 @@ class PublishedNoise:
         [(3,), (4,), (0,)]
         """
         least = (minima or {}) if self.minima else {}
-        numbers = [] if self.sd is None else [
-            NoiseItem((column,), Normal(self.sd, minimum=least.get(column))) for column in numeric
-        ]  # fmt: skip
+        numbers = (
+            []
+            if self.sd is None
+            else [NoiseItem((column,), Normal(self.sd, minimum=least.get(column))) for column in numeric]
+        )
         return tuple(numbers + [NoiseItem((column,), Flip()) for column in binary if self.flips])
 
 

@@ -10,9 +10,19 @@ from evenhand.stats.types import FloatArray, IntArray
 
 @kernel()
 def row_sums(
-    u: FloatArray, v: FloatArray, start: IntArray, point: IntArray, score: FloatArray, weights: FloatArray,
-    scores: FloatArray, first: int, last: int, tolerance: float, excess: FloatArray, violated: FloatArray,
-) -> None:  # fmt: skip
+    u: FloatArray,
+    v: FloatArray,
+    start: IntArray,
+    point: IntArray,
+    score: FloatArray,
+    weights: FloatArray,
+    scores: FloatArray,
+    first: int,
+    last: int,
+    tolerance: float,
+    excess: FloatArray,
+    violated: FloatArray,
+) -> None:
     """Write the sums of excess and of violations of the rows first .. last - 1 against all rows.
 
     Rows are sorted by point (u, v) and score; those of point b are start[b] .. start[b+1] - 1. `weights` and

@@ -97,7 +97,7 @@ def pair_sums(
             def step(first: int = first, last: int = last) -> None:
                 row_sums(
                     u, v, points.start, point, merged.score, weights, scores, first, last, TOLERANCE, excess, violated
-                )  # fmt: skip
+                )
 
             yield (last - first) * rows, step
 

@@ -19,9 +19,15 @@ _PAIRS = 2**16  # random pairs on which the grid is corrected
 
 
 def fairness_by_weight(
-    score: FloatArray, effort: FloatArray, aggregate: FloatArray, weights: Sequence[float],
-    survey_weight: FloatArray | None = None, *, exact_rows: int = EXACT_ROWS, seed: int = 0,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    score: FloatArray,
+    effort: FloatArray,
+    aggregate: FloatArray,
+    weights: Sequence[float],
+    survey_weight: FloatArray | None = None,
+    *,
+    exact_rows: int = EXACT_ROWS,
+    seed: int = 0,
+) -> tuple[FloatArray, FloatArray]:
     """Return individual fairness at each weight, and how far the numbers may be off.
 
     Up to `exact_rows` different people it is exact. Above, one grid gives all weights; what it adds to the truth is

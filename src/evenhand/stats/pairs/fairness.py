@@ -27,10 +27,18 @@ _MOST_ROW_SUMS = 500_000_000  # and what blocks take on by themselves: again sec
 
 
 def individual_fairness(
-    score: npt.ArrayLike, effort: npt.ArrayLike, aggregate: npt.ArrayLike, weight: float = 0.5, *,
-    survey_weight: npt.ArrayLike | None = None, method: Method = "auto", confidence: float = 0.95,
-    threads: int | None = None, rng: np.random.Generator | None = None, progress: Progress | None = None,
-) -> PairFairness:  # fmt: skip
+    score: npt.ArrayLike,
+    effort: npt.ArrayLike,
+    aggregate: npt.ArrayLike,
+    weight: float = 0.5,
+    *,
+    survey_weight: npt.ArrayLike | None = None,
+    method: Method = "auto",
+    confidence: float = 0.95,
+    threads: int | None = None,
+    rng: np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> PairFairness:
     """Return effort-aware individual fairness: how far near effort and aggregate go with near scores.
 
     With d_ij = sqrt(w (E_i - E_j)² + (1-w) (S_i - S_j)²) and D_ij = abs(M_i - M_j) it is the mean over all pairs i < j
@@ -90,7 +98,7 @@ def individual_fairness(
     if chosen == "grid":
         return individual_fairness_grid(
             people, weight, confidence=confidence, rng=source, threads=threads, progress=progress
-        )  # fmt: skip
+        )
     if chosen == "sampled":
         return individual_fairness_sampled(people, weight, confidence=confidence, rng=source, progress=progress)
     if chosen == "blocks":

@@ -148,9 +148,15 @@ class GridMoments:
 
 
 def grid_moments(
-    score: npt.ArrayLike, effort: npt.ArrayLike, aggregate: npt.ArrayLike, size: int = SIZE, *,
-    bounds: Bounds | None = None, survey_weight: npt.ArrayLike | None = None, threads: int | None = None,
-) -> GridMoments:  # fmt: skip
+    score: npt.ArrayLike,
+    effort: npt.ArrayLike,
+    aggregate: npt.ArrayLike,
+    size: int = SIZE,
+    *,
+    bounds: Bounds | None = None,
+    survey_weight: npt.ArrayLike | None = None,
+    threads: int | None = None,
+) -> GridMoments:
     """Return the histogram of people on a grid, with the sums that its coarser grid needs.
 
     Parameters
@@ -180,9 +186,13 @@ def grid_moments(
 
 
 def bin_people(
-    people: People, size: int = SIZE, *, bounds: Bounds | None = None, threads: int | None = None,
+    people: People,
+    size: int = SIZE,
+    *,
+    bounds: Bounds | None = None,
+    threads: int | None = None,
     progress: Progress | None = None,
-) -> GridMoments:  # fmt: skip
+) -> GridMoments:
     """Return the histogram of checked people; see `grid_moments`."""
     from evenhand.stats.pairs.grid_kernels import bin_rows
 

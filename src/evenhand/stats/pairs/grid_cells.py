@@ -18,9 +18,16 @@ from evenhand.stats.types import FloatArray
 
 
 def individual_fairness_counts(
-    score: npt.ArrayLike, effort: npt.ArrayLike, aggregate: npt.ArrayLike, heaviness: npt.ArrayLike,
-    squares: npt.ArrayLike, weight: float = 0.5, *, n: int, confidence: float = 0.95,
-) -> PairFairness:  # fmt: skip
+    score: npt.ArrayLike,
+    effort: npt.ArrayLike,
+    aggregate: npt.ArrayLike,
+    heaviness: npt.ArrayLike,
+    squares: npt.ArrayLike,
+    weight: float = 0.5,
+    *,
+    n: int,
+    confidence: float = 0.95,
+) -> PairFairness:
     """Return individual fairness, exactly, from all different people and how much of everybody each stands for.
 
     Equal people are never unfair to each other, so the sum over pairs of different rows is that over all pairs; there
@@ -68,14 +75,22 @@ def individual_fairness_counts(
     means = 1.0 - unit * sums[merged.row] / total
     return _result(
         excess, unit**2 * violated / all_pairs, means, own, total**2 / float(own.sum()), 0.0, n, confidence, method
-    )  # fmt: skip
+    )
 
 
 def individual_fairness_cells(
-    moments: GridMoments, score: npt.ArrayLike, effort: npt.ArrayLike, aggregate: npt.ArrayLike,
-    survey_weight: npt.ArrayLike | None, weight: float = 0.5, *, n: int, confidence: float = 0.95,
-    rng: np.random.Generator | None = None, clustering: float = 1.0,
-) -> PairFairness:  # fmt: skip
+    moments: GridMoments,
+    score: npt.ArrayLike,
+    effort: npt.ArrayLike,
+    aggregate: npt.ArrayLike,
+    survey_weight: npt.ArrayLike | None,
+    weight: float = 0.5,
+    *,
+    n: int,
+    confidence: float = 0.95,
+    rng: np.random.Generator | None = None,
+    clustering: float = 1.0,
+) -> PairFairness:
     """Return individual fairness from the grid of everybody and a random sample of them.
 
     The value is that of the grid, less what the grid adds on random pairs of the sample; the standard error is
@@ -123,9 +138,16 @@ def individual_fairness_cells(
     means = 1.0 - row_excess(people, moments, weight) / heavy
     error = WIDTHS * float(np.sqrt(clustering)) * off.excess_stderr + TOLERANCE
     return _result(
-        value - off.excess, violated - off.violated, means, people.weights**2, heavy**2 / moments.squares, error, n,
-        confidence, "grid",
-    )  # fmt: skip
+        value - off.excess,
+        violated - off.violated,
+        means,
+        people.weights**2,
+        heavy**2 / moments.squares,
+        error,
+        n,
+        confidence,
+        "grid",
+    )
 
 
 def _few_points(people: People) -> bool:
@@ -135,14 +157,31 @@ def _few_points(people: People) -> bool:
 
 
 def _result(
-    excess: float, violated: float, means: FloatArray, squares: FloatArray, kish: float, error: float, n: int,
-    confidence: float, method: str,
-) -> PairFairness:  # fmt: skip
+    excess: float,
+    violated: float,
+    means: FloatArray,
+    squares: FloatArray,
+    kish: float,
+    error: float,
+    n: int,
+    confidence: float,
+    method: str,
+) -> PairFairness:
     """Return the result; se² = 4 sum v² (h - mean h)² / V², with h the row means."""
     excess = min(1.0, max(0.0, excess))
     stderr = 2.0 * weighted_spread(means, squares) / float(np.sqrt(kish))
     low, high = limits(1.0 - excess, stderr, kish - 1.0, confidence, error)
     return PairFairness(
-        1.0 - excess, low, high, stderr if excess > 0 else float("nan"), n, n * (n - 1) // 2,
-        min(1.0, max(0.0, violated)), method, error, means, squares, kish,
-    )  # fmt: skip
+        1.0 - excess,
+        low,
+        high,
+        stderr if excess > 0 else float("nan"),
+        n,
+        n * (n - 1) // 2,
+        min(1.0, max(0.0, violated)),
+        method,
+        error,
+        means,
+        squares,
+        kish,
+    )

@@ -18,9 +18,15 @@ def place(value: float, low: float, per_step: float, size: int) -> tuple[int, fl
 
 @kernel()
 def bin_rows(
-    score: FloatArray, effort: FloatArray, aggregate: FloatArray, survey: FloatArray, low: FloatArray,
-    per_step: FloatArray, mass: FloatArray, own: FloatArray,
-) -> None:  # fmt: skip
+    score: FloatArray,
+    effort: FloatArray,
+    aggregate: FloatArray,
+    survey: FloatArray,
+    low: FloatArray,
+    per_step: FloatArray,
+    mass: FloatArray,
+    own: FloatArray,
+) -> None:
     """Spread each row over the eight corners of its cell; add its products of q = 2 f (1 - f) at each level.
 
     `survey` has one number, or none when all rows count 1. `own` (levels, 4) gets the sums of v² times q_M,
@@ -55,9 +61,16 @@ def bin_rows(
 
 @kernel()
 def field_at(
-    score: FloatArray, effort: FloatArray, aggregate: FloatArray, survey: FloatArray, low: FloatArray,
-    per_step: FloatArray, field: FloatArray, own: FloatArray, out: FloatArray,
-) -> None:  # fmt: skip
+    score: FloatArray,
+    effort: FloatArray,
+    aggregate: FloatArray,
+    survey: FloatArray,
+    low: FloatArray,
+    per_step: FloatArray,
+    field: FloatArray,
+    own: FloatArray,
+    out: FloatArray,
+) -> None:
     """Write the field at each row, linear between grid points, less the row's excess with its own smear.
 
     `own` holds the kernel at the steps (1, 0, 0), (1, 1, 0), (1, 0, 1) and (1, 1, 1).
@@ -81,8 +94,9 @@ def field_at(
 
 
 @kernel()
-def lags(a: FloatArray, b: FloatArray, low: FloatArray, per_step: FloatArray, size: int, first: IntArray,
-         share: FloatArray) -> None:  # fmt: skip
+def lags(
+    a: FloatArray, b: FloatArray, low: FloatArray, per_step: FloatArray, size: int, first: IntArray, share: FloatArray
+) -> None:
     """Write how two points that are spread over their cells lie to each other, for each axis.
 
     They are first, first + 1 or first + 2 steps apart with the given shares.
@@ -111,9 +125,17 @@ def smeared(table: FloatArray, first: IntArray, share: FloatArray) -> float:
 
 @kernel()
 def deviations(
-    first: FloatArray, second: FloatArray, weight: float, tolerance: float, low: FloatArray, per_step: FloatArray,
-    coarse: FloatArray, fine: FloatArray, hits: FloatArray, out: FloatArray,
-) -> None:  # fmt: skip
+    first: FloatArray,
+    second: FloatArray,
+    weight: float,
+    tolerance: float,
+    low: FloatArray,
+    per_step: FloatArray,
+    coarse: FloatArray,
+    fine: FloatArray,
+    hits: FloatArray,
+    out: FloatArray,
+) -> None:
     """Write (pairs, 2) what the extrapolated grid and the grid of violations add to the truth, for each pair.
 
     `first` and `second` (3, pairs) hold score, effort and aggregate of the two people.

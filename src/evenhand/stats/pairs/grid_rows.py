@@ -28,7 +28,7 @@ from evenhand.stats.pairs.grid import (
     kernel_mean,
     own_pairs,
     scale,
-)  # fmt: skip
+)
 from evenhand.stats.pairs.people import TOLERANCE, People, check_people, check_weight
 from evenhand.stats.pairs.result import PairFairness, summarise
 from evenhand.stats.pairs.sampled import WIDTHS, PairDraw
@@ -50,9 +50,16 @@ class Correction(NamedTuple):
 
 
 def grid_correction(
-    moments: GridMoments, score: npt.ArrayLike, effort: npt.ArrayLike, aggregate: npt.ArrayLike, weight: float = 0.5, *,
-    survey_weight: npt.ArrayLike | None = None, sample: bool = False, rng: np.random.Generator | None = None,
-) -> Correction:  # fmt: skip
+    moments: GridMoments,
+    score: npt.ArrayLike,
+    effort: npt.ArrayLike,
+    aggregate: npt.ArrayLike,
+    weight: float = 0.5,
+    *,
+    survey_weight: npt.ArrayLike | None = None,
+    sample: bool = False,
+    rng: np.random.Generator | None = None,
+) -> Correction:
     """Return what the extrapolated grid adds to the truth, estimated on random pairs of rows.
 
     `grid_excess(moments.coarser(), moments, [weight]).value - correction.excess` is unbiased for any data.
@@ -94,9 +101,15 @@ def grid_correction(
 
 
 def correct(
-    people: People, moments: GridMoments, weight: float, *, sample: bool, rng: np.random.Generator,
-    threads: int | None = None, progress: Progress | None = None,
-) -> Correction:  # fmt: skip
+    people: People,
+    moments: GridMoments,
+    weight: float,
+    *,
+    sample: bool,
+    rng: np.random.Generator,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Correction:
     """Return the correction for checked people; see `grid_correction`."""
     from evenhand.stats.pairs.grid_kernels import deviations
 
@@ -158,9 +171,14 @@ def _values(people: People, at: IntArray) -> FloatArray:
 
 
 def individual_fairness_grid(
-    people: People, weight: float, *, confidence: float, rng: np.random.Generator, threads: int | None = None,
+    people: People,
+    weight: float,
+    *,
+    confidence: float,
+    rng: np.random.Generator,
+    threads: int | None = None,
     progress: Progress | None = None,
-) -> PairFairness:  # fmt: skip
+) -> PairFairness:
     """Return individual fairness by the grid method.
 
     Parameters

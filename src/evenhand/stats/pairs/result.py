@@ -133,9 +133,13 @@ def limits(value: float, stderr: float, freedom: float, confidence: float, error
 
 
 def summarise(
-    people: People, row_excess: FloatArray, violated: float, method: str, confidence: float,
+    people: People,
+    row_excess: FloatArray,
+    violated: float,
+    method: str,
+    confidence: float,
     exact: tuple[float, float] | None = None,
-) -> PairFairness:  # fmt: skip
+) -> PairFairness:
     """Return the result from each person's sum of v_j max(0, D_ij - d_ij), and the summed weight of violations.
 
     Parameters

@@ -66,9 +66,17 @@ def individual_fairness_sampled(
     freedom = people.total**2 / float(np.sum(people.weights**2)) - 1.0
     low, high = limits(1.0 - mean, stderr, freedom, confidence, 0.0)
     return PairFairness(
-        value=1.0 - mean, low=low, high=high, stderr=stderr, n=n, pairs=2 * _DRAWS, violated=violated,
-        method="sampled", error=WIDTHS * noise, survey_weight=people.survey,
-    )  # fmt: skip
+        value=1.0 - mean,
+        low=low,
+        high=high,
+        stderr=stderr,
+        n=n,
+        pairs=2 * _DRAWS,
+        violated=violated,
+        method="sampled",
+        error=WIDTHS * noise,
+        survey_weight=people.survey,
+    )
 
 
 def _leverage(people: People) -> FloatArray | float:

@@ -15,9 +15,18 @@ Reals = npt.NDArray[np.floating[Any]]  # float32 or float64, the same for all ar
 
 @kernel(fast=True)
 def tile(
-    ui: Reals, vi: Reals, mi: Reals, wi: Reals, uj: Reals, vj: Reals, mj: Reals, wj: Reals,
-    row: Reals, col: Reals, tolerance: Any,
-) -> float:  # fmt: skip
+    ui: Reals,
+    vi: Reals,
+    mi: Reals,
+    wi: Reals,
+    uj: Reals,
+    vj: Reals,
+    mj: Reals,
+    wj: Reals,
+    row: Reals,
+    col: Reals,
+    tolerance: Any,
+) -> float:
     """Add the excess of all pairs of a tile to its row and column sums; return the weight of the violations.
 
     Two rows at a time share the loads of a column. The loop runs over slices: with plain indices LLVM has to
@@ -51,9 +60,18 @@ def tile(
 
 @kernel()
 def sweep(
-    u: Reals, v: Reals, m: Reals, w: Reals, low: FloatArray, high: FloatArray,
-    first: int, last: int, step: int, tolerance: Any, sums: FloatArray,
-) -> float:  # fmt: skip
+    u: Reals,
+    v: Reals,
+    m: Reals,
+    w: Reals,
+    low: FloatArray,
+    high: FloatArray,
+    first: int,
+    last: int,
+    step: int,
+    tolerance: Any,
+    sums: FloatArray,
+) -> float:
     """Add the excess of the blocks first, first + step, ... with themselves and all later blocks to `sums`.
 
     `low` and `high` (blocks, 3) bound the u, v and m of a block: where the largest D between two blocks is at

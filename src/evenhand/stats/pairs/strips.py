@@ -105,9 +105,7 @@ def pair_sums(
             work = sum((count - a) * BLOCK**2 - BLOCK * (BLOCK - 1) // 2 for a in range(at, end, slots))
 
             def step(first: int = at, last: int = end) -> None:
-                violated[slot] += sweep(
-                    u, v, m, w, blocks.low, blocks.high, first, last, slots, tolerance, sums[slot]
-                )  # fmt: skip
+                violated[slot] += sweep(u, v, m, w, blocks.low, blocks.high, first, last, slots, tolerance, sums[slot])
 
             yield work, step
             at += slots * len(range(at, end, slots))
@@ -131,9 +129,7 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
     >>> block_rows(merged, 0.5).low.shape
     (3, 3)
     """
-    points = np.stack(
-        [np.sqrt(weight) * merged.effort, np.sqrt(1.0 - weight) * merged.aggregate, merged.score]
-    )  # fmt: skip
+    points = np.stack([np.sqrt(weight) * merged.effort, np.sqrt(1.0 - weight) * merged.aggregate, merged.score])
     points -= points.mean(axis=1, keepdims=True)
     order = _near_neighbours(points)
     padding = -len(merged) % BLOCK

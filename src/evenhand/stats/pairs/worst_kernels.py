@@ -70,9 +70,16 @@ def keep(excess: IntArray, pair: IntArray, last: int) -> int:
 
 @kernel()
 def search(
-    u: FloatArray, v: FloatArray, m: FloatArray, person: IntArray, low: FloatArray, high: FloatArray, blocks: IntArray,
-    excess: IntArray, pair: IntArray,
-) -> None:  # fmt: skip
+    u: FloatArray,
+    v: FloatArray,
+    m: FloatArray,
+    person: IntArray,
+    low: FloatArray,
+    high: FloatArray,
+    blocks: IntArray,
+    excess: IntArray,
+    pair: IntArray,
+) -> None:
     """Keep the worst pairs between the given blocks and all later ones in a list of excesses and pairs.
 
     `person` is the number of the first person on each row, -1 for padding.

@@ -185,9 +185,7 @@ class PilotVariance:
         return float((variance + self.value[at]) ** 2 / weight) if weight > 0 else float("inf")
 
 
-def pilot_variance(
-    renewed: FloatArray, fixed: FloatArray | None = None, people: float = float("inf")
-) -> PilotVariance:  # fmt: skip
+def pilot_variance(renewed: FloatArray, fixed: FloatArray | None = None, people: float = float("inf")) -> PilotVariance:
     """Return how far gaps would move with another pilot study of the same size.
 
     With A the variance between R replicates that each learn from a resample of the pilot, and B that between R

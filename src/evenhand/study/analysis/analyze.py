@@ -71,14 +71,25 @@ def analyze(
     """
     given = exclusions.model_dump() if isinstance(exclusions, Exclusions) else dict(exclusions or {})
     answers = responses if isinstance(responses, Responses) else read_responses(responses)
-    return run(answers, AnalysisSpec.parse(
-        {
-            "alpha": alpha, "baseline": baseline, "exclusions": given, "serum_weight": serum_weight,
-            "bonus_share": bonus_share, "bonus_ties": bonus_ties, "bonus_answered": bonus_answered,
-            "confidence": confidence, "resamples": resamples, "seed": seed, "thresholds": thresholds,
-        },
-        "the arguments of analyze()",
-    ))  # fmt: skip
+    return run(
+        answers,
+        AnalysisSpec.parse(
+            {
+                "alpha": alpha,
+                "baseline": baseline,
+                "exclusions": given,
+                "serum_weight": serum_weight,
+                "bonus_share": bonus_share,
+                "bonus_ties": bonus_ties,
+                "bonus_answered": bonus_answered,
+                "confidence": confidence,
+                "resamples": resamples,
+                "seed": seed,
+                "thresholds": thresholds,
+            },
+            "the arguments of analyze()",
+        ),
+    )
 
 
 def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
@@ -98,12 +109,20 @@ def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
     bonus, serum_notes = bonus_table(kept, spec)
     told = conclusion_notes(comparisons, regressions, spec)
     return StudyResult(
-        spec=spec, findings=make_findings(correlations, comparisons, regressions, spec),
-        left_out=_left_out(kept, parts), notes=(*responses.notes, *told, *serum_notes, *_small(parts)),
-        backend=responses.backend, correlations=correlations, comparisons=comparisons, regressions=regressions,
-        factors=factor_records(kept, spec), bonus=bonus, conditions=kept.conditions,
-        people=len(kept.people["participant"]), rows=len(kept.person),
-    )  # fmt: skip
+        spec=spec,
+        findings=make_findings(correlations, comparisons, regressions, spec),
+        left_out=_left_out(kept, parts),
+        notes=(*responses.notes, *told, *serum_notes, *_small(parts)),
+        backend=responses.backend,
+        correlations=correlations,
+        comparisons=comparisons,
+        regressions=regressions,
+        factors=factor_records(kept, spec),
+        bonus=bonus,
+        conditions=kept.conditions,
+        people=len(kept.people["participant"]),
+        rows=len(kept.person),
+    )
 
 
 def _require_conditions(kept: Responses, spec: AnalysisSpec) -> None:
@@ -147,10 +166,15 @@ def _left_out(kept: Responses, parts: Sequence[Part]) -> tuple[dict[str, Any], .
         if part.people == 1 and len(kept.conditions) > 1
     ]
     return tuple(
-        {"model": None, "grouping": "condition" if condition is not None else None, "group": condition, "n": n,
-         "reason": reason}
+        {
+            "model": None,
+            "grouping": "condition" if condition is not None else None,
+            "group": condition,
+            "n": n,
+            "reason": reason,
+        }
         for condition, n, reason in gone
-    )  # fmt: skip
+    )
 
 
 def _small(parts: Sequence[Part]) -> list[str]:

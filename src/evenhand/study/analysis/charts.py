@@ -48,25 +48,40 @@ def factor_panels(result: StudyResult) -> list[Any]:
     order = list(dict.fromkeys(r.term for r in result.factors if " - " not in r.term))
     return [
         _interval_panel(
-            [r for r in result.factors if r.condition == condition and r.term in order], condition or "All",
-            "Share of answers", order, domain=(0.0, 1.0), percent=True,
+            [r for r in result.factors if r.condition == condition and r.term in order],
+            condition or "All",
+            "Share of answers",
+            order,
+            domain=(0.0, 1.0),
+            percent=True,
         )
         for condition in dict.fromkeys(r.condition for r in result.factors)
-    ]  # fmt: skip
+    ]
 
 
 def _interval_panel(
-    records: Sequence[EstimateRecord | FactorRecord], title: str, axis: str, order: Sequence[str],
-    labels: dict[int, str] | None = None, *, domain: tuple[float, float] | None = None, percent: bool = False,
-) -> Any:  # fmt: skip
+    records: Sequence[EstimateRecord | FactorRecord],
+    title: str,
+    axis: str,
+    order: Sequence[str],
+    labels: dict[int, str] | None = None,
+    *,
+    domain: tuple[float, float] | None = None,
+    percent: bool = False,
+) -> Any:
     """Return points with intervals, one line for each term, the two forms in colours and shapes of their own."""
     import altair as alt
 
     points = [
-        {"term": (labels or {}).get(id(r), r.term), "form": _WORDS[r.method], "value": r.value, "low": r.low,
-         "high": r.high}
+        {
+            "term": (labels or {}).get(id(r), r.term),
+            "form": _WORDS[r.method],
+            "value": r.value,
+            "low": r.low,
+            "high": r.high,
+        }
         for r in records
-    ]  # fmt: skip
+    ]
     legend = alt.Legend(title=None)
     base = alt.Chart(data(points)).encode(
         y=alt.Y("term:N", title=None, sort=list(order)),

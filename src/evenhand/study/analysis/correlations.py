@@ -28,9 +28,11 @@ from evenhand.study.analysis.spec import AnalysisSpec
 
 DIFFERENCE = "trajectory - aggregate"
 TESTS: dict[str, tuple[Callable[..., Any], bool]] = {
-    "hotelling": (hotelling_t, True), "williams": (williams_t, True), "meng": (meng_z, False),
+    "hotelling": (hotelling_t, True),
+    "williams": (williams_t, True),
+    "meng": (meng_z, False),
     "steiger": (steiger_z, False),
-}  # fmt: skip
+}
 """The row-level tests by name: the function, and whether it has n - 3 degrees of freedom."""
 
 # Places of the pairs of (aggregate, trajectory, target) in the draws: between the two, and each with the target.
@@ -80,9 +82,18 @@ def _correlations(
         t = float(correlation_t(r[at], n)) if abs(r[at]) < 1 else np.nan
         low, high = spearman_interval(r[at], n, spec.confidence)
         yield record(
-            part, term, "published", value=float(r[at]), statistic=t, df=n - 2, p_value=float(two_sided_p(t, n - 2)),
-            low=float(low), high=float(high), target=target, status=_no_test(part, float(r[at]), t),
-        )  # fmt: skip
+            part,
+            term,
+            "published",
+            value=float(r[at]),
+            statistic=t,
+            df=n - 2,
+            p_value=float(two_sided_p(t, n - 2)),
+            low=float(low),
+            high=float(high),
+            target=target,
+            status=_no_test(part, float(r[at]), t),
+        )
         yield _of_people(part, term, clustered, at, float(r[at]), target)
 
 
@@ -95,10 +106,18 @@ def _of_people(
         return record(part, term, "participant_bootstrap", value=value, status=reason, target=target)
     most = 2.0 if term == DIFFERENCE else 1.0
     return record(
-        part, term, "participant_bootstrap", value=value, stderr=float(found.stderr[at]),
-        statistic=float(found.statistic[at]), df=found.df, p_value=float(found.p_value[at]),
-        low=max(float(found.low[at]), -most), high=min(float(found.high[at]), most), target=target,
-    )  # fmt: skip
+        part,
+        term,
+        "participant_bootstrap",
+        value=value,
+        stderr=float(found.stderr[at]),
+        statistic=float(found.statistic[at]),
+        df=found.df,
+        p_value=float(found.p_value[at]),
+        low=max(float(found.low[at]), -most),
+        high=min(float(found.high[at]), most),
+        target=target,
+    )
 
 
 def _row_tests(part: Part, r: Any) -> Iterator[EstimateRecord]:
@@ -109,9 +128,15 @@ def _row_tests(part: Part, r: Any) -> Iterator[EstimateRecord]:
         df = float(n - 3) if student else np.inf
         gap = float(r[_TRAJECTORY] - r[_AGGREGATE])
         yield record(
-            part, DIFFERENCE, name, value=gap, statistic=statistic, df=df, p_value=float(two_sided_p(statistic, df)),
+            part,
+            DIFFERENCE,
+            name,
+            value=gap,
+            statistic=statistic,
+            df=df,
+            p_value=float(two_sided_p(statistic, df)),
             status=_no_test(part, gap, statistic),
-        )  # fmt: skip
+        )
 
 
 def _no_test(part: Part, value: float, statistic: float) -> str:
@@ -129,6 +154,11 @@ def _row_bootstrap(part: Part, r: Any, spec: AnalysisSpec) -> Iterator[EstimateR
     gap = contrast(draws, _TRAJECTORY, _AGGREGATE)
     low, high = gap.percentile(spec.confidence)
     yield record(
-        part, DIFFERENCE, "row_bootstrap", value=difference, stderr=float(gap.stderr()[0]), low=float(low[0]),
+        part,
+        DIFFERENCE,
+        "row_bootstrap",
+        value=difference,
+        stderr=float(gap.stderr()[0]),
+        low=float(low[0]),
         high=float(high[0]),
-    )  # fmt: skip
+    )

@@ -81,6 +81,17 @@ def clustered_mean(y: FloatArray, who: IntArray, confidence: float) -> MeanEstim
 def _record(condition: str, term: str, method: str, who: IntArray, found: MeanEstimate) -> FactorRecord:
     status = "ok" if finite(found.low) is not None else "no interval: too few people, or all answered alike"
     return FactorRecord(
-        condition, "overall", term, method, len(who), len(np.unique(who)), finite(found.statistic),
-        finite(found.p_value), None, finite(found.value), finite(found.low), finite(found.high), status,
-    )  # fmt: skip
+        condition,
+        "overall",
+        term,
+        method,
+        len(who),
+        len(np.unique(who)),
+        finite(found.statistic),
+        finite(found.p_value),
+        None,
+        finite(found.value),
+        finite(found.low),
+        finite(found.high),
+        status,
+    )

@@ -24,9 +24,11 @@ _WEIGHT_CAVEAT = (
 
 
 def make_findings(
-    correlations: Sequence[EstimateRecord], comparisons: Sequence[EstimateRecord],
-    regressions: Sequence[EstimateRecord], spec: AnalysisSpec,
-) -> tuple[Finding, ...]:  # fmt: skip
+    correlations: Sequence[EstimateRecord],
+    comparisons: Sequence[EstimateRecord],
+    regressions: Sequence[EstimateRecord],
+    spec: AnalysisSpec,
+) -> tuple[Finding, ...]:
     """Return a finding for each comparison of the two distances, and for each weight."""
     strengths = {(r.condition, r.target, r.term): r.value for r in correlations if r.method == "published"}
     compared = [r for r in comparisons if r.method == "participant_bootstrap"]
@@ -90,13 +92,24 @@ def _finding(record: EstimateRecord, claim: str, metric: str, caveat: str, spec:
     inside = f" ({lead}{shown(record.value)}, {interval})" if lead else f" ({interval})"
     heard = f"{count(record.people, 'person', 'people')}, {count(record.n, 'answer')}"
     return Finding(
-        audit="study", model=None, grouping=record.condition or None, stratum=record.target, metric=metric,
-        kind="difference" if metric == "correlation_difference" else "value", against="aggregate", claim=claim,
-        sentence=f"{claim.removesuffix('.')}{inside if record.value is not None else ''}; {heard}.", unit="",
-        value=record.value, low=record.low, high=record.high, n=record.people,
+        audit="study",
+        model=None,
+        grouping=record.condition or None,
+        stratum=record.target,
+        metric=metric,
+        kind="difference" if metric == "correlation_difference" else "value",
+        against="aggregate",
+        claim=claim,
+        sentence=f"{claim.removesuffix('.')}{inside if record.value is not None else ''}; {heard}.",
+        unit="",
+        value=record.value,
+        low=record.low,
+        high=record.high,
+        n=record.people,
         threshold=threshold.in_words() if threshold else None,
-        verdict=judge(threshold, record.value, record.low, record.high), caveat=caveat,
-    )  # fmt: skip
+        verdict=judge(threshold, record.value, record.low, record.high),
+        caveat=caveat,
+    )
 
 
 def _threshold(spec: AnalysisSpec, metric: str, record: EstimateRecord) -> Threshold | None:
@@ -124,9 +137,10 @@ def _changed_comparisons(comparisons: Sequence[EstimateRecord], alpha: float) ->
         if one.method != "participant_bootstrap" or one.p_value is None:
             continue
         others = [
-            r for r in comparisons
+            r
+            for r in comparisons
             if (r.condition, r.target) == (one.condition, one.target) and r.method in TESTS and r.p_value is not None
-        ]  # fmt: skip
+        ]
         parted = [r.method.capitalize() for r in others if ((r.p_value or 0) < alpha) != (one.p_value < alpha)]
         if parted:
             yield (

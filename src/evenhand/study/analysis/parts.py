@@ -60,9 +60,14 @@ def parts_of(responses: Responses) -> Iterator[Part]:
             whole = here & ~np.isnan(targets[target]) & ~np.isnan(distances).any(axis=1)
             if (here & ~np.isnan(targets[target])).any():
                 yield Part(
-                    condition, target, (c, t), distances[whole], targets[target][whole], responses.person[whole],
+                    condition,
+                    target,
+                    (c, t),
+                    distances[whole],
+                    targets[target][whole],
+                    responses.person[whole],
                     int(here.sum() - whole.sum()),
-                )  # fmt: skip
+                )
 
 
 def why_undefined(part: Part) -> str:
@@ -85,17 +90,43 @@ def why_no_spread(part: Part) -> str:
 
 
 def record(
-    part: Part, term: str, method: str, *, value: float, stderr: float = np.nan, statistic: float = np.nan,
-    df: float = np.inf, p_value: float = np.nan, low: float = np.nan, high: float = np.nan, status: str = "",
-    target: str | None = None, model: str = "condition",
-) -> EstimateRecord:  # fmt: skip
+    part: Part,
+    term: str,
+    method: str,
+    *,
+    value: float,
+    stderr: float = np.nan,
+    statistic: float = np.nan,
+    df: float = np.inf,
+    p_value: float = np.nan,
+    low: float = np.nan,
+    high: float = np.nan,
+    status: str = "",
+    target: str | None = None,
+    model: str = "condition",
+) -> EstimateRecord:
     """Return a record, undefined numbers as null; adjusted p-values come later, with the family."""
     number = finite(value)
     said = status or ("ok" if number is not None else f"undefined: {why_undefined(part)}")
     return EstimateRecord(
-        model, part.condition, target or part.target, term, method, len(part.y), part.people, finite(stderr),
-        finite(statistic), finite(df), finite(p_value), None, None, number, finite(low), finite(high), said,
-    )  # fmt: skip
+        model,
+        part.condition,
+        target or part.target,
+        term,
+        method,
+        len(part.y),
+        part.people,
+        finite(stderr),
+        finite(statistic),
+        finite(df),
+        finite(p_value),
+        None,
+        None,
+        number,
+        finite(low),
+        finite(high),
+        said,
+    )
 
 
 def with_families(records: list[EstimateRecord], family_of: dict[str, str]) -> tuple[EstimateRecord, ...]:

@@ -71,9 +71,16 @@ def _fit_records(part: Part, fit: LinearFit, spec: AnalysisSpec, model: str) -> 
         yield from _coefficients(part, fit.names, found, method, model)
         whole = f_test(fit, inference)
         yield record(
-            part, "f_statistic", method, value=whole.f, statistic=whole.f, df=whole.df_error, p_value=whole.p_value,
-            model=model, status=_no_test(part, fit, whole.f),
-        )  # fmt: skip
+            part,
+            "f_statistic",
+            method,
+            value=whole.f,
+            statistic=whole.f,
+            df=whole.df_error,
+            p_value=whole.p_value,
+            model=model,
+            status=_no_test(part, fit, whole.f),
+        )
     yield record(part, "r_squared", "published", value=fit.r2, model=model)
     yield record(part, "adjusted_r_squared", "published", value=fit.adjusted_r2, model=model)
 
@@ -85,10 +92,19 @@ def _coefficients(
         value, stderr = float(found.value[at]), float(found.stderr[at])
         missing = np.isfinite(value) and not np.isfinite(stderr)
         yield record(
-            part, name, method, value=value, stderr=stderr, statistic=float(found.statistic[at]), df=found.df,
-            p_value=float(found.p_value[at]), low=float(found.low[at]), high=float(found.high[at]), model=model,
+            part,
+            name,
+            method,
+            value=value,
+            stderr=stderr,
+            statistic=float(found.statistic[at]),
+            df=found.df,
+            p_value=float(found.p_value[at]),
+            low=float(found.low[at]),
+            high=float(found.high[at]),
+            model=model,
             status=f"no interval: {why_no_spread(part)}" if missing else "",
-        )  # fmt: skip
+        )
 
 
 def _nulls(part: Part, fit: LinearFit) -> Iterator[EstimateRecord]:
@@ -100,9 +116,15 @@ def _nulls(part: Part, fit: LinearFit) -> Iterator[EstimateRecord]:
         ):
             gap = float(fit.coef[2] - fit.coef[1]) if term == EQUAL else np.nan
             yield record(
-                part, term, method, value=gap, statistic=test.statistic, df=test.df_error, p_value=test.p_value,
+                part,
+                term,
+                method,
+                value=gap,
+                statistic=test.statistic,
+                df=test.df_error,
+                p_value=test.p_value,
                 status=_no_test(part, fit, test.statistic) or ("ok" if np.isfinite(test.statistic) else ""),
-            )  # fmt: skip
+            )
 
 
 def _no_test(part: Part, fit: LinearFit, statistic: float) -> str:
@@ -129,9 +151,16 @@ def _weight(part: Part, found: WeightEstimate, method: str) -> EstimateRecord:
     why = reasons.get(found.status)
     status = found.status if why is None else f"{found.status.partition(':')[0]}: {why(part)}"
     return record(
-        part, WEIGHT, method, value=found.value, stderr=found.stderr, df=found.df, low=found.low, high=found.high,
+        part,
+        WEIGHT,
+        method,
+        value=found.value,
+        stderr=found.stderr,
+        df=found.df,
+        low=found.low,
+        high=found.high,
         status=status,
-    )  # fmt: skip
+    )
 
 
 def _mixed(part: Part, x: FloatArray, names: Sequence[str], spec: AnalysisSpec, model: str) -> Iterator[EstimateRecord]:
@@ -157,10 +186,13 @@ def _moderation(parts: Sequence[Part], spec: AnalysisSpec) -> Iterator[EstimateR
         baseline = spec.baseline if spec.baseline in named else named[-1]
         others = [part.condition for part in own if part.condition != baseline]
         whole = replace(
-            own[0], condition=f"{', '.join(others)} against {baseline}", gaps=sum(part.gaps for part in own),
-            distances=np.vstack([part.distances for part in own]), y=np.concatenate([part.y for part in own]),
+            own[0],
+            condition=f"{', '.join(others)} against {baseline}",
+            gaps=sum(part.gaps for part in own),
+            distances=np.vstack([part.distances for part in own]),
+            y=np.concatenate([part.y for part in own]),
             who=np.concatenate([part.who for part in own]),
-        )  # fmt: skip
+        )
         of_row = np.repeat([part.condition for part in own], [len(part.y) for part in own])
         x = moderated(whole.distances, np.column_stack([of_row == condition for condition in others]))
         names = [*DISTANCES, *(name for condition in others for name in _moderated_names(condition))]

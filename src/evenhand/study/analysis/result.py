@@ -43,9 +43,12 @@ class StudyResult(Result):
     def tables(self) -> Mapping[str, Sequence[Any]]:
         """The tables by name."""
         return {
-            "correlations": self.correlations, "comparisons": self.comparisons, "regressions": self.regressions,
-            "factors": self.factors, "bonus": self.bonus,
-        }  # fmt: skip
+            "correlations": self.correlations,
+            "comparisons": self.comparisons,
+            "regressions": self.regressions,
+            "factors": self.factors,
+            "bonus": self.bonus,
+        }
 
     @property
     def weights(self) -> dict[str, float]:
@@ -57,15 +60,23 @@ class StudyResult(Result):
         }
 
     def estimate(
-        self, table: str, term: str, *, method: str, condition: str | None = None, target: str | None = None,
+        self,
+        table: str,
+        term: str,
+        *,
+        method: str,
+        condition: str | None = None,
+        target: str | None = None,
         model: str = "condition",
-    ) -> EstimateRecord:  # fmt: skip
+    ) -> EstimateRecord:
         """Return one record of the tables `correlations`, `comparisons` or `regressions`."""
         found: list[EstimateRecord] = [
-            one for one in self.tables[table]
+            one
+            for one in self.tables[table]
             if (one.term, one.method, one.model) == (term, method, model)
-            and condition in (None, one.condition) and target in (None, one.target)
-        ]  # fmt: skip
+            and condition in (None, one.condition)
+            and target in (None, one.target)
+        ]
         if len(found) == 1:
             return found[0]
         what = f"{term!r} by {method!r} in {table!r}"

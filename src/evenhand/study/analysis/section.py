@@ -26,10 +26,15 @@ def study_section(result: StudyResult) -> Section:
             "What goes with people's judgement",
             f"Rank correlations of the two distances with what people concluded; {level} intervals that take answers "
             "for people (published) and that resample people.",
-            _claims(result, "correlation_difference"), tuple(correlation_panels(result)),
+            _claims(result, "correlation_difference"),
+            tuple(correlation_panels(result)),
         ),
-        tables[2], tables[3], tables[4], tables[5], _null_table(result),
-    ]  # fmt: skip
+        tables[2],
+        tables[3],
+        tables[4],
+        tables[5],
+        _null_table(result),
+    ]
     if any(r.term == WEIGHT and r.value is not None for r in result.regressions):
         caption = f"From the regression of the overall distance, for eh.effort(weights=...); {level} intervals."
         figure = Figure("The weight of effort", caption, _claims(result, "effort_weight"), (weight_panel(result),))
@@ -58,11 +63,18 @@ def _null_table(result: StudyResult) -> DisplayTable:
 
 def _weight_table(result: StudyResult) -> DisplayTable:
     rows = [
-        (r.condition, r.method.replace("_", " "), shown(r.value), shown(r.stderr), shown_interval(r.low, r.high),
-         f"{r.people:,}", "" if r.status == "ok" else r.status)
+        (
+            r.condition,
+            r.method.replace("_", " "),
+            shown(r.value),
+            shown(r.stderr),
+            shown_interval(r.low, r.high),
+            f"{r.people:,}",
+            "" if r.status == "ok" else r.status,
+        )
         for r in result.regressions
         if r.term == WEIGHT
-    ]  # fmt: skip
+    ]
     columns = ("Condition", "Method", "Weight", "Std. error", "Interval", "People", "Remark")
     return DisplayTable(
         "The weight of trajectory", columns, tuple(rows), (False, False, True, True, True, True, False), folded=True
@@ -81,10 +93,17 @@ def _factor_figure(result: StudyResult) -> Figure:
 
 def _factor_table(result: StudyResult) -> DisplayTable:
     rows = [
-        (r.condition, r.term, r.method, shown(r.value, percent=True), shown_interval(r.low, r.high, percent=True),
-         f"{r.n:,}", f"{r.people:,}")
+        (
+            r.condition,
+            r.term,
+            r.method,
+            shown(r.value, percent=True),
+            shown_interval(r.low, r.high, percent=True),
+            f"{r.n:,}",
+            f"{r.people:,}",
+        )
         for r in result.factors
-    ]  # fmt: skip
+    ]
     columns = ("Condition", "Factor", "Form", "Share", "Interval", "Answers", "People")
     return DisplayTable("The factors people named", columns, tuple(rows), (False,) * 3 + (True,) * 4, folded=True)
 
@@ -97,9 +116,15 @@ def _bonus_table(result: StudyResult) -> DisplayTable:
         values = [r.value for r in own if r.value is not None]
         paid = [r.value for r in own if r.bonus and r.value is not None]
         rows.append(
-            (condition, f"{len(own):,}", f"{len(values):,}", f"{len(paid):,}", shown(max(values, default=None)),
-             shown(min(paid, default=None)))
-        )  # fmt: skip
+            (
+                condition,
+                f"{len(own):,}",
+                f"{len(values):,}",
+                f"{len(paid):,}",
+                shown(max(values, default=None)),
+                shown(min(paid, default=None)),
+            )
+        )
     columns = ("Condition", "People", "Scored", "With a bonus", "Highest score", "Lowest score with a bonus")
     return DisplayTable("Truth serum", columns, tuple(rows), (False,) + (True,) * 5, folded=True)
 

@@ -61,10 +61,22 @@ def _records(
     for at, participant in enumerate(responses.people["participant"]):
         status = "ok" if eligible[at] else "not eligible: unfinished, or too few answers with a prediction"
         yield BonusRecord(
-            str(participant), str(responses.people["condition"][at] or ""), "overall", "truth_serum", "prelec_2004",
-            int(counted[at]), int(rank[at]) or None, bool(chosen[at]), None, None, None,
-            finite(value[at]), None, None, status,
-        )  # fmt: skip
+            str(participant),
+            str(responses.people["condition"][at] or ""),
+            "overall",
+            "truth_serum",
+            "prelec_2004",
+            int(counted[at]),
+            int(rank[at]) or None,
+            bool(chosen[at]),
+            None,
+            None,
+            None,
+            finite(value[at]),
+            None,
+            None,
+            status,
+        )
 
 
 def _notes(

@@ -24,9 +24,12 @@ _PAIRS = (
     ("trajectory", "output", "Trajectory and output distance"),
 )
 _TESTS = (
-    ("hotelling", "Hotelling's t (published)"), ("meng", "Meng's z (published as Steiger's Z)"),
-    ("williams", "Williams' t"), ("steiger", "Steiger's z"), ("participant_bootstrap", "t of resampled people"),
-)  # fmt: skip
+    ("hotelling", "Hotelling's t (published)"),
+    ("meng", "Meng's z (published as Steiger's Z)"),
+    ("williams", "Williams' t"),
+    ("steiger", "Steiger's z"),
+    ("participant_bootstrap", "t of resampled people"),
+)
 
 
 def paper_tables(result: StudyResult) -> dict[int, DisplayTable]:
@@ -55,13 +58,18 @@ def _table_2(result: StudyResult) -> DisplayTable:
 def _table_3(result: StudyResult) -> DisplayTable:
     held = {(r.condition, r.target, r.method): r for r in result.comparisons}
     rows = [
-        (name, target,
-         *(_starred(held.get((condition, target, method)), "statistic", _STARS, adjusted=True)
-           for condition in result.conditions))
+        (
+            name,
+            target,
+            *(
+                _starred(held.get((condition, target, method)), "statistic", _STARS, adjusted=True)
+                for condition in result.conditions
+            ),
+        )
         for method, name in _TESTS
         for target in TARGETS
         if any(held.get((condition, target, method)) for condition in result.conditions)
-    ]  # fmt: skip
+    ]
     columns = ("Test", "Target", *_of_conditions(result, ("statistic",)))
     caption = (
         f"Does trajectory correlate with the target more than aggregate does? (the paper's table 3). "

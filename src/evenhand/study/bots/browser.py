@@ -54,9 +54,12 @@ class Browser:
     def __init__(self, visit: Visit, cookies: httpx.Cookies | None = None) -> None:
         self.visit = visit
         self.client = httpx.AsyncClient(
-            base_url=visit.address, cookies=cookies, verify=visit.context or True, timeout=30.0,
+            base_url=visit.address,
+            cookies=cookies,
+            verify=visit.context or True,
+            timeout=30.0,
             headers={"user-agent": "evenhand virtual respondent", "accept": "text/html"},
-        )  # fmt: skip
+        )
         self.waited = 0
 
     async def __aenter__(self) -> Browser:

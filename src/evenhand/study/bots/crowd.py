@@ -83,9 +83,14 @@ async def _visit(visit: Visit, crowd: Crowd, tick: Tick | None) -> list[Walk]:
         rng = np.random.default_rng([crowd.seed, number])
         mind = Mind(crowd.answers, np.random.default_rng([crowd.seed, number, 1]), seed=crowd.seed)
         walker = Walker(
-            visit, Walk(f"bot-{run}-{number:05d}"), mind, crowd.manners, rng,
-            think=crowd.think, parameter=crowd.parameter,
-        )  # fmt: skip
+            visit,
+            Walk(f"bot-{run}-{number:05d}"),
+            mind,
+            crowd.manners,
+            rng,
+            think=crowd.think,
+            parameter=crowd.parameter,
+        )
         walk = await walker.run()
         if tick is not None:
             tick(walk)

@@ -68,14 +68,21 @@ class Mind:
         risk = min(1.0, _risk_shown(page) + moved)
         predicted = 0.56 if overall <= points / 2 else 0.44
         predicted = float(np.clip(predicted + 0.12 * self.rng.standard_normal(), 0, 1))
-        ticked = [name for name, chance in (("trajectory", r.weight), ("aggregate", 1 - r.weight))
-                  if self.rng.random() < 0.45 + 0.5 * chance]  # fmt: skip
+        ticked = [
+            name
+            for name, chance in (("trajectory", r.weight), ("aggregate", 1 - r.weight))
+            if self.rng.random() < 0.45 + 0.5 * chance
+        ]
         return {
-            "trajectory": [str(seen[0])], "aggregate": [str(seen[1])], "overall": [str(overall)],
-            "factors": ticked or ["other"], "factor_text": [] if ticked else ["Something I cannot name"],
-            "predicted": [f"{100 * predicted:.0f}"], "risk": [f"{100 * risk:.0f}"],
+            "trajectory": [str(seen[0])],
+            "aggregate": [str(seen[1])],
+            "overall": [str(overall)],
+            "factors": ticked or ["other"],
+            "factor_text": [] if ticked else ["Something I cannot name"],
+            "predicted": [f"{100 * predicted:.0f}"],
+            "risk": [f"{100 * risk:.0f}"],
             "reason": [_wordy(self.rng, "I looked at where it is going.", r.reasons)],
-        }  # fmt: skip
+        }
 
     def _point(self, latent: float, points: int, careless: bool) -> int:
         return int(self.rng.integers(1, points + 1)) if careless else int(np.clip(np.round(latent), 1, points))

@@ -48,9 +48,7 @@ class Manners(Settings):
     withdraw: float = Field(0.03, ge=0, le=1, description="By person: withdraw in the middle.")
 
 
-STRAIGHT = Manners(
-    reload=0, mistake=0, draft=0, double=0, back=0, stale=0, pause=0, elsewhere=0, drop=0, withdraw=0
-)  # fmt: skip
+STRAIGHT = Manners(reload=0, mistake=0, draft=0, double=0, back=0, stale=0, pause=0, elsewhere=0, drop=0, withdraw=0)
 """Nobody strays."""
 
 
@@ -82,9 +80,16 @@ class Walker:
     """Walk one person through the study."""
 
     def __init__(
-        self, visit: Visit, walk: Walk, mind: Mind, manners: Manners, rng: np.random.Generator, *,
-        think: float = 0.0, parameter: str = "PROLIFIC_PID",
-    ) -> None:  # fmt: skip
+        self,
+        visit: Visit,
+        walk: Walk,
+        mind: Mind,
+        manners: Manners,
+        rng: np.random.Generator,
+        *,
+        think: float = 0.0,
+        parameter: str = "PROLIFIC_PID",
+    ) -> None:
         self.visit, self.walk, self.mind, self.manners, self.rng = visit, walk, mind, manners, rng
         self.think = think
         self.link = f"/?{quote(parameter)}={quote(walk.recruitment_id)}"
@@ -172,9 +177,7 @@ class Walker:
     async def _send(self, path: str, fields: Fields, times: int, index: int | None = None) -> Page:
         """Send a form, once or at the same time twice; return the page that follows."""
         started = perf_counter()
-        done = await asyncio.gather(
-            *(self.browser.post(path, fields) for _ in range(times)), return_exceptions=True
-        )  # fmt: skip
+        done = await asyncio.gather(*(self.browser.post(path, fields) for _ in range(times)), return_exceptions=True)
         self.walk.events["sent a form twice"] += times - 1
         taken = [one for one in done if isinstance(one, httpx.Response)]
         if index is not None and len(taken) < times:
@@ -263,8 +266,11 @@ class Walker:
 
     async def _change_one(self) -> None:
         """Go back to an answered pair or case and change it; then perhaps send an old tab of it."""
-        open_to = [at for at, fields in self.walk.acknowledged.items()
-                   if at >= self.first and ("overall" in fields or "answer" in fields)]  # fmt: skip
+        open_to = [
+            at
+            for at, fields in self.walk.acknowledged.items()
+            if at >= self.first and ("overall" in fields or "answer" in fields)
+        ]
         if not open_to:
             return
         index = int(self.rng.choice(open_to))

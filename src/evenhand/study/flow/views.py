@@ -100,9 +100,10 @@ def told(spec: StudySpec, text: str | Mapping[str, str], language: str) -> tuple
     """Return the paragraphs of a consent, instructions or debrief, with what people are paid filled in."""
     paid = spec.payment
     known = {
-        "minutes": show_number(paid.minutes, language=language), "amount": show_amount(paid.amount, language),
+        "minutes": show_number(paid.minutes, language=language),
+        "amount": show_amount(paid.amount, language),
         "currency": paid.currency,
-    }  # fmt: skip
+    }
     return paragraphs(_fill(spec.words(text, language), known))
 
 
@@ -151,13 +152,21 @@ def _pair_view(design: Design, plan: Plan, step: Step, language: str) -> PairVie
     percent = show_number(round(100 * score), "%", language)
     filled = _filled(design, condition, language, {**names, "score": percent})
     return PairView(
-        **names, times=time_labels(instrument.trajectory), stamps=instrument.settings.times,
-        reference_values=values, subject_values=other,
-        feature=spec.words(condition.feature, language), unit=spec.words(condition.unit, language),
-        score=percent, risk_reference=score, questions=filled,
+        **names,
+        times=time_labels(instrument.trajectory),
+        stamps=instrument.settings.times,
+        reference_values=values,
+        subject_values=other,
+        feature=spec.words(condition.feature, language),
+        unit=spec.words(condition.unit, language),
+        score=percent,
+        risk_reference=score,
+        questions=filled,
         scale=tuple(spec.words(point, language) for point in spec.scale),
-        item=step.position or 0, items=spec.sets_per_person, pair=pair,
-    )  # fmt: skip
+        item=step.position or 0,
+        items=spec.sets_per_person,
+        pair=pair,
+    )
 
 
 def _case_view(design: Design, plan: Plan, step: Step, language: str) -> CaseView:

@@ -24,18 +24,33 @@ _REVISION: dict[str, Any] = {"type": "string", "pattern": "^[0-9]{1,9}$"}
 _DRAFT: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "content": {"application/json": {"schema": {
-            "type": "object", "required": ["fields"], "additionalProperties": False,
-            "properties": {"fields": {
-                "type": "object", "maxProperties": MOST_FIELDS, "propertyNames": _TEXT,
-                "properties": {"revision": {"anyOf": [
-                    _REVISION, {"type": "array", "items": _REVISION, "minItems": 1, "maxItems": 1},
-                ]}},
-                "additionalProperties": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
-            }},
-        }}},
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["fields"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "fields": {
+                            "type": "object",
+                            "maxProperties": MOST_FIELDS,
+                            "propertyNames": _TEXT,
+                            "properties": {
+                                "revision": {
+                                    "anyOf": [
+                                        _REVISION,
+                                        {"type": "array", "items": _REVISION, "minItems": 1, "maxItems": 1},
+                                    ]
+                                }
+                            },
+                            "additionalProperties": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
+                        }
+                    },
+                }
+            }
+        },
     }
-}  # fmt: skip
+}
 
 
 class Problem(BaseModel):

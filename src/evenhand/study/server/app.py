@@ -75,9 +75,14 @@ class AppContext:
 
 
 def create_app(
-    design: Design, study: Study, *, estimates: Estimator | None = None, https: bool = False, rate: float = 50.0,
+    design: Design,
+    study: Study,
+    *,
+    estimates: Estimator | None = None,
+    https: bool = False,
+    rate: float = 50.0,
     on_close: Callable[[], None] | None = None,
-) -> FastAPI:  # fmt: skip
+) -> FastAPI:
     """Return the application of one study.
 
     Parameters
@@ -102,9 +107,14 @@ def create_app(
             on_close()
 
     app = FastAPI(
-        title="evenhand study", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
-        redirect_slashes=False, lifespan=lifespan,
-    )  # fmt: skip
+        title="evenhand study",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
     pages = participant.Pages(context)
     app.include_router(participant.router(pages))
     app.include_router(researcher.router(context, desk))
@@ -206,9 +216,13 @@ class Guard:
 def make_templates(files: Mapping[str, StaticFile]) -> jinja2.Environment:
     """Return the Jinja environment: everything escaped, unknown names refused, templates compiled once."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=jinja2.StrictUndefined,
-        auto_reload=False, trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.globals["static"] = lambda name: f"/static/{name}?v={files[name].version}"
     return environment
 

@@ -35,9 +35,15 @@ class Line:
 
 @lru_cache(maxsize=4096)
 def pair_chart(
-    first: Line, second: Line, times: tuple[str, ...], *, title: str, stamps: tuple[float, ...] | None = None,
-    unit: str = "", language: str = "en",
-) -> Markup:  # fmt: skip
+    first: Line,
+    second: Line,
+    times: tuple[str, ...],
+    *,
+    title: str,
+    stamps: tuple[float, ...] | None = None,
+    unit: str = "",
+    language: str = "en",
+) -> Markup:
     """Draw two trajectories over one axis that starts at 0.
 
     Each value is written at its point where there is room, else only the first and the last; the page gives all of
@@ -83,7 +89,7 @@ def pair_chart(
         *_markers(frame, first, second),
         _ends(frame, (first, second), names),
         Markup("</svg>"),
-    ]  # fmt: skip
+    ]
     return Markup("").join(parts)
 
 
@@ -145,14 +151,20 @@ def _with_room(texts: Sequence[str], frame: _Frame) -> list[int]:
 
 def _axis(
     frame: _Frame, ticks: Sequence[float], texts: Sequence[str], times: Sequence[str], written: Sequence[int]
-) -> Markup:  # fmt: skip
+) -> Markup:
     grid = [
         Markup('<line class="{}" x1="{}" x2="{}" y1="{}" y2="{}"/><text class="tick" x="{}" y="{}">{}</text>').format(
-            "axis" if tick == 0 else "grid", _n(frame.left), _n(frame.right - 4), _n(frame.y(tick)), _n(frame.y(tick)),
-            _n(frame.left - 6), _n(frame.y(tick) + 4), _printable(text),
+            "axis" if tick == 0 else "grid",
+            _n(frame.left),
+            _n(frame.right - 4),
+            _n(frame.y(tick)),
+            _n(frame.y(tick)),
+            _n(frame.left - 6),
+            _n(frame.y(tick) + 4),
+            _printable(text),
         )
         for tick, text in zip(ticks, texts, strict=True)
-    ]  # fmt: skip
+    ]
     under = [
         Markup('<text class="time" x="{}" y="{}">{}</text>').format(_n(frame.x(at)), HEIGHT - 12, _printable(times[at]))
         for at in written

@@ -44,12 +44,15 @@ class DeskNumbers:
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as JSON has them; `stamp` changes when any of them does."""
         held: dict[str, Any] = {
-            "closed": self.closed, "answers": self.counts.answers, "last_answer": self.counts.last_answer,
+            "closed": self.closed,
+            "answers": self.counts.answers,
+            "last_answer": self.counts.last_answer,
             "conditions": [asdict(one) for one in self.counts.conditions],
             "pages": [_page(page, name) for page, name in zip(self.pages, self.names, strict=True)],
-            "checks": [asdict(one) for one in self.counts.checks], "estimates_of": self.snapshot.answers,
+            "checks": [asdict(one) for one in self.counts.checks],
+            "estimates_of": self.snapshot.answers,
             "estimates": [asdict(series.now) for series in self.snapshot.series],
-        }  # fmt: skip
+        }
         stamp = hashlib.sha256(json.dumps(held, sort_keys=True, default=str).encode()).hexdigest()[:16]
         return {"stamp": stamp, **held}
 
@@ -186,10 +189,15 @@ def page_names(design: Design) -> tuple[str, ...]:
 def _page(page: PageCounts, name: str) -> dict[str, Any]:
     times = page.times
     return {
-        "page": page.index + 1, "name": name, "waiting": page.waiting, "dropped": page.dropped,
-        "answers": times.answers if times else 0, "lower": times.lower if times else None,
-        "median": times.median if times else None, "upper": times.upper if times else None,
-    }  # fmt: skip
+        "page": page.index + 1,
+        "name": name,
+        "waiting": page.waiting,
+        "dropped": page.dropped,
+        "answers": times.answers if times else 0,
+        "lower": times.lower if times else None,
+        "median": times.median if times else None,
+        "upper": times.upper if times else None,
+    }
 
 
 def total(counts: Sequence[Any], name: str) -> int:

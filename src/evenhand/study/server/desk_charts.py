@@ -171,9 +171,11 @@ def _line(frame: _Frame, known: Sequence[tuple[int, Estimate]]) -> Markup:
 
 
 def _band(
-    kind: str, frame: _Frame, known: Sequence[tuple[int, Estimate]],
+    kind: str,
+    frame: _Frame,
+    known: Sequence[tuple[int, Estimate]],
     ends: Callable[[Estimate], tuple[float | None, float | None]],
-) -> Markup:  # fmt: skip
+) -> Markup:
     """Return the area between two ends over the points that have both; a bar where only one point has."""
     found = [(n, *ends(one)) for n, one in known]
     both = [(n, low, high) for n, low, high in found if low is not None and high is not None]

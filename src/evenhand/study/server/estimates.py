@@ -159,11 +159,13 @@ class LiveEstimates:
             return ()
         names = [(one.label, one.group) for one in found[max(found)]]
         return tuple(
-            Series(label, group, tuple(
-                (n, one) for n in sorted(found) for one in found[n] if (one.label, one.group) == (label, group)
-            ))
+            Series(
+                label,
+                group,
+                tuple((n, one) for n in sorted(found) for one in found[n] if (one.label, one.group) == (label, group)),
+            )
             for label, group in names
-        )  # fmt: skip
+        )
 
 
 def points(answers: int) -> list[int]:

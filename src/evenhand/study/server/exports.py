@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 Format = Literal["csv", "parquet", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 MEDIA = {
-    "csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet", "json": "application/json",
-}  # fmt: skip
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+}
 
 
 def export(responses: Responses, form: Format) -> bytes:
@@ -50,8 +52,12 @@ def bonus_list(responses: Responses, rows: list[BonusRow], spec: StudySpec) -> d
     Only bonuses for the truth serum follow from the answers; those for the best reasons need somebody to rate them.
     """
     paid: dict[str, list[Any]] = {
-        "recruitment_id": [], "participant": [], "amount": [], "currency": [], "reason": [],
-    }  # fmt: skip
+        "recruitment_id": [],
+        "participant": [],
+        "amount": [],
+        "currency": [],
+        "reason": [],
+    }
     bonuses = [one for one in spec.payment.bonuses if one.by == "truth_serum"]
     if responses.kind != "effort" or not bonuses or not len(responses.person):
         return paid

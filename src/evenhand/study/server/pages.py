@@ -17,8 +17,17 @@ from evenhand.study.server.charts import Line, pair_chart
 
 LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français"}
 FORM_FIELDS = (
-    "trajectory", "aggregate", "overall", "factors", "factor_text", "predicted", "risk", "reason", "answer", "choice",
-)  # fmt: skip
+    "trajectory",
+    "aggregate",
+    "overall",
+    "factors",
+    "factor_text",
+    "predicted",
+    "risk",
+    "reason",
+    "answer",
+    "choice",
+)
 """Every field that a form of a step may hold beside its hidden ones."""
 
 
@@ -46,20 +55,25 @@ def common_values(design: Design, language: str, heading: str, *, may_stop: bool
     """Return what every page needs; `heading` may name a word of the interface."""
     spec, words = design.spec, words_in(language, design.spec.interface)
     return {
-        "language": language, "w": words, "study": spec.words(spec.title, language), "may_stop": may_stop,
-        "heading": words.get(heading, heading), "contact": spec.words(spec.contact, language).strip(),
+        "language": language,
+        "w": words,
+        "study": spec.words(spec.title, language),
+        "may_stop": may_stop,
+        "heading": words.get(heading, heading),
+        "contact": spec.words(spec.contact, language).strip(),
         "wide": design.kind == "effort",
-    }  # fmt: skip
+    }
 
 
 def consent_values(design: Design, language: str, csrf: str, *, missing: bool) -> dict[str, Any]:
     """Return what the page of the consent shows."""
     values = common_values(design, language, "consent")
     return values | {
-        "paragraphs": told(design.spec, design.spec.consent, language), "csrf": csrf,
+        "paragraphs": told(design.spec, design.spec.consent, language),
+        "csrf": csrf,
         "languages": [(code, LANGUAGE_NAMES.get(code, code)) for code in design.spec.languages],
         "errors": {"agree": values["w"]["tick_to_start"]} if missing else {},
-    }  # fmt: skip
+    }
 
 
 def done_values(design: Design, language: str, code: str) -> dict[str, Any]:
@@ -67,9 +81,10 @@ def done_values(design: Design, language: str, code: str) -> dict[str, Any]:
     spec = design.spec
     url = spec.recruitment.completion_url
     return common_values(design, language, "thanks", may_stop=True) | {
-        "paragraphs": told(spec, spec.debrief, language), "code": code,
+        "paragraphs": told(spec, spec.debrief, language),
+        "code": code,
         "url": url and url.replace("{code}", code),
-    }  # fmt: skip
+    }
 
 
 def step_values(
@@ -82,12 +97,23 @@ def step_values(
     page, pages = index + 1, len(plan.steps)
     after_practice = index > 0 and plan.steps[index - 1].kind == "practice" and filled.revision == 0
     values = common_values(design, language, heading, may_stop=True) | {
-        "view": view, "index": index, "csrf": csrf, "revision": filled.revision, "given": filled.fields,
-        "errors": filled.errors, "stale": filled.stale, "locked": filled.locked, "limit": LONGEST_TEXT,
-        "practice": step.kind == "practice", "practice_done": after_practice, "back": _back(plan, index, first),
+        "view": view,
+        "index": index,
+        "csrf": csrf,
+        "revision": filled.revision,
+        "given": filled.fields,
+        "errors": filled.errors,
+        "stale": filled.stale,
+        "locked": filled.locked,
+        "limit": LONGEST_TEXT,
+        "practice": step.kind == "practice",
+        "practice_done": after_practice,
+        "back": _back(plan, index, first),
         "ends": [show_number(end, "%", language) for end in (0, 100)],
-        "page": page, "pages": pages, "page_of": _fill(words["page_of"], page=page, pages=pages),
-    }  # fmt: skip
+        "page": page,
+        "pages": pages,
+        "page_of": _fill(words["page_of"], page=page, pages=pages),
+    }
     return template, values | own
 
 
@@ -136,16 +162,15 @@ def _pair_values(view: PairView, words: Mapping[str, str], language: str) -> dic
         for name, values in ((view.reference, view.reference_values), (view.subject, view.subject_values))
     ]
     return {
-        "chart": pair_chart(
-            *lines, view.times, title=title, stamps=view.stamps, unit=view.unit, language=language
-        ),
-        "chart_title": title, "rows": list(zip([*view.times, words["total"]], *shown, strict=True)),
+        "chart": pair_chart(*lines, view.times, title=title, stamps=view.stamps, unit=view.unit, language=language),
+        "chart_title": title,
+        "rows": list(zip([*view.times, words["total"]], *shown, strict=True)),
         "risk_of": _fill(words["risk_of"], reference=view.reference, score=view.score),
         "place": _fill(words["set_of"], item=view.item, items=view.items, pair=view.pair) if view.pair else "",
         "scale": [(str(point), text) for point, text in enumerate(view.scale, 1)],
         "factors": [(factor, view.questions[f"factor_{factor}"]) for factor in FACTORS],
         "labels": {**view.questions, "factor_text": words["other_factor"]},
-    }  # fmt: skip
+    }
 
 
 def _names(view: PairView) -> dict[str, str]:

@@ -158,9 +158,15 @@ class Pages:
         return self._step_page(cookie, plan, index, language, filled)
 
     def _filled(
-        self, cookie: VisitorCookie, person: Participant, plan: Plan, index: int, language: str, request: Request,
+        self,
+        cookie: VisitorCookie,
+        person: Participant,
+        plan: Plan,
+        index: int,
+        language: str,
+        request: Request,
         wait: bool,
-    ) -> Filled | None:  # fmt: skip
+    ) -> Filled | None:
         """Return how the form of a step is filled in: with the draft of this browser, else with what is stored.
 
         None where the answer was given in another browser: to know somebody's id is not enough to read it.
@@ -238,9 +244,7 @@ class Pages:
         last = index + 1 == len(plan.steps)
         durable = not self._study.in_file  # else `take_step` waits for the disk, together with others
         payload[WRITTEN_BY] = browser
-        saved = self._study.save(
-            person, step, index, payload, revision=revision, last=last, durable=durable, wait=wait
-        )  # fmt: skip
+        saved = self._study.save(person, step, index, payload, revision=revision, last=last, durable=durable, wait=wait)
         if saved.status == "stale":
             return _redirect(f"/step/{index}?stale=1")
         return _redirect("/done" if last else f"/step/{min(index + 1, saved.reached)}")

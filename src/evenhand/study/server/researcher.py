@@ -109,15 +109,33 @@ class Pages:
         numbers = self._desk.numbers()
         counts = numbers.counts
         return self._page(
-            "dashboard.html", cookie, status, name=session.name, numbers=numbers, counts=counts, checks=counts.checks,
-            stamp=numbers.as_json()["stamp"], notice=notice, actions=self._desk.done(20), axes=axes(numbers.snapshot),
-            link=self._link(request), code=self._study.completion_code, places=self._context.design.places,
-            dropout=dropout_bars(numbers.pages, numbers.names), times=time_bars(numbers.pages, numbers.names),
-            trend=trend, show=show, is_open=is_open, count=count, total=total, ago=_ago, kind=self._spec.kind,
+            "dashboard.html",
+            cookie,
+            status,
+            name=session.name,
+            numbers=numbers,
+            counts=counts,
+            checks=counts.checks,
+            stamp=numbers.as_json()["stamp"],
+            notice=notice,
+            actions=self._desk.done(20),
+            axes=axes(numbers.snapshot),
+            link=self._link(request),
+            code=self._study.completion_code,
+            places=self._context.design.places,
+            dropout=dropout_bars(numbers.pages, numbers.names),
+            times=time_bars(numbers.pages, numbers.names),
+            trend=trend,
+            show=show,
+            is_open=is_open,
+            count=count,
+            total=total,
+            ago=_ago,
+            kind=self._spec.kind,
             confidence=self._spec.analysis.confidence,
             questions=[self._spec.words(check.question) for check in self._spec.attention],
             serum=self._pays_bonus(),
-        )  # fmt: skip
+        )
 
     def _pays_bonus(self) -> bool:
         return any(bonus.by == "truth_serum" for bonus in self._spec.payment.bonuses)

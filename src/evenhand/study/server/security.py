@@ -191,12 +191,16 @@ def security_headers(https: bool) -> list[tuple[bytes, bytes]]:
     forms, which they hide under `no-referrer`.
     """
     headers = {
-        "content-security-policy": _POLICY, "referrer-policy": "same-origin", "x-content-type-options": "nosniff",
-        "x-frame-options": "DENY", "cross-origin-opener-policy": "same-origin",
-        "cross-origin-resource-policy": "same-origin", "x-robots-tag": "noindex",
+        "content-security-policy": _POLICY,
+        "referrer-policy": "same-origin",
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "x-robots-tag": "noindex",
         "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()",
         "cache-control": "no-store",
-    }  # fmt: skip
+    }
     if https:
         headers["strict-transport-security"] = "max-age=31536000"
     return [(name.encode(), value.encode()) for name, value in headers.items()]

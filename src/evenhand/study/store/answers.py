@@ -75,9 +75,18 @@ class Answers(Room):
     """The answers of a study."""
 
     def save(
-        self, person: Participant, step: Step, index: int, payload: Mapping[str, Any], *, revision: int,
-        last: bool = False, durable: bool = True, wait: bool = True, now: datetime | None = None,
-    ) -> Saved:  # fmt: skip
+        self,
+        person: Participant,
+        step: Step,
+        index: int,
+        payload: Mapping[str, Any],
+        *,
+        revision: int,
+        last: bool = False,
+        durable: bool = True,
+        wait: bool = True,
+        now: datetime | None = None,
+    ) -> Saved:
         """Store an answer in one transaction; sent again it changes nothing.
 
         An answer to the first unanswered step moves the person on and takes their time; an answer to an earlier step
@@ -98,10 +107,18 @@ class Answers(Room):
         moment, written = seconds_of(now), _as_json(payload)
         away = moment - person.seen_at.timestamp() > AWAY_SECONDS
         values = {
-            "person": person.id, "step": step.key, "index": index, "kind": step.kind, "item": step.item,
-            "subject": step.subject, "position": step.position, "check": step.check, "payload": written,
-            "seconds": None if away else round(max(0.0, moment - person.since.timestamp()), 3), "now": moment,
-        }  # fmt: skip
+            "person": person.id,
+            "step": step.key,
+            "index": index,
+            "kind": step.kind,
+            "item": step.item,
+            "subject": step.subject,
+            "position": step.position,
+            "check": step.check,
+            "payload": written,
+            "seconds": None if away else round(max(0.0, moment - person.since.timestamp()), 3),
+            "now": moment,
+        }
         onwards = {"person": person.id, "index": index, "now": moment, "finished_at": moment if last else None}
         if not self._database.sqlite and index == person.reached:
             with self._database.page_reading() as direct:
@@ -139,9 +156,15 @@ class Answers(Room):
         return None if row is None else Answer(json.loads(row[0]), row[1])
 
     def save_draft(
-        self, person: Participant, step_key: str, fields: Mapping[str, Any], *, revision: int | None = None,
-        wait: bool = True, now: datetime | None = None,
-    ) -> bool:  # fmt: skip
+        self,
+        person: Participant,
+        step_key: str,
+        fields: Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        wait: bool = True,
+        now: datetime | None = None,
+    ) -> bool:
         """Keep an unfinished form until its answer is saved; return whether it was kept.
 
         It is not kept for somebody who finished or withdrew, beyond 32 KiB, or where `revision` (of the answer that

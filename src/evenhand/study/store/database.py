@@ -95,9 +95,14 @@ class Database:
         self, isolation: IsolationLevel = "READ COMMITTED", connections: int = _POSTGRES_CONNECTIONS
     ) -> Engine:
         engine = create_engine(
-            self.url, pool_size=connections, max_overflow=0, pool_timeout=_BUSY_SECONDS, hide_parameters=True,
-            isolation_level=isolation, connect_args={"connect_timeout": 10, "application_name": "evenhand"},
-        )  # fmt: skip
+            self.url,
+            pool_size=connections,
+            max_overflow=0,
+            pool_timeout=_BUSY_SECONDS,
+            hide_parameters=True,
+            isolation_level=isolation,
+            connect_args={"connect_timeout": 10, "application_name": "evenhand"},
+        )
         event.listen(engine, "checkin", _note_use)
         event.listen(engine, "checkout", _check_idle)
         return engine
@@ -108,9 +113,13 @@ class Database:
         self._lock, self._log = _turns(self._path)
         _make_private(path, self.shown)
         engine = create_engine(
-            self.url, poolclass=QueuePool, pool_size=16, max_overflow=_CONNECTIONS - 16, hide_parameters=True,
+            self.url,
+            poolclass=QueuePool,
+            pool_size=16,
+            max_overflow=_CONNECTIONS - 16,
+            hide_parameters=True,
             connect_args={"isolation_level": None, "check_same_thread": False, "timeout": _BUSY_SECONDS},
-        )  # fmt: skip
+        )
         event.listen(engine, "connect", _prepare)
         event.listen(engine, "begin", _begin)
         return engine

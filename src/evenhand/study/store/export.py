@@ -53,9 +53,11 @@ class Export(Room):
         with self._database.reading(snapshot=True) as connection:
             people, answers = connection.execute(who).all(), connection.execute(what).all()
         return build_responses(
-            self._columns(people, answers), self._row.kind, points=self._row.points,
+            self._columns(people, answers),
+            self._row.kind,
+            points=self._row.points,
             where=f"the study {self._row.name!r}",
-        )  # fmt: skip
+        )
 
     def saved_at(self) -> dict[tuple[str, str, str | None], float]:
         """Return when each answer was saved last, in seconds since 1970, by participant, item and subject."""
@@ -78,13 +80,15 @@ class Export(Room):
         rows = np.flatnonzero((kinds == "pair") | (kinds == "case"))
         silent = np.setdiff1d(np.arange(len(people)), who[rows])
         personal = {
-            "participant": _of(people, 1), "condition": _of(people, 2), "language": _of(people, 5),
+            "participant": _of(people, 1),
+            "condition": _of(people, 2),
+            "language": _of(people, 5),
             "started": np.array([moment_of(row[3]).strftime("%Y-%m-%d %H:%M") for row in people], dtype=object),
             "duration": _durations(people, who, np.array([row[7] for row in answers], dtype=np.float64)),
             "finished": np.array([float(row[4] is not None) for row in people]),
             "checks_passed": np.bincount(who[checks & passed], minlength=len(people)).astype(np.float64),
             "checks_total": np.bincount(who[checks], minlength=len(people)).astype(np.float64),
-        }  # fmt: skip
+        }
         steps = np.array([row[8] for row in answers], dtype=object)
         for key in sorted(set(steps[checks])):
             seen = steps == key

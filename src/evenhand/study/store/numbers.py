@@ -73,18 +73,23 @@ class Numbers(Room):
 
 def _by_condition(
     conditions: list[str], people: Sequence[Any], lately: float, cutoff: tuple[float, float]
-) -> tuple[ConditionCounts, ...]:  # fmt: skip
+) -> tuple[ConditionCounts, ...]:
     states: dict[str, list[str]] = {name: [] for name in conditions}
     for condition, reached, seen_at, finished_at, withdrawn_at in people:
         state = _state(reached, seen_at, finished_at, withdrawn_at, cutoff)
         states.setdefault(condition, []).append("away" if state == "active" and seen_at < lately else state)
     return tuple(
         ConditionCounts(
-            name, len(found), found.count("active"), found.count("away"), found.count("abandoned"),
-            found.count("finished"), found.count("withdrawn"),
+            name,
+            len(found),
+            found.count("active"),
+            found.count("away"),
+            found.count("abandoned"),
+            found.count("finished"),
+            found.count("withdrawn"),
         )
         for name, found in states.items()
-    )  # fmt: skip
+    )
 
 
 def _state(
@@ -105,8 +110,9 @@ def _by_page(
     for _, reached, seen_at, finished_at, withdrawn_at in people:
         standing.setdefault(_state(reached, seen_at, finished_at, withdrawn_at, cutoff), []).append(reached)
     pages = 1 + max([-1, *indices, *standing["active"], *standing["abandoned"]])
-    waiting, dropped = (np.bincount(np.array(standing[name], dtype=np.int64), minlength=pages) for name in
-                        ("active", "abandoned"))  # fmt: skip
+    waiting, dropped = (
+        np.bincount(np.array(standing[name], dtype=np.int64), minlength=pages) for name in ("active", "abandoned")
+    )
     times = _times(indices, seconds)
     return tuple(PageCounts(at, int(waiting[at]), int(dropped[at]), times.get(at)) for at in range(pages))
 

@@ -21,9 +21,21 @@ _ERASE_SECONDS = 3.0
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _P, _R = PARTICIPANTS.c, RECRUITS.c
 _PERSON = (
-    _P.id, _P.code, _P.token, _P.enrolment, _P.condition, _P.place, _P.language, _P.reached, _P.since,
-    _P.enrolled_at, _P.seen_at, _P.finished_at, _P.withdrawn_at, _P.fingerprint,
-)  # fmt: skip
+    _P.id,
+    _P.code,
+    _P.token,
+    _P.enrolment,
+    _P.condition,
+    _P.place,
+    _P.language,
+    _P.reached,
+    _P.since,
+    _P.enrolled_at,
+    _P.seen_at,
+    _P.finished_at,
+    _P.withdrawn_at,
+    _P.fingerprint,
+)
 _OF_STUDY = _P.study_id == bindparam("study")
 _BY_TOKEN = select(*_PERSON).where(_OF_STUDY, _P.token == bindparam("token"))
 _BY_ENROLMENT = select(*_PERSON).where(_OF_STUDY, _P.enrolment == bindparam("enrolment"))
@@ -36,7 +48,7 @@ _LOCK_STUDY = (
     select(STUDIES.c.closed_at, STUDIES.c.fingerprint)
     .where(STUDIES.c.id == bindparam("study"))
     .with_for_update(key_share=True)
-)  # fmt: skip
+)
 _ACTIVE = and_(_P.seen_at >= bindparam("cutoff"), or_(_P.reached > 0, _P.seen_at >= bindparam("silent_cutoff")))
 _HELD = and_(_P.withdrawn_at.is_(None), or_(_P.finished_at.is_not(None), _ACTIVE))
 _HELD_PLACE = case((_HELD, _P.place))
@@ -46,7 +58,7 @@ _TALLY = (
     )
     .where(_OF_STUDY)
     .group_by(_P.condition)
-)  # fmt: skip
+)
 _PLACES = select(_P.place).where(_OF_STUDY, _P.condition == bindparam("condition"), _HELD)
 
 
@@ -106,10 +118,19 @@ class People(Room):
                 raise StudyClosed(f"the study {self._row.name!r} was changed; start this server anew.")
             seat = self._free_seat(connection, moment)
             values = {
-                "study_id": self._id, "enrolment": enrolment, "code": _code(), "token": secrets.token_urlsafe(32),
-                "condition": seat.condition, "place": seat.place, "language": language, "reached": 0,
-                "since": moment, "enrolled_at": moment, "seen_at": moment, "fingerprint": fingerprint,
-            }  # fmt: skip
+                "study_id": self._id,
+                "enrolment": enrolment,
+                "code": _code(),
+                "token": secrets.token_urlsafe(32),
+                "condition": seat.condition,
+                "place": seat.place,
+                "language": language,
+                "reached": 0,
+                "since": moment,
+                "enrolled_at": moment,
+                "seen_at": moment,
+                "fingerprint": fingerprint,
+            }
             number = connection.execute(insert(PARTICIPANTS).returning(_P.id), values).scalar_one()
             if recruitment is not None:
                 ids = {"participant_id": number, "study_id": self._id, "recruitment_id": recruitment}
@@ -126,9 +147,7 @@ class People(Room):
     def _free_seat(self, connection: Connection, moment: float) -> Seat:
         """Return where the next person goes."""
         study = self._row
-        asked = {
-            "study": self._id, "cutoff": moment - study.abandon_after, "silent_cutoff": moment - SILENT_SECONDS
-        }  # fmt: skip
+        asked = {"study": self._id, "cutoff": moment - study.abandon_after, "silent_cutoff": moment - SILENT_SECONDS}
         tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
         number = sum(tally.everybody for tally in tallies.values())
         for name in by_need(study, {name: tally.held for name, tally in tallies.items()}, number):
@@ -228,13 +247,39 @@ class People(Room):
         return [BonusRow(row[0], row[1], row[2], moment_of(row[3])) for row in rows]
 
     def _participant(self, row: Any) -> Participant:
-        (number, code, token, enrolment, condition, place, language, reached, since, enrolled_at, seen_at, finished_at,
-         withdrawn_at, fingerprint) = row  # fmt: skip
+        (
+            number,
+            code,
+            token,
+            enrolment,
+            condition,
+            place,
+            language,
+            reached,
+            since,
+            enrolled_at,
+            seen_at,
+            finished_at,
+            withdrawn_at,
+            fingerprint,
+        ) = row
         return Participant(
-            number, code, token, enrolment, condition, place, language, reached, moment_of(since),
-            moment_of(enrolled_at), moment_of(seen_at), None if finished_at is None else moment_of(finished_at),
-            None if withdrawn_at is None else moment_of(withdrawn_at), self._row.completion_code, fingerprint,
-        )  # fmt: skip
+            number,
+            code,
+            token,
+            enrolment,
+            condition,
+            place,
+            language,
+            reached,
+            moment_of(since),
+            moment_of(enrolled_at),
+            moment_of(seen_at),
+            None if finished_at is None else moment_of(finished_at),
+            None if withdrawn_at is None else moment_of(withdrawn_at),
+            self._row.completion_code,
+            fingerprint,
+        )
 
 
 def enrolment_of(key: str) -> str:

@@ -75,9 +75,12 @@ class Researchers(Room):
         """Log a researcher in; return the secret token of the session. Sessions that are over are deleted."""
         moment, token = seconds_of(now), secrets.token_urlsafe(32)
         values = {
-            "digest": _digest(token), "study_id": self._id, "name": name, "opened_at": moment,
+            "digest": _digest(token),
+            "study_id": self._id,
+            "name": name,
+            "opened_at": moment,
             "expires_at": moment + seconds,
-        }  # fmt: skip
+        }
         with self._database.writing() as connection:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.study_id == self._id, SESSIONS.c.expires_at <= moment))
             connection.execute(insert(SESSIONS), values)
@@ -86,9 +89,10 @@ class Researchers(Room):
     def session(self, token: str, *, now: datetime | None = None) -> Session | None:
         """Return the session of a token; None where there is none or it is over."""
         asked = select(SESSIONS.c.name, SESSIONS.c.opened_at, SESSIONS.c.expires_at).where(
-            SESSIONS.c.study_id == self._id, SESSIONS.c.digest == _digest(token),
+            SESSIONS.c.study_id == self._id,
+            SESSIONS.c.digest == _digest(token),
             SESSIONS.c.expires_at > seconds_of(now),
-        )  # fmt: skip
+        )
         with self._database.reading() as connection:
             row = connection.execute(asked).first()
         return None if row is None else Session(row[0], moment_of(row[1]), moment_of(row[2]))
@@ -131,9 +135,10 @@ class Researchers(Room):
     ) -> int:
         """Return how many attempts to log in are left, at least 0, without counting one."""
         asked = select(ATTEMPTS.c.number).where(
-            ATTEMPTS.c.study_id == self._id, ATTEMPTS.c.digest == self._keyed(key),
+            ATTEMPTS.c.study_id == self._id,
+            ATTEMPTS.c.digest == self._keyed(key),
             ATTEMPTS.c.started_at > seconds_of(now) - window,
-        )  # fmt: skip
+        )
         with self._database.reading() as connection:
             return max(0, limit - int(connection.execute(asked).scalar() or 0))
 
@@ -147,9 +152,12 @@ class Researchers(Room):
     def log(self, researcher: str, action: str, detail: str = "", *, now: datetime | None = None) -> None:
         """Write down what a researcher did."""
         values = {
-            "study_id": self._id, "at": seconds_of(now), "researcher": _cut(researcher), "action": _cut(action),
+            "study_id": self._id,
+            "at": seconds_of(now),
+            "researcher": _cut(researcher),
+            "action": _cut(action),
             "detail": _cut(detail),
-        }  # fmt: skip
+        }
         with self._database.writing() as connection:
             connection.execute(insert(ACTIONS), values)
 

@@ -84,10 +84,14 @@ class Store:
             known = connection.execute(asked.with_for_update(key_share=True)).first()
             if known is None:
                 made = {
-                    "name": name, "kind": design.kind, "fingerprint": design.fingerprint, "settings": settings,
-                    "secret": secrets.token_bytes(32), "created_at": seconds_of(now),
+                    "name": name,
+                    "kind": design.kind,
+                    "fingerprint": design.fingerprint,
+                    "settings": settings,
+                    "secret": secrets.token_bytes(32),
+                    "created_at": seconds_of(now),
                     "completion_code": "".join(secrets.choice(_CODE_LETTERS) for _ in range(8)),
-                }  # fmt: skip
+                }
                 connection.execute(_MAKE, made)
                 known = connection.execute(asked).one()
             if known.fingerprint != design.fingerprint and not accept:
@@ -204,11 +208,14 @@ _MAKE = text(
 def _settings(design: Design) -> str:
     return json.dumps(
         {
-            "conditions": design.conditions, "places": design.places, "seed": design.seed,
-            "points": len(design.spec.scale), "abandon_after": 3600 * design.spec.recruitment.abandon_after,
+            "conditions": design.conditions,
+            "places": design.places,
+            "seed": design.seed,
+            "points": len(design.spec.scale),
+            "abandon_after": 3600 * design.spec.recruitment.abandon_after,
             "parts": dict(design.parts),
         }
-    )  # fmt: skip
+    )
 
 
 def _changed(settings: Mapping[str, Any], design: Design) -> str:
@@ -237,8 +244,15 @@ def _broken(kind: str, settings: Mapping[str, Any], design: Design) -> str | Non
 def _row(row: Mapping[str, Any]) -> StudyRow:
     settings = json.loads(row["settings"])
     return StudyRow(
-        id=row["id"], name=row["name"], kind=row["kind"], fingerprint=row["fingerprint"],
-        conditions=settings["conditions"], places=settings["places"], seed=settings["seed"],
-        points=settings["points"], abandon_after=settings["abandon_after"], secret=bytes(row["secret"]),
+        id=row["id"],
+        name=row["name"],
+        kind=row["kind"],
+        fingerprint=row["fingerprint"],
+        conditions=settings["conditions"],
+        places=settings["places"],
+        seed=settings["seed"],
+        points=settings["points"],
+        abandon_after=settings["abandon_after"],
+        secret=bytes(row["secret"]),
         completion_code=row["completion_code"],
-    )  # fmt: skip
+    )

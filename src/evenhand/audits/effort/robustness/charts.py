@@ -96,9 +96,7 @@ def _values(curve: Curve, drawn: IntArray, own: int) -> Any:
     return (_own_rule(len(drawn), own) + points).properties(width=PANEL_WIDTH, height=150)
 
 
-def _strip(
-    title: str, labels: Sequence[str], marked: BoolArray, colours: npt.NDArray[np.str_], own: int
-) -> Any:  # fmt: skip
+def _strip(title: str, labels: Sequence[str], marked: BoolArray, colours: npt.NDArray[np.str_], own: int) -> Any:
     """Return a row for each label, marked at the specifications it holds for.
 
     Neighbours of one colour are one mark, and a row's marks of one colour are one path: thousands of marks would

@@ -26,9 +26,11 @@ MOST_WINDOWS = 10  # windows tried without being asked for
 MOST_SPECIFICATIONS = 20_000
 GIVEN, NONE = "given", "none"
 MEASURE_WORDS: dict[TrajectoryMeasure, str] = {
-    "acceleration": "acceleration", "slope": "slope", "theil_sen": "Theil-Sen slope",
+    "acceleration": "acceleration",
+    "slope": "slope",
+    "theil_sen": "Theil-Sen slope",
     "last_minus_first": "last minus first",
-}  # fmt: skip
+}
 
 Window = tuple[int, int]  # the numbers of its first and last time step
 

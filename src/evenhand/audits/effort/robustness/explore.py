@@ -93,9 +93,14 @@ def robustness_of(table: Table, people: People, spec: EffortSpec, choices: Choic
 
 
 def explore(
-    people: People, spec: EffortSpec, grid: Grid, inertia: Mapping[str, FloatArray],
-    groupings: Mapping[str, Sequence[str]], *, exact_rows: int = EXACT_ROWS,
-) -> Robustness:  # fmt: skip
+    people: People,
+    spec: EffortSpec,
+    grid: Grid,
+    inertia: Mapping[str, FloatArray],
+    groupings: Mapping[str, Sequence[str]],
+    *,
+    exact_rows: int = EXACT_ROWS,
+) -> Robustness:
     """Return every metric of every model under every specification of a grid.
 
     Parameters
@@ -151,15 +156,22 @@ class _Sheet:
 
 
 def _individual(
-    sheet: _Sheet, place: tuple[int, int, int, int], people: People, effort: FloatArray, aggregates: list[FloatArray],
-    grid: Grid, exact_rows: int, seed: int,
-) -> None:  # fmt: skip
+    sheet: _Sheet,
+    place: tuple[int, int, int, int],
+    people: People,
+    effort: FloatArray,
+    aggregates: list[FloatArray],
+    grid: Grid,
+    exact_rows: int,
+    seed: int,
+) -> None:
     """Fill in individual fairness at every weight and scale, but for what `_spread` copies."""
     for scale, aggregate in enumerate(aggregates):
         wanted = [
-            at for at, weight in enumerate(grid.weight.options)
+            at
+            for at, weight in enumerate(grid.weight.options)
             if (weight > 0 or place[1:] == (0, 0, 0)) and (weight < 1 or scale == 0)
-        ]  # fmt: skip
+        ]
         if not wanted:
             continue
         weights = [grid.weight.options[at] for at in wanted]
@@ -187,9 +199,13 @@ def _groups(people: People, columns: Sequence[str]) -> tuple[IntArray, BoolArray
 
 
 def _parities(
-    sheet: _Sheet, place: tuple[int, int, int, int], people: People, effort: FloatArray,
-    groups: tuple[IntArray, BoolArray], grid: Grid,
-) -> None:  # fmt: skip
+    sheet: _Sheet,
+    place: tuple[int, int, int, int],
+    people: People,
+    effort: FloatArray,
+    groups: tuple[IntArray, BoolArray],
+    grid: Grid,
+) -> None:
     """Fill in the lowest parity of the effort bins at every bin width and minimum count."""
     codes, known = groups
     for at, width in enumerate(grid.width.options):

@@ -39,11 +39,24 @@ def robustness_findings(robustness: Robustness, differences: Sequence[Difference
                 claim = f"{claim.removesuffix('.')}; the data does not tell it apart from {' and '.join(close)}."
             model = leaders[0].model if len(leaders) == 1 else None
         yield Finding(
-            audit="effort", model=model, grouping=curve.grouping, stratum=None, metric=curve.metric, kind="robustness",
-            against="specifications", claim=claim, unit="", value=value, low=None, high=None, n=robustness.people,
-            sentence=f"{claim.removesuffix('.')}; n = {robustness.people:,}.", threshold=None, verdict="no_threshold",
+            audit="effort",
+            model=model,
+            grouping=curve.grouping,
+            stratum=None,
+            metric=curve.metric,
+            kind="robustness",
+            against="specifications",
+            claim=claim,
+            unit="",
+            value=value,
+            low=None,
+            high=None,
+            n=robustness.people,
+            sentence=f"{claim.removesuffix('.')}; n = {robustness.people:,}.",
+            threshold=None,
+            verdict="no_threshold",
             caveat=f"{_alike(curve)}{_CAVEAT}",
-        )  # fmt: skip
+        )
 
 
 def ranking_claim(curve: Curve, fairest: Sequence[FairestRecord]) -> str:

@@ -82,18 +82,38 @@ def _range_table(robustness: Robustness) -> DisplayTable:
     several = len(robustness.curves[0].models) > 1
     rows = [
         (
-            _METRICS[r.metric], r.grouping or DASH, r.model, f"{r.specifications:,}",
-            *((f"{r.ranked:,}", f"{r.wins or 0:,.6g}", f"{r.tied or 0:,}", shown(r.share, percent=True),
-               DASH if r.own_fairest is None else "yes" if r.own_fairest else "no") if several else ()),
-            shown_interval(r.low, r.high), shown(r.own_value), f"{r.undefined:,}",
+            _METRICS[r.metric],
+            r.grouping or DASH,
+            r.model,
+            f"{r.specifications:,}",
+            *(
+                (
+                    f"{r.ranked:,}",
+                    f"{r.wins or 0:,.6g}",
+                    f"{r.tied or 0:,}",
+                    shown(r.share, percent=True),
+                    DASH if r.own_fairest is None else "yes" if r.own_fairest else "no",
+                )
+                if several
+                else ()
+            ),
+            shown_interval(r.low, r.high),
+            shown(r.own_value),
+            f"{r.undefined:,}",
         )
         for r in robustness.fairest
-    ]  # fmt: skip
+    ]
     ranking = ("Ranked", "Fairest in", "Of these tied", "Share", "Fairest in the audit's own")
     columns = (
-        "Metric", "Grouping", "Model", "Specifications", *(ranking if several else ()), "Values", "The audit's own",
+        "Metric",
+        "Grouping",
+        "Model",
+        "Specifications",
+        *(ranking if several else ()),
+        "Values",
+        "The audit's own",
         "Undefined",
-    )  # fmt: skip
+    )
     numeric = (False, False, False, True, *((True,) * 4 + (False,) if several else ()), True, True, True)
     caption = "How often each model is the fairest" if several else "The range of values over all specifications"
     return DisplayTable(caption, columns, tuple(rows), numeric)
@@ -103,16 +123,30 @@ def _flip_table(robustness: Robustness) -> DisplayTable:
     titles = {choice.name: choice.title for choice in (*robustness.grid.individual, *robustness.grid.group)}
     rows = [
         (
-            _METRICS[r.metric], r.grouping or DASH, titles[r.choice], f"{r.comparisons:,}", f"{r.changed:,}",
-            shown(r.share, percent=True), r.own_option, r.own_flips or DASH, "" if r.status == "ok" else r.status,
+            _METRICS[r.metric],
+            r.grouping or DASH,
+            titles[r.choice],
+            f"{r.comparisons:,}",
+            f"{r.changed:,}",
+            shown(r.share, percent=True),
+            r.own_option,
+            r.own_flips or DASH,
+            "" if r.status == "ok" else r.status,
         )
         for r in robustness.flips
         if r.options > 1
-    ]  # fmt: skip
+    ]
     columns = (
-        "Metric", "Grouping", "Choice", "Comparisons", "Changed", "Share", "The audit's own", "Options that change it",
+        "Metric",
+        "Grouping",
+        "Choice",
+        "Comparisons",
+        "Changed",
+        "Share",
+        "The audit's own",
+        "Options that change it",
         "Remark",
-    )  # fmt: skip
+    )
     numeric = (False, False, False, True, True, True, False, False, False)
     return DisplayTable("Which choice changes the fairest model", columns, tuple(rows), numeric)
 

@@ -88,15 +88,26 @@ def specification_records(curve: Curve, grid: Grid) -> Iterator[SpecificationRec
         for model, name in enumerate(curve.models):
             value = finite(curve.value[(*place, model)])
             yield SpecificationRecord(
-                metric=curve.metric, grouping=curve.grouping, model=name, window_first=grid.steps[first],
-                window_last=grid.steps[last], measure=taken["measure"], inertia=taken["inertia"], unit=taken["unit"],
-                weight=taken.get("weight"), scale=taken.get("scale"), width=taken.get("width"),
-                min_count=taken.get("min_count"), own=place == curve.own, bins=_at(curve.bins, place, model),
-                bins_left_out=_at(curve.bins_left_out, place, model), value=value,
+                metric=curve.metric,
+                grouping=curve.grouping,
+                model=name,
+                window_first=grid.steps[first],
+                window_last=grid.steps[last],
+                measure=taken["measure"],
+                inertia=taken["inertia"],
+                unit=taken["unit"],
+                weight=taken.get("weight"),
+                scale=taken.get("scale"),
+                width=taken.get("width"),
+                min_count=taken.get("min_count"),
+                own=place == curve.own,
+                bins=_at(curve.bins, place, model),
+                bins_left_out=_at(curve.bins_left_out, place, model),
+                value=value,
                 error=None if value is None else float(curve.error[(*place, model)]),
                 fairest=bool(curve.fairest[(*place, model)]) if curve.ranked[place] else None,
                 status="ok" if value is not None else _UNDEFINED.format(**taken),
-            )  # fmt: skip
+            )
 
 
 def fairest_records(curve: Curve) -> Iterator[FairestRecord]:
@@ -110,12 +121,21 @@ def fairest_records(curve: Curve) -> Iterator[FairestRecord]:
         tied = int((curve.fairest[..., model] & (curve.fairest.sum(axis=-1) > 1)).sum())
         status = "one model: no ranking" if alone else "ok" if ranked else "undefined: no specification can be ranked"
         yield FairestRecord(
-            metric=curve.metric, grouping=curve.grouping, model=name, specifications=curve.size, ranked=ranked,
-            undefined=curve.size - known.size, wins=None if alone else wins, tied=None if alone else tied,
-            share=wins / ranked if ranked else None, low=float(known.min()) if known.size else None,
-            high=float(known.max()) if known.size else None, own_value=finite(curve.value[(*curve.own, model)]),
-            own_fairest=bool(curve.fairest[(*curve.own, model)]) if curve.ranked[curve.own] else None, status=status,
-        )  # fmt: skip
+            metric=curve.metric,
+            grouping=curve.grouping,
+            model=name,
+            specifications=curve.size,
+            ranked=ranked,
+            undefined=curve.size - known.size,
+            wins=None if alone else wins,
+            tied=None if alone else tied,
+            share=wins / ranked if ranked else None,
+            low=float(known.min()) if known.size else None,
+            high=float(known.max()) if known.size else None,
+            own_value=finite(curve.value[(*curve.own, model)]),
+            own_fairest=bool(curve.fairest[(*curve.own, model)]) if curve.ranked[curve.own] else None,
+            status=status,
+        )
 
 
 def flip_records(curve: Curve) -> Iterator[FlipRecord]:
@@ -130,10 +150,17 @@ def flip_records(curve: Curve) -> Iterator[FlipRecord]:
         flips = _own_flips(curve, axis, choice)
         status = "ok" if comparisons else _no_comparison(curve, choice)
         yield FlipRecord(
-            metric=curve.metric, grouping=curve.grouping, choice=choice.name, options=len(choice.options),
-            comparisons=comparisons, changed=changed, share=changed / comparisons if comparisons else None,
-            own_option=choice.labels[choice.own], own_flips="; ".join(flips) or None, status=status,
-        )  # fmt: skip
+            metric=curve.metric,
+            grouping=curve.grouping,
+            choice=choice.name,
+            options=len(choice.options),
+            comparisons=comparisons,
+            changed=changed,
+            share=changed / comparisons if comparisons else None,
+            own_option=choice.labels[choice.own],
+            own_flips="; ".join(flips) or None,
+            status=status,
+        )
 
 
 def _own_flips(curve: Curve, axis: int, choice: Choice) -> list[str]:
