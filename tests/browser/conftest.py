@@ -17,7 +17,6 @@ import pytest
 
 import evenhand as eh
 
-
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="playwright")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """An audit as `audit.toml` knows it: its settings, the function that runs them on a table, and what that returns."""
+    """An audit as `audit.toml` knows it: its settings, the function that runs them, and what that returns."""
 
     spec: type[Spec]
     run: Callable[[Table, Any], Result]
