@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,18 @@ def test_an_unknown_audit_is_not_registered() -> None:
     assert "partiy" not in REGISTRY
     with pytest.raises(KeyError):
         REGISTRY["partiy"]
+
+
+def test_the_map_for_contributors_shows_every_room() -> None:
+    root = Path(__file__).parent.parent
+    source = root / "src" / "evenhand"
+    rooms = [
+        path.parent.name
+        for folder in (source, source / "study", source / "audits")
+        for path in folder.glob("*/__init__.py")
+    ]
+    shown = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The house")[2].partition("```\n")[0]
+    assert [room for room in rooms if f"  {room}/" not in shown] == []
 
 
 def test_every_public_name_can_be_had() -> None:
