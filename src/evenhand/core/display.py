@@ -106,9 +106,7 @@ class DisplayTable:
     def to_html(self) -> str:
         """Return the table as plain HTML for a notebook; all text is escaped."""
         head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.texts()
-        )
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.texts())
         caption = escape(self.caption)
         table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f"<details><summary>{caption}</summary>{table}</details>" if self.folded else table

@@ -115,7 +115,9 @@ class Result:
         name = table or self.main_table
         columns = self._record_type(name).columns()
         records = self.tables[name]
-        return build_frame({column: [getattr(record, column) for record in records] for column in columns}, self.backend)
+        return build_frame(
+            {column: [getattr(record, column) for record in records] for column in columns}, self.backend
+        )
 
     def _record_type(self, table: str) -> type[Record]:
         types = self.record_types()
@@ -236,9 +238,7 @@ class Result:
         findings
             Its findings there.
         """
-        tables = {
-            name: tuple(kind(**record) for record in values[name]) for name, kind in cls.record_types().items()
-        }
+        tables = {name: tuple(kind(**record) for record in values[name]) for name, kind in cls.record_types().items()}
         plain = {name: _frozen(values[name]) for name in cls.plain_fields()}
         return cls(
             spec=cls.spec_type.recorded(values["spec"]),

@@ -1,4 +1,4 @@
-"""The settings every audit has. A setting is said once: signature, docstring, `audit.toml` and schema follow from it."""
+"""The settings every audit has. Each is said once: signature, docstring, `audit.toml` and schema follow from it."""
 
 from __future__ import annotations
 

@@ -190,9 +190,8 @@ def limits_record(threshold: Threshold, record: Value | Gap, aliases: Mapping[st
         return False
     for name in COORDINATES:
         wanted = getattr(threshold, name)
-        if wanted is not None or name in _NULL_IS_POOLED:
-            if getattr(record, name, None) != wanted:
-                return False
+        if (wanted is not None or name in _NULL_IS_POOLED) and getattr(record, name, None) != wanted:
+            return False
     return True
 
 
@@ -247,9 +246,7 @@ def judge(threshold: Threshold | None, value: float | None, low: float | None, h
     return "meets" if within else "does_not_meet" if beyond else "insufficient_evidence"
 
 
-def judge_all(
-    threshold: Threshold | None, records: Sequence[Value | Gap]
-) -> tuple[Value | Gap, Verdict]:
+def judge_all(threshold: Threshold | None, records: Sequence[Value | Gap]) -> tuple[Value | Gap, Verdict]:
     """Return the verdict over records that are judged together, and the record that it is told by.
 
     The limit is broken when one record lies beyond it, and met when every record is shown to meet it. It is told by
