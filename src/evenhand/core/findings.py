@@ -276,7 +276,8 @@ def _reason(
     if low is None and high is None:
         return _sentence(f"there is {record.status}" if record.status != "ok" else "there is no interval")
     style = metric.style(record.kind if isinstance(record, Gap) else None)
-    covers = f"the interval covers the limit of {show(threshold.limit, style)}"
+    points = " points" if style == "points" else ""
+    covers = f"the interval covers the limit of {show(threshold.limit, style)}{points}"
     return _sentence(f"{covers}{_people_needed(record.n, value or 0.0, low, high, threshold.limit)}")
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from html import escape
 from importlib import import_module
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 from evenhand.core.display import DisplayTable, Section
 from evenhand.core.findings import VERDICT_WORDS, Finding
@@ -54,7 +53,9 @@ class Result:
     @classmethod
     def record_types(cls) -> dict[str, type[Record]]:
         """Return the tables and the records they hold: the audit's own first, then what was left out."""
-        return dict(_record_types(cls))
+        hints = typing.get_type_hints(cls)
+        types = {item.name: kind for item in fields(cls) if (kind := _record_type(hints[item.name])) is not None}
+        return dict(sorted(types.items(), key=lambda entry: entry[0] == "left_out"))
 
     @classmethod
     def plain_fields(cls) -> tuple[str, ...]:
@@ -238,7 +239,9 @@ class Result:
         findings
             Its findings there.
         """
-        tables = {name: tuple(kind(**record) for record in values[name]) for name, kind in cls.record_types().items()}
+        tables: dict[str, Any] = {
+            name: tuple(kind(**record) for record in values[name]) for name, kind in cls.record_types().items()
+        }
         plain = {name: _frozen(values[name]) for name in cls.plain_fields()}
         return cls(
             spec=cls.spec_type.recorded(values["spec"]),
@@ -256,13 +259,10 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-@cache
-def _record_types(result: type[Result]) -> tuple[tuple[str, type[Record]], ...]:
-    hints = typing.get_type_hints(result)
-    types = []
-    for item in fields(result):
-        arguments = typing.get_args(hints[item.name])
-        is_table = typing.get_origin(hints[item.name]) is tuple and isinstance(arguments[0], type)
-        if is_table and issubclass(arguments[0], Record) and arguments[0] is not Finding:
-            types.append((item.name, cast(type[Record], arguments[0])))
-    return tuple(sorted(types, key=lambda entry: entry[0] == "left_out"))
+def _record_type(annotation: Any) -> type[Record] | None:
+    """Return the record of a field that is a table, None for any other field."""
+    arguments = typing.get_args(annotation)
+    if typing.get_origin(annotation) is not tuple or not isinstance(arguments[0], type):
+        return None
+    is_table = issubclass(arguments[0], Record) and arguments[0] is not Finding
+    return arguments[0] if is_table else None

@@ -9,6 +9,7 @@ from textwrap import fill, indent
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, ValidationInfo, model_validator
+from pydantic.fields import FieldInfo
 from pydantic.functional_validators import PlainValidator
 
 from evenhand.core.metrics import Metric
@@ -123,30 +124,34 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
     """
 
     def derive(function: AuditFunction) -> AuditFunction:
-        signature = inspect.signature(function, eval_str=False)
+        signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         named = {parameter.name for parameter in own}
-        settings = [
+        settings = {name: item for name, item in settings_of(spec).items() if name not in named}
+        derived = [
             inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=inspect.Parameter.empty if item.is_required() else item.get_default(call_default_factory=True),
-                annotation=item.annotation,
             )
-            for name, item in spec.model_fields.items()
-            if name not in named
+            for name, item in sorted(settings.items(), key=lambda entry: not entry[1].is_required())
         ]
-        vars(function)["__signature__"] = signature.replace(parameters=[*own, *settings])
-        function.__doc__ = (function.__doc__ or "").replace("    {settings}\n", _documented(spec, named))
+        vars(function)["__signature__"] = signature.replace(parameters=[*own, *derived])
+        function.__doc__ = (function.__doc__ or "").replace("    {settings}\n", _documented(settings))
         return function
 
     return derive
 
 
-def _documented(spec: type[Spec], without: set[str]) -> str:
+def settings_of(spec: type[Spec]) -> dict[str, FieldInfo]:
+    """Return the settings of an audit, its own first, then those that all audits have."""
+    return dict(sorted(spec.model_fields.items(), key=lambda entry: entry[0] in Spec.model_fields))
+
+
+def _documented(settings: Mapping[str, FieldInfo]) -> str:
     lines = []
-    for name, item in spec.model_fields.items():
-        if name not in without:
-            default = "" if item.is_required() else f" (default {item.get_default(call_default_factory=True)!r})"
-            lines.append(f"{name}\n{indent(fill(f'{item.description}{default}', 108), '    ')}")
+    for name, item in settings.items():
+        default = None if item.is_required() else item.get_default(call_default_factory=True)
+        says = f"{item.description}" if default in (None, (), {}) else f"{item.description} Default: {default!r}."
+        lines.append(f"{name}\n{indent(fill(says, 108), '    ')}")
     return indent("\n".join(lines), "    ") + "\n"
