@@ -125,7 +125,7 @@ class Claim:
     sentence_id : the sentence of its headline.
     arguments : what the sentence is filled with, or a function of the record that is told; always `where`, `title`.
     headline : whether it is told where no threshold is about it.
-    aside : what else belongs into the detail.
+    aside : what else belongs into the detail, or a function of the record that is told.
     family : what joint limits and adjusted p-values hold for together, as in "all pairs of groups".
     withheld : why no verdict may be given, whatever the interval; None where one may.
     """
@@ -134,7 +134,7 @@ class Claim:
     sentence_id: str
     arguments: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
     headline: bool = False
-    aside: str = ""
+    aside: str | Callable[[Any], str] = ""
     family: str | None = None
     withheld: str | None = None
 
@@ -204,7 +204,8 @@ class FindingMaker:
         """Return the size, interval and p-value of a number, the people behind it, and what the audit adds."""
         parts = [] if record.value is None else [*_certainty(record, metric, claim.family, self.spec.confidence)]
         said = "; ".join([*parts, f"n = {record.n:,}"])
-        return f"{said[:1].upper()}{said[1:]}.{' ' if claim.aside else ''}{claim.aside}" if parts else claim.aside
+        aside = claim.aside(record) if callable(claim.aside) else claim.aside
+        return f"{said[:1].upper()}{said[1:]}.{' ' if aside else ''}{aside}" if parts else aside
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
         """Return the finding of a threshold that no record fits: what it names is not in these data, or too small."""
