@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import inf, prod
-from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -237,6 +237,17 @@ def as_choices(value: object) -> object:
     return Choices() if value is True else None if value is False else value
 
 
+def common_start(names: Sequence[str]) -> str:
+    """Return what all names begin with.
+
+    Examples
+    --------
+    >>> common_start(["income_2019", "income_2020"])
+    'income_20'
+    """
+    return "".join(letters[0] for letters in takewhile(lambda x: len(set(x)) == 1, zip(*names, strict=False)))
+
+
 def _choice(name: str, title: str, chosen: Any, others: Iterable[Any], label: Callable[[Any], str]) -> Choice:
     options = tuple(dict.fromkeys([chosen, *others]))
     return Choice(name, title, options, tuple(label(option) for option in options), 0)
@@ -279,7 +290,7 @@ def _window(columns: Sequence[str], steps: Sequence[str]) -> Window:
 
 def _window_labels(steps: Sequence[str]) -> Callable[[Window], str]:
     """Return what names a window; what all time steps begin with, up to a character like '_', is left out."""
-    shared = len(commonprefix(list(steps)))
+    shared = len(common_start(steps))
     while shared and (steps[0][shared - 1].isalnum() or min(len(step) for step in steps) <= shared):
         shared -= 1
     return lambda window: f"{steps[window[0]][shared:]} to {steps[window[1]][shared:]}"

@@ -22,8 +22,9 @@ from evenhand.audits.effort.result import (
     TrajectoryRecord,
 )
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
+from evenhand.core.formats import finite
 from evenhand.core.progress import step
-from evenhand.core.records import OVERALL, finite
+from evenhand.core.records import OVERALL
 from evenhand.errors import ConfigError
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import PairFairness, compare, fairness_by_weight, individual_fairness, worst_pairs
@@ -356,5 +357,3 @@ def _require_bins(highest: float, width: float) -> None:
             f"efforts up to {highest:g} in bins of width {width:g} make more than {MOST_BINS:,} bins; take a larger "
             "`width`, or an inertia of at most 1."
         )
-
-

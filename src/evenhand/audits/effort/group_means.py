@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.audits.effort.gather import People
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
+from evenhand.audits.effort.spec import EffortSpec
 from evenhand.stats.effort import effort_bins
 from evenhand.stats.intervals import bonferroni, logit_t, mover_ratio, narrowest_ratio
 from evenhand.stats.types import FloatArray, IntArray, Interval
@@ -41,9 +42,7 @@ class GroupedMeans:
     labels: tuple[str, ...]
 
 
-def means_of(
-    subjects: People | LargeTable, model: str, spec: EffortSpec
-) -> Callable[[tuple[str, ...]], GroupedMeans]:
+def means_of(subjects: People | LargeTable, model: str, spec: EffortSpec) -> Callable[[tuple[str, ...]], GroupedMeans]:
     """Return what gives the mean scores of a grouping's groups."""
     if isinstance(subjects, LargeTable):
         return partial(_means_of_cells, subjects.bin_cells(model))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenhand.core.metrics import Limit, Metric, ratio_limits
 
 PAPER = "Nguyen, Xu, Che et al., Effort-aware fairness"
-_MULTIVERSE = (
+MULTIVERSE = (
     "Steegen, Tuerlinckx, Gelman and Vanpaemel 2016, Perspectives on Psychological Science 11; Simonsohn, Simmons and "
     "Nelson 2020, Nature Human Behaviour 4"
 )
@@ -57,7 +57,7 @@ METRICS: dict[str, Metric] = {
             unit="share",
             formula="specifications in which no model is fairer, shared evenly where models are tied, over those in "
             "which all models have a value",
-            reference=_MULTIVERSE,
+            reference=MULTIVERSE,
             caveat=_CHOICES,
             headline=True,
         ),
@@ -66,7 +66,7 @@ METRICS: dict[str, Metric] = {
             title="Range over all specifications",
             unit="index",
             formula="the lowest and the highest value that the declared choices give",
-            reference=_MULTIVERSE,
+            reference=MULTIVERSE,
             caveat=_CHOICES,
             headline=True,
         ),

@@ -12,7 +12,7 @@ from evenhand.core.result import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortValue(Value):
-    """Individual fairness of a model at one weight (`eaif`), or the mean score of a group among people of similar effort.
+    """Individual fairness of a model at one weight (`eaif`), or the mean score of a group in a bin of effort.
 
     The mean score of a group over all efforts is the record whose bin is null.
     """
@@ -31,8 +31,8 @@ class EffortValue(Value):
 class EffortGap(Gap):
     """How much fairer one model is than another (`eaif`), or the parity of the groups of one effort bin (`eagf`).
 
-    Traditional parity, which knows no effort, is the `eagf` whose bin is null. Joint limits hold for all pairs of models
-    at the same weight, or for all bins of the grouping.
+    Traditional parity, which knows no effort, is the `eagf` whose bin is null. Joint limits hold for all pairs of
+    models at the same weight, or for all bins of the grouping.
     """
 
     weight: float | None = column("of eaif: the weight of effort against the aggregate", None)
