@@ -33,8 +33,8 @@ def make_table(data: Any, **roles: Any) -> eh.Table:
 
 
 def numbers(result: Any) -> dict[str, Any]:
-    tables = result.to_dict()
-    return {name: tables[name] for name in ("individual", "bins", "bin_groups", "people", "pairs")}
+    tables = result.tables
+    return {name: tables[name] for name in ("values", "gaps", "people", "pairs")}
 
 
 def test_long_and_wide_give_the_same_numbers(wide: pd.DataFrame, long: pd.DataFrame) -> None:

@@ -23,7 +23,8 @@ SENTENCES = {
     "least_equal": "{where}: in {effort_bin}, {group}'s mean score is {value:number} times {reference}'s.",
     "no_bin": "{where}: no bin of effort has two groups of {min_count} people or more, so none can be compared.",
     "fairest": "{models} is the fairest {scope} in {share:percent} of {ranked:count} specifications.",
-    "fairest_always": "{models} is the fairest {scope} in every one of {ranked:count} ranked specifications.",
+    "fairest_always": "{models} is the fairest {scope} in all {ranked:count} ranked specifications.",
+    "fairest_once": "{models} is the fairest {scope} in the only specification that can be ranked.",
     "fairest_tied": "{models} are the fairest {scope} in {share:percent} of {ranked:count} specifications each.",
     "fairest_unknown": "Which model is the fairest {scope} cannot be said under any specification.",
     "range": "{where}: {title} runs from {low:number} to {high:number} over all specifications.",
@@ -102,7 +103,7 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
 
     def bin_of(gap: EffortGap) -> str:
         why = "where parity is lowest" if gap is compared[0] else "the bin that lies most clearly beyond the limit"
-        return f"Effort {gap.bin_low:g} to {gap.bin_high:g}, {why}."
+        return f"Effort bin {gap.bin_low:g} to {gap.bin_high:g}, {why}."
 
     return Claim(
         records=tuple(compared),
@@ -158,7 +159,9 @@ def _ranking(curve: SpecificationCurve, leaders: Sequence[FairestRecord]) -> tup
         return "fairest_unknown", arguments
     if len(leaders) > 1:
         return "fairest_tied", arguments
-    return "fairest_always" if lead.share == 1 else "fairest", arguments
+    if lead.share != 1:
+        return "fairest", arguments
+    return "fairest_always" if lead.ranked > 1 else "fairest_once", arguments
 
 
 def _ranking_asides(
@@ -175,7 +178,7 @@ def _ranking_asides(
     if lead.share != 1:
         tied = ", counted in parts where models are tied" if any(record.tied for record in fairest) else ""
         each = " each" if len(leaders) > 1 else ""
-        yield f"it is in {lead.wins or 0.0:,.6g} of {count(lead.ranked, 'specification')}{each}{tied}"
+        yield f"in {lead.wins or 0.0:,.6g} of {count(lead.ranked, 'ranked specification')}{each}{tied}"
         yield from _own_ranking(fairest, [record.model for record in leaders])
     if curve.size > lead.ranked:
         yield f"{curve.size - lead.ranked:,} more cannot be ranked"
