@@ -67,14 +67,14 @@ def test_audit_toml_names_a_file_beside_it(wide: pd.DataFrame, long: pd.DataFram
     assert str(tmp_path) not in audit.to_json()
 
 
-def test_strangers_are_told_and_gaps_refused_or_dropped(wide: pd.DataFrame, long: pd.DataFrame) -> None:
+def test_people_not_in_the_table_are_told_and_gaps_refused_or_dropped(wide: pd.DataFrame, long: pd.DataFrame) -> None:
     history = {"data": long, **HISTORY}
     result = eh.effort(make_table(wide.head(100)), history=history, unit=10_000, scale=200_000)
     assert "The history has 20 people who are not among those of the table; they are not used." in result.notes
     holes = {"data": long[~((long.year == 2021) & long.household.isin(wide.household[:3]))], **HISTORY}
     with pytest.raises(DataError, match=r"missing in 3 rows of 120 \('income at 2021' in 3\)"):
         eh.effort(make_table(wide), history=holes)
-    assert eh.effort(make_table(wide, missing="drop"), history=holes).individual[0].n == 117
+    assert eh.effort(make_table(wide, missing="drop"), history=holes).values[0].n == 117
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_wrong_histories_are_told(wide: pd.DataFrame, long: pd.DataFrame, change
         eh.effort(make_table(wide), history={"data": data, **HISTORY, **change})
 
 
-def test_strangers_do_not_stretch_time_and_ids_may_be_numbers(wide: pd.DataFrame, long: pd.DataFrame) -> None:
-    stranger = pd.DataFrame({"household": [-1], "year": [1999], "income": [1]})
-    as_floats = pd.concat([long, stranger]).assign(household=lambda frame: frame.household.astype(float))
+def test_others_do_not_stretch_time_and_ids_may_be_numbers(wide: pd.DataFrame, long: pd.DataFrame) -> None:
+    other = pd.DataFrame({"household": [-1], "year": [1999], "income": [1]})
+    as_floats = pd.concat([long, other]).assign(household=lambda frame: frame.household.astype(float))
     found = eh.effort(make_table(wide), history={"data": as_floats, **HISTORY}, unit=10_000, scale=200_000)
     expected = eh.effort(make_table(wide), trajectory=YEARS, unit=10_000, scale=200_000)
     assert numbers(found) == numbers(expected)
