@@ -17,7 +17,8 @@ from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.numbers import finite
 from evenhand.errors import DataError
 from evenhand.stats.correlation import adjusted_p
-from evenhand.stats.feedback import TOLERANT, Comparison, Differences, Notion, compare_critics
+from evenhand.stats.feedback import TOLERANT, Comparison, Differences, compare_critics
+from evenhand.stats.feedback import FeedbackMetric as Notion
 from evenhand.stats.types import IntArray
 
 DISAGREEMENT = "disagreement"
