@@ -65,7 +65,7 @@ def _pair(
             kind,
             *codes,
             rng=plan.rng,
-            notions=compared_notions(feedback.labels, feedback.tolerance),
+            metrics=compared_notions(feedback.labels, feedback.tolerance),
             draws=plan.draws,
             confidence=spec.confidence,
         )
@@ -91,7 +91,7 @@ def _pair(
         for group, label in np.ndindex(found.disagreement.lower.shape)
     ]
     return rows + [
-        _record(found, found.gaps, (number,), names, place, notion) for number, notion in enumerate(found.notions)
+        _record(found, found.gaps, (number,), names, place, notion) for number, notion in enumerate(found.metrics)
     ]
 
 
