@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from evenhand.core.formats import finite
 from evenhand.stats.agreement import mean_squares, pooled_spread
 from evenhand.stats.bootstrap import CellMoments, Draws, resample
 from evenhand.stats.intervals import clopper_pearson, effective_trials
+from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 MOST_ACCELERATED = 1_000
@@ -157,10 +157,8 @@ def draw_group(
     def of_counts(counts: FloatArray, sums: FloatArray) -> FloatArray:  # noqa: ARG001
         return values_of(metrics, ratings, counts * unit_weight)
 
-    digest = hashlib.sha256("\x1f".join(names).encode()).digest()
-    seed = np.random.SeedSequence([spec.seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
     cells = CellMoments.from_counts(counted.astype(np.int64))
-    draws = resample(cells, of_counts, resamples=spec.resamples, rng=np.random.default_rng(seed))
+    draws = resample(cells, of_counts, resamples=spec.resamples, rng=named_rng(spec.seed, *names))
     weight = counted * unit_weight
     variation = variation_of(ratings, weight, counted.astype(np.float64))
     return GroupDraws(ratings, weight, counted.astype(np.int64), draws, variation)
