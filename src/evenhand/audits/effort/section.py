@@ -28,7 +28,7 @@ from evenhand.core.display import (
     value_table,
 )
 from evenhand.core.formats import show, show_confidence
-from evenhand.stats.pairs.by_weight import EXACT_ROWS
+from evenhand.stats.pairs import EXACT_ROWS
 
 if TYPE_CHECKING:
     from evenhand.audits.effort.result import EffortGap, EffortResult, EffortValue, PairRecord

@@ -11,8 +11,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from evenhand.audits.effort.choices import Choices, as_choices
 from evenhand.audits.effort.metrics import METRICS
 from evenhand.core.metrics import Metric
-from evenhand.core.spec import Spec, is_recorded, named_once
-from evenhand.settings import Settings
+from evenhand.core.spec import Spec, is_recorded
+from evenhand.settings import Settings, named_once
 from evenhand.stats.effort import TrajectoryMeasure
 
 CURVE_WEIGHTS = tuple(k / 10 for k in range(11))
