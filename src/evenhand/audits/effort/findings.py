@@ -94,7 +94,9 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
     compared = sorted((gap for gap in bins if gap.value is not None), key=lambda gap: gap.value or 0.0)
     if not compared:
         arguments = {"where": where, "min_count": spec.min_count}
-        return Claim(records=(bins[0],), sentence_id="no_bin", arguments=arguments, headline=True)
+        return Claim(
+            records=(bins[0],), sentence_id="no_bin", undefined_id="no_bin", arguments=arguments, headline=True
+        )
 
     def arguments_of(gap: EffortGap) -> dict[str, Any]:
         effort_bin = "the least equal effort bin" if gap is compared[0] else "an effort bin"
@@ -138,7 +140,14 @@ def _robustness_claim(curve: SpecificationCurve, between_models: Sequence[Effort
     sentence_id, arguments = _range(leaders[0]) if alone else _ranking(curve, leaders)
     asides = _range_asides(leaders[0]) if alone else _ranking_asides(curve, fairest, leaders, between_models)
     text = " ".join(f"{aside[:1].upper()}{aside[1:]}." for aside in (*asides, *_alike(curve)))
-    return Claim(records=(record,), sentence_id=sentence_id, arguments=arguments, headline=True, aside=text)
+    return Claim(
+        records=(record,),
+        sentence_id=sentence_id,
+        undefined_id=sentence_id,
+        arguments=arguments,
+        headline=True,
+        aside=text,
+    )
 
 
 def _leaders(fairest: Sequence[FairestRecord]) -> list[FairestRecord]:
