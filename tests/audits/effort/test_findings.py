@@ -153,15 +153,13 @@ def test_what_cannot_be_is_told_in_a_sentence() -> None:
         eh.effort(eh.Table(data, predictions={"m": {"column": "m", "kind": "score"}}), trajectory=STEPS).plot()
 
 
-def test_rows_in_any_order_with_ties_give_the_same_hash() -> None:
+def test_rows_in_any_order_with_ties_give_the_same_numbers() -> None:
     rng = np.random.default_rng(0)
     data = people(rng.integers(0, 3, 200) / 2, rng.choice(["a", "b"], 200), rng.integers(2, 5, 200))
     order = rng.permutation(200)
     one = audited(data)
     other = audited({name: np.asarray(values)[order] for name, values in data.items()})
     assert one.to_dict() == other.to_dict()
-    regrouped = audited(data | {"g": rng.permutation(data["g"])})
-    assert regrouped.hash != one.hash
 
 
 def test_groups_of_equal_means_are_two_groups() -> None:

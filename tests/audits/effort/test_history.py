@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.core.display import DisplayTable
 from evenhand.errors import ConfigError, DataError
 
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
@@ -122,3 +124,24 @@ def test_two_times_no_id_and_both_kinds_are_refused(wide: pd.DataFrame, long: pd
     lost.loc[lost.index[0], "year"] = np.nan
     with pytest.raises(DataError, match="lacks an id or a time in 1 row"):
         eh.effort(make_table(wide), history={"data": lost, **HISTORY})
+
+
+def test_the_hash_of_the_data_covers_the_history(wide: pd.DataFrame, long: pd.DataFrame) -> None:
+    def hashed(data: pd.DataFrame) -> str:
+        table = make_table(wide)
+        eh.effort(table, history={"data": data, **HISTORY}, unit=10_000, scale=200_000)
+        return table.digest()
+
+    assert hashed(long) == hashed(long.sample(frac=1, random_state=5)) != hashed(long.assign(income=long.income * 3))
+
+
+def test_a_result_holds_no_rows_of_the_history(wide: pd.DataFrame, long: pd.DataFrame) -> None:
+    result = eh.effort(make_table(wide), history={"data": long, **HISTORY}, unit=10_000, scale=200_000, robustness=True)
+    assert result.spec.history is not None
+    assert result.spec.history.data is None
+    again = eh.EffortResult.from_dict(json.loads(json.dumps(result.to_dict())))
+    assert again.to_dict() == result.to_dict()
+    assert [str(part) for part in again.section().parts if isinstance(part, DisplayTable)] == [
+        str(part) for part in result.section().parts if isinstance(part, DisplayTable)
+    ]
+    assert again.plot("specifications").to_dict() == result.plot("specifications").to_dict()

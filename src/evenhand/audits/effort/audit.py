@@ -171,7 +171,6 @@ def _result(
         fairest=tuple(r for curve in specifications for r in fairest_records(curve)),
         flips=tuple(r for curve in specifications for r in flip_records(curve)),
         steps=steps,
-        hash=subjects.digest(),
         **individual_tables,
     )
 

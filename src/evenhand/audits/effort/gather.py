@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -19,7 +16,7 @@ from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.keys import NUMBERS, id_text, kind_of, plain_value
 from evenhand.table.roles import MISSING
-from evenhand.table.rows import PersonRows
+from evenhand.table.rows import Coded, PersonRows
 from evenhand.table.sources import engine_errors, fetch_arrays, open_source
 from evenhand.table.table import Table
 
@@ -73,17 +70,6 @@ class People:
     def highest(self) -> float:
         """The largest effort."""
         return float(self.effort.max())
-
-    def digest(self) -> str:
-        """Return the SHA-256 of what every number is computed from; the same on every engine."""
-        digest = hashlib.sha256()
-        weight = [] if self.rows.weight is None else [self.rows.weight]
-        for column in (*self.trajectories.values.T, self.inertia, *self.rows.scores.values(), *weight):
-            digest.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
-        for name, codes in sorted(self.rows.groups.codes.items()):
-            digest.update(json.dumps([name, self.rows.groups.labels[name]]).encode())
-            digest.update(np.ascontiguousarray(codes, dtype="<i8").tobytes())
-        return digest.hexdigest()
 
 
 def gather(table: Table, spec: EffortSpec) -> People:
@@ -173,7 +159,7 @@ def require_pairs(people: int) -> None:
 
 def _trajectories(table: Table, rows: PersonRows, spec: EffortSpec) -> Trajectories:
     if spec.history is not None:
-        return _read_history(spec.history, rows.ids, table.roles.id, spec.folder)
+        return _read_history(table, spec, spec.history, rows.ids)
     values = np.column_stack([rows.numbers[name] for name in spec.trajectory])
     return Trajectories(spec.trajectory, spec.times, values)
 
@@ -199,14 +185,17 @@ def _kept(rows: PersonRows, keep: BoolArray) -> PersonRows:
 # A long table: one row for each person and time.
 
 
-def _read_history(history: History, ids: tuple[str, ...] | None, id_column: str | None, folder: Path) -> Trajectories:
+def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[str, ...] | None) -> Trajectories:
     """Return the trajectories of people by their ids; a person or time that the history lacks is nan."""
+    id_column = table.roles.id
     if ids is None or id_column is None:
         raise ConfigError("a `history` is joined to the table by its people; name the table's `id` column.")
-    frame = open_source(folder / history.source if history.source is not None else history.data).frame
+    frame = open_source(spec.folder / history.source if history.source is not None else history.data).frame
     owner, stamp, value = _history_columns(frame, history, id_column)
     row_of = {name: row for row, name in enumerate(ids)}
     people, codes = np.unique(owner, return_inverse=True)
+    read = {"id": Coded(codes, tuple(people.tolist())), "time": stamp, "value": value}
+    table.record_rows(read, source="history")
     known_rows = np.array([row_of.get(name, -1) for name in people.tolist()], dtype=np.int64)
     rows = known_rows[codes]
     ours = rows >= 0

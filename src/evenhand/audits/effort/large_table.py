@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce as fold
@@ -37,8 +36,7 @@ from evenhand.stats.pairs import (
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, score_measures, weight_measures
 from evenhand.table.keys import Key
-from evenhand.table.rows import DerivedRows as StagedRows
-from evenhand.table.rows import Stages
+from evenhand.table.rows import DerivedRows, Stages
 from evenhand.table.table import Table
 
 MOST_IN_MEMORY = 5_000_000
@@ -93,11 +91,6 @@ class LargeTable:
         """The largest effort."""
         return self.bounds[0][1]
 
-    def digest(self) -> str:
-        """Return the SHA-256 of the cells by group and effort bin of every model."""
-        parts = "".join(self.bin_cells(model).digest() for model in self.table.models)
-        return hashlib.sha256(parts.encode()).hexdigest()
-
     def bin_cells(self, model: str) -> Cells:
         """Return counts and sums of scores by group and effort bin."""
         weight, exponent = self.table.weight_and_exponent()
@@ -106,12 +99,12 @@ class LargeTable:
         if name is not None:
             measures = [*weight_measures(name, exponent), *measures]
         number = (EFFORT / self.spec.width).round(9).floor().cast(nw.Int64)
-        return StagedRows(self.table, self.stages).cells([Key("bin", number)], measures)
+        return DerivedRows(self.table, self.stages).cells([Key("bin", number)], measures)
 
     def spread_cells(self, bins: int) -> Cells:
         """Return counts by group and by equal bins of effort from 0 to the highest."""
         number = (EFFORT * (bins / max(self.highest, 1e-9))).floor().clip(0, bins - 1).cast(nw.Int64)
-        return StagedRows(self.table, self.stages).cells([Key("bin", number)], [])
+        return DerivedRows(self.table, self.stages).cells([Key("bin", number)], [])
 
     def fairness(self) -> Estimates:
         """Return individual fairness of every model and weight, and each model's curve over weights with its errors.
@@ -122,7 +115,7 @@ class LargeTable:
         columns = {name: nw.col(name) for name in self._scores} | {"effort": EFFORT, "aggregate": AGGREGATE}
         stages = [*self.stages, self._scores]
         step("Counting people who are alike")
-        rows = StagedRows(self.table, stages)
+        rows = DerivedRows(self.table, stages)
         if rows.different(columns) <= MOST_DIFFERENT:
             return self._exact(rows.frequent(columns))
         return self._by_grid(self._sample(columns, stages))
@@ -180,7 +173,7 @@ class LargeTable:
         once = {f"{OURS}weight": nw.lit(1.0) if weight is None else weight, f"{OURS}score": self._score(model)}
         stages = [*self.stages, once, *_grid_stages(bounds, sizes)]
         key = Key("cell", nw.col(f"{OURS}cell"))
-        cells = StagedRows(self.table, stages).cells([key], _grid_measures(sizes, exponent), groups=False)
+        cells = DerivedRows(self.table, stages).cells([key], _grid_measures(sizes, exponent), groups=False)
         number = cell_numbers(cells, "cell")
         positions = np.column_stack([number // SIZE**2, number // SIZE % SIZE, number % SIZE])
         sums = np.column_stack([cells.sums[f"corner{number}"] for number in range(8)])
@@ -195,7 +188,7 @@ class LargeTable:
         chance: they are in it in proportion.
         """
         share = min(1.0, SAMPLE / self.n)
-        frequent = StagedRows(self.table, stages).frequent(columns, least=max(2, self.n // MOST_FREQUENT))
+        frequent = DerivedRows(self.table, stages).frequent(columns, least=max(2, self.n // MOST_FREQUENT))
         drawn = self._drawn(columns, stages, share)
         kinds = len(frequent["n"])
         alike = np.vstack([np.column_stack([rows[name] for name in columns]) for rows in (frequent, drawn)])
@@ -223,7 +216,7 @@ class LargeTable:
             mixing += [{f"{OURS}chance": chance - chance.floor()}]
         weight = self.table.weight_and_exponent()[0]
         weighted = {**columns, "weight": nw.lit(1.0) if weight is None else weight}
-        return StagedRows(self.table, [*stages, *mixing, chance < share]).values(weighted)
+        return DerivedRows(self.table, [*stages, *mixing, chance < share]).values(weighted)
 
 
 def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
@@ -246,7 +239,7 @@ def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
         f"{OURS}aggregate": 2.0 / (1.0 + (-total).exp()) - 1.0,
     }
     stages: Stages = [numbers, whole, sigmoids] if lost else [numbers, sigmoids]
-    ends = StagedRows(table, stages).extremes(
+    ends = DerivedRows(table, stages).extremes(
         {"effort": EFFORT, "aggregate": AGGREGATE, **{f"step:{x}": nw.col(x) for x in spec.trajectory}}
     )
     sizes = {x: max(abs(end) for end in ends[f"step:{x}"]) for x in spec.trajectory}
@@ -288,16 +281,16 @@ def _check(
     wrong = ~((inertia > 0) & (inertia < np.inf))
     marks = [_any(absent), nothing, infinite & ~_any(absent), wrong & ~nothing]
     keys = [Key(f"mark{i}", mark.fill_null(True).cast(nw.Int64)) for i, mark in enumerate(marks)]
-    cells = StagedRows(table, [numbers]).cells(keys, [], groups=False)
+    cells = DerivedRows(table, [numbers]).cells(keys, [], groups=False)
     flags = np.column_stack([cell_numbers(cells, key.name) for key in keys]).astype(bool)
     if cells.n[flags[:, 2]].sum():
         raise DataError("a trajectory column holds infinite values.")
     if cells.n[flags[:, 3]].sum():
-        refuse_inertia(column, StagedRows(table, [numbers]).extremes({"m": inertia})["m"][0])
+        refuse_inertia(column, DerivedRows(table, [numbers]).extremes({"m": inertia})["m"][0])
     lost = int(cells.n[flags[:, :2].any(axis=1)].sum())
     if lost and table.roles.missing != "drop":
         absences = [Measure(str(i), gone.cast(nw.Float64)) for i, gone in enumerate(absent)]
-        gaps = StagedRows(table).cells([], absences, groups=False)
+        gaps = DerivedRows(table).cells([], absences, groups=False)
         refuse_gaps({name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, lost, table.rows)
     require_pairs(table.rows - lost)
     return ~(_any(absent) | nothing), lost

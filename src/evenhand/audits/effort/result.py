@@ -179,7 +179,6 @@ class EffortResult(Result):
     people, pairs, trajectories : the least fair people and pairs, where the table has an id; about one person each.
     specifications, fairest, flips : the same under other choices, where `robustness` was asked for.
     steps : what the time steps of the trajectory are called.
-    hash : SHA-256 of the trajectories, inertia, scores and weights that the numbers were computed from.
     """
 
     audit: ClassVar[str] = "effort"
@@ -200,4 +199,3 @@ class EffortResult(Result):
     fairest: tuple[FairestRecord, ...] = ()
     flips: tuple[FlipRecord, ...] = ()
     steps: tuple[str, ...]
-    hash: str
