@@ -151,8 +151,8 @@ def test_every_specification_equals_an_independent_loop(weighted: bool) -> None:
     for grouping, key, width, least, model in product(("race", "sex"), _in_order(efforts), (0.1, 0.3), (4, 8), models):
         record = next(values)
         assert (record.grouping, record.width, record.min_count, record.model) == (grouping, width, least, model)
-        columns = (data[name].to_numpy() for name in (f"risk_{model}", grouping, "v"))
-        bins = parities_by_hand(efforts[key], *columns, width, least)
+        score, group, v = (data[name].to_numpy() for name in (f"risk_{model}", grouping, "v"))
+        bins = parities_by_hand(efforts[key], score, group, v, width, least)
         known = [value for value in bins if value is not None]
         assert (record.bins, record.bins_left_out) == (len(known), len(bins) - len(known))
         assert record.value == (pytest.approx(min(known), abs=1e-12) if known else None)

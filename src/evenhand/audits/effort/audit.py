@@ -113,8 +113,8 @@ def person_scores(table: Table, **settings: Any) -> Any:
     if table.roles.id is None:
         raise ConfigError("effort can only be given back by an id; name the table's `id` column.")
     people = gather(table, spec)
-    columns = {"id": list(people.rows.ids or ()), "effort": people.effort, "aggregate": people.aggregate}
-    return build_frame(columns, table.backend)
+    ids = list(people.rows.ids or ())
+    return build_frame({"id": ids, "effort": people.effort, "aggregate": people.aggregate}, table.backend)
 
 
 def run(table: Table, spec: EffortSpec) -> EffortResult:

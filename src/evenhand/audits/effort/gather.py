@@ -194,8 +194,8 @@ def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[s
     owner, stamp, value = _history_columns(frame, history, id_column)
     row_of = {name: row for row, name in enumerate(ids)}
     people, codes = np.unique(owner, return_inverse=True)
-    read = {"id": Coded(codes, tuple(people.tolist())), "time": stamp, "value": value}
-    table.record_rows(read, source="history")
+    persons = Coded(codes, tuple(people.tolist()))
+    table.record_rows({"id": persons, "time": stamp, "value": value}, source="history")
     known_rows = np.array([row_of.get(name, -1) for name in people.tolist()], dtype=np.int64)
     rows = known_rows[codes]
     ours = rows >= 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def group_means(
         about = np.where(about > _ROUNDING * total((w * score) ** 2), about, 0.0)
         stderr = np.sqrt(about / heavy**2 * n / (n - 1))
         kish = heavy**2 / total(w**2)
-    return GroupMeans(*(x.reshape(shape) for x in (n, mean, stderr, kish)))
+    return _shaped(shape, n, mean, stderr, kish)
 
 
 def _means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, shape: tuple[int, int]) -> GroupMeans:
@@ -102,7 +103,12 @@ def _means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, shape: tuple
         about = np.where(about > _ROUNDING * second, about, 0.0)
         stderr = np.sqrt(about / heavy**2 * n / (n - 1.0))
         kish = heavy**2 / squares
-    return GroupMeans(*(x.reshape(shape) for x in (n.astype(np.int64), mean, stderr, kish)))
+    return _shaped(shape, n, mean, stderr, kish)
+
+
+def _shaped(shape: tuple[int, int], n: Any, *numbers: FloatArray) -> GroupMeans:
+    mean, stderr, trials = (x.reshape(shape) for x in numbers)
+    return GroupMeans(n.astype(np.int64).reshape(shape), mean, stderr, trials)
 
 
 def lowest_parity_pair(

@@ -50,7 +50,7 @@ class CurveRecord(Record):
     weight: float = column("the weight of effort against the aggregate")
     method: str = column("'exact', or 'grid' above 20,000 different people")
     error: float = column("how far the number may be off")
-    value: float | None = column("individual fairness")
+    value: float = column("individual fairness")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

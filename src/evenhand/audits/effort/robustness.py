@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -202,7 +203,7 @@ class _Sheets:
                 continue
             weights = [self.grid.weight.options[number] for number in needed]
             for model, score in enumerate(people.rows.scores.values()):
-                entry = (*position, needed, scale, model)
+                entry: tuple[Any, ...] = (*position, needed, scale, model)
                 sheet.value[entry], sheet.error[entry] = fairness_by_weight(
                     score,
                     effort,
@@ -334,18 +335,27 @@ def specification_records(curve: SpecificationCurve, steps: Sequence[str]) -> It
 
 def recorded_curves(records: Sequence[SpecificationRecord], grid: Grid) -> tuple[SpecificationCurve, ...]:
     """Return the curves that specifications were recorded from."""
-    curves = []
-    for metric, grouping in dict.fromkeys((record.metric, record.grouping) for record in records):
-        rows = [record for record in records if (record.metric, record.grouping) == (metric, grouping)]
-        choices = grid.individual if metric == "eaif" else grid.group
-        models = tuple(dict.fromkeys(record.model for record in rows))
-        shape = (*(len(choice.options) for choice in choices), len(models))
-        value = np.array([np.nan if record.value is None else record.value for record in rows])
-        error = np.array([record.error or 0.0 for record in rows])
-        fairest = np.array([bool(record.fairest) for record in rows])
-        arrays = (array.reshape(shape) for array in (value, error, fairest))
-        curves.append(SpecificationCurve(metric, grouping, choices, models, *arrays))
-    return tuple(curves)
+    by_curve: dict[tuple[str, str | None], list[SpecificationRecord]] = {}
+    for record in records:
+        by_curve.setdefault((record.metric, record.grouping), []).append(record)
+    return tuple(
+        _recorded_curve(rows, grid.individual if metric == "eaif" else grid.group)
+        for (metric, _), rows in by_curve.items()
+    )
+
+
+def _recorded_curve(records: Sequence[SpecificationRecord], choices: tuple[Choice, ...]) -> SpecificationCurve:
+    models = tuple(dict.fromkeys(record.model for record in records))
+    shape = (*(len(choice.options) for choice in choices), len(models))
+    return SpecificationCurve(
+        metric=records[0].metric,
+        grouping=records[0].grouping,
+        choices=choices,
+        models=models,
+        value=np.array([np.nan if record.value is None else record.value for record in records]).reshape(shape),
+        error=np.array([record.error or 0.0 for record in records]).reshape(shape),
+        fairest=np.array([bool(record.fairest) for record in records]).reshape(shape),
+    )
 
 
 def fairest_records(curve: SpecificationCurve) -> Iterator[FairestRecord]:

@@ -184,7 +184,9 @@ def parity_table(result: EffortResult, data: str = "") -> DisplayTable:
 
 def _by_model(caption: str, data: str, values: dict[tuple[str, str], float | None]) -> DisplayTable:
     models, titles = (list(dict.fromkeys(key[i] for key in values)) for i in (0, 1))
-    rows = tuple((model, *(Number(values[model, title]) for title in titles)) for model in models)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (model, *(Number(values[model, title]) for title in titles)) for model in models
+    )
     return DisplayTable(f"{caption}: {data}" if data else caption, ("Model", *titles), rows)
 
 
