@@ -547,8 +547,8 @@ def test_findings_say_who_how_often_and_what_changes_it() -> None:
         assert finding.value == lead.share
         if lead.share != 1:
             assert f"{100 * lead.share:.1f}% of {lead.ranked} specifications" in finding.headline
-            assert f"In {lead.wins:g} of {lead.ranked} ranked specifications" in finding.detail
-            agrees = "The audit's own specification is among them" if lead.own_fairest else "In the audit's own"
+            assert f"That is {lead.wins:g} of {lead.ranked}" in finding.detail
+            agrees = ", the audit's own among them" if lead.own_fairest else "; in the audit's own specification it is"
             assert agrees in finding.detail
         flips = result.rows("flips", metric=curve.metric, grouping=curve.grouping)
         most = max(flips, key=lambda r: r.share or 0)

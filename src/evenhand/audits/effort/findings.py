@@ -186,9 +186,8 @@ def _ranking_asides(
         return
     if lead.share != 1:
         tied = ", counted in parts where models are tied" if any(record.tied for record in fairest) else ""
-        each = " each" if len(leaders) > 1 else ""
-        yield f"in {lead.wins or 0.0:,.6g} of {count(lead.ranked, 'ranked specification')}{each}{tied}"
-        yield from _own_ranking(fairest, [record.model for record in leaders])
+        agreement = _own_ranking(fairest, [record.model for record in leaders])
+        yield f"that is {lead.wins or 0.0:,.6g} of {lead.ranked:,}{tied}{agreement}"
     if curve.size > lead.ranked:
         yield f"{curve.size - lead.ranked:,} more cannot be ranked"
     yield _most_changing(curve)
@@ -196,15 +195,14 @@ def _ranking_asides(
         yield f"the data do not distinguish it from {' and '.join(close)}"
 
 
-def _own_ranking(fairest: Sequence[FairestRecord], leaders: Sequence[str]) -> Iterator[str]:
-    """Yield whether the audit's own specification agrees."""
+def _own_ranking(fairest: Sequence[FairestRecord], leaders: Sequence[str]) -> str:
+    """Return whether the audit's own specification agrees, as the end of a sentence."""
     models = [record.model for record in fairest if record.own_fairest]
     if not models:
-        yield "the audit's own specification cannot be ranked"
-    elif not set(models) & set(leaders):
-        yield f"in the audit's own specification it is {' and '.join(models)}"
-    elif len(leaders) == 1:
-        yield "the audit's own specification is among them"
+        return "; the audit's own specification cannot be ranked"
+    if not set(models) & set(leaders):
+        return f"; in the audit's own specification it is {' and '.join(models)}"
+    return ", the audit's own among them" if len(leaders) == 1 else ""
 
 
 def _most_changing(curve: SpecificationCurve) -> str:
