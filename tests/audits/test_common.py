@@ -67,7 +67,7 @@ class Case:
     read: tuple[str, ...] = ()
 
 
-ROLES = {
+ROLES: dict[str, Any] = {
     "id": "id",
     "outcome": "outcome",
     "groups": ["race", "sex"],
