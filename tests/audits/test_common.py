@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -200,13 +201,13 @@ def test_the_names_of_groups_do_not_matter(audit: str) -> None:
 @pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
 def test_engines_give_the_same_records(audit: str, engine: str) -> None:
     frame = pd.DataFrame({name: list(column) for name, column in people().items()})
-    data = {
+    makers: dict[str, Callable[[], Any]] = {
         "pandas": lambda: frame,
         "polars": lambda: pl.DataFrame(people()),
         "pyarrow": lambda: pa.table({name: list(column) for name, column in people().items()}),
         "duckdb": lambda: duckdb.from_df(frame),
-    }[engine]()
-    assert plain(run(audit, data, thresholds=[CASES[audit].threshold])) == plain(usual(audit))
+    }
+    assert plain(run(audit, makers[engine](), thresholds=[CASES[audit].threshold])) == plain(usual(audit))
 
 
 @pytest.mark.parametrize("audit", AUDITS)
@@ -226,10 +227,9 @@ def test_one_group_is_a_result_or_an_error_in_our_words(audit: str) -> None:
 
 @pytest.mark.parametrize("audit", AUDITS)
 def test_an_empty_table_keeps_its_columns(audit: str) -> None:
-    from dataclasses import replace
-
     result = usual(audit)
-    empty = replace(result, **dict.fromkeys(result.tables, ()))
+    without_records: dict[str, Any] = dict.fromkeys(result.tables, ())
+    empty = replace(result, **without_records)
     for name, kind in result.record_types().items():
         assert list(empty.to_frame(name).keys()) == list(kind.columns())
 
