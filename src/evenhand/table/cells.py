@@ -3,7 +3,7 @@
 Engines add floating-point numbers in a different order in every run. So every sum is a sum of whole
 numbers: a value ``v`` with ``|v| <= 2**e`` is split into two 32-bit limbs, ``floor(v * 2**(32 - e))`` and
 the next 32 bits of the rest. Scaling by a power of two and taking the fraction are exact, so the sums are
-exact to 2**(e - 64) a row, and equal to the bit on every engine and any number of threads.
+exact to 2**(e - 64) per row, and equal to the bit on every engine and any number of threads.
 """
 
 from __future__ import annotations
