@@ -102,12 +102,12 @@ class Cells:
 
     def digest(self) -> str:
         """Return the SHA-256 of the cells' contents, the same for the same data on every engine."""
-        arrays = {f"codes {name}": codes for name, codes in self.codes.items()} | {"n": self.n}
+        arrays: dict[str, Any] = {f"codes {name}": codes for name, codes in self.codes.items()} | {"n": self.n}
         arrays |= {f"sums {name}": values + 0.0 for name, values in self.sums.items()}
         head = json.dumps([sorted(arrays), len(self.n), sorted(self.labels.items())])
         digest = hashlib.sha256(head.encode())
         for name in sorted(arrays):
-            digest.update(np.ascontiguousarray(arrays[name]).view(np.uint64).astype("<u8", copy=False))
+            digest.update(np.ascontiguousarray(arrays[name]).view(np.uint64).astype("<u8", copy=False).data)
         return digest.hexdigest()
 
 
