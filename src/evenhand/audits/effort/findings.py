@@ -20,7 +20,7 @@ SENTENCES = {
     "individual": "{where}: individual fairness at effort weight {weight} is {value:number}.",
     "fairer_model": "{model} is fairer to individuals than {other} at effort weight {weight}, by {value:number}.",
     "close_models": ("{model} and {other} cannot be distinguished in individual fairness at effort weight {weight}."),
-    "least_equal": "{where}: in {effort_bin}, {group}'s mean score is {value:number} times {reference}'s.",
+    "least_equal": "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}.",
     "no_bin": "{where}: no bin of effort has two groups of {min_count} people or more, so none can be compared.",
     "fairest": "{models} is the fairest {scope} in {share:percent} of {ranked:count} specifications.",
     "fairest_always": "{models} is the fairest {scope} in all {ranked:count} ranked specifications.",
@@ -99,7 +99,7 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
         )
 
     def arguments_of(gap: EffortGap) -> dict[str, Any]:
-        effort_bin = "the least equal effort bin" if gap is compared[0] else "an effort bin"
+        effort_bin = "least equal effort bin" if gap is compared[0] else "one effort bin"
         sides = {"group": gap.group, "reference": gap.reference, "value": gap.value}
         return {"where": where, "effort_bin": effort_bin, **sides}
 
