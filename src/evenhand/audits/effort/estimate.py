@@ -69,21 +69,19 @@ def _tell(doing: str, done: int, total: int) -> None:
 def individual_values(estimates: Fairness) -> Iterator[EffortValue]:
     """Yield individual fairness of every model and weight."""
     for (model, weight), estimate in estimates.items():
-        low = finite(estimate.low)
+        numbers: dict[str, Any] = {
+            name: finite(getattr(estimate, name)) for name in ("value", "low", "high", "violated", "stderr")
+        }
         yield EffortValue(
             model=model,
             grouping=None,
             group=OVERALL,
             metric="eaif",
             n=estimate.n,
-            value=finite(estimate.value),
-            low=low,
-            high=finite(estimate.high),
-            status="ok" if low is not None else _no_interval(estimate),
+            **numbers,
+            status="ok" if numbers["low"] is not None else _no_interval(estimate),
             weight=weight,
             pairs=estimate.pairs,
-            violated=finite(estimate.violated),
-            stderr=finite(estimate.stderr),
             method=estimate.method,
             error=float(estimate.error),
         )
@@ -126,13 +124,16 @@ def model_gaps(estimates: Fairness, spec: EffortSpec) -> Iterator[EffortGap]:
             alone, joint = (compare(left, right, level) for level in (spec.confidence, joint_confidence))
             yield gap(
                 value=finite(alone.value),
-                low=finite(alone.low),
-                high=finite(alone.high),
-                joint_low=finite(joint.low),
-                joint_high=finite(joint.high),
+                **_limits((alone.low, alone.high), (joint.low, joint.high)),
                 status="ok" if finite(alone.low) is not None else _no_interval(left),
                 stderr=finite(alone.stderr),
             )
+
+
+def _limits(alone: tuple[float, float], joint: tuple[float, float]) -> dict[str, Any]:
+    """Return the limits of one gap, and those that hold for its family, as columns of a record."""
+    names = ("low", "high", "joint_low", "joint_high")
+    return {name: finite(limit) for name, limit in zip(names, (*alone, *joint), strict=True)}
 
 
 def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> Iterator[PersonRecord]:
@@ -292,10 +293,7 @@ def _parity_gap(
         group=labels[lowest],
         reference=labels[highest],
         value=finite(value),
-        low=finite(alone[0]),
-        high=finite(alone[1]),
-        joint_low=finite(joint[0]),
-        joint_high=finite(joint[1]),
+        **_limits(alone, joint),
         status=status,
     )
 

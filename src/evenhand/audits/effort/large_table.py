@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce as fold
+from functools import reduce
+from operator import add, mul, or_
 from typing import Any
 
 import narwhals as nw
@@ -226,12 +227,12 @@ def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
     column = inertia_column(spec)
     table.read_in_engine([*spec.trajectory, *([column] if column is not None else [])])
     steps = [nw.col(name).cast(nw.Float64) for name in spec.trajectory]
-    change = _sum([x * float(c / spec.unit) for x, c in zip(steps, slopes, strict=True) if c != 0.0])
+    change = reduce(add, [x * float(c / spec.unit) for x, c in zip(steps, slopes, strict=True) if c != 0.0])
     rise, total, inertia = (nw.col(f"{OURS}{name}") for name in ("rise", "total", "inertia"))
     numbers = {
         f"{OURS}inertia": _inertia(table, spec, column),
         f"{OURS}rise": (change if spec.desirable else -change).clip(-_STEEPEST, _STEEPEST),
-        f"{OURS}total": (_sum(steps) / spec.scale).clip(-_STEEPEST, _STEEPEST),
+        f"{OURS}total": (reduce(add, steps) / spec.scale).clip(-_STEEPEST, _STEEPEST),
     }
     whole, lost = _check(table, spec, steps, numbers, column)
     sigmoids = {
@@ -276,10 +277,10 @@ def _check(
     """Count rows by what is wrong with them; return which rows are whole, and how many are not."""
     inertia = nw.col(f"{OURS}inertia")
     absent = [x.is_null() | x.is_nan() for x in steps]
-    infinite = _any([(x == np.inf) | (x == -np.inf) for x in steps])
+    infinite = reduce(or_, [(x == np.inf) | (x == -np.inf) for x in steps])
     nothing = inertia.is_null() | inertia.is_nan()
     wrong = ~((inertia > 0) & (inertia < np.inf))
-    marks = [_any(absent), nothing, infinite & ~_any(absent), wrong & ~nothing]
+    marks = [reduce(or_, absent), nothing, infinite & ~reduce(or_, absent), wrong & ~nothing]
     keys = [Key(f"mark{i}", mark.fill_null(True).cast(nw.Int64)) for i, mark in enumerate(marks)]
     cells = DerivedRows(table, [numbers]).cells(keys, [], groups=False)
     flags = np.column_stack([cell_numbers(cells, key.name) for key in keys]).astype(bool)
@@ -293,7 +294,7 @@ def _check(
         gaps = DerivedRows(table).cells([], absences, groups=False)
         refuse_gaps({name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, lost, table.rows)
     require_pairs(table.rows - lost)
-    return ~(_any(absent) | nothing), lost
+    return ~(reduce(or_, absent) | nothing), lost
 
 
 def _grid_stages(bounds: Bounds, sizes: Sequence[int]) -> Iterator[dict[str, nw.Expr]]:
@@ -316,7 +317,7 @@ def _grid_measures(sizes: Sequence[int], exponent: int) -> list[Measure]:
     far = [nw.col(f"{OURS}{axis}.{sizes[0]}.far") for axis in AXES]
     for number, corner in enumerate(np.ndindex(2, 2, 2)):
         shares = [share for share, is_far in zip(far, corner, strict=True) if is_far]
-        measures.append(Measure(f"corner{number}", _product([weight, *shares]), exponent))
+        measures.append(Measure(f"corner{number}", reduce(mul, [weight, *shares]), exponent))
     for size in sizes:
         m, e, s = (nw.col(f"{OURS}{axis}.{size}.self") for axis in AXES)
         for number, product in enumerate((m, m * e, m * s, m * e * s)):
@@ -332,15 +333,3 @@ def cell_numbers(cells: Cells, key: str) -> IntArray:
 def _position(x: nw.Expr, ends: tuple[float, float], size: int) -> nw.Expr:
     low, high = ends
     return (x - low) * ((size - 1) / (high - low)) if high > low else x * 0.0
-
-
-def _sum(parts: Sequence[nw.Expr]) -> nw.Expr:
-    return fold(lambda a, b: a + b, parts)
-
-
-def _any(parts: Sequence[nw.Expr]) -> nw.Expr:
-    return fold(lambda a, b: a | b, parts)
-
-
-def _product(parts: Sequence[nw.Expr]) -> nw.Expr:
-    return fold(lambda a, b: a * b, parts)

@@ -133,27 +133,24 @@ def explore(
     sheets = _Sheets(people, spec, grid, table.groupings, exact_rows)
     sheets.fill(inertia)
     models = tuple(people.rows.scores)
-    eaif = sheets.individual
-    curves = [
-        SpecificationCurve("eaif", None, grid.individual, models, eaif.value, eaif.error, rank(eaif.value, eaif.error))
-    ]
-    for grouping, sheet in sheets.parities.items():
-        fairest = rank(sheet.value, sheet.error)
-        curves.append(
-            SpecificationCurve(
-                "eagf", grouping, grid.group, models, sheet.value, sheet.error, fairest, sheet.bins, sheet.bins_left_out
-            )
-        )
-    return tuple(curves)
+    parities = (sheet.curve("eagf", grouping, models) for grouping, sheet in sheets.parities.items())
+    return (sheets.individual.curve("eaif", None, models), *parities)
 
 
 class _Sheet:
     """Arrays to be filled: one entry for each specification and model."""
 
     def __init__(self, choices: tuple[Choice, ...], models: int) -> None:
+        self.choices = choices
         shape = (*(len(choice.options) for choice in choices), models)
         self.value, self.error = np.full(shape, np.nan), np.zeros(shape)
         self.bins, self.bins_left_out = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+
+    def curve(self, metric: str, grouping: str | None, models: tuple[str, ...]) -> SpecificationCurve:
+        """Return the sheet, filled, with the models ranked."""
+        bins = (None, None) if grouping is None else (self.bins, self.bins_left_out)
+        fairest = rank(self.value, self.error)
+        return SpecificationCurve(metric, grouping, self.choices, models, self.value, self.error, fairest, *bins)
 
 
 class _Sheets:
