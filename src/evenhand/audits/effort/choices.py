@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from math import inf, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -44,6 +44,7 @@ MEASURE_TITLES: dict[TrajectoryMeasure, str] = {
     "last_minus_first": "last minus first",
 }
 
+ChoiceName = Literal["window", "measure", "inertia", "unit", "weight", "scale", "width", "min_count"]
 Window = tuple[int, int]  # the numbers of its first and last time step
 
 _BOUNDS: dict[str, tuple[Callable[[float], bool], str]] = {
@@ -68,7 +69,7 @@ class Choice:
     chosen : the position of the audit's own option.
     """
 
-    name: str
+    name: ChoiceName
     title: str
     options: tuple[Any, ...]
     labels: tuple[str, ...]
@@ -248,12 +249,12 @@ def common_start(names: Sequence[str]) -> str:
     return "".join(letters[0] for letters in takewhile(lambda x: len(set(x)) == 1, zip(*names, strict=False)))
 
 
-def _choice(name: str, title: str, chosen: Any, others: Iterable[Any], label: Callable[[Any], str]) -> Choice:
+def _choice(name: ChoiceName, title: str, chosen: Any, others: Iterable[Any], label: Callable[[Any], str]) -> Choice:
     options = tuple(dict.fromkeys([chosen, *others]))
     return Choice(name, title, options, tuple(label(option) for option in options), 0)
 
 
-def _numbers(name: str, title: str, chosen: float, others: Iterable[float]) -> Choice:
+def _numbers(name: ChoiceName, title: str, chosen: float, others: Iterable[float]) -> Choice:
     options = tuple(sorted({chosen, *others}))
     return Choice(name, title, options, tuple(f"{option:,.6g}" for option in options), options.index(chosen))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def individual_values(estimates: Fairness) -> Iterator[EffortValue]:
     """Yield individual fairness of every model and weight."""
     for (model, weight), estimate in estimates.items():
         numbers: dict[str, Any] = {
-            name: finite(getattr(estimate, name)) for name in ("value", "low", "high", "violated", "stderr")
+            name: finite(getattr(estimate, name)) for name in ("value", "low", "high", "violated", "stderr", "error")
         }
         yield EffortValue(
             model=model,
@@ -82,8 +82,7 @@ def individual_values(estimates: Fairness) -> Iterator[EffortValue]:
             status="ok" if numbers["low"] is not None else _no_interval(estimate),
             weight=weight,
             pairs=estimate.pairs,
-            method=estimate.method,
-            error=float(estimate.error),
+            method=cast(Any, estimate.method),
         )
 
 
@@ -210,8 +209,13 @@ def curve_records(curves: Curves) -> Iterator[CurveRecord]:
     """Yield the points of the curves; an error of 0 says that a point is exact."""
     for model, points in curves.items():
         for weight, value, error in zip(CURVE_WEIGHTS, *points, strict=True):
-            method = "grid" if error > 0 else "exact"
-            yield CurveRecord(model=model, weight=weight, method=method, error=float(error), value=float(value))
+            yield CurveRecord(
+                model=model,
+                weight=weight,
+                method="grid" if error > 0 else "exact",
+                error=float(error),
+                value=float(value),
+            )
 
 
 # Groups among people of similar effort.

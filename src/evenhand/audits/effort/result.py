@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from evenhand.audits.effort.choices import ChoiceName
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
+from evenhand.stats.effort import TrajectoryMeasure
+
+Ranked = Literal["eaif", "eagf"]
+"""The metrics that are computed under other choices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +28,7 @@ class EffortValue(Value):
     pairs: int | None = column("of eaif: the pairs of people compared", None)
     violated: float | None = column("of eaif: the share of pairs scored more differently than their distance", None)
     stderr: float | None = column("of eaif: standard error", None)
-    method: str | None = column("of eaif: how pairs were compared", None)
+    method: Literal["strips", "blocks", "grid", "sampled"] | None = column("of eaif: how pairs were compared", None)
     error: float | None = column("of eaif: how far the number itself may be off; 0 where it is exact", None)
 
 
@@ -48,7 +53,7 @@ class CurveRecord(Record):
 
     model: str = column("the model")
     weight: float = column("the weight of effort against the aggregate")
-    method: str = column("'exact', or 'grid' above 20,000 different people")
+    method: Literal["exact", "grid"] = column("'exact', or 'grid' above 20,000 different people")
     error: float = column("how far the number may be off")
     value: float = column("individual fairness")
 
@@ -112,12 +117,12 @@ class TrajectoryRecord(Record):
 class SpecificationRecord(Record):
     """One metric of one model under one combination of choices; a choice that does not enter the metric is null."""
 
-    metric: str = column("'eaif', or 'eagf' for the lowest parity of all effort bins")
+    metric: Ranked = column("'eaif', or 'eagf' for the lowest parity of all effort bins")
     grouping: str | None = column("the grouping, of eagf")
     model: str = column("the model")
     window_first: str = column("first time step of the window")
     window_last: str = column("last time step of the window")
-    measure: str = column("how the trajectory is summed up")
+    measure: TrajectoryMeasure = column("how the trajectory is summed up")
     inertia: str = column("the inertia by its name; 'given' is the audit's own")
     unit: float = column("the unit of the feature")
     weight: float | None = column("the weight of effort")
@@ -137,7 +142,7 @@ class SpecificationRecord(Record):
 class FairestRecord(Record):
     """How often a model is the fairest, and within what range its values lie."""
 
-    metric: str = column("'eaif' or 'eagf'")
+    metric: Ranked = column("'eaif' or 'eagf'")
     grouping: str | None = column("the grouping, of eagf")
     model: str = column("the model")
     specifications: int = column("all specifications")
@@ -157,9 +162,9 @@ class FairestRecord(Record):
 class FlipRecord(Record):
     """How often another option of one choice makes another model the fairest."""
 
-    metric: str = column("'eaif' or 'eagf'")
+    metric: Ranked = column("'eaif' or 'eagf'")
     grouping: str | None = column("the grouping, of eagf")
-    choice: str = column("the choice")
+    choice: ChoiceName = column("the choice")
     options: int = column("how many options it has")
     comparisons: int = column("pairs of specifications that differ in this choice alone and can both be ranked")
     changed: int = column("those in which no model is the fairest under both")

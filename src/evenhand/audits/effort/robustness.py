@@ -29,7 +29,7 @@ import numpy as np
 
 from evenhand.audits.effort.choices import GIVEN, NONE, PUBLISHED_RATES, Choice, Choices, Grid
 from evenhand.audits.effort.gather import People, group_inertia
-from evenhand.audits.effort.result import FairestRecord, FlipRecord, SpecificationRecord
+from evenhand.audits.effort.result import FairestRecord, FlipRecord, Ranked, SpecificationRecord
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.formats import finite
 from evenhand.core.progress import step
@@ -71,7 +71,7 @@ class SpecificationCurve:
         the largest mean score is 0.
     """
 
-    metric: str
+    metric: Ranked
     grouping: str | None
     choices: tuple[Choice, ...]
     models: tuple[str, ...]
@@ -146,7 +146,7 @@ class _Sheet:
         self.value, self.error = np.full(shape, np.nan), np.zeros(shape)
         self.bins, self.bins_left_out = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
 
-    def curve(self, metric: str, grouping: str | None, models: tuple[str, ...]) -> SpecificationCurve:
+    def curve(self, metric: Ranked, grouping: str | None, models: tuple[str, ...]) -> SpecificationCurve:
         """Return the sheet, filled, with the models ranked."""
         bins = (None, None) if grouping is None else (self.bins, self.bins_left_out)
         fairest = rank(self.value, self.error)
@@ -332,7 +332,7 @@ def specification_records(curve: SpecificationCurve, steps: Sequence[str]) -> It
 
 def recorded_curves(records: Sequence[SpecificationRecord], grid: Grid) -> tuple[SpecificationCurve, ...]:
     """Return the curves that specifications were recorded from."""
-    by_curve: dict[tuple[str, str | None], list[SpecificationRecord]] = {}
+    by_curve: dict[tuple[Ranked, str | None], list[SpecificationRecord]] = {}
     for record in records:
         by_curve.setdefault((record.metric, record.grouping), []).append(record)
     return tuple(
