@@ -2,61 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from evenhand.audits.improvability import tables
-from evenhand.audits.improvability.candidates import described
+from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
 from evenhand.audits.improvability.findings import make_findings
+from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
 from evenhand.audits.improvability.notes import make_notes
-from evenhand.audits.improvability.people import Given, Sample, read_sample
 from evenhand.audits.improvability.reasons import power_records, reason_records, size_records
 from evenhand.audits.improvability.result import ImprovabilityResult
-from evenhand.audits.improvability.rules import given_of, require_cut
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.audits.improvability.splits import Setting, Tested, rows_of, run_splits
+from evenhand.audits.improvability.splits import Inputs, Trials, rows_of, run_splits
 from evenhand.core.progress import step
-from evenhand.core.spec import Threshold
 from evenhand.errors import ConfigError, EvenhandError, count, did_you_mean, require_extra
-from evenhand.stats.improvability import AccuracyOf, FairnessTest, Rule, Utility
 from evenhand.table.table import Table
 
 
-def improvability(
-    table: Table,
-    *,
-    status_quo: Any,
-    grouping: str | Sequence[str] | None = None,
-    features: Sequence[str] | str = (),
-    outcome: str | None = None,
-    utility: str | Utility = "classification",
-    fairness_utility: str | Utility | Sequence[str | Utility] | None = None,
-    accuracy_of: AccuracyOf = "groups",
-    candidates: Any = ("linear", "lasso", "random_forest"),
-    capacity: float | None = None,
-    splits: int = 5,
-    train: float = 2 / 3,
-    alpha: float = 0.10,
-    delta: float | Sequence[float] = 0.0,
-    fairness_test: FairnessTest = "signed",
-    combine: Rule = "median",
-    studentised: bool = False,
-    worst_pair: Sequence[str] | None = None,
-    use_group: bool = False,
-    gain: float = 0.05,
-    reduction: float = 0.5,
-    power: float = 0.8,
-    jobs: int | None = None,
-    min_count: int = 10,
-    resamples: int = 10_000,
-    confidence: float = 0.95,
-    seed: int = 0,
-    thresholds: Sequence[Threshold | Mapping[str, Any]] = (),
-) -> ImprovabilityResult:
+def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     """Test whether decisions could be fairer without being less accurate.
 
     In each of several random splits a selection rule sees the training rows only and returns a candidate. On the test
@@ -111,7 +76,7 @@ def improvability(
     gain, reduction, power
         The improvement that planning is for, and the power wanted.
     jobs
-        Processes for the splits; by default joblib's own setting, so that its backends (Dask, Ray) can take them.
+        Processes for the splits; by default joblib's own inputs, so that its backends (Dask, Ray) can take them.
     min_count
         Groups with fewer rows are left out.
     resamples, confidence, seed
@@ -142,83 +107,49 @@ def improvability(
     >>> [(one.target, one.rejected) for one in result.decision if one.test == "signed"][:2]
     [('fairness', True), ('joint_accuracy', True)]
     """
-    return run(
-        table,
-        ImprovabilitySpec.parse(
-            {
-                "status_quo": status_quo,
-                "grouping": grouping,
-                "features": features,
-                "outcome": outcome,
-                "utility": utility,
-                "fairness_utility": fairness_utility,
-                "accuracy_of": accuracy_of,
-                "candidates": candidates,
-                "capacity": capacity,
-                "splits": splits,
-                "train": train,
-                "alpha": alpha,
-                "delta": delta,
-                "fairness_test": fairness_test,
-                "combine": combine,
-                "studentised": studentised,
-                "worst_pair": worst_pair,
-                "use_group": use_group,
-                "gain": gain,
-                "reduction": reduction,
-                "power": power,
-                "jobs": jobs,
-                "min_count": min_count,
-                "resamples": resamples,
-                "confidence": confidence,
-                "seed": seed,
-                "thresholds": thresholds,
-            },
-            "the arguments of improvability()",
-        ),
-    )
+    return run(table, ImprovabilitySpec.parse(settings, "the arguments of improvability()"))
 
 
 def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
     """Audit a table as a spec says."""
     step("Reading the rows of the improvability test")
-    sample = _with_status_quo(read_sample(table, spec), spec)
+    sample = read_sample(table, spec)
     _check(sample, spec)
-    margins = make_margins(spec.delta, coarse=spec.studentised, higher=spec.utility.better == "higher")
-    setting = Setting(sample, spec, margins)
-    _refuse_unknown_outcomes(setting)
-    step(f"Testing {count(len(spec.candidates), 'candidate')} on {count(spec.splits, 'split')}")
-    tests = run_splits(setting)
-    _require_some(tests)
-    return _result(table, setting, tests)
+    margins = make_margins(spec.test.margins, coarse=spec.test.studentised, higher=spec.utility.better == "higher")
+    inputs = Inputs(sample, spec, margins)
+    _refuse_unknown_outcomes(inputs)
+    step(f"Testing {count(len(spec.candidates), 'candidate')} on {count(spec.test.splits, 'split')}")
+    trials = run_splits(inputs)
+    _require_some(trials)
+    return _result(table, inputs, trials)
 
 
-def _result(table: Table, setting: Setting, tests: dict[str, tuple[Tested, ...]]) -> ImprovabilityResult:
-    spec = setting.spec
-    decisions = tuple(tables.decision_records(setting, tests))
-    deltas = tuple(tables.delta_records(setting, tests))
-    values = tuple(tables.value_records(setting, tests))
-    power, sizes = tuple(power_records(setting, tests)), tuple(size_records(setting, tests))
-    reasons = tuple(reason_records(setting, tests, decisions, power, sizes))
+def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult:
+    spec = inputs.spec
+    decisions = tuple(tables.decision_records(inputs, trials))
+    deltas = tuple(tables.delta_records(inputs, trials))
+    values = tuple(tables.value_records(inputs, trials))
+    power, sizes = tuple(power_records(inputs, trials)), tuple(size_records(inputs, trials))
+    reasons = tuple(reason_records(inputs, trials, decisions, power, sizes))
     return ImprovabilityResult(
         spec=spec,
-        findings=make_findings(setting, tests, decisions, deltas, values, reasons),
-        left_out=setting.sample.left_out,
-        notes=(*table.source.notes, *make_notes(setting, tests)),
+        findings=make_findings(inputs, trials, decisions, deltas, values, reasons),
+        left_out=inputs.sample.left_out,
+        notes=(*table.source.notes, *make_notes(inputs, trials)),
         backend=table.backend,
-        splits=tuple(tables.split_records(setting, tests)),
+        splits=tuple(tables.split_records(inputs, trials)),
         decision=decisions,
         deltas=deltas,
-        curves=tuple(tables.curve_records(setting, tests)),
+        curves=tuple(tables.curve_records(inputs, trials)),
         values=values,
-        candidates=tuple(tables.candidate_records(setting, tests)),
-        coefficients=tuple(tables.coefficient_records(tests)),
+        candidates=tuple(tables.candidate_records(inputs, trials)),
+        coefficients=tuple(tables.coefficient_records(trials)),
         power=power,
         sample_sizes=sizes,
         reasons=reasons,
-        hash=setting.sample.digest(),
-        setting=setting,
-        tests=tests,
+        hash=inputs.sample.digest(),
+        inputs=inputs,
+        trials=trials,
     )
 
 
@@ -228,75 +159,60 @@ def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
         if threshold.grouping not in (None, sample.grouping):
             hint = did_you_mean(threshold.grouping, [sample.grouping])
             raise ConfigError(f"`grouping` {threshold.grouping!r} of a threshold is not the one tested; {hint}")
-    if spec.fairness_test == "published" and len(sample.groups) > 2:
+    if spec.test.fairness == "published" and len(sample.groups) > 2:
         raise ConfigError(
             f"the published fairness test compares two groups; {sample.grouping!r} has {len(sample.groups)}. Use "
-            "fairness_test = 'signed', which compares every pair."
+            "fairness = 'signed', which compares every pair."
         )
-    quo = sample.given["status_quo"]
-    if quo.kind == "score" and spec.capacity is None and quo.threshold is None:
-        raise ConfigError(
-            "the status quo holds scores, so nothing says who is selected; give `capacity`, or "
-            "status_quo = { column = ..., threshold = ... }; for decisions that are numbers, such as prices, "
-            "kind = 'decision'."
-        )
+    _require_cut(
+        sample.status_quo,
+        spec,
+        "the status quo",
+        "status_quo = { column = ..., threshold = ... }; for decisions "
+        "that are numbers, such as prices, kind = 'decision'",
+    )
     for name, candidate in spec.candidates.items():
         for member in (candidate, *candidate.family):
-            if member.refits:
-                for package in ("sklearn", "joblib", "threadpoolctl"):
-                    require_extra(package, "models", f"the candidate {name!r}")
-            require_cut(member, spec.capacity, sample.binary, name)
-            if member.column is not None:
-                _require_cut_of_column(given_of(sample, name, member), spec, name)
-            if member.linear_search and spec.fairness != (spec.utility,):
-                raise ConfigError(
-                    f"the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. "
-                    "Use another rule."
-                )
+            _check_member(sample, spec, name, member)
 
 
-def _require_cut_of_column(given: Given, spec: ImprovabilitySpec, name: str) -> None:
-    if given.kind == "score" and spec.capacity is None and given.threshold is None:
+def _check_member(sample: Sample, spec: ImprovabilitySpec, name: str, member: Candidate) -> None:
+    """Refuse a candidate, or a member of a search's family, that cannot be made or cut."""
+    if member.refits:
+        for package in ("sklearn", "joblib", "threadpoolctl"):
+            require_extra(package, "models", f"the candidate {name!r}")
+    scored = member.rule in ("estimator", "reductions")
+    if scored and spec.capacity is None and member.threshold is None and not sample.binary:
         raise ConfigError(
-            f"the candidate {name!r} holds scores, so nothing says who is selected; give `capacity`, or the "
-            "candidate's `threshold`."
+            f"the candidate {name!r} predicts an outcome that is not 0 or 1, so nothing says who is selected; give "
+            "`capacity`, or the candidate's `threshold`."
+        )
+    if member.column is not None:
+        _require_cut(sample.column_of(name, member), spec, f"the candidate {name!r}", "the candidate's `threshold`")
+    if member.linear_search and spec.fairness != (spec.utility,):
+        raise ConfigError(
+            f"the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. Use "
+            "another rule."
         )
 
 
-def _with_status_quo(sample: Sample, spec: ImprovabilitySpec) -> Sample:
-    """Return the sample with the status quo's scores, where it is a model that has to be asked."""
-    model = spec.status_quo.model
-    if model is None:
-        return sample
-    try:
-        if hasattr(model, "predict_proba"):
-            values = np.asarray(model.predict_proba(sample.matrix), dtype=np.float64)[:, 1]
-        else:
-            values = np.asarray((model.predict if hasattr(model, "predict") else model)(sample.matrix), np.float64)
-    except Exception as error:
-        raise EvenhandError(f"the status quo {described(model)} cannot score the features: {error}") from error
-    if values.shape != (len(sample),) or not np.isfinite(values).all():
-        raise EvenhandError(f"the status quo {described(model)} must return one finite number a row.")
-    two_valued = bool(np.isin(values, (0.0, 1.0)).all())
-    threshold = spec.status_quo.threshold
-    if threshold is None and spec.capacity is None and hasattr(model, "predict_proba"):
-        threshold = 0.5
-    kind = spec.status_quo.kind or ("decision" if two_valued and threshold is None else "score")
-    return replace(sample, given={**sample.given, "status_quo": Given(values, kind, threshold)})
+def _require_cut(predictions: Predictions, spec: ImprovabilitySpec, whose: str, instead: str) -> None:
+    if predictions.kind == "score" and spec.capacity is None and predictions.threshold is None:
+        raise ConfigError(f"{whose} holds scores, so nothing says who is selected; give `capacity`, or {instead}.")
 
 
-def _refuse_unknown_outcomes(setting: Setting) -> None:
+def _refuse_unknown_outcomes(inputs: Inputs) -> None:
     """Say at once where a missing outcome is needed whatever a candidate selects."""
-    unknown = np.flatnonzero(np.isnan(setting.sample.outcome))
+    unknown = np.flatnonzero(np.isnan(inputs.sample.outcome))
     if unknown.size:
         nobody = np.zeros(unknown.size)
-        rows_of(setting, unknown, nobody, nobody, "the data")
+        rows_of(inputs, unknown, nobody, nobody, "the data")
 
 
-def _require_some(tests: Mapping[str, Sequence[Tested]]) -> None:
+def _require_some(trials: Trials) -> None:
     """Refuse where no candidate has a split to be tested on; where some have, the others are noted."""
-    if all(one.status != "ok" for tested in tests.values() for one in tested):
-        for name, tested in tests.items():
+    if all(one.status != "ok" for tested in trials.values() for one in tested):
+        for name, tested in trials.items():
             raise EvenhandError(
                 f"in no split was there a candidate to test: {tested[0].status.removeprefix('no candidate: ')}"
                 if repr(name) in tested[0].status

@@ -70,8 +70,8 @@ def value_panel(result: ImprovabilityResult, utility: str | None = None) -> Any:
 
 def shown_pair(result: ImprovabilityResult) -> tuple[str, str]:
     """Return the two groups that the status quo sets furthest apart on the first split's training rows."""
-    pair = next(iter(result.tests.values()))[0].worst[0]
-    groups = result.setting.sample.groups
+    pair = next(iter(result.trials.values()))[0].worst[0]
+    groups = result.inputs.sample.groups
     return groups[pair.high], groups[pair.low]
 
 
@@ -104,7 +104,9 @@ def curve_panels(result: ImprovabilityResult) -> list[Any]:
                 strokeDash=alt.StrokeDash("candidate:N", sort=names, legend=None),
             )
         )
-        limit = alt.Chart(data([{"p": spec.alpha}])).mark_rule(strokeDash=[4, 4], opacity=0.6, color="currentColor")
+        limit = alt.Chart(data([{"p": spec.test.alpha}])).mark_rule(
+            strokeDash=[4, 4], opacity=0.6, color="currentColor"
+        )
         panel = (limit.encode(y="p:Q") + line).properties(
             title=target_words(target, group, test, JUDGED), width=PANEL_WIDTH, height=150
         )

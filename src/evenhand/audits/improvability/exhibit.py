@@ -44,7 +44,7 @@ def scope_table(result: ImprovabilityResult) -> DisplayTable:
         (
             "Error",
             f"If no candidate were better in all measures at once, the test would still reject in at most "
-            f"{shown(spec.alpha, percent=True)} of samples, with all candidates allowed for, in large samples.",
+            f"{shown(spec.test.alpha, percent=True)} of samples, with all candidates allowed for, in large samples.",
         ),
     ]
     if rejected:
@@ -77,7 +77,7 @@ def scope_table(result: ImprovabilityResult) -> DisplayTable:
 
 
 def _population(result: ImprovabilityResult) -> str:
-    sample = result.setting.sample
+    sample = result.inputs.sample
     groups = ", ".join(sample.groups)
     known = f" Only people whose outcome is known: {count(sample.unlabelled, 'row')} without were left out."
     return (
@@ -87,7 +87,7 @@ def _population(result: ImprovabilityResult) -> str:
 
 
 def _interest(result: ImprovabilityResult) -> str:
-    who = "for everyone together" if result.spec.accuracy_of == "everyone" else "for each group"
+    who = "for everyone together" if result.spec.test.accuracy_of == "everyone" else "for each group"
     better = "" if result.spec.utility.better == "higher" else ", lower is better"
     return f"{_meaning(result.spec.utility.name)} {who}{better}"
 
@@ -110,7 +110,7 @@ def _meaning(utility: str) -> str:
 def _gap(result: ImprovabilityResult) -> str:
     utility = result.spec.fairness[0].name
     own = [r for r in result.values if r.candidate is None and r.utility == utility and r.value is not None]
-    own = [r for r in own if r.group in result.setting.sample.groups]
+    own = [r for r in own if r.group in result.inputs.sample.groups]
     said = ", ".join(f"{r.group} {shown(r.value)}" for r in own)
     return f"For orientation, {utility.replace('_', ' ')} under the status quo: {said}."
 
@@ -123,7 +123,7 @@ def _answer(result: ImprovabilityResult) -> str:
         adjusted = f", and {shown(best.p_adjusted)} with all candidates allowed for" if several else ""
         return (
             f"Yes, by these measures: {names}. For {best.candidate} the hypothesis of no improvement is rejected at "
-            f"level {spec.alpha:g} (median p = {shown(best.p_median)}; combined p = {shown(best.value)}{adjusted})."
+            f"level {spec.test.alpha:g} (median p = {shown(best.p_median)}; combined p = {shown(best.value)}{adjusted})."
         )
     if result.rejections:
         best = min(result.rejections, key=lambda one: one.p_median or 0.0)

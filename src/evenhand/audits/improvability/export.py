@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand._version import __version__
 from evenhand.audits.improvability.candidates import Candidate
-from evenhand.audits.improvability.splits import Tested, fit_candidate, make_splits
+from evenhand.audits.improvability.splits import Trial, fit_candidate, make_splits
 from evenhand.audits.improvability.tables import JUDGED
 from evenhand.errors import ConfigError, did_you_mean
 
@@ -29,14 +29,14 @@ def export_candidates(
     result: ImprovabilityResult, folder: Path, candidate: str | None, split: int | None
 ) -> list[Path]:
     """Write one candidate, or all of them."""
-    if candidate is not None and candidate not in result.tests:
-        raise ConfigError(f"there is no candidate {candidate!r}; {did_you_mean(candidate, result.tests)}")
-    if split is not None and not 1 <= split <= result.spec.splits:
-        raise ConfigError(f"`split` must be from 1 to {result.spec.splits}; got {split}.")
+    if candidate is not None and candidate not in result.trials:
+        raise ConfigError(f"there is no candidate {candidate!r}; {did_you_mean(candidate, result.trials)}")
+    if split is not None and not 1 <= split <= result.spec.test.splits:
+        raise ConfigError(f"`split` must be from 1 to {result.spec.test.splits}; got {split}.")
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for number, name in enumerate([candidate] if candidate is not None else result.tests):
+        for number, name in enumerate([candidate] if candidate is not None else result.trials):
             stem = _stem(name, number)
             for ending, content in _files(result, name, split).items():
                 path = folder / f"{stem}{ending}"
@@ -53,7 +53,7 @@ def _stem(name: str, number: int) -> str:
 
 
 def _files(result: ImprovabilityResult, name: str, split: int | None) -> dict[str, bytes]:
-    tested = result.tests[name]
+    tested = result.trials[name]
     one = tested[split - 1] if split is not None else _median(tested)
     files = {"-decisions.csv": _decisions(result, tested).encode()}
     about = _about(result, name, one)
@@ -64,14 +64,14 @@ def _files(result: ImprovabilityResult, name: str, split: int | None) -> dict[st
     return dict(sorted(files.items()))
 
 
-def _median(tested: tuple[Tested, ...]) -> Tested:
+def _median(tested: tuple[Trial, ...]) -> Trial:
     """Return the split whose p-value is the median, among those with a candidate."""
     known = [one for one in tested if one.status == "ok"] or list(tested)
     p = [one.p(JUDGED, "fairness")[0] for one in known]
     return known[int(np.argsort(p, kind="stable")[(len(p) - 1) // 2])]
 
 
-def _member(result: ImprovabilityResult, name: str, one: Tested) -> Candidate:
+def _member(result: ImprovabilityResult, name: str, one: Trial) -> Candidate:
     """Return the candidate, or the member that a search chose in this split."""
     candidate = result.spec.candidates[name]
     if candidate.rule != "search" or one.made is None:
@@ -79,8 +79,8 @@ def _member(result: ImprovabilityResult, name: str, one: Tested) -> Candidate:
     return next(member for member in candidate.family if member.in_words() == one.made.what)
 
 
-def _about(result: ImprovabilityResult, name: str, one: Tested) -> dict[str, Any]:
-    spec, sample = result.spec, result.setting.sample
+def _about(result: ImprovabilityResult, name: str, one: Trial) -> dict[str, Any]:
+    spec, sample = result.spec, result.inputs.sample
     return {
         "evenhand": __version__,
         "candidate": name,
@@ -107,7 +107,7 @@ def _about(result: ImprovabilityResult, name: str, one: Tested) -> dict[str, Any
 def _add_models(
     result: ImprovabilityResult,
     name: str,
-    one: Tested,
+    one: Trial,
     candidate: Candidate,
     files: dict[str, bytes],
     about: dict[str, Any],
@@ -119,31 +119,31 @@ def _add_models(
             about["files"][ending] = why
             continue
         try:
-            files[ending] = write(pipeline, len(result.setting.sample.features))
+            files[ending] = write(pipeline, len(result.inputs.sample.features))
             about["files"][ending] = "written"
         except Exception as error:  # whatever a converter cannot do
             about["files"][ending] = f"not written: {str(error).strip().splitlines()[0] if str(error) else error!r}"
 
 
-def _pipeline(result: ImprovabilityResult, name: str, one: Tested, candidate: Candidate) -> tuple[Any, str]:
+def _pipeline(result: ImprovabilityResult, name: str, one: Trial, candidate: Candidate) -> tuple[Any, str]:
     """Return the fitted pipeline: fitted again from the same rows and seed, or the linear classifier that was found."""
     if candidate.rule == "own":
         return None, "not written: the rule is the user's own function"
-    split = make_splits(len(result.setting.sample), result.spec)[one.split]
+    split = make_splits(len(result.inputs.sample), result.spec)[one.split]
     if one.made is not None and one.made.linear is not None:
         return _linear(result, name, one, split), ""
-    fitted = fit_candidate(result.setting, name, candidate, one.split, split)
+    fitted = fit_candidate(result.inputs, name, candidate, one.split, split)
     return fitted.pipeline, "not written: a mixture of classifiers has no single pipeline"
 
 
-def _linear(result: ImprovabilityResult, name: str, one: Tested, split: Any) -> Any:
-    from evenhand.audits.improvability.rules import _design, linear_candidate
+def _linear(result: ImprovabilityResult, name: str, one: Trial, split: Any) -> Any:
+    from evenhand.audits.improvability.rules import linear_rule, prepare_columns
     from evenhand.audits.improvability.splits import training_rows
 
     assert one.made is not None  # noqa: S101
     assert one.made.linear is not None  # noqa: S101
-    prepared, columns, _ = _design(training_rows(result.setting, name, one.split, split).known())
-    return linear_candidate(one.made.linear, prepared, columns, result.spec.capacity).pipeline
+    prepared = prepare_columns(training_rows(result.inputs, name, one.split, split).known())
+    return linear_rule(one.made.linear, prepared, ranked=result.spec.capacity is not None).pipeline
 
 
 def _skops(pipeline: Any, _: int) -> bytes:
@@ -161,16 +161,16 @@ def _onnx(pipeline: Any, features: int) -> bytes:
     return content
 
 
-def _decisions(result: ImprovabilityResult, tested: tuple[Tested, ...]) -> str:
+def _decisions(result: ImprovabilityResult, tested: tuple[Trial, ...]) -> str:
     """Return the decisions on the test rows of every split as CSV; text that a spreadsheet would run is quoted."""
-    sample = result.setting.sample
+    sample = result.inputs.sample
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["split", "row" if sample.ids is None else "id", "group", "outcome", "status_quo", "candidate"])
     for one in tested:
         if one.made is None:
             continue
-        for row, old, new in zip(one.test, one.status_quo.decisions, one.made.decided.decisions, strict=True):
+        for row, old, new in zip(one.test, one.status_quo.values, one.made.decisions.values, strict=True):
             who = row + 1 if sample.ids is None else _safe(sample.ids[row])
             group = _safe(sample.groups[sample.group[row]])
             outcome = "" if np.isnan(sample.outcome[row]) else f"{sample.outcome[row]:g}"

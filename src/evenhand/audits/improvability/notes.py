@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from evenhand.audits.improvability.people import Sample
-from evenhand.audits.improvability.splits import Setting, Tested
+from evenhand.audits.improvability.gather import Sample
+from evenhand.audits.improvability.splits import Inputs, Trial, Trials
 from evenhand.core.numbers import shown
 from evenhand.errors import count
 
 _MOST_REMARKS = 5
 
 
-def make_notes(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+def make_notes(inputs: Inputs, trials: Trials) -> Iterator[str]:
     """Yield the remarks."""
-    spec, sample = setting.spec, setting.sample
-    if spec.fairness_test == "published":
+    spec, sample = inputs.spec, inputs.sample
+    if spec.test.fairness == "published":
         yield (
             "The published fairness test rejects true nulls too often at margins above 0: in simulations at the "
             "boundary of the null 9 to 34 percent at margins of 0.725 and 0.9, where 5 are allowed. Its tables are "
             "shown for comparison. Findings, largest improvements and verdicts rest on the signed test."
         )
-    yield from _shares(tests)
-    yield from _nobody(setting, tests)
-    yield from _labels(setting, tests)
+    yield from _shares(trials)
+    yield from _nobody(inputs, trials)
+    yield from _labels(inputs, trials)
     yield from _proxies(sample)
     if spec.use_group and set(sample.grouping.split(" × ")) & set(spec.features):
         yield (
@@ -37,16 +37,16 @@ def make_notes(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Itera
         yield (
             f"{len(spec.candidates)} candidates were tested. Decisions, largest margins, power and verdicts allow for "
             f"all of them: a p-value counts {len(spec.candidates)} times (Bonferroni) before it is compared with "
-            f"{spec.alpha:g}. So what is said of the candidates holds of all together."
+            f"{spec.test.alpha:g}. So what is said of the candidates holds of all together."
         )
-    yield from _ties(tests)
-    yield from _solver(tests)
+    yield from _ties(trials)
+    yield from _solver(trials)
     if sample.weight is not None:
         yield (
-            "Survey weights enter the values and the tests. Candidates are fitted without them, and a capacity is a "
+            "Survey weights enter the values and the trials. Candidates are fitted without them, and a capacity is a "
             "share of rows."
         )
-    remarks = [remark for tested in tests.values() for one in tested for remark in one.remarks]
+    remarks = [remark for tested in trials.values() for one in tested for remark in one.remarks]
     yield from (f"{remark[:1].upper()}{remark[1:]}" for remark in remarks[:_MOST_REMARKS])
     if len(remarks) > _MOST_REMARKS:
         more = len(remarks) - _MOST_REMARKS
@@ -65,17 +65,17 @@ class Shares(NamedTuple):
         return abs(self.candidate - self.status_quo) > max(self) / 10
 
 
-def selected_shares(tested: Sequence[Tested]) -> Shares | None:
+def selected_shares(tested: Sequence[Trial]) -> Shares | None:
     """Return the shares selected; None without a candidate, or where decisions are not 0 or 1."""
-    pairs = [(one.made.decided.decisions, one.status_quo.decisions) for one in tested if one.made is not None]
+    pairs = [(one.made.decisions.values, one.status_quo.values) for one in tested if one.made is not None]
     if not pairs or not all(np.isin(each, (0.0, 1.0)).all() for pair in pairs for each in pair):
         return None
     return Shares(*(float(np.mean([pair[at].mean() for pair in pairs])) for at in range(2)))
 
 
-def _shares(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+def _shares(trials: Trials) -> Iterator[str]:
     """Warn where candidate and status quo select different shares, so that they are compared at different sizes."""
-    for name, tested in tests.items():
+    for name, tested in trials.items():
         found = selected_shares(tested)
         if found is not None and found.far_apart:
             yield (
@@ -86,35 +86,35 @@ def _shares(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
             )
 
 
-def never_selected(setting: Setting, tested: Sequence[Tested]) -> tuple[str, ...]:
+def never_selected(inputs: Inputs, tested: Sequence[Trial]) -> tuple[str, ...]:
     """Return the groups of which a candidate selects nobody in some split, though it selects others."""
     found = set()
     for one in tested:
-        if one.made is not None and np.isin(one.made.decided.decisions, (0.0, 1.0)).all():
-            chosen = np.bincount(setting.sample.group[one.test], one.made.decided.decisions, len(setting.sample.groups))
+        if one.made is not None and np.isin(one.made.decisions.values, (0.0, 1.0)).all():
+            chosen = np.bincount(inputs.sample.group[one.test], one.made.decisions.values, len(inputs.sample.groups))
             found |= set(np.flatnonzero(chosen == 0).tolist())
-    return tuple(setting.sample.groups[group] for group in sorted(found))
+    return tuple(inputs.sample.groups[group] for group in sorted(found))
 
 
-def _nobody(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
-    for name, tested in tests.items():
-        for group in never_selected(setting, tested):
+def _nobody(inputs: Inputs, trials: Trials) -> Iterator[str]:
+    for name, tested in trials.items():
+        for group in never_selected(inputs, tested):
             yield (
                 f"{name} selects nobody of {group} in at least one split. By the measures chosen that can count as "
                 "accurate and fair; whether it is an alternative is another question."
             )
 
 
-def _labels(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+def _labels(inputs: Inputs, trials: Trials) -> Iterator[str]:
     """Warn of selective labels: outcomes that are known for some only."""
-    sample = setting.sample
+    sample = inputs.sample
     unknown = int(np.isnan(sample.outcome).sum())
     if sample.unlabelled:
         were = "was" if sample.unlabelled == 1 else "were"
         yield (
             f"{count(sample.unlabelled, 'row')} {were} left out because the outcome (or a prediction) is missing. If "
             "it is missing because of what was decided (selective labels), the result holds for people whose outcome "
-            f"is known, not for all: a candidate might do better or worse on the others.{_all_alike(tests)}"
+            f"is known, not for all: a candidate might do better or worse on the others.{_all_alike(trials)}"
         )
     if unknown:
         yield (
@@ -124,9 +124,9 @@ def _labels(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator
         )
 
 
-def _all_alike(tests: Mapping[str, Sequence[Tested]]) -> str:
+def _all_alike(trials: Trials) -> str:
     """Return a sentence where the status quo decides the same for all rows left: the mark of selective labels."""
-    decided = np.concatenate([one.status_quo.decisions for one in next(iter(tests.values()))])
+    decided = np.concatenate([one.status_quo.values for one in next(iter(trials.values()))])
     for value, whom in ((1.0, "selects everybody"), (0.0, "selects nobody")):
         if (decided == value).all():
             return (
@@ -153,12 +153,12 @@ def _proxies(sample: Sample) -> Iterator[str]:
             )
 
 
-def _ties(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
-    first = next(iter(tests.values()))
+def _ties(trials: Trials) -> Iterator[str]:
+    first = next(iter(trials.values()))
     told = [("the status quo", max(one.status_quo.tied for one in first))]
     told += [
-        (name, max((one.made.decided.tied for one in tested if one.made is not None), default=0))
-        for name, tested in tests.items()
+        (name, max((one.made.decisions.tied for one in tested if one.made is not None), default=0))
+        for name, tested in trials.items()
     ]
     tied = [f"{name}: up to {count(most, 'row')}" for name, most in told if most]
     if tied:
@@ -168,8 +168,8 @@ def _ties(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
         )
 
 
-def _solver(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
-    for name, tested in tests.items():
+def _solver(trials: Trials) -> Iterator[str]:
+    for name, tested in trials.items():
         stopped = sum(
             one.made is not None
             and one.made.linear is not None

@@ -6,26 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from evenhand.audits.improvability.planning import SIZES
+from evenhand.audits.improvability.curves import SCENARIOS, SIZES
 from evenhand.audits.improvability.records import DecisionRecord, PowerRecord, ReasonRecord, SampleSizeRecord
-from evenhand.audits.improvability.splits import Setting, Tested
+from evenhand.audits.improvability.splits import Inputs, Trials
 from evenhand.audits.improvability.tables import JUDGED
 from evenhand.core.numbers import shown
 from evenhand.errors import count
 
-Tests = Mapping[str, Sequence[Tested]]
 _NONE = "undefined: no split has a candidate"
 _NEVER = "undefined: no number of rows gives this power"
 
 
-def power_records(setting: Setting, tests: Tests) -> Iterator[PowerRecord]:
+def power_records(inputs: Inputs, trials: Trials) -> Iterator[PowerRecord]:
     """Yield the power of the test for multiples of the rows at hand."""
-    spec, rows = setting.spec, len(setting.sample)
-    for name, tested in tests.items():
-        plans = [one.planned for one in tested if one.planned is not None]
-        for scenario in ("found", "planned"):
-            size = (None, None) if scenario == "found" else (spec.gain, spec.reduction)
-            curves = [one.found if scenario == "found" else one.wanted for one in plans]
+    spec, rows = inputs.spec, len(inputs.sample)
+    for name, tested in trials.items():
+        plans = [one.power for one in tested if one.power is not None]
+        for scenario in SCENARIOS:
+            size = (None, None) if scenario == "found" else (spec.plan.gain, spec.plan.reduction)
+            curves = [one.curves[scenario] for one in plans]
             for at, factor in enumerate(SIZES):
                 value = float(np.median([curve[at] for curve in curves])) if curves else None
                 yield PowerRecord(
@@ -33,39 +32,39 @@ def power_records(setting: Setting, tests: Tests) -> Iterator[PowerRecord]:
                 )
 
 
-def size_records(setting: Setting, tests: Tests) -> Iterator[SampleSizeRecord]:
+def size_records(inputs: Inputs, trials: Trials) -> Iterator[SampleSizeRecord]:
     """Yield how many rows the power wanted takes, the median over the splits."""
-    spec = setting.spec
-    for name, tested in tests.items():
-        plans = [one.planned for one in tested if one.planned is not None]
-        for scenario in ("found", "planned"):
-            size = (None, None) if scenario == "found" else (spec.gain, spec.reduction)
-            needed = [one.found_rows if scenario == "found" else one.wanted_rows for one in plans]
+    spec = inputs.spec
+    for name, tested in trials.items():
+        plans = [one.power for one in tested if one.power is not None]
+        for scenario in SCENARIOS:
+            size = (None, None) if scenario == "found" else (spec.plan.gain, spec.plan.reduction)
+            needed = [one.rows[scenario] for one in plans]
             middle = float(np.median(needed)) if needed else float("nan")
             value = round(middle) if np.isfinite(middle) else None
             status = "ok" if value is not None else _NEVER if needed else _NONE
-            yield SampleSizeRecord(name, scenario, size[0], size[1], spec.power, value, status)
+            yield SampleSizeRecord(name, scenario, size[0], size[1], spec.plan.power, value, status)
 
 
 def reason_records(
-    setting: Setting,
-    tests: Tests,
+    inputs: Inputs,
+    trials: Trials,
     decisions: Sequence[DecisionRecord],
     power: Sequence[PowerRecord],
     sizes: Sequence[SampleSizeRecord],
 ) -> Iterator[ReasonRecord]:
     """Yield, for each candidate without an established improvement at the smallest margin, the plausible reason."""
-    spec, rows = setting.spec, len(setting.sample)
-    least = min(spec.delta)
-    for name, tested in tests.items():
+    spec, rows = inputs.spec, len(inputs.sample)
+    least = min(spec.test.margins)
+    for name, tested in trials.items():
         own = [d for d in decisions if d.candidate == name and d.test == JUDGED and d.target == "fairness"]
         if any(d.established for d in own if d.delta == least):
             continue
-        improved = sum(one.planned is not None and one.planned.improved for one in tested)
+        improved = sum(one.power is not None and one.power.improved for one in tested)
         here = {r.scenario: r.value for r in power if r.candidate == name and r.rows == rows}
         needed = next(r.value for r in sizes if r.candidate == name and r.scenario == "found")
-        reason = _reason(improved, len(tested), here.get("planned"), spec.power, needed)
-        sentence = _sentence(setting, reason, name, improved, len(tested), here, needed)
+        reason = _reason(improved, len(tested), here.get("planned"), spec.plan.power, needed)
+        sentence = _sentence(inputs, reason, name, improved, len(tested), here, needed)
         yield ReasonRecord(
             name, reason, improved, len(tested), here.get("found"), here.get("planned"), needed, sentence
         )
@@ -78,7 +77,7 @@ def _reason(improved: int, splits: int, planned: float | None, wanted: float, ne
 
 
 def _sentence(
-    setting: Setting,
+    inputs: Inputs,
     reason: str,
     name: str,
     improved: int,
@@ -86,10 +85,10 @@ def _sentence(
     here: Mapping[str, float | None],
     needed: int | None,
 ) -> str:
-    spec, rows = setting.spec, len(setting.sample)
+    spec, rows = inputs.spec, len(inputs.sample)
     where = f"in {improved} of {count(splits, 'split')}"
     seldom = f"{where} only" if improved else "in no split"
-    size = f"accuracy up by {shown(spec.gain, percent=True)} and a gap smaller by {shown(spec.reduction, percent=True)}"
+    size = f"accuracy up by {shown(spec.plan.gain, percent=True)} and a gap smaller by {shown(spec.plan.reduction, percent=True)}"
     chance = shown(here.get("planned"), percent=True)
     planned = f"An improvement as planned ({size}) would be found with a chance of {chance}."
     if here.get("planned") is None:
@@ -99,7 +98,7 @@ def _sentence(
     if reason == "too_few_rows":
         allowed = f", with all {several} candidates allowed for" if several > 1 else ""
         more = (
-            f"about {needed:,} rows would give the test {shown(spec.power, percent=True)} power{allowed}, against "
+            f"about {needed:,} rows would give the test {shown(spec.plan.power, percent=True)} power{allowed}, against "
             f"{rows:,} here"
         )
         return (

@@ -21,7 +21,7 @@ from evenhand.audits.improvability.records import (
     ValueRecord,
 )
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.audits.improvability.splits import Setting, Tested
+from evenhand.audits.improvability.splits import Inputs, Trials
 from evenhand.audits.improvability.tables import JUDGED
 from evenhand.core.result import Result
 from evenhand.core.sections import Section
@@ -35,7 +35,7 @@ class ImprovabilityResult(Result):
     ----------
     splits, decision, deltas, curves, values, candidates, coefficients, power, sample_sizes, reasons : the tables.
     hash : SHA-256 of the rows that the numbers were computed from.
-    setting, tests : the rows and tests behind the tables.
+    inputs, trials : the rows and trials behind the tables.
     """
 
     audit: ClassVar[str] = "improvability"
@@ -55,8 +55,8 @@ class ImprovabilityResult(Result):
     sample_sizes: tuple[SampleSizeRecord, ...]
     reasons: tuple[ReasonRecord, ...]
     hash: str
-    setting: Setting = field(repr=False)
-    tests: Mapping[str, tuple[Tested, ...]] = field(repr=False)
+    inputs: Inputs = field(repr=False)
+    trials: Trials = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold."""
@@ -87,7 +87,7 @@ class ImprovabilityResult(Result):
     @property
     def rejections(self) -> tuple[DecisionRecord, ...]:
         """The candidates whose own test rejects at the smallest margin asked for; the signed one, which is valid."""
-        least = min(self.spec.delta)
+        least = min(self.spec.test.margins)
         own = [one for one in self.decision if (one.test, one.target, one.delta) == (JUDGED, "fairness", least)]
         return tuple(one for one in own if one.rejected)
 

@@ -64,7 +64,7 @@ def _iterations(result: ImprovabilityResult, candidate: str) -> DisplayTable:
     The p-values are those that decide; where the published test was asked for, its p-values of fairness stand beside.
     """
     spec = result.spec
-    shown_tests = (None, *dict.fromkeys((JUDGED, spec.fairness_test)))
+    shown_tests = (None, *dict.fromkeys((JUDGED, spec.test.fairness)))
     own = [r for r in result.splits if r.candidate == candidate and r.test in shown_tests]
     columns = ["Split"]
     for record in (r for r in own if r.split == 1 and r.component != "all"):
@@ -125,13 +125,13 @@ def _decision_table(result: ImprovabilityResult, test: str | None = None) -> Dis
     columns = ("Candidate", "What improves", "Margin", "Decision", "Adjusted p", "Combined p", "Median p")
     alone = any(row[3].startswith(_ALONE) for row in rows)
     tried = f"; {_ALONE} means that its own test rejects, but {len(result.spec.candidates)} candidates were tried"
-    words = f"Decisions at level {result.spec.alpha:g}{tried if alone else ''}"
+    words = f"Decisions at level {result.spec.test.alpha:g}{tried if alone else ''}"
     return DisplayTable(
         words if test is None else f"P-values of the {test} test, for comparison: nothing rests on them",
         columns,
         tuple(rows),
         (False, False, True, False, True, True, True),
-        folded=test not in (None, result.spec.fairness_test),
+        folded=test not in (None, result.spec.test.fairness),
     )
 
 
@@ -166,7 +166,7 @@ def _delta_table(result: ImprovabilityResult, test: str | None = None) -> Displa
         ("Candidate", "What improves", "At least", "Ended by"),
         tuple(rows),
         (False, False, True, False),
-        folded=test not in (None, result.spec.fairness_test),
+        folded=test not in (None, result.spec.test.fairness),
     )
 
 
@@ -188,7 +188,7 @@ def _curve_figure(result: ImprovabilityResult) -> Figure:
     return Figure(
         "P-values by margin",
         f"The {_which_p(result)} where an improvement by at least the margin is claimed. It is shown as far as the "
-        f"line stays below {spec.alpha:g} (dashed) from a margin of 0 on. A curve that rises and then falls again, "
+        f"line stays below {spec.test.alpha:g} (dashed) from a margin of 0 on. A curve that rises and then falls again, "
         "as that of the published test may, must not be read from its end; nothing rests on the published test.",
         "; ".join(said) + ".",
         tuple(curve_panels(result)),
@@ -201,12 +201,12 @@ def _which_p(result: ImprovabilityResult) -> str:
 
 def _power_figure(result: ImprovabilityResult) -> Figure:
     spec = result.spec
-    here = [r for r in result.power if r.rows == len(result.setting.sample)]
+    here = [r for r in result.power if r.rows == len(result.inputs.sample)]
     return Figure(
         "Power",
         f"The chance that an improvement is shown{_allowed(result)}, by the number of rows: one as the candidate had "
-        f"it on the test rows, and a planned one (accuracy up by {shown(spec.gain, percent=True)}, gap down by "
-        f"{shown(spec.reduction, percent=True)}).",
+        f"it on the test rows, and a planned one (accuracy up by {shown(spec.plan.gain, percent=True)}, gap down by "
+        f"{shown(spec.plan.reduction, percent=True)}).",
         "; ".join(f"{r.candidate}, {r.scenario}: {shown(r.value, percent=True)} with {r.rows:,} rows" for r in here)
         + ".",
         tuple(power_panels(result)),
@@ -215,7 +215,11 @@ def _power_figure(result: ImprovabilityResult) -> Figure:
 
 def _allowed(result: ImprovabilityResult) -> str:
     several = len(result.spec.candidates)
-    at = "" if min(result.spec.delta) == 0 else f" at a margin of {shown(min(result.spec.delta), percent=True)}"
+    at = (
+        ""
+        if min(result.spec.test.margins) == 0
+        else f" at a margin of {shown(min(result.spec.test.margins), percent=True)}"
+    )
     return f"{at}, with all {several} candidates allowed for" if several > 1 else at
 
 
@@ -225,7 +229,7 @@ def _size_table(result: ImprovabilityResult) -> DisplayTable:
         words = f"{r.value:,}" if r.value is not None else r.status.removeprefix("undefined: ")
         found.setdefault(r.candidate, []).append(words)
     return DisplayTable(
-        f"Rows in all for a power of {shown(result.spec.power, percent=True)}{_allowed(result)}",
+        f"Rows in all for a power of {shown(result.spec.plan.power, percent=True)}{_allowed(result)}",
         ("Candidate", "As found", "As planned"),
         tuple((name, *words) for name, words in found.items()),
         (False, True, True),
@@ -295,7 +299,7 @@ def _methods(result: ImprovabilityResult) -> Iterator[Method]:
     )
     yield Method(
         "Test of one split",
-        f"The candidate is made from {shown(spec.train, percent=True)} of the rows and tested on the others. T = A1 - "
+        f"The candidate is made from {shown(spec.test.train, percent=True)} of the rows and tested on the others. T = A1 - "
         "(1 + D) A0 for each group; the p-value is (1 + #(T* - T >= T)) / (J + 1) over "
         f"{spec.resamples:,} resamples T* of the test rows. The null is that some component does not improve, so p is "
         'the largest of the components\'. (The paper prints its hypothesis (3) as "is an improvement"; the null is '
@@ -320,14 +324,14 @@ def _methods(result: ImprovabilityResult) -> Iterator[Method]:
     rule = (
         "The null is rejected when the median p-value of the splits is below alpha / 2 (with one split, below alpha). "
         "The combined p is twice the median."
-        if spec.combine == "median"
+        if spec.test.combine == "median"
         else "The null is rejected when for some k at least half of the first k splits have p of at most alpha / 2. "
         "The combined p is the smallest alpha for which that is so."
     )
     yield Method(
         "Combining splits",
         rule,
-        f"{_PAPER}, corollary 1" if spec.combine == "median" else "Gasparin, Wang and Ramdas 2025, PNAS 122",
+        f"{_PAPER}, corollary 1" if spec.test.combine == "median" else "Gasparin, Wang and Ramdas 2025, PNAS 122",
     )
     yield Method(
         "Largest margin",
@@ -361,6 +365,6 @@ def _methods(result: ImprovabilityResult) -> Iterator[Method]:
 
 def _level_words(result: ImprovabilityResult) -> str:
     spec, several = result.spec, len(result.spec.candidates)
-    why = ["2, for several splits"] if spec.splits > 1 else []
+    why = ["2, for several splits"] if spec.test.splits > 1 else []
     why += [f"{several}, for the candidates"] if several > 1 else []
     return f"alpha divided by {' and by '.join(why)}" if why else "alpha"

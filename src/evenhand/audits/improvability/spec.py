@@ -62,6 +62,79 @@ def _tuple(value: Any) -> Any:
 Names = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
 
 
+class Test(Settings):
+    """What has to be shown, and how it is tested.
+
+    Examples
+    --------
+    >>> Test(margins=0.1, splits=3).margins
+    (0.1,)
+    """
+
+    __test__: ClassVar[bool] = False  # no test class of pytest's, whatever its name
+
+    margins: Annotated[tuple[float, ...], BeforeValidator(_tuple)] = Field(
+        (0.0,), min_length=1, description="Margins to decide at: by what share fairness, or accuracy, must improve."
+    )
+    alpha: float = Field(0.10, gt=0, lt=1, description="Level of the test.")
+    splits: int = Field(5, ge=1, le=1_000, description="Random splits into training and test rows.")
+    train: float = Field(
+        2 / 3,
+        ge=0,
+        lt=1,
+        description="Share of rows that train; 0 is possible with given candidates and a `worst_pair`.",
+    )
+    accuracy_of: AccuracyOf = Field(
+        "groups", description="Whether accuracy must rise for each of the `groups`, or for `everyone` taken together."
+    )
+    fairness: FairnessTest = Field(
+        "signed",
+        description="The test of fairness: `signed` is valid at all margins; `published`, the paper's, is not for "
+        "margins above 0. It is shown for comparison, and findings and verdicts rest on the signed test.",
+    )
+    combine: Rule = Field(
+        "median",
+        description="How splits are combined: `median` (the paper's: median p below alpha / 2) or `exchangeable`, "
+        "which is valid too and has more power.",
+    )
+    studentised: bool = Field(False, description="Whether errors are divided by their standard errors.")
+    worst_pair: tuple[str, str] | None = Field(
+        None,
+        description="Two groups, the higher first, known beforehand to be furthest apart under the status quo; "
+        "by default the training rows tell.",
+    )
+
+    @field_validator("margins")
+    @classmethod
+    def _shares_in_order(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        for margin in value:
+            if not 0 <= margin < 1:
+                raise ValueError(f"each of `margins` must be at least 0 and below 1; got {margin:g}")
+        return tuple(sorted(set(value)))
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.fairness == "published" and self.studentised:
+            raise ValueError("the published fairness test has no studentised form; use fairness = 'signed'")
+        if self.worst_pair is not None and self.worst_pair[0] == self.worst_pair[1]:
+            raise ValueError(f"`worst_pair` must name two groups; got {self.worst_pair[0]!r} twice")
+        return self
+
+
+class Plan(Settings):
+    """The improvement that power and sample size are worked out for.
+
+    Examples
+    --------
+    >>> Plan(power=0.9).reduction
+    0.5
+    """
+
+    gain: float = Field(0.05, ge=0, description="The share by which accuracy is to improve.")
+    reduction: float = Field(0.5, gt=0, le=1, description="The share by which the gap is to shrink.")
+    power: float = Field(0.8, gt=0, lt=1, description="The power wanted.")
+
+
 class ImprovabilitySpec(Spec):
     """The settings of the improvability audit.
 
@@ -75,7 +148,8 @@ class ImprovabilitySpec(Spec):
     code_or_name: ClassVar[tuple[str, ...]] = ("status_quo", "utility", "fairness_utility", "candidates")
 
     status_quo: Annotated[StatusQuo, BeforeValidator(_as_status_quo)] = Field(
-        description="The decisions that are challenged: a column, a model of the table, or a table of settings."
+        description="The decisions that are challenged: a column of decisions, a column of scores (with `capacity`, or "
+        "as `{ column = 'risk', threshold = 0.5 }`), a model of the table, or in Python a fitted model with `predict`."
     )
     grouping: Annotated[str | None, BeforeValidator(_as_grouping_name)] = Field(
         None, description="The grouping to compare; not needed where the table has one."
@@ -87,40 +161,36 @@ class ImprovabilitySpec(Spec):
     utility: Any = Field(
         "classification",
         validate_default=True,
-        description="What a decision is worth: a name, or in Python a Utility of your own.",
+        description="What a decision is worth to a group: `classification`, `calibration`, `false_positive_rate`, "
+        "`false_negative_rate`, `profit`, or in Python an `evenhand.stats.improvability.Utility` of your own.",
     )
     fairness_utility: Any = Field(
-        None, description="The utility, or utilities, by which groups are compared; by default that of accuracy."
+        None,
+        description="The utility by which groups are compared, by default that of accuracy; several must all "
+        "become fairer.",
     )
-    accuracy_of: AccuracyOf = Field("groups", description="Whether each group or everyone together must gain.")
     candidates: Annotated[dict[str, Candidate], BeforeValidator(as_candidates)] = Field(
         {"linear": {}, "lasso": {}, "random_forest": {}},
         min_length=1,
         validate_default=True,
-        description="Candidates by name: estimators, searches, columns, or tables of settings.",
+        description="Names, or a mapping of names to settings: estimators (`linear`, `lasso`, `random_forest` ...; in "
+        "Python any scikit-learn estimator), `reductions` (fairlearn), `search` over a family, `sweep` and `milp` "
+        "(linear classifiers), a column of decisions or scores, or a function of `TrainingRows`. Decisions, margins "
+        "and power are adjusted for their number (Bonferroni).",
     )
     capacity: float | None = Field(
-        None, description="The share that is selected, between 0 and 1; scores are ranked to it."
-    )
-    splits: int = Field(5, ge=1, le=1_000, description="Random splits into training and test rows.")
-    train: float = Field(2 / 3, ge=0, lt=1, description="Share of rows that train; 0 needs given candidates.")
-    alpha: float = Field(0.10, gt=0, lt=1, description="Level of the test.")
-    delta: Annotated[tuple[float, ...], BeforeValidator(_tuple)] = Field(
-        (0.0,), min_length=1, description="Margins to decide at: by what share things must improve."
-    )
-    fairness_test: FairnessTest = Field("signed", description="The test of fairness; `published` is the paper's.")
-    combine: Rule = Field("median", description="How splits are combined; `exchangeable` has more power.")
-    studentised: bool = Field(False, description="Whether errors are divided by their standard errors.")
-    worst_pair: tuple[str, str] | None = Field(
         None,
-        description="Two groups, the higher first, known beforehand to be furthest apart; else training rows tell.",
+        description="The share of rows that is selected, between 0 and 1: scores are ranked to it on the test rows. "
+        "Ties at the cut are drawn at random from the seed, and counted.",
     )
     use_group: bool = Field(False, description="Whether candidates may use the columns of the grouping.")
-    gain: float = Field(0.05, ge=0, description="Planning: the share by which accuracy is to improve.")
-    reduction: float = Field(0.5, gt=0, le=1, description="Planning: the share by which the gap is to shrink.")
-    power: float = Field(0.8, gt=0, lt=1, description="Planning: the power wanted.")
+    test: Test = Field(Test(), description="What has to be shown, and how it is tested.")
+    plan: Plan = Field(Plan(), description="The improvement that power and sample size are worked out for.")
     jobs: int | None = Field(
-        None, exclude=True, description="Processes for the splits (joblib); by default one, or joblib's own setting."
+        None,
+        exclude=True,
+        description="Processes for the splits; by default joblib's own setting, so that its "
+        "backends (Dask, Ray) can take them.",
     )
 
     @field_validator("features")
@@ -154,14 +224,6 @@ class ImprovabilitySpec(Spec):
     @field_serializer("utility", "fairness_utility")
     def _utility_names(self, value: Any) -> Any:
         return [utility.name for utility in value] if isinstance(value, tuple) else value and value.name
-
-    @field_validator("delta")
-    @classmethod
-    def _margins(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        for margin in value:
-            if not 0 <= margin < 1:
-                raise ValueError(f"each of `delta` must be at least 0 and below 1; got {margin:g}")
-        return tuple(sorted(set(value)))
 
     @field_validator("thresholds")
     @classmethod
@@ -205,34 +267,30 @@ class ImprovabilitySpec(Spec):
 
     @model_validator(mode="after")
     def _without_training_rows(self) -> Self:
-        if self.train == 0:
+        if self.test.train == 0:
             fitted = [name for name, candidate in self.candidates.items() if candidate.refits]
             if fitted:
                 raise ValueError(f"`train` is 0, so nothing can be fitted; the candidate {fitted[0]!r} has to be")
-            if self.worst_pair is None:
+            if self.test.worst_pair is None:
                 raise ValueError(
                     "`train` is 0, so no training rows tell which group the status quo favours; name `worst_pair`"
                 )
-            if self.splits != 1:
+            if self.test.splits != 1:
                 raise ValueError("`train` is 0, so all rows test and there is nothing to split: set `splits` to 1")
         return self
 
     @model_validator(mode="after")
     def _enough_resamples(self) -> Self:
-        if self.allowances >= self.alpha * (self.resamples + 1):
+        if self.allowances >= self.test.alpha * (self.resamples + 1):
             raise ValueError(
                 f"`resamples` is {self.resamples:,}, so no p-value can be below {1 / (self.resamples + 1):.2g}; with "
-                f"{count(self.splits, 'split')} and {count(len(self.candidates), 'candidate')} one below "
-                f"{self.level:.2g} is needed. Set it to {int(self.allowances / self.alpha):,} or more"
+                f"{count(self.test.splits, 'split')} and {count(len(self.candidates), 'candidate')} one below "
+                f"{self.level:.2g} is needed. Set it to {int(self.allowances / self.test.alpha):,} or more"
             )
         return self
 
     @model_validator(mode="after")
-    def _what_the_tests_allow(self) -> Self:
-        if self.fairness_test == "published" and self.studentised:
-            raise ValueError("the published fairness test has no studentised form; use fairness_test = 'signed'")
-        if self.worst_pair is not None and self.worst_pair[0] == self.worst_pair[1]:
-            raise ValueError(f"`worst_pair` must name two groups; got {self.worst_pair[0]!r} twice")
+    def _known_models(self) -> Self:
         for threshold in self.thresholds:
             if threshold.model is not None and threshold.model not in self.candidates:
                 hint = did_you_mean(threshold.model, self.candidates)
@@ -247,17 +305,17 @@ class ImprovabilitySpec(Spec):
     @property
     def criteria(self) -> Criteria:
         """What has to improve."""
-        return Criteria(self.utility, self.fairness, self.accuracy_of)
+        return Criteria(self.utility, self.fairness, self.test.accuracy_of)
 
     @property
     def allowances(self) -> int:
         """By how much p-values of a split count: for several splits twice, and once for each candidate tried."""
-        return (1 if self.splits == 1 else 2) * len(self.candidates)
+        return (1 if self.test.splits == 1 else 2) * len(self.candidates)
 
     @property
     def level(self) -> float:
         """The level at which one split is judged, with all splits and candidates allowed for."""
-        return self.alpha / self.allowances
+        return self.test.alpha / self.allowances
 
 
 def _utility(value: Any) -> Utility:

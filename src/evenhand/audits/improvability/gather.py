@@ -6,12 +6,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from evenhand.audits.improvability.candidates import Candidate, described
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
 from evenhand.models.estimators import ESTIMATORS
 from evenhand.models.training import MOST_LABELS
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -25,10 +26,11 @@ from evenhand.table.table import Table
 
 Kind = Literal["score", "decision"]
 EVERYONE = "(everyone)"
+STATUS_QUO = "status_quo"
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class Predictions:
     """Decisions, or scores with a threshold, that were there before.
 
     Parameters
@@ -54,7 +56,7 @@ class Sample:
     features, labels, matrix : the features, what the codes of text mean, and numbers and codes.
     weight : survey weights, or None.
     given : columns of decisions or scores by name.
-    ids : what identifies the rows, or None.
+    ids : an array of what identifies the rows, or None.
     left_out : what was left out and why.
     unlabelled : how many rows were dropped for a missing outcome, by the table (or for a prediction) or here.
     """
@@ -67,8 +69,8 @@ class Sample:
     labels: Mapping[str, tuple[str, ...]]
     matrix: FloatArray
     weight: FloatArray | None
-    given: Mapping[str, Given]
-    ids: tuple[str, ...] | None
+    given: Mapping[str, Predictions]
+    ids: Any
     left_out: tuple[dict[str, Any], ...] = ()
     unlabelled: int = 0
 
@@ -76,28 +78,40 @@ class Sample:
         return self.group.size
 
     @property
+    def status_quo(self) -> Predictions:
+        """The decisions that are challenged."""
+        return self.given[STATUS_QUO]
+
+    @property
     def binary(self) -> bool:
         """Whether every known outcome is 0 or 1."""
         return bool(np.isin(self.outcome[~np.isnan(self.outcome)], (0.0, 1.0)).all())
 
-    @property
-    def text(self) -> list[int]:
-        """Positions of the features of text."""
-        return [place for place, name in enumerate(self.features) if name in self.labels]
+    def column_of(self, name: str, candidate: Candidate) -> Predictions:
+        """Return the column that a candidate is."""
+        return self.given[_key(name, str(candidate.column))]
 
-    @property
-    def numbers(self) -> list[int]:
-        """Positions of the features that are numbers."""
-        return [place for place, name in enumerate(self.features) if name not in self.labels]
+    def rows(self, chosen: IntArray) -> Sample:
+        """Return some of the rows."""
+        return replace(
+            self,
+            group=self.group[chosen],
+            outcome=self.outcome[chosen],
+            matrix=self.matrix[chosen],
+            weight=None if self.weight is None else self.weight[chosen],
+            given={name: replace(column, values=column.values[chosen]) for name, column in self.given.items()},
+            ids=None if self.ids is None else self.ids[chosen],
+        )
 
     def digest(self) -> str:
         """Return the SHA-256 of what every number is computed from; the same on every engine."""
-        found = hashlib.sha256(json.dumps([self.groups, self.features, sorted(self.labels.items())]).encode())
+        digest = hashlib.sha256(json.dumps([self.groups, self.features, sorted(self.labels.items())]).encode())
         weight = [] if self.weight is None else [self.weight]
-        for column in (self.outcome, *self.matrix.T, *(one.values for _, one in sorted(self.given.items())), *weight):
-            found.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
-        found.update(np.ascontiguousarray(self.group, dtype="<i8").tobytes())
-        return found.hexdigest()
+        given = [column.values for _, column in sorted(self.given.items())]
+        for column in (self.outcome, *self.matrix.T, *given, *weight):
+            digest.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
+        digest.update(np.ascontiguousarray(self.group, dtype="<i8").tobytes())
+        return digest.hexdigest()
 
 
 def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
@@ -107,16 +121,15 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
     outcome = _outcome_column(table, spec)
     columns = {"outcome": outcome, **{f"features[{i}]": name for i, name in enumerate(spec.features)}}
     sources = dict(_sources(table, spec))
-    columns |= {name: column for name, (column, *_) in sources.items()}
+    columns |= {name: source.column for name, source in sources.items()}
     if table.roles.id is not None:
         columns["id"] = table.roles.id
     rows = table.coded_rows(columns)
-    order = _canonical(rows)
     codes, names = rows.groups.joint(table.groupings[grouping])
     if EVERYONE in names:
         raise DataError(f"a group of {grouping!r} is called {EVERYONE!r}, the name of all groups together; rename it.")
     labels, matrix = _features(rows, spec)
-    given = {name: _given(rows.columns[name], *about) for name, about in sources.items()}
+    ids = rows.columns.get("id")
     sample = Sample(
         grouping=grouping,
         groups=names,
@@ -126,15 +139,10 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
         labels=labels,
         matrix=matrix,
         weight=rows.weight,
-        given=given,
-        ids=_ids(rows.columns["id"]) if "id" in columns else None,
+        given={name: _predictions(rows.columns[name], source) for name, source in sources.items()},
+        ids=np.array(ids.labels, dtype=object)[ids.codes] if ids is not None else None,
     )
-    return _complete(_kept(sample, order), table, spec)
-
-
-def _ids(coded: Coded) -> tuple[str, ...]:
-    labels = coded.labels
-    return tuple(labels[code] for code in coded.codes)
+    return _with_model(_complete(sample.rows(_canonical(rows)), table, spec), spec)
 
 
 def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
@@ -172,42 +180,46 @@ def _refuse_features(table: Table, spec: ImprovabilitySpec, grouping: str) -> No
             )
 
 
-def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, tuple[str, Kind | None, Any, Any]]]:
-    """Yield the columns of given decisions and scores: by name the column, its kind, threshold and selected value."""
-    wanted: list[tuple[str, str, Kind | None, float | None, Scalar | None]] = []
+class _Source(NamedTuple):
+    """Where decisions or scores come from."""
+
+    column: str
+    kind: Kind | None
+    threshold: float | None
+    selected: Scalar | None
+
+
+def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
+    """Yield the columns of given decisions and scores by name; a model of the table is the column of its prediction."""
+    wanted: dict[str, _Source] = {}
     quo = spec.status_quo
     if quo.column is not None:
-        wanted.append(("status_quo", quo.column, quo.kind, quo.threshold, quo.selected))
+        wanted[STATUS_QUO] = _Source(quo.column, quo.kind, quo.threshold, quo.selected)
     for name, candidate in spec.candidates.items():
         for member in (candidate, *candidate.family):
             if member.column is not None:
                 _require_column(table, name, member.column)
-                wanted.append((given_key(name, member.column), member.column, None, member.threshold, None))
-    for name, column, kind, threshold, selected in wanted:
-        source = table.prediction(column).column if column in table.models else column
-        if source == _outcome_column(table, spec):
+                wanted[_key(name, member.column)] = _Source(member.column, None, member.threshold, None)
+    outcome = _outcome_column(table, spec)
+    for name, source in wanted.items():
+        column, kind, threshold, selected = source
+        prediction = table.prediction(column) if column in table.models else None
+        if outcome == (column if prediction is None else prediction.column):
             whose = name.split(", column")[0].replace("_", " ")
             raise ConfigError(
-                f"{whose} is {source!r}, which is the outcome: nobody knows it when deciding. "
-                "Name a column of decisions or scores."
+                f"{whose} is {outcome!r}, which is the outcome: nobody knows it when deciding. Name a column of "
+                "decisions or scores."
             )
-        if column not in table.models:
-            yield name, (column, kind, threshold, selected)
-            continue
-        prediction = table.prediction(column)
-        found: Kind = "score" if table.has_scores(column) else "decision"
-        cut = threshold if threshold is not None or spec.capacity is not None else prediction.threshold
-        yield name, (prediction.column, kind or found, cut, prediction.selected if selected is None else selected)
+        if prediction is not None:
+            kind = kind or ("score" if table.has_scores(column) else "decision")
+            if threshold is None and spec.capacity is None:
+                threshold = prediction.threshold
+            source = _Source(prediction.column, kind, threshold, prediction.selected if selected is None else selected)
+        yield name, source
 
 
-def given_key(candidate: str, column: str) -> str:
-    """Return the name under which a candidate's column is read.
-
-    Examples
-    --------
-    >>> given_key("mine", "score")
-    "candidate 'mine', column 'score'"
-    """
+def _key(candidate: str, column: str) -> str:
+    """Return the name under which a candidate's column is read."""
     return f"candidate {candidate!r}, column {column!r}"
 
 
@@ -231,12 +243,10 @@ def _canonical(rows: CodedRows) -> IntArray:
 
 def _features(rows: CodedRows, spec: ImprovabilitySpec) -> tuple[dict[str, tuple[str, ...]], FloatArray]:
     labels, columns = {}, []
-    for place, name in enumerate(spec.features):
-        coded = rows.columns[f"features[{place}]"]
+    for position, name in enumerate(spec.features):
+        coded = rows.columns[f"features[{position}]"]
         if _are_numbers(coded):
-            columns.append(_numbers(coded))
-            if np.isinf(columns[-1]).any():
-                raise DataError(f"feature {name!r} holds infinite values; replace them.")
+            columns.append(_numbers(coded, f"feature {name!r}"))
             continue
         if len(coded.values) > MOST_LABELS:
             raise DataError(
@@ -251,32 +261,30 @@ def _features(rows: CodedRows, spec: ImprovabilitySpec) -> tuple[dict[str, tuple
 def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -> FloatArray:
     """Return the outcome as numbers: those of the column, or 1 for what counts as positive."""
     if spec.outcome is not None and spec.outcome != table.roles.outcome and _are_numbers(coded):
-        values = _numbers(coded)
-        if np.isinf(values).any():
-            raise DataError(f"the outcome {column!r} holds infinite values; replace them.")
-        return values
+        return _numbers(coded, f"the outcome {column!r}")
     yes = table.roles.positive if column == table.roles.outcome else None
     return _decisions(coded, column, yes, "outcome")
 
 
-def _given(coded: Coded, column: str, kind: Kind | None, threshold: float | None, selected: Scalar | None) -> Given:
+def _predictions(coded: Coded, source: _Source) -> Predictions:
+    column, kind, threshold, selected = source
     two_valued = selected is not None or all(_word(value) in TRUE_WORDS + FALSE_WORDS for value in coded.values)
     if kind is None:
         kind = "decision" if two_valued and threshold is None else "score"
     if kind == "decision" and (two_valued or not _are_numbers(coded)):
-        return Given(_decisions(coded, column, selected, "decision"), "decision", None)
+        return Predictions(_decisions(coded, column, selected, "decision"), "decision", None)
     if not _are_numbers(coded):
         raise DataError(
             f"column {column!r} must hold decisions or scores; it holds {shown_values(list(coded.values), 3)}."
         )
-    return Given(_numbers(coded), kind, threshold)
+    return Predictions(_numbers(coded), kind, threshold)
 
 
 def _decisions(coded: Coded, column: str, yes: Scalar | None, role: str) -> FloatArray:
     words = [_word(value) for value in coded.values]
     if yes is not None:
-        found = [float(word == _word(yes)) for word in words]
-        if coded.values and 1.0 not in found:
+        states = [float(word == _word(yes)) for word in words]
+        if coded.values and 1.0 not in states:
             raise DataError(
                 f"no row of the {role} {column!r} is {yes!r}; it holds {shown_values(list(coded.values), 3)}."
             )
@@ -288,8 +296,8 @@ def _decisions(coded: Coded, column: str, yes: Scalar | None, role: str) -> Floa
                 f"the {role} {column!r} holds {shown_values(odd, 3)}, which is neither yes nor no; {more} which value "
                 f"counts ({'`positive` of the table' if role == 'outcome' else '`selected`'})."
             )
-        found = [float(word in TRUE_WORDS) for word in words]
-    return np.array([*found, np.nan])[coded.codes]
+        states = [float(word in TRUE_WORDS) for word in words]
+    return np.array([*states, np.nan])[coded.codes]
 
 
 def _word(value: Any) -> str:
@@ -300,17 +308,21 @@ def _are_numbers(coded: Coded) -> bool:
     return all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in coded.values)
 
 
-def _numbers(coded: Coded) -> FloatArray:
-    return np.array([*(float(value) for value in coded.values), np.nan])[coded.codes]
+def _numbers(coded: Coded, what: str = "") -> FloatArray:
+    """Return the values of a column of numbers; where it is named, infinite ones are refused."""
+    values = np.array([*(float(value) for value in coded.values), np.nan])[coded.codes]
+    if what and np.isinf(values).any():
+        raise DataError(f"{what} holds infinite values; replace them.")
+    return values
 
 
 def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
     """Leave out rows with something missing where that was asked for, and groups that are none or too small."""
     left_out = []
     if table.dropped:
-        left_out.append(_record(None, None, table.dropped, "missing outcome or prediction: rows dropped"))
+        left_out.append(_left_out(None, None, table.dropped, "missing outcome or prediction: rows dropped"))
     holes = {f"feature {name!r}": np.isnan(sample.matrix[:, i]) for i, name in enumerate(sample.features)}
-    holes |= {name.replace("_", " "): np.isnan(one.values) for name, one in sample.given.items()}
+    holes |= {name.replace("_", " "): np.isnan(column.values) for name, column in sample.given.items()}
     lost = np.zeros(len(sample), dtype=np.bool_)
     for name, hole in holes.items():
         if hole.any() and table.roles.missing != "drop":
@@ -320,11 +332,11 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
             )
         lost |= hole
     if lost.any():
-        left_out.append(_record(None, None, int(lost.sum()), "missing feature, decision or score: rows dropped"))
+        left_out.append(_left_out(None, None, int(lost.sum()), "missing feature, decision or score: rows dropped"))
     unlabelled = np.isnan(sample.outcome) & ~lost if table.roles.missing == "drop" else np.zeros_like(lost)
     if unlabelled.any():
-        left_out.append(_record(None, None, int(unlabelled.sum()), "missing outcome: rows dropped"))
-    sample, records = _large_groups(_kept(sample, np.flatnonzero(~lost & ~unlabelled)), spec)
+        left_out.append(_left_out(None, None, int(unlabelled.sum()), "missing outcome: rows dropped"))
+    sample, records = _large_groups(sample.rows(np.flatnonzero(~lost & ~unlabelled)), spec)
     before = table.dropped if spec.outcome is None else 0
     return replace(sample, left_out=(*left_out, *records), unlabelled=before + int(unlabelled.sum()))
 
@@ -334,10 +346,10 @@ def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list
     records, kept = [], []
     for code, (name, n) in enumerate(zip(sample.groups, sizes.tolist(), strict=True)):
         if name == MISSING:
-            records.append(_record(sample.grouping, name, n, "missing group: rows left out of the test"))
+            records.append(_left_out(sample.grouping, name, n, "missing group: rows left out of the test"))
         elif n < spec.min_count:
             reason = f"fewer than {spec.min_count} rows: left out of the test"
-            records.append(_record(sample.grouping, name, n, reason))
+            records.append(_left_out(sample.grouping, name, n, reason))
         else:
             kept.append(code)
     if len(kept) < 2:
@@ -348,28 +360,40 @@ def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list
             + (f" ({small})" if small else "")
             + "; use more rows, merge groups or lower `min_count`."
         )
-    for name in spec.worst_pair or ():
-        if name not in [sample.groups[code] for code in kept]:
-            hint = did_you_mean(name, [sample.groups[code] for code in kept])
-            raise ConfigError(f"`worst_pair` names {name!r}, which is no group of the test; {hint}")
-    new = np.full(len(sample.groups), -1, dtype=np.int64)
-    new[kept] = np.arange(len(kept))
-    rows: BoolArray = new[sample.group] >= 0
-    smaller = _kept(sample, np.flatnonzero(rows))
-    return replace(smaller, group=new[smaller.group], groups=tuple(sample.groups[code] for code in kept)), records
+    groups = tuple(sample.groups[code] for code in kept)
+    for name in spec.test.worst_pair or ():
+        if name not in groups:
+            raise ConfigError(
+                f"`worst_pair` names {name!r}, which is no group of the test; {did_you_mean(name, groups)}"
+            )
+    codes = np.full(len(sample.groups), -1, dtype=np.int64)
+    codes[kept] = np.arange(len(kept))
+    large: BoolArray = codes[sample.group] >= 0
+    smaller = sample.rows(np.flatnonzero(large))
+    return replace(smaller, group=codes[smaller.group], groups=groups), records
 
 
-def _kept(sample: Sample, rows: IntArray) -> Sample:
-    return replace(
-        sample,
-        group=sample.group[rows],
-        outcome=sample.outcome[rows],
-        matrix=sample.matrix[rows],
-        weight=None if sample.weight is None else sample.weight[rows],
-        given={name: replace(one, values=one.values[rows]) for name, one in sample.given.items()},
-        ids=None if sample.ids is None else tuple(sample.ids[row] for row in rows),
-    )
-
-
-def _record(grouping: str | None, group: str | None, n: int, reason: str) -> dict[str, Any]:
+def _left_out(grouping: str | None, group: str | None, n: int, reason: str) -> dict[str, Any]:
     return {"model": None, "grouping": grouping, "group": group, "n": int(n), "reason": reason}
+
+
+def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:
+    """Return the sample with the status quo's scores, where it is a model that has to be asked."""
+    model = spec.status_quo.model
+    if model is None:
+        return sample
+    try:
+        if hasattr(model, "predict_proba"):
+            values = np.asarray(model.predict_proba(sample.matrix), dtype=np.float64)[:, 1]
+        else:
+            values = np.asarray((model.predict if hasattr(model, "predict") else model)(sample.matrix), np.float64)
+    except Exception as error:
+        raise EvenhandError(f"the status quo {described(model)} cannot score the features: {error}") from error
+    if values.shape != (len(sample),) or not np.isfinite(values).all():
+        raise EvenhandError(f"the status quo {described(model)} must return one finite number a row.")
+    threshold = spec.status_quo.threshold
+    if threshold is None and spec.capacity is None and hasattr(model, "predict_proba"):
+        threshold = 0.5
+    two_valued = bool(np.isin(values, (0.0, 1.0)).all())
+    kind = spec.status_quo.kind or ("decision" if two_valued and threshold is None else "score")
+    return replace(sample, given={**sample.given, STATUS_QUO: Predictions(values, kind, threshold)})
