@@ -5,42 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_serializer, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_serializer, field_validator, model_validator
 
 from evenhand.audits.improvability.candidates import Candidate, as_candidates, described
-from evenhand.core.spec import Spec, Threshold, _as_grouping_name, named_once, require_known_metrics
+from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMENT, METRICS, utility_metric
+from evenhand.core.metrics import Metric
+from evenhand.core.spec import Names, Spec, is_recorded, named_once
+from evenhand.core.thresholds import GroupingName
 from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.settings import Settings
-from evenhand.stats.improvability import AccuracyOf, Criteria, FairnessTest, Rule, Utility, get_utility
+from evenhand.stats.improvability import UTILITIES, AccuracyOf, Criteria, FairnessTest, Rule, Utility, get_utility
+from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Scalar
 
-METRICS = ("improvable_fairness", "improvable_accuracy")
-"""What a threshold can limit: by what share fairness, or accuracy of all groups, is shown to be improvable."""
+STATUS_QUO = "status_quo"
+"""What records call the decisions that are challenged, where a candidate stands by its name."""
 
 
 class StatusQuo(Settings):
-    """The decisions that are challenged.
-
-    Parameters
-    ----------
-    column : a column of decisions or scores, or a model of the table.
-    model : instead of a column a fitted model, whose scores are worked out from the features.
-    kind : 'decision' or 'score'; by default two-valued columns are decisions, other numbers scores.
-    threshold : selected above it, where no capacity ranks the scores.
-    selected : the value of a decision column that means "selected".
-    """
+    """The decisions that are challenged."""
 
     column: str | None = Field(None, description="A column of decisions or scores, or a model of the table.")
-    model: Any = Field(None, description="Instead of a column a fitted model with `predict`, or a function.")
-    kind: Literal["decision", "score"] | None = Field(None, description="By default what the values look like.")
+    model: Any = Field(None, description="Instead of a column a fitted model with `predict`, or a function of the features.")
+    kind: Literal["decision", "score"] | None = Field(
+        None, description="By default two-valued columns are decisions, other numbers scores."
+    )
     threshold: float | None = Field(None, description="Selected above it, where there is no capacity.")
     selected: Scalar | None = Field(None, description="The value of a decision column that means selected.")
 
     @model_validator(mode="after")
-    def _one_source(self) -> Self:
+    def _one_source(self, info: ValidationInfo) -> Self:
         if (self.column is None) == (self.model is None):
             raise ValueError("`status_quo` needs exactly one of `column` and `model`")
-        if self.model is not None and not (callable(self.model) or hasattr(self.model, "predict")):
+        usable = self.model is None or callable(self.model) or hasattr(self.model, "predict") or is_recorded(info)
+        if not usable:
             raise ValueError(f"`model` of `status_quo` must have `predict` or be a function; got {self.model!r}")
         return self
 
@@ -57,9 +55,6 @@ def _as_status_quo(value: Any) -> Any:
 
 def _tuple(value: Any) -> Any:
     return (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
 
 
 class Test(Settings):
@@ -145,13 +140,15 @@ class ImprovabilitySpec(Spec):
     ('risk', 'estimator', 'classification')
     """
 
+    audit: ClassVar[str] = "improvability"
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping")
     code_or_name: ClassVar[tuple[str, ...]] = ("status_quo", "utility", "fairness_utility", "candidates")
 
     status_quo: Annotated[StatusQuo, BeforeValidator(_as_status_quo)] = Field(
         description="The decisions that are challenged: a column of decisions, a column of scores (with `capacity`, or "
         "as `{ column = 'risk', threshold = 0.5 }`), a model of the table, or in Python a fitted model with `predict`."
     )
-    grouping: Annotated[str | None, BeforeValidator(_as_grouping_name)] = Field(
+    grouping: GroupingName | None = Field(
         None, description="The grouping to compare; not needed where the table has one."
     )
     features: Names = Field((), description="Columns that candidates may use: numbers, true or false, or text.")
@@ -186,12 +183,18 @@ class ImprovabilitySpec(Spec):
     use_group: bool = Field(False, description="Whether candidates may use the columns of the grouping.")
     test: Test = Field(Test(), description="What has to be shown, and how it is tested.")
     plan: Plan = Field(Plan(), description="The improvement that power and sample size are worked out for.")
+    resamples: int = Field(10_000, ge=100, le=1_000_000, description="Bootstrap resamples of the test rows.")
     jobs: int | None = Field(
         None,
         exclude=True,
         description="Processes for the splits; by default joblib's own setting, so that its "
         "backends (Dask, Ray) can take them.",
     )
+
+    def known_metrics(self) -> Mapping[str, Metric]:
+        """Return the metrics, with the user's own utilities."""
+        own = (utility_metric(utility) for utility in self.criteria.utilities)
+        return {**METRICS, **{metric.name: metric for metric in own}}
 
     @field_validator("features")
     @classmethod
@@ -210,42 +213,30 @@ class ImprovabilitySpec(Spec):
 
     @field_validator("utility")
     @classmethod
-    def _known_utility(cls, value: Any) -> Utility:
-        return _utility(value)
+    def _known_utility(cls, value: Any, info: ValidationInfo) -> Utility:
+        return _utility(value, info)
 
     @field_validator("fairness_utility")
     @classmethod
-    def _known_utilities(cls, value: Any) -> tuple[Utility, ...] | None:
-        if value is None:
-            return None
-        found = tuple(_utility(one) for one in (_tuple(value) if not isinstance(value, Utility) else (value,)))
-        return found or None
+    def _known_utilities(cls, value: Any, info: ValidationInfo) -> tuple[Utility, ...] | None:
+        return None if value is None else tuple(_utility(utility, info) for utility in _tuple(value)) or None
 
     @field_serializer("utility", "fairness_utility")
     def _utility_names(self, value: Any) -> Any:
         return [utility.name for utility in value] if isinstance(value, tuple) else value and value.name
 
-    @field_validator("thresholds")
+    @field_validator("candidates")
     @classmethod
-    def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
-        require_known_metrics(value, METRICS)
-        for threshold in value:
-            if threshold.max is None or not 0 <= threshold.max < 1:
-                raise ValueError(
-                    f"the threshold for {threshold.metric!r} says how far the status quo may be improvable: give max= "
-                    f"of at least 0 and below 1; got {threshold.in_words()}"
-                )
-            if threshold.stratum is not None or threshold.against != "worst_pair" or threshold.kind == "ratio":
-                raise ValueError(
-                    f"a threshold for {threshold.metric!r} has no `stratum`, `against` or `kind`: leave them out"
-                )
+    def _other_names(cls, value: dict[str, Candidate]) -> dict[str, Candidate]:
+        if STATUS_QUO in value:
+            raise ValueError(f"a candidate is called {STATUS_QUO!r}, our name for what it is compared with; rename it")
         return value
 
     @model_validator(mode="after")
-    def _utilities_told_apart(self) -> Self:
+    def _utilities_differ_in_name(self) -> Self:
         every = list(dict.fromkeys((self.utility, *self.fairness)))
         names = [utility.name for utility in every]
-        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        twice = next((name for position, name in enumerate(names) if name in names[:position]), None)
         if twice is not None:
             raise ValueError(f"two different utilities are called {twice!r}; give each a name of its own")
         return self
@@ -262,7 +253,7 @@ class ImprovabilitySpec(Spec):
                 for feature in (*member.monotone, *member.excluded):
                     if feature not in self.features:
                         hint = did_you_mean(feature, self.features)
-                        raise ValueError(f"candidate {name!r} speaks of {feature!r}, which is no feature; {hint}")
+                        raise ValueError(f"candidate {name!r} names {feature!r}, which is no feature; {hint}")
         return self
 
     @model_validator(mode="after")
@@ -281,20 +272,12 @@ class ImprovabilitySpec(Spec):
 
     @model_validator(mode="after")
     def _enough_resamples(self) -> Self:
-        if self.allowances >= self.test.alpha * (self.resamples + 1):
+        if self.multiplicity >= self.test.alpha * (self.resamples + 1):
             raise ValueError(
                 f"`resamples` is {self.resamples:,}, so no p-value can be below {1 / (self.resamples + 1):.2g}; with "
                 f"{count(self.test.splits, 'split')} and {count(len(self.candidates), 'candidate')} one below "
-                f"{self.level:.2g} is needed. Set it to {int(self.allowances / self.test.alpha):,} or more"
+                f"{self.level:.2g} is needed. Set it to {int(self.multiplicity / self.test.alpha):,} or more"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _known_models(self) -> Self:
-        for threshold in self.thresholds:
-            if threshold.model is not None and threshold.model not in self.candidates:
-                hint = did_you_mean(threshold.model, self.candidates)
-                raise ValueError(f"`model` {threshold.model!r} of a threshold is no candidate; {hint}")
         return self
 
     @property
@@ -308,20 +291,29 @@ class ImprovabilitySpec(Spec):
         return Criteria(self.utility, self.fairness, self.test.accuracy_of)
 
     @property
-    def allowances(self) -> int:
-        """By how much p-values of a split count: for several splits twice, and once for each candidate tried."""
+    def multiplicity(self) -> int:
+        """How many times a p-value of a split counts: twice for several splits, and once for each candidate tried."""
         return (1 if self.test.splits == 1 else 2) * len(self.candidates)
 
     @property
     def level(self) -> float:
-        """The level at which one split is judged, with all splits and candidates allowed for."""
-        return self.test.alpha / self.allowances
+        """The level at which one split is judged, adjusted for all splits and candidates."""
+        return self.test.alpha / self.multiplicity
 
 
-def _utility(value: Any) -> Utility:
+def _utility(value: Any, info: ValidationInfo) -> Utility:
     if not isinstance(value, str | Utility):
         raise ValueError(f"a utility must be a name or an evenhand.stats.improvability.Utility; got {value!r}")
+    if isinstance(value, str) and value not in UTILITIES and is_recorded(info):
+        return Utility(value, _not_recorded, _not_recorded)
+    if isinstance(value, Utility) and value.name in (FAIRNESS, ACCURACY, IMPROVEMENT):
+        raise ValueError(f"a utility is called {value.name!r}, the name of something else; rename it")
     try:
         return get_utility(value)
     except ConfigError as error:
         raise ValueError(str(error)) from None
+
+
+def _not_recorded(outcome: FloatArray, decision: FloatArray) -> FloatArray:
+    """Stand for a function of a utility that was read back from a record, which holds its name only."""
+    raise ConfigError("a result that was read back holds no code; run the audit again.")
