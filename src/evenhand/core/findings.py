@@ -128,7 +128,8 @@ class Claim:
     aside : what else belongs into the detail.
     family : what joint limits and adjusted p-values hold for together, as in "all pairs of groups".
     undefined_id : the sentence where the number is undefined; by default one of core's.
-    withheld : why no verdict may be given, whatever the interval; None where one may.
+    withheld : why no verdict may be given, whatever the interval; None where one may. Where there is no number, it is
+        the reason with or without a threshold.
     """
 
     records: tuple[Value | Gap, ...]
@@ -268,7 +269,7 @@ def _reason(
     record: Value | Gap, metric: Metric, threshold: Threshold | None, verdict: Verdict, withheld: str | None
 ) -> str:
     """Return why there is no verdict, and what it would take to have one."""
-    if withheld is not None and threshold is not None:
+    if withheld is not None and (threshold is not None or record.value is None):
         return _sentence(withheld)
     if record.value is None:
         return _sentence(record.status.removeprefix("undefined: "))
