@@ -6,21 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.improvability import tables
+from evenhand.audits.improvability import estimate
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
-from evenhand.audits.improvability.findings import make_findings
+from evenhand.audits.improvability.export import Evidence
+from evenhand.audits.improvability.findings import SENTENCES, make_claims, reason_records
 from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
 from evenhand.audits.improvability.notes import make_notes
-from evenhand.audits.improvability.reasons import power_records, reason_records, size_records
 from evenhand.audits.improvability.result import ImprovabilityResult
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials, rows_of, run_splits
+from evenhand.core.findings import FindingMaker
 from evenhand.core.progress import step
-from evenhand.errors import ConfigError, EvenhandError, count, did_you_mean, require_extra
+from evenhand.core.spec import audit_function
+from evenhand.core.thresholds import require_known
+from evenhand.errors import ConfigError, EvenhandError, count, require_extra
 from evenhand.table.table import Table
 
 
+@audit_function(ImprovabilitySpec)
 def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     """Test whether decisions could be fairer without being less accurate.
 
@@ -33,64 +37,15 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     ----------
     table
         The data with its roles.
-    status_quo
-        The decisions that are challenged: a column of decisions, a column of scores (with `capacity`, or as
-        ``{"column": "risk", "threshold": 0.5}``), a model of the table, or a fitted model with `predict`.
-    grouping
-        The grouping to compare; not needed where the table has one.
-    features
-        Columns that candidates may use.
-    outcome
-        Column of what really happened, any number. By default the table's outcome, as 0 or 1.
-    utility, fairness_utility
-        What a decision is worth to a group, for accuracy and for fairness (by default the same; several must all become
-        fairer): 'classification', 'calibration', 'false_positive_rate', 'false_negative_rate', 'profit', or an
-        `evenhand.stats.improvability.Utility` of your own.
-    accuracy_of
-        Whether accuracy must rise for each of the 'groups', or for 'everyone' taken together.
-    candidates
-        Names, or a mapping of names to settings: estimators ('linear', 'lasso', 'random_forest', 'gradient_boosting',
-        ...), any scikit-learn estimator, 'reductions' (fairlearn), 'search' over a family, 'sweep' and 'milp' (linear
-        classifiers), a column of decisions or scores, or a function of `TrainingRows`. Decisions, margins and power
-        allow for their number: a p-value counts once for each (Bonferroni).
-    capacity
-        The share of rows that is selected: scores are ranked to it on the test rows. Ties at the cut are drawn at
-        random from the seed, and counted.
-    splits, train
-        Number of splits, and the share of rows that train. With given candidates and a `worst_pair`, `train` may be 0.
-    alpha
-        Level of the test.
-    delta
-        Margins to decide at: fairness, or accuracy, must improve by this share.
-    fairness_test
-        'signed', which is valid at all margins, or 'published', the paper's, which is not for margins above 0: it is
-        shown for comparison, and findings and verdicts rest on the signed test.
-    combine
-        'median' (the paper's: median p below alpha / 2) or 'exchangeable', which is valid too and has more power.
-    studentised
-        Whether errors are divided by their standard errors.
-    worst_pair
-        Two groups, the higher first, known from elsewhere to be furthest apart under the status quo.
-    use_group
-        Whether the columns of the grouping may be features.
-    gain, reduction, power
-        The improvement that planning is for, and the power wanted.
-    jobs
-        Processes for the splits; by default joblib's own inputs, so that its backends (Dask, Ray) can take them.
-    min_count
-        Groups with fewer rows are left out.
-    resamples, confidence, seed
-        Bootstrap resamples, confidence of the intervals, and the seed.
-    thresholds
-        Limits, such as ``{"metric": "improvable_fairness", "max": 0}``: the status quo must not be shown to be
-        improvable by more than this share.
+    {settings}
 
     Returns
     -------
     ImprovabilityResult
-        Tables `splits`, `decision`, `deltas`, `curves`, `values`, `candidates`, `coefficients`, `power`, `sample_sizes`
-        and `reasons`. In `decision`, `rejected` is a candidate's own test, `established` the decision with all
-        candidates allowed for. `export(folder)` writes the candidates.
+        Tables `values`, `gaps`, `decisions`, `margins`, `curves`, `candidates`, `coefficients`, `power`, `sample_sizes`
+        and `reasons`. In `decisions`, `rejected` is a candidate's own test, `established` the decision adjusted for all
+        candidates. `export(folder)` writes the candidates; it needs `evidence`, the rows and fitted rules, which are
+        kept beside the result and are no part of it once it is pickled or written.
 
     References
     ----------
@@ -102,10 +57,11 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     >>> patients = eh.datasets.make_patients(100_000, seed=1)
     >>> result = eh.improvability(
     ...     eh.Table(patients, id="patient", groups="race"), status_quo="risk_score", outcome="illnesses",
-    ...     utility="calibration", capacity=0.05, candidates="need_score", splits=3, resamples=1_000,
+    ...     utility="calibration", capacity=0.05, candidates="need_score", test={"splits": 3}, resamples=1_000,
     ... )
-    >>> [(one.target, one.rejected) for one in result.decision if one.test == "signed"][:2]
-    [('fairness', True), ('joint_accuracy', True)]
+    >>> decisions = result.rows("decisions", test="signed", group="(overall)")
+    >>> [(decision.metric, decision.rejected) for decision in decisions]
+    [('improvable_fairness', True), ('improvable_accuracy', True)]
     """
     return run(table, ImprovabilitySpec.parse(settings, "the arguments of improvability()"))
 
@@ -114,6 +70,7 @@ def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
     """Audit a table as a spec says."""
     step("Reading the rows of the improvability test")
     sample = read_sample(table, spec)
+    require_known(spec.thresholds, groupings=[sample.grouping], models=spec.candidates)
     _check(sample, spec)
     margins = make_margins(spec.test.margins, coarse=spec.test.studentised, higher=spec.utility.better == "higher")
     inputs = Inputs(sample, spec, margins)
@@ -125,52 +82,53 @@ def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
 
 
 def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult:
-    spec = inputs.spec
-    decisions = tuple(tables.decision_records(inputs, trials))
-    deltas = tuple(tables.delta_records(inputs, trials))
-    values = tuple(tables.value_records(inputs, trials))
-    power, sizes = tuple(power_records(inputs, trials)), tuple(size_records(inputs, trials))
+    spec, sample = inputs.spec, inputs.sample
+    values = tuple(estimate.value_records(inputs, trials))
+    decisions = tuple(estimate.decision_records(inputs, trials))
+    margins = tuple(estimate.margin_records(inputs, trials))
+    power, sizes = tuple(estimate.power_records(inputs, trials)), tuple(estimate.size_records(inputs, trials))
     reasons = tuple(reason_records(inputs, trials, decisions, power, sizes))
+    claims = list(make_claims(inputs, trials, decisions, margins, values, reasons))
+    bounds = spec.model_copy(update={"confidence": 1 - spec.test.alpha})  # a margin is a bound at the test's level
+    pair = next(iter(trials.values()))[0].worst[0]
     return ImprovabilityResult(
         spec=spec,
-        findings=make_findings(inputs, trials, decisions, deltas, values, reasons),
-        left_out=inputs.sample.left_out,
+        findings=FindingMaker(bounds, SENTENCES).findings(claims),
+        left_out=sample.left_out,
         notes=(*table.source.notes, *make_notes(inputs, trials)),
         backend=table.backend,
-        splits=tuple(tables.split_records(inputs, trials)),
-        decision=decisions,
-        deltas=deltas,
-        curves=tuple(tables.curve_records(inputs, trials)),
         values=values,
-        candidates=tuple(tables.candidate_records(inputs, trials)),
-        coefficients=tuple(tables.coefficient_records(trials)),
+        gaps=tuple(estimate.gap_records(inputs, trials)),
+        decisions=decisions,
+        margins=margins,
+        curves=tuple(estimate.curve_records(inputs, trials)),
+        candidates=tuple(estimate.candidate_records(inputs, trials)),
+        coefficients=tuple(estimate.coefficient_records(trials)),
         power=power,
         sample_sizes=sizes,
         reasons=reasons,
-        hash=inputs.sample.digest(),
-        inputs=inputs,
-        trials=trials,
+        groups=sample.groups,
+        furthest_apart=(sample.groups[pair.high], sample.groups[pair.low]),
+        better=spec.utility.better,
+        n=len(sample),
+        unlabelled=sample.unlabelled,
+        hash=sample.digest(),
+        kept=Evidence(inputs, trials),
     )
 
 
 def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
     """Refuse, before the work, what no split could do."""
-    for threshold in spec.thresholds:
-        if threshold.grouping not in (None, sample.grouping):
-            hint = did_you_mean(threshold.grouping, [sample.grouping])
-            raise ConfigError(f"`grouping` {threshold.grouping!r} of a threshold is not the one tested; {hint}")
     if spec.test.fairness == "published" and len(sample.groups) > 2:
         raise ConfigError(
             f"the published fairness test compares two groups; {sample.grouping!r} has {len(sample.groups)}. Use "
-            "fairness = 'signed', which compares every pair."
+            "fairness = 'signed' in `test`, which compares every pair."
         )
-    _require_cut(
-        sample.status_quo,
-        spec,
-        "the status quo",
-        "status_quo = { column = ..., threshold = ... }; for decisions "
-        "that are numbers, such as prices, kind = 'decision'",
+    instead = (
+        "status_quo = { column = ..., threshold = ... }; for decisions that are numbers, such as prices, "
+        "kind = 'decision'"
     )
+    _require_cut(sample.status_quo, spec, "the status quo", instead)
     for name, candidate in spec.candidates.items():
         for member in (candidate, *candidate.family):
             _check_member(sample, spec, name, member)
@@ -211,10 +169,11 @@ def _refuse_unknown_outcomes(inputs: Inputs) -> None:
 
 def _require_some(trials: Trials) -> None:
     """Refuse where no candidate has a split to be tested on; where some have, the others are noted."""
-    if all(one.status != "ok" for tested in trials.values() for one in tested):
-        for name, tested in trials.items():
-            raise EvenhandError(
-                f"in no split was there a candidate to test: {tested[0].status.removeprefix('no candidate: ')}"
-                if repr(name) in tested[0].status
-                else f"candidate {name!r}: in no split was there one to test: {tested[0].status}"
-            )
+    if all(trial.status != "ok" for each in trials.values() for trial in each):
+        name, each = next(iter(trials.items()))
+        status = each[0].status
+        raise EvenhandError(
+            f"in no split was there a candidate to test: {status.removeprefix('no candidate: ')}"
+            if repr(name) in status
+            else f"candidate {name!r}: in no split was there one to test: {status}"
+        )

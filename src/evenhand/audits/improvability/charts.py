@@ -59,7 +59,10 @@ def _value_panel(result: ImprovabilityResult, metric: str) -> Any:
     span = [min(ends), max(ends)]
     names = [model_title(model) for model in (*result.spec.candidates, STATUS_QUO)]
     scale, axis = alt.Scale(domain=span, zero=False, nice=True), alt.Axis(tickCount=4, grid=True)
-    place = {"x": alt.X("x:Q", title=high, scale=scale, axis=axis), "y": alt.Y("y:Q", title=low, scale=scale, axis=axis)}
+    place = {
+        "x": alt.X("x:Q", title=high, scale=scale, axis=axis),
+        "y": alt.Y("y:Q", title=low, scale=scale, axis=axis),
+    }
     legend = alt.Legend(title=None, columns=2)
     colour = alt.Color("series:N", scale=series_scale(names, PALETTE), legend=legend)
     shape = alt.Shape("series:N", scale=series_scale(names, SHAPES), legend=legend)
@@ -152,7 +155,7 @@ def power_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
             points=True,
             log_x=True,
             percent_y=True,
-            domain_y=(0.0, 1.0),
+            domain=(0.0, 1.0),
             height=150,
         )
         for scenario in SCENARIOS

@@ -155,7 +155,9 @@ def _gaps(inputs: Inputs, candidate: str, values: Sequence[ImprovabilityValue]) 
         old, new = (gap_between(values, name, utility.name) for name in (STATUS_QUO, candidate))
         if new is not None:
             metric = utility_metric(utility)
-            clause = f"the gap in {utility.name.replace('_', ' ')} is {_amount(new, metric)}, against {_amount(old, metric)}"
+            clause = (
+                f"the gap in {utility.name.replace('_', ' ')} is {_amount(new, metric)}, against {_amount(old, metric)}"
+            )
             clauses.append(clause if clauses else f"{clause} under the status quo")
     return "; ".join(clauses)
 

@@ -11,7 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from evenhand.audits.improvability.candidates import Candidate, described
-from evenhand.audits.improvability.spec import ImprovabilitySpec
+from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
+from evenhand.core.groups import require_reference
+from evenhand.core.records import LeftOut
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
 from evenhand.models.estimators import ESTIMATORS
 from evenhand.models.features import MOST_LABELS
@@ -23,8 +25,6 @@ from evenhand.table.rows import Coded, CodedRows
 from evenhand.table.table import Table
 
 Kind = Literal["score", "decision"]
-EVERYONE = "(everyone)"
-STATUS_QUO = "status_quo"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Sample:
     weight: FloatArray | None
     given: Mapping[str, Predictions]
     ids: Any
-    left_out: tuple[dict[str, Any], ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     unlabelled: int = 0
 
     def __len__(self) -> int:
@@ -124,8 +124,7 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
         columns["id"] = table.roles.id
     rows = table.coded_rows(columns)
     codes, names = rows.groups.joint(table.groupings[grouping])
-    if EVERYONE in names:
-        raise DataError(f"a group of {grouping!r} is called {EVERYONE!r}, the name of all groups together; rename it.")
+    require_reference({grouping: names}, None)
     labels, matrix = _features(rows, spec)
     ids = rows.columns.get("id")
     sample = Sample(
@@ -318,7 +317,7 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
     """Leave out rows with something missing where that was asked for, and groups that are none or too small."""
     left_out = []
     if table.dropped:
-        left_out.append(_left_out(None, None, table.dropped, "missing outcome or prediction: rows dropped"))
+        left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
     holes = {f"feature {name!r}": np.isnan(sample.matrix[:, i]) for i, name in enumerate(sample.features)}
     holes |= {name.replace("_", " "): np.isnan(column.values) for name, column in sample.given.items()}
     lost = np.zeros(len(sample), dtype=np.bool_)
@@ -330,28 +329,26 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
             )
         lost |= hole
     if lost.any():
-        left_out.append(_left_out(None, None, int(lost.sum()), "missing feature, decision or score: rows dropped"))
+        left_out.append(LeftOut(n=int(lost.sum()), reason="missing feature, decision or score: rows dropped"))
     unlabelled = np.isnan(sample.outcome) & ~lost if table.roles.missing == "drop" else np.zeros_like(lost)
     if unlabelled.any():
-        left_out.append(_left_out(None, None, int(unlabelled.sum()), "missing outcome: rows dropped"))
+        left_out.append(LeftOut(n=int(unlabelled.sum()), reason="missing outcome: rows dropped"))
     sample, records = _large_groups(sample.rows(np.flatnonzero(~lost & ~unlabelled)), spec)
     before = table.dropped if spec.outcome is None else 0
     return replace(sample, left_out=(*left_out, *records), unlabelled=before + int(unlabelled.sum()))
 
 
-def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list[dict[str, Any]]]:
+def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list[LeftOut]]:
     sizes = np.bincount(sample.group, minlength=len(sample.groups))
     records, kept = [], []
     for code, (name, n) in enumerate(zip(sample.groups, sizes.tolist(), strict=True)):
-        if name == MISSING:
-            records.append(_left_out(sample.grouping, name, n, "missing group: rows left out of the test"))
-        elif n < spec.min_count:
-            reason = f"fewer than {spec.min_count} rows: left out of the test"
-            records.append(_left_out(sample.grouping, name, n, reason))
-        else:
+        if name != MISSING and n >= spec.min_count:
             kept.append(code)
+            continue
+        why = "missing group: rows" if name == MISSING else f"fewer than {spec.min_count} rows:"
+        records.append(LeftOut(grouping=sample.grouping, group=name, n=n, reason=f"{why} left out of the test"))
     if len(kept) < 2:
-        small = "; ".join(f"{record['group']!r} has {record['n']}" for record in records if record["n"])
+        small = "; ".join(f"{record.group!r} has {record.n}" for record in records if record.n)
         raise DataError(
             f"improvability compares groups, and only {count(len(kept), 'group')} of {sample.grouping!r} "
             f"{'has' if len(kept) == 1 else 'have'} at least {spec.min_count} rows"
@@ -369,10 +366,6 @@ def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list
     large: BoolArray = codes[sample.group] >= 0
     smaller = sample.rows(np.flatnonzero(large))
     return replace(smaller, group=codes[smaller.group], groups=groups), records
-
-
-def _left_out(grouping: str | None, group: str | None, n: int, reason: str) -> dict[str, Any]:
-    return {"model": None, "grouping": grouping, "group": group, "n": int(n), "reason": reason}
 
 
 def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:

@@ -96,7 +96,9 @@ def _gap(result: ImprovabilityResult) -> str:
     utility = result.spec.fairness[0].name
     style = result.metrics[utility].style()
     values = result.rows("values", model=STATUS_QUO, metric=utility)
-    listed = ", ".join(f"{v.group} {show(v.value, style)}" for v in values if v.group != OVERALL and v.value is not None)
+    listed = ", ".join(
+        f"{v.group} {show(v.value, style)}" for v in values if v.group != OVERALL and v.value is not None
+    )
     return f"For orientation, {utility.replace('_', ' ')} under the status quo: {listed}."
 
 

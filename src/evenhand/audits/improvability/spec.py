@@ -26,7 +26,9 @@ class StatusQuo(Settings):
     """The decisions that are challenged."""
 
     column: str | None = Field(None, description="A column of decisions or scores, or a model of the table.")
-    model: Any = Field(None, description="Instead of a column a fitted model with `predict`, or a function of the features.")
+    model: Any = Field(
+        None, description="Instead of a column a fitted model with `predict`, or a function of the features."
+    )
     kind: Literal["decision", "score"] | None = Field(
         None, description="By default two-valued columns are decisions, other numbers scores."
     )
@@ -314,6 +316,6 @@ def _utility(value: Any, info: ValidationInfo) -> Utility:
         raise ValueError(str(error)) from None
 
 
-def _not_recorded(outcome: FloatArray, decision: FloatArray) -> FloatArray:
+def _not_recorded(_: FloatArray, __: FloatArray) -> FloatArray:
     """Stand for a function of a utility that was read back from a record, which holds its name only."""
     raise ConfigError("a result that was read back holds no code; run the audit again.")
