@@ -83,7 +83,7 @@ def test_a_group_of_one_person_is_left_out_and_counted() -> None:
     data["g"] = np.array(["alone", *data["g"][1:]], dtype=object)
     result = run(data)
     assert [(r["group"], r["n"]) for r in result.left_out] == [("alone", 1)]
-    assert {r.group for r in result.values} == {"a", "b", "(everyone)"}
+    assert {r.group for r in result.values} == {"a", "b", "(overall)"}
     training = r"in the training rows of split \d, no row of group 'alone' counts"
     test = r"in the test rows of split \d, candidate 'new', only \d rows? of group 'alone'"
     with pytest.raises(DataError, match=f"{training}|{test}"):

@@ -38,6 +38,7 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 _NEGATIVE = "undefined: the status quo's accuracy is negative, so an improvement by a share of it means nothing"
 _NO_CANDIDATE = "undefined: no split has a candidate"
+_ONLY_P = "undefined: all components together have a p-value only"
 _NEVER = "undefined: no number of rows gives this power"
 _CURVE_STEP = 0.01
 
@@ -203,7 +204,7 @@ def _fairness_gaps(inputs: Inputs, trial: Trial) -> Iterator[ImprovabilityGap]:
             test=test,
             n_reference=trial.test.size,
             binding=False,
-            status=trial.status,
+            status=_ONLY_P if trial.status == "ok" else trial.status,
         )
 
 

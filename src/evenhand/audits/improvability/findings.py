@@ -222,7 +222,7 @@ def _reason_sentence(
     several = len(spec.candidates)
     beyond = f"beyond chance with {several} candidates tried" if several > 1 else "beyond chance"
     where = f"in {improved} of {count(splits, 'split')}"
-    better = f"{name} is better than the status quo on the test rows"
+    better = f"The candidate {name} is better than the status quo on the test rows"
     if reason == "too_few_rows":
         adjusted = f", adjusted for all {several} candidates" if several > 1 else ""
         return (

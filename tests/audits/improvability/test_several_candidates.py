@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from evenhand.audits.improvability.tables import established, stands
+from evenhand.core.numbers import shown
+from evenhand.core.sections import DisplayTable, Figure
 
 import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult
 from evenhand.audits.improvability.charts import curve_panels
-from evenhand.audits.improvability.tables import established, stands
-from evenhand.core.numbers import shown
-from evenhand.core.sections import DisplayTable, Figure
 from evenhand.errors import ConfigError
 from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.improvability import combine_splits
@@ -91,24 +91,24 @@ def test_a_margin_is_established_only_with_all_smaller_ones() -> None:
 
 
 def test_decisions_margins_and_curves_agree(result: ImprovabilityResult) -> None:
-    curves = {(r.candidate, r.test, r.target, r.group, r.delta): r for r in result.curves}
-    largest = {(d.candidate, d.test, d.target, d.group): d for d in result.deltas}
+    curves = {(r.model, r.test, r.target, r.group, r.margin): r for r in result.curves}
+    largest = {(d.model, d.test, d.target, d.group): d for d in result.margins}
     seen = set()
-    for d in result.decision:
+    for d in result.decisions:
         assert d.value is not None
         assert d.p_adjusted == pytest.approx(min(1.0, 3 * d.value))
-        at = curves[d.candidate, d.test, d.target, d.group, d.delta]
+        at = curves[d.model, d.test, d.target, d.group, d.margin]
         assert (at.p_adjusted, at.established, at.rejected) == (d.p_adjusted, d.established, d.rejected)
-        bound = largest[d.candidate, d.test, d.target, d.group]
+        bound = largest[d.model, d.test, d.target, d.group]
         if d.test == "published":
             assert d.established is None
             continue
-        assert d.established == (bound.value is not None and d.delta <= bound.value)
+        assert d.established == (bound.value is not None and d.margin <= bound.value)
         assert not d.established or d.rejected
         seen.add((d.established, d.rejected))
     assert {(True, True), (False, False)} <= seen
-    assert {d.candidate for d in result.established} == {
-        d.candidate for d in result.decision if d.established and d.delta == 0
+    assert {d.model for d in result.established} == {
+        d.model for d in result.decisions if d.established and d.margin == 0
     }
 
 
@@ -117,9 +117,9 @@ def test_the_report_states_the_same_decisions(result: ImprovabilityResult) -> No
     decisions = next(part for caption, part in parts.items() if caption.startswith("Decisions at level 0.1"))
     said = {(row[0], row[1], row[2]): row[3] for row in decisions.rows}
     assert ("alone only" in said.values()) == ("its own test rejects, but 3 candidates were tried" in decisions.caption)
-    shown_names = [d.candidate for d in result.established]
+    shown_names = [d.model for d in result.established]
     for name in NAMES:
-        alone = name in [d.candidate for d in result.rejections]
+        alone = name in [d.model for d in result.rejections]
         now = "shown" if name in shown_names else "alone only" if alone else "not shown"
         assert said[name, "Fairness and accuracy", "0.0%"] == now
         by_split = next(part for part in parts if part.startswith(f"{name}, adjusted p "))
@@ -134,7 +134,7 @@ def test_the_report_states_the_same_decisions(result: ImprovabilityResult) -> No
         assert claim.startswith(f"{name} is fairer" if name in shown_names else f"It is not shown that {name} is")
     answer = next(part for part in parts.values() if part.caption.startswith("The three-part")).rows[2][1]
     assert answer.startswith(f"Yes, by these measures: {', '.join(shown_names)}.")
-    reasons = {r.candidate for r in result.reasons}
+    reasons = {r.model for r in result.reasons}
     assert reasons == set(NAMES) - set(shown_names)
 
 
@@ -143,10 +143,10 @@ def test_p_values_by_split_are_those_that_decide(result: ImprovabilityResult) ->
     for name in NAMES:
         table = next(part for part in parts if part.caption.startswith(f"{name}, adjusted p "))
         largest = [float(row[-1]) for row in table.rows]
-        own = [r.p_value for r in result.splits if (r.candidate, r.component, r.test) == (name, "all", "signed")]
+        own = [r.p_value for r in result.gaps if (r.model, r.component, r.test) == (name, "all", "signed")]
         np.testing.assert_allclose(largest, own, atol=5e-5)
         assert ("Gap, published p" in table.columns) == (result.spec.fairness_test == "published")
-        decision = next(d for d in result.decision if (d.candidate, d.test, d.delta) == (name, "signed", 0.0))
+        decision = next(d for d in result.decisions if (d.model, d.test, d.margin) == (name, "signed", 0.0))
         assert shown(decision.p_adjusted) in table.caption
 
 
@@ -155,7 +155,7 @@ def test_the_curves_are_drawn_as_they_decide(result: ImprovabilityResult) -> Non
     assert panel["title"] == "Fairness"
     rule, line = (list(panel["datasets"][layer["data"]["name"]]) for layer in panel["layer"])
     assert [row["p"] for row in rule] == [0.1]
-    own = {(r.candidate, r.delta): r.p_adjusted for r in result.curves if (r.test, r.target) == ("signed", "fairness")}
+    own = {(r.model, r.margin): r.p_adjusted for r in result.curves if (r.test, r.target) == ("signed", "fairness")}
     assert {(row["candidate"], row["delta"]): row["p"] for row in line} == own
     figure = next(p for p in result.section().parts if isinstance(p, Figure) and p.title == "P-values by margin")
     assert "The adjusted p where" in figure.caption
@@ -167,12 +167,12 @@ def test_an_export_states_the_same_decisions(result: ImprovabilityResult, tmp_pa
         about = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
         for found in about["decisions"]:
             key = (name, "signed", found["target"], found["group"], found["delta"])
-            d = next(d for d in result.decision if (d.candidate, d.test, d.target, d.group, d.delta) == key)
+            d = next(d for d in result.decisions if (d.model, d.test, d.target, d.group, d.margin) == key)
             assert found == {part: getattr(d, part) for part in found}
         assert {found["established"] for found in about["decisions"] if found["delta"] == 0} == {
-            name in [d.candidate for d in result.established]
+            name in [d.model for d in result.established]
         }
-        p = [r.p_value for r in result.splits if (r.candidate, r.component, r.test) == (name, "all", "signed")]
+        p = [r.p_value for r in result.gaps if (r.model, r.component, r.test) == (name, "all", "signed")]
         assert about["p_value"] == sorted(p)[(len(p) - 1) // 2]
 
 
@@ -185,7 +185,7 @@ def test_power_allows_for_all_candidates() -> None:
     assert three.spec.level == pytest.approx(0.1 / 6)
     for scenario in ("found", "planned"):
         few, many = (
-            next(r.value for r in one.sample_sizes if (r.candidate, r.scenario) == ("fair", scenario))
+            next(r.value for r in one.sample_sizes if (r.model, r.scenario) == ("fair", scenario))
             for one in (alone, three)
         )
         assert few is not None
@@ -193,9 +193,9 @@ def test_power_allows_for_all_candidates() -> None:
         assert 1.1 * few < many < 2 * few  # (z_.0167 + z_.2)^2 / (z_.05 + z_.2)^2 = 1.42 for one normal component
     same = audited(alpha=0.1 / 3, candidates="fair")
     pick = [(r.scenario, r.value) for r in same.sample_sizes]
-    assert pick == [(r.scenario, r.value) for r in three.sample_sizes if r.candidate == "fair"]
+    assert pick == [(r.scenario, r.value) for r in three.sample_sizes if r.model == "fair"]
     power = [(r.scenario, r.rows, r.value) for r in same.power]
-    assert power == [(r.scenario, r.rows, r.value) for r in three.power if r.candidate == "fair"]
+    assert power == [(r.scenario, r.rows, r.value) for r in three.power if r.model == "fair"]
     captions = [part.caption for part in three.section().parts]
     assert "Rows in all for a power of 80.0%, with all 3 candidates allowed for" in captions
     assert any("that an improvement is shown, with all 3 candidates allowed for, by" in words for words in captions)
@@ -205,7 +205,7 @@ def test_power_allows_for_all_candidates() -> None:
 def test_reasons_and_power_are_of_the_margin_asked_for() -> None:
     at_zero, far = audited(candidates="good"), audited(candidates="good", delta=0.97)
     assert not at_zero.reasons
-    assert [r.candidate for r in far.reasons] == ["good"]
+    assert [r.model for r in far.reasons] == ["good"]
     here = [next(r.value for r in one.power if r.rows == 2_400 and r.scenario == "found") for one in (at_zero, far)]
     assert here[0] is not None
     assert here[1] is not None
