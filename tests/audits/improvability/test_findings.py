@@ -78,7 +78,7 @@ def test_among_many_candidates_a_rejection_by_chance_is_no_finding(many: Improva
     own = [f for f in many.findings if f.metric == "improvable_fairness"]
     assert all(f.value is None and f.verdict == "insufficient_evidence" for f in own)
     assert all(f.headline.startswith("It is not shown that ") for f in own)
-    alone = next(f for f in own if f.model == many.rejections[0].candidate)
+    alone = next(f for f in own if f.model == many.rejections[0].model)
     assert "adjusted for 20 candidates p = " in alone.detail
     assert "Its own test rejects, but 20 candidates were tried." in alone.detail
 
