@@ -54,21 +54,6 @@ Code = Annotated[Any, PlainValidator(_callable), PlainSerializer(code_name)]
 """A function of the user's; in a record it is its name."""
 
 
-def named_once(setting: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return columns of a setting, or refuse one that is named twice.
-
-    Examples
-    --------
-    >>> named_once("features", ("a", "b", "a"))
-    Traceback (most recent call last):
-    ValueError: `features` names the column 'a' twice
-    """
-    for position, name in enumerate(columns):
-        if name in columns[:position]:
-            raise ValueError(f"`{setting}` names the column {name!r} twice")
-    return columns
-
-
 class Spec(Settings):
     """What every audit can be told; the same names everywhere."""
 
@@ -105,8 +90,17 @@ class Spec(Settings):
             resolve(threshold, self.audit, self.known_metrics(), self.aliases, self.threshold_coordinates)
             for threshold in self.thresholds
         )
+        chosen = getattr(self, "metrics", None)
+        for threshold in resolved:
+            metric = self.metric_of(threshold)
+            if chosen and metric not in (*chosen, *getattr(self, "custom", ())):
+                raise ValueError(f"a threshold limits {metric!r}, which is not among `metrics`; add it there")
         object.__setattr__(self, "thresholds", resolved)
         return self
+
+    def metric_of(self, threshold: Threshold) -> str:
+        """Return the metric that a threshold is about, also where it names a gap by a name of its own."""
+        return self.aliases[threshold.metric][0] if threshold.metric in self.aliases else threshold.metric
 
     @property
     def folder(self) -> Path:

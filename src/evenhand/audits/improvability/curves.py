@@ -9,9 +9,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.stats.improvability import Goal, SplitTest, deviations, planned_effects, power_curve, sample_size
-from evenhand.stats.improvability.contrasts import Contrast
-from evenhand.stats.improvability.power import component_values
+from evenhand.stats.improvability import (
+    Contrast,
+    Goal,
+    SplitTest,
+    component_values,
+    deviations,
+    planned_effects,
+    power_curve,
+    sample_size,
+)
 from evenhand.stats.types import FloatArray
 
 Scenario = Literal["found", "planned"]

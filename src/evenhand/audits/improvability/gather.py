@@ -16,7 +16,7 @@ from evenhand.core.groups import require_reference
 from evenhand.core.records import LeftOut
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
 from evenhand.models.estimators import ESTIMATORS
-from evenhand.models.features import MOST_LABELS
+from evenhand.models.features import read_features
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of
 from evenhand.table.keys import shown as shown_values
@@ -125,16 +125,17 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
     rows = table.coded_rows(columns)
     codes, names = rows.groups.joint(table.groupings[grouping])
     require_reference({grouping: names}, None)
-    labels, matrix = _features(rows, spec)
+    coded = {name: rows.columns[f"features[{i}]"] for i, name in enumerate(spec.features)}
+    features = read_features(coded, rows=len(rows.groups.n))
     ids = rows.columns.get("id")
     sample = Sample(
         grouping=grouping,
         groups=names,
         group=codes,
         outcome=_outcome(rows.columns["outcome"], outcome, table, spec),
-        features=spec.features,
-        labels=labels,
-        matrix=matrix,
+        features=features.names,
+        labels=features.labels,
+        matrix=features.values,
         weight=rows.weight,
         given={name: _predictions(rows.columns[name], source) for name, source in sources.items()},
         ids=np.array(ids.labels, dtype=object)[ids.codes] if ids is not None else None,
@@ -236,23 +237,6 @@ def _canonical(rows: CodedRows) -> IntArray:
     by: list[Any] = [coded.codes for coded in rows.columns.values()]
     by += [codes for _, codes in sorted(rows.groups.codes.items())]
     return np.asarray(np.lexsort([*by, *([] if rows.weight is None else [rows.weight])]))
-
-
-def _features(rows: CodedRows, spec: ImprovabilitySpec) -> tuple[dict[str, tuple[str, ...]], FloatArray]:
-    labels, columns = {}, []
-    for position, name in enumerate(spec.features):
-        coded = rows.columns[f"features[{position}]"]
-        if _are_numbers(coded):
-            columns.append(_numbers(coded, f"feature {name!r}"))
-            continue
-        if len(coded.values) > MOST_LABELS:
-            raise DataError(
-                f"feature {name!r} holds {len(coded.values):,} different texts, more than {MOST_LABELS}; "
-                "put them into fewer kinds, or leave it out."
-            )
-        labels[name] = coded.labels
-        columns.append(np.where(coded.codes < 0, np.nan, coded.codes))
-    return labels, np.column_stack(columns) if columns else np.empty((len(rows.groups.n), 0))
 
 
 def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -> FloatArray:

@@ -10,10 +10,10 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_serializer, f
 from evenhand.audits.improvability.candidates import Candidate, as_candidates, described
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMENT, METRICS, utility_metric
 from evenhand.core.metrics import Metric
-from evenhand.core.spec import Names, Spec, is_recorded, named_once
+from evenhand.core.spec import Names, Spec, is_recorded
 from evenhand.core.thresholds import GroupingName
 from evenhand.errors import ConfigError, count, did_you_mean
-from evenhand.settings import Settings
+from evenhand.settings import Settings, named_once
 from evenhand.stats.improvability import UTILITIES, AccuracyOf, Criteria, FairnessTest, Rule, Utility, get_utility
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Scalar
