@@ -112,9 +112,12 @@ class Candidate(Settings):
         for name in sorted(self.model_fields_set):
             if name not in allowed and getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"`{name}` is no setting of the rule {self.rule!r}; it has {_listed(allowed[1:])}")
-        needed = {"estimator": self.estimator, "column": self.column, "own": self.own}
-        if self.rule in needed and needed[self.rule] is None:
+        if self.rule in ("estimator", "column", "own") and getattr(self, self.rule) is None:
             raise ValueError(f"the rule {self.rule!r} needs its `{self.rule}`")
+        self._require_usable_code()
+        return self
+
+    def _require_usable_code(self) -> None:
         if self.estimator is not None and not isinstance(self.estimator, str):
             if not _is_estimator(self.estimator):
                 raise ValueError(f"`estimator` must be a name or a scikit-learn estimator; got {self.estimator!r}")
@@ -122,7 +125,6 @@ class Candidate(Settings):
                 raise ValueError("`settings` go with an estimator's name; set those of your own estimator on it")
         if self.own is not None and not callable(self.own):
             raise ValueError(f"`own` must be a function of the training rows; got {self.own!r}")
-        return self
 
     @field_serializer("estimator", "own")
     def _in_words(self, value: Any) -> str | None:

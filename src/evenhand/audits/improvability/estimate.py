@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,11 +77,13 @@ def _components(inputs: Inputs) -> list[str]:
 # The p-values of all splits -------------------------------------------------------------------------------------------
 
 
-class Curve(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Curve:
     """The p-values of one candidate by one test, for one target, over its margins.
 
     Parameters
     ----------
+    place : what records of it begin with.
     margins : (D,) the margins.
     combined : the p-values of all splits together, and whether the candidate's own test rejects.
     adjusted : (D,) the p-values adjusted for all candidates: Bonferroni's, p times their number.
@@ -88,21 +91,35 @@ class Curve(NamedTuple):
     established : (D,) whether it rejects there and at all smaller margins; None for the published test.
     """
 
+    place: Mapping[str, str]
     margins: FloatArray
     combined: Combined
     adjusted: FloatArray
     rejected: BoolArray
     established: list[bool | None]
 
+    def point(self, index: int) -> dict[str, Any]:
+        """Return the columns of a record at one margin."""
+        return {
+            **self.place,
+            "margin": float(self.margins[index]),
+            "p_median": float(self.combined.median[index]),
+            "p_value": float(self.combined.p[index]),
+            "p_adjusted": float(self.adjusted[index]),
+            "rejected": bool(self.combined.rejected[index]),
+            "established": self.established[index],
+        }
 
-def curve_of(inputs: Inputs, trials: Sequence[Trial], test: FairnessTest, goal: Goal) -> Curve:
+
+def curve_of(inputs: Inputs, trials: Sequence[Trial], test: FairnessTest, target: Target, model: str) -> Curve:
     """Combine the splits of a candidate, and adjust for the number of candidates."""
-    combined = combine_splits(
-        np.stack([trial.p(test, goal) for trial in trials]), inputs.spec.test.alpha, inputs.spec.test.combine
-    )
-    rejected = adjusted_rejections(inputs.spec, combined)
+    spec, goal = inputs.spec, target.goal
+    combined = combine_splits(np.stack([trial.p(test, goal) for trial in trials]), spec.test.alpha, spec.test.combine)
+    rejected = adjusted_rejections(spec, combined)
+    place = {"model": model, "grouping": inputs.sample.grouping, "test": test}
+    place |= {"metric": target.metric, "group": target.group}
     established = established_margins(rejected, test)
-    return Curve(inputs.margins.of(goal), combined, adjusted(inputs.spec, combined), rejected, established)
+    return Curve(place, inputs.margins.of(goal), combined, adjusted(spec, combined), rejected, established)
 
 
 def adjusted(spec: ImprovabilitySpec, combined: Combined) -> FloatArray:
@@ -138,104 +155,107 @@ def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | 
 def value_records(inputs: Inputs, trials: Trials) -> Iterator[ImprovabilityValue]:
     """Yield the values of status quo and candidates, the means over the splits, as in the paper's figure 2."""
     most = max(trials.values(), key=lambda each: sum(trial.status == "ok" for trial in each))
-    grouping, groups = inputs.sample.grouping, (*inputs.sample.groups, OVERALL)
     for name, side, each in [(STATUS_QUO, OLD, most), *((name, CANDIDATE, each) for name, each in trials.items())]:
         tested = [trial for trial in each if trial.status == "ok"]
         for k, utility in enumerate(inputs.spec.criteria.utilities):
-            for g, group in enumerate(groups):
-                counts = [trial.counted[slice(None) if group == OVERALL else g, k, side].sum() for trial in tested]
-                value, low, high, stderr = (
-                    finite(np.mean([getattr(trial, part)[g, k, side] for trial in tested])) if tested else None
-                    for part in ("values", "low", "high", "stderr")
-                )
+            for g, group in enumerate((*inputs.sample.groups, OVERALL)):
                 yield ImprovabilityValue(
                     model=name,
-                    grouping=None if group == OVERALL else grouping,
+                    grouping=None if group == OVERALL else inputs.sample.grouping,
                     group=group,
                     metric=utility.name,
-                    n=round(float(np.mean(counts))) if counts else 0,
-                    value=value,
-                    low=low,
-                    high=high,
-                    stderr=stderr,
                     status="ok" if tested else _NO_CANDIDATE,
+                    **_means(tested, g, k, side),
                 )
+
+
+def _means(trials: Sequence[Trial], group: int, utility: int, side: int) -> dict[str, Any]:
+    """Return a group's value, its interval and standard error, and the rows that count, the means over the splits."""
+    if not trials:
+        return {"n": 0, "value": None}
+    groups = len(trials[0].counted)
+    rows = slice(None) if group == groups else group
+    means = {
+        part: finite(np.mean([getattr(trial, source)[group, utility, side] for trial in trials]))
+        for part, source in {"value": "values", "low": "low", "high": "high", "stderr": "stderr"}.items()
+    }
+    return {"n": round(float(np.mean([trial.counted[rows, utility, side].sum() for trial in trials]))), **means}
+
+
+class _Component(NamedTuple):
+    """One component of a split's test.
+
+    Parameters
+    ----------
+    index : its position among the components.
+    place : what records call it.
+    counted : rows that count under the status quo and the candidate.
+    values : the values, or gaps between groups, of both.
+    """
+
+    index: int
+    place: dict[str, Any]
+    counted: IntArray
+    values: FloatArray
+
+
+def _accuracy(inputs: Inputs, trial: Trial) -> Iterator[_Component]:
+    for index, group in enumerate(accuracy_groups(inputs)):
+        everyone = group == OVERALL
+        place = {"component": "accuracy", "metric": inputs.spec.utility.name, "group": group}
+        place["grouping"] = None if everyone else inputs.sample.grouping
+        counted = trial.counted.sum(axis=0) if everyone else trial.counted[index]
+        yield _Component(index, place, counted[0], trial.values[-1 if everyone else index, 0])
+
+
+def _fairness(inputs: Inputs, trial: Trial, test: FairnessTest) -> Iterator[_Component]:
+    spec, first = inputs.spec, len(accuracy_groups(inputs))
+    for index, (utility, k) in enumerate(zip(spec.fairness, spec.criteria.fairness_index, strict=True), first):
+        place = {"component": "fairness", "metric": utility.name, "test": test, "grouping": inputs.sample.grouping}
+        yield _Component(index, place, trial.counted.sum(axis=0)[k], np.ptp(trial.values[:-1, k], axis=0))
 
 
 def gap_records(inputs: Inputs, trials: Trials) -> Iterator[ImprovabilityGap]:
     """Yield the components of every candidate and split at a margin of 0, as in the paper's table 1."""
-    for each in trials.values():
-        for trial in each:
-            yield from _accuracy_gaps(inputs, trial)
-            yield from _fairness_gaps(inputs, trial)
+    for trial in (trial for each in trials.values() for trial in each):
+        split: dict[str, Any] = {"model": trial.candidate, "model_reference": STATUS_QUO, "split": trial.split + 1}
+        split |= {"kind": "difference", "against": "status_quo"}
+        parts = trial.parts(JUDGED, "fairness")[:, 0]
+        yield from (_gap(trial, split, component, parts) for component in _accuracy(inputs, trial))
+        for test in inputs.tests:
+            parts = trial.parts(test, "fairness")[:, 0]
+            yield from (_gap(trial, split, component, parts) for component in _fairness(inputs, trial, test))
+            yield ImprovabilityGap(
+                **split,
+                grouping=inputs.sample.grouping,
+                component="all",
+                metric=IMPROVEMENT,
+                test=test,
+                n=trial.test.size,
+                n_reference=trial.test.size,
+                value=None,
+                p_value=float(parts.max()),
+                binding=False,
+                status=_ONLY_P if trial.status == "ok" else trial.status,
+            )
 
 
-def _accuracy_gaps(inputs: Inputs, trial: Trial) -> Iterator[ImprovabilityGap]:
-    parts = trial.parts(JUDGED, "fairness")[:, 0]
-    for component, group in enumerate(accuracy_groups(inputs)):
-        everyone = group == OVERALL
-        counted = trial.counted.sum(axis=0) if everyone else trial.counted[component]
-        values = trial.values[-1 if everyone else component, 0]
-        place = {"component": "accuracy", "metric": inputs.spec.utility.name, "group": group}
-        yield _gap(inputs, trial, counted[0], values, parts, component, place)
-
-
-def _fairness_gaps(inputs: Inputs, trial: Trial) -> Iterator[ImprovabilityGap]:
-    spec = inputs.spec
-    first = len(trial.change) - len(spec.fairness)
-    for test in inputs.tests:
-        parts = trial.parts(test, "fairness")[:, 0]
-        for f, (utility, k) in enumerate(zip(spec.fairness, spec.criteria.fairness_index, strict=True)):
-            gaps = np.ptp(trial.values[:-1, k], axis=0)
-            place = {"component": "fairness", "metric": utility.name, "test": test}
-            yield _gap(inputs, trial, trial.counted.sum(axis=0)[k], gaps, parts, first + f, place)
-        yield ImprovabilityGap(
-            model=trial.candidate,
-            model_reference=STATUS_QUO,
-            grouping=inputs.sample.grouping,
-            metric=IMPROVEMENT,
-            kind="difference",
-            against="status_quo",
-            n=trial.test.size,
-            value=None,
-            p_value=float(parts.max()),
-            split=trial.split + 1,
-            component="all",
-            test=test,
-            n_reference=trial.test.size,
-            binding=False,
-            status=_ONLY_P if trial.status == "ok" else trial.status,
-        )
-
-
-def _gap(
-    inputs: Inputs,
-    trial: Trial,
-    counted: IntArray,
-    values: FloatArray,
-    parts: FloatArray,
-    component: int,
-    place: dict[str, Any],
-) -> ImprovabilityGap:
-    value, low, high = (finite(number) for number in trial.change[component])
+def _gap(trial: Trial, split: dict[str, Any], component: _Component, parts: FloatArray) -> ImprovabilityGap:
+    value, low, high = (finite(number) for number in trial.change[component.index])
+    p = parts[component.index]
     return ImprovabilityGap(
-        model=trial.candidate,
-        model_reference=STATUS_QUO,
-        grouping=None if place.get("group") == OVERALL else inputs.sample.grouping,
-        kind="difference",
-        against="status_quo",
-        n=int(counted[CANDIDATE]),
+        **split,
+        **component.place,
+        n=int(component.counted[CANDIDATE]),
+        n_reference=int(component.counted[OLD]),
         value=value,
         low=low,
         high=high,
-        p_value=float(parts[component]),
-        split=trial.split + 1,
-        model_value=finite(values[CANDIDATE]),
-        reference_value=finite(values[OLD]),
-        n_reference=int(counted[OLD]),
-        binding=bool(parts[component] == parts.max()),
+        model_value=finite(component.values[CANDIDATE]),
+        reference_value=finite(component.values[OLD]),
+        p_value=float(p),
+        binding=bool(p == parts.max()),
         status=trial.status,
-        **place,
     )
 
 
@@ -243,74 +263,43 @@ def decision_records(inputs: Inputs, trials: Trials) -> Iterator[Decision]:
     """Yield the decision of every candidate, test, target and margin asked for."""
     for test in inputs.tests:
         for target in targets(inputs):
-            curves = {name: curve_of(inputs, each, test, target.goal) for name, each in trials.items()}
+            curves = {name: curve_of(inputs, each, test, target, name) for name, each in trials.items()}
             for margin in inputs.spec.test.margins:
                 for name, curve in curves.items():
-                    yield _decision(inputs, name, trials[name], test, target, curve, margin)
+                    yield _decision(trials[name], curve, int(np.searchsorted(curve.margins, margin)))
 
 
-def _decision(
-    inputs: Inputs,
-    name: str,
-    trials: Sequence[Trial],
-    test: FairnessTest,
-    target: Target,
-    curve: Curve,
-    margin: float,
-) -> Decision:
-    index = int(np.searchsorted(curve.margins, margin))
-    margin = float(curve.margins[index])
-    known = margin == 0 or target.goal == "fairness" or all(trial.shares for trial in trials)
+def _decision(trials: Sequence[Trial], curve: Curve, index: int) -> Decision:
+    point = curve.point(index)
     missing = sum(trial.status != "ok" for trial in trials)
     status = "ok" if not missing else f"no candidate in {missing} of {len(trials)} splits"
-    return Decision(
-        model=name,
-        grouping=inputs.sample.grouping,
-        group=target.group,
-        metric=target.metric,
-        test=test,
-        margin=margin,
-        splits=len(trials),
-        p_median=float(curve.combined.median[index]) if known else None,
-        p_value=float(curve.combined.p[index]) if known else None,
-        p_adjusted=float(curve.adjusted[index]) if known else None,
-        rejected=bool(curve.combined.rejected[index]) and known,
-        established=curve.established[index] and known,
-        status=status if known else _NEGATIVE,
-    )
+    if point["margin"] > 0 and point["metric"] == ACCURACY and not all(trial.shares for trial in trials):
+        point |= dict.fromkeys(("p_median", "p_value", "p_adjusted"))
+        point |= {"rejected": False, "established": None if point["established"] is None else False}
+        status = _NEGATIVE
+    return Decision(**point, splits=len(trials), status=status)
 
 
 def margin_records(inputs: Inputs, trials: Trials) -> Iterator[Margin]:
     """Yield the largest margins, as in the paper's table 2, read off the whole curve."""
-    names = _components(inputs)
     for name, each in trials.items():
         for test in inputs.tests:
             for target in targets(inputs):
-                curve = curve_of(inputs, each, test, target.goal)
-                largest = largest_delta(curve.margins, curve.rejected)
-                last = curve.margins.size - 1
-                end = 0 if np.isnan(largest) else min(int(np.searchsorted(curve.margins, largest)) + 1, last)
-                value, status = finite(largest), "ok"
-                binding: str | None = names[_binding(each, test, target.goal, end)]
-                if target.goal != "fairness" and not all(trial.shares for trial in each):
-                    value, status = None, _NEGATIVE
-                elif value is None:
-                    status = "undefined: no improvement is established at a margin of 0"
-                elif value == curve.margins[-1]:
-                    status, binding = "ok: at least this, the end of the margins tried", None
-                yield Margin(
-                    model=name,
-                    grouping=inputs.sample.grouping,
-                    group=target.group,
-                    metric=target.metric,
-                    n=len(inputs.sample),
-                    value=value,
-                    low=value,
-                    joint_low=value,
-                    test=test,
-                    binding=binding,
-                    status=status,
-                )
+                yield _margin(inputs, each, test, target, curve_of(inputs, each, test, target, name))
+
+
+def _margin(inputs: Inputs, trials: Sequence[Trial], test: FairnessTest, target: Target, curve: Curve) -> Margin:
+    margins, value, status = curve.margins, finite(largest_delta(curve.margins, curve.rejected)), "ok"
+    end = 0 if value is None else min(int(np.searchsorted(margins, value)) + 1, margins.size - 1)
+    binding: str | None = _components(inputs)[_binding(trials, test, target.goal, end)]
+    if target.metric == ACCURACY and not all(trial.shares for trial in trials):
+        value, status = None, _NEGATIVE
+    elif value is None:
+        status = "undefined: no improvement is established at a margin of 0"
+    elif value == margins[-1]:
+        status, binding = "ok: at least this, the end of the margins tried", None
+    n = len(inputs.sample)
+    return Margin(**curve.place, n=n, value=value, low=value, joint_low=value, binding=binding, status=status)
 
 
 def _binding(trials: Sequence[Trial], test: FairnessTest, goal: Goal, index: int) -> int:
@@ -325,22 +314,10 @@ def curve_records(inputs: Inputs, trials: Trials) -> Iterator[CurvePoint]:
     for name, each in trials.items():
         for test in inputs.tests:
             for target in targets(inputs):
-                curve = curve_of(inputs, each, test, target.goal)
-                margins, combined = curve.margins, curve.combined
-                shown = np.isclose(np.round(margins / _CURVE_STEP) * _CURVE_STEP, margins, atol=1e-9) & (margins < 1)
-                for index in np.flatnonzero(shown):
-                    yield CurvePoint(
-                        model=name,
-                        group=target.group,
-                        metric=target.metric,
-                        test=test,
-                        margin=float(margins[index]),
-                        p_median=float(combined.median[index]),
-                        p_value=float(combined.p[index]),
-                        p_adjusted=float(curve.adjusted[index]),
-                        rejected=bool(combined.rejected[index]),
-                        established=curve.established[index],
-                    )
+                curve = curve_of(inputs, each, test, target, name)
+                steps = np.round(curve.margins / _CURVE_STEP) * _CURVE_STEP
+                shown = np.isclose(steps, curve.margins, atol=1e-9) & (curve.margins < 1)
+                yield from (CurvePoint(**curve.point(index)) for index in np.flatnonzero(shown))
 
 
 def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[CandidateRecord]:
@@ -362,7 +339,7 @@ def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[CandidateRecor
             )
 
 
-def _decided(trial: Trial) -> dict[str, int]:
+def _decided(trial: Trial) -> dict[str, Any]:
     if trial.made is None:
         return dict.fromkeys(("selected", "changed", "tied", "tied_selected"), 0)
     decisions = trial.made.decisions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -41,24 +41,29 @@ class Evidence:
         self, folder: Path, candidate: str | None, split: int | None, decisions: Sequence[dict[str, Any]]
     ) -> list[Path]:
         """Write one candidate, or all of them, with the decisions about it."""
+        splits = self.inputs.spec.test.splits
         if candidate is not None and candidate not in self.trials:
             raise ConfigError(f"there is no candidate {candidate!r}; {did_you_mean(candidate, self.trials)}")
-        splits = self.inputs.spec.test.splits
         if split is not None and not 1 <= split <= splits:
             raise ConfigError(f"`split` must be from 1 to {splits}; got {split}.")
-        written: list[Path] = []
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for number, name in enumerate([candidate] if candidate is not None else self.trials):
-                chosen = _median(self.trials[name]) if split is None else self.trials[name][split - 1]
-                about = [{key: one[key] for key in _DECIDED} for one in decisions if one["model"] == name]
-                for ending, content in _Exhibit(self, name, chosen).files(about).items():
-                    path = folder / f"{_stem(name, number)}{ending}"
-                    path.write_bytes(content)
-                    written.append(path)
-        except OSError as error:
-            raise ConfigError(f"the folder '{folder}' cannot be written to: {error.strerror or error}.") from error
-        return written
+        files: dict[str, bytes] = {}
+        for number, name in enumerate([candidate] if candidate is not None else self.trials):
+            trial = _median(self.trials[name]) if split is None else self.trials[name][split - 1]
+            own = [decision for decision in decisions if decision["model"] == name]
+            exhibit = _Exhibit(self, name, trial).files(own)
+            files |= {f"{_stem(name, number)}{ending}": content for ending, content in exhibit.items()}
+        return _write(folder, files)
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    paths = {folder / name: content for name, content in files.items()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, content in paths.items():
+            path.write_bytes(content)
+    except OSError as error:
+        raise ConfigError(f"the folder '{folder}' cannot be written to: {error.strerror or error}.") from error
+    return list(paths)
 
 
 def _stem(name: str, number: int) -> str:
@@ -114,7 +119,7 @@ class _Exhibit:
             "codes": {feature: list(labels) for feature, labels in sample.labels.items()},
             "coefficients": dict(made.coefficients) if made is not None else {},
             "p_value": float(self.trial.p("signed", "fairness")[0]),
-            "decisions": decisions,
+            "decisions": [{part: decision[part] for part in _DECIDED} for decision in decisions],
             "files": {},
         }
 

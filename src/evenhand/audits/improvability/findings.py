@@ -63,11 +63,6 @@ def _is_joint(record: Decision | Margin) -> bool:
     return (record.test, record.group) == (JUDGED, OVERALL)
 
 
-def _family(inputs: Inputs) -> str | None:
-    several = len(inputs.spec.candidates)
-    return f"all {several} candidates" if several > 1 else None
-
-
 def _fairness(
     inputs: Inputs,
     trials: Sequence[Trial],
@@ -81,52 +76,54 @@ def _fairness(
         sentence_id = "fairer_by" if largest.value else "fairer"
     else:
         sentence_id = "not_fairer" if first.margin == 0 else "not_fairer_by"
-    aside = [f"{gaps}{_size(selected_shares(trials))} ({_p(spec, first)})." if gaps else f"{_p(spec, first)}."]
+    p = _p(spec, first)
+    aside = [f"{gaps}{_size(selected_shares(trials))} ({p})." if gaps else f"{p}."]
     aside += [f"It selects nobody of {group} in at least one split." for group in never_selected(inputs, trials)]
     if first.rejected and not first.established:
         aside.append(f"Its own test rejects, but {count(len(spec.candidates), 'candidate')} were tried.")
-    for decision in decisions[1:]:
-        shown = "is shown" if decision.established else "is not shown"
-        aside.append(f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(spec, decision)}).")
-    return Claim(
-        records=(largest,),
-        sentence_id=sentence_id,
-        undefined_id=sentence_id,
-        arguments={
-            "model": largest.model,
-            "whom": "for everyone together" if spec.test.accuracy_of == "everyone" else "for any group",
-            "value": largest.value,
-            "margin": first.margin,
-        },
-        headline=True,
-        aside=" ".join([f"{part[:1].upper()}{part[1:]}" for part in aside] + _known_only(inputs)),
-        family=_family(inputs),
-        withheld=why if largest.value is None else None,
-    )
+    aside += [_further(spec, decision) for decision in decisions[1:]]
+    whom = "for everyone together" if spec.test.accuracy_of == "everyone" else "for any group"
+    arguments = {"model": largest.model, "whom": whom, "value": largest.value, "margin": first.margin}
+    return _claim(inputs, largest, sentence_id, arguments, aside, why, headline=True)
+
+
+def _further(spec: ImprovabilitySpec, decision: Decision) -> str:
+    shown = "is shown" if decision.established else "is not shown"
+    return f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(spec, decision)})."
 
 
 def _accuracy(inputs: Inputs, trials: Sequence[Trial], largest: Margin, why: str | None) -> Claim:
     size = _size(selected_shares(trials)).removeprefix(", and ")
+    whom = "everyone" if inputs.spec.test.accuracy_of == "everyone" else "every group"
+    arguments = {"model": largest.model, "whom": whom, "value": largest.value}
+    sentence_id = "more_accurate" if largest.value else "not_more_accurate"
+    aside = [f"{size}."] if size else []
+    return _claim(inputs, largest, sentence_id, arguments, aside, why, headline=bool(largest.value))
+
+
+def _claim(
+    inputs: Inputs,
+    largest: Margin,
+    sentence_id: str,
+    arguments: dict[str, str | float | None],
+    aside: Sequence[str],
+    why: str | None,
+    *,
+    headline: bool,
+) -> Claim:
+    several, lost = len(inputs.spec.candidates), inputs.sample.unlabelled
+    known = f"It holds for people whose outcome is known: {count(lost, 'row')} without were left out."
+    sentences = [*aside, known] if lost else aside
     return Claim(
         records=(largest,),
-        sentence_id="more_accurate" if largest.value else "not_more_accurate",
-        undefined_id="not_more_accurate",
-        arguments={
-            "model": largest.model,
-            "whom": "everyone" if inputs.spec.test.accuracy_of == "everyone" else "every group",
-            "value": largest.value,
-        },
-        headline=bool(largest.value),
-        aside=" ".join(([f"{size[:1].upper()}{size[1:]}."] if size else []) + _known_only(inputs)),
-        family=_family(inputs),
+        sentence_id=sentence_id,
+        undefined_id=sentence_id,
+        arguments=arguments,
+        headline=headline,
+        aside=" ".join(f"{sentence[:1].upper()}{sentence[1:]}" for sentence in sentences),
+        family=f"all {several} candidates" if several > 1 else None,
         withheld=why if largest.value is None else None,
     )
-
-
-def _known_only(inputs: Inputs) -> list[str]:
-    """Return a sentence where rows without an outcome were left out."""
-    lost = inputs.sample.unlabelled
-    return [f"It holds for people whose outcome is known: {count(lost, 'row')} without were left out."] if lost else []
 
 
 def _size(shares: Shares | None) -> str:
@@ -185,24 +182,23 @@ def reason_records(
     sizes: Sequence[SampleSizeRecord],
 ) -> Iterator[ReasonRecord]:
     """Yield, for each candidate without an established improvement at the smallest margin, the plausible reason."""
-    least, rows = min(inputs.spec.test.margins), len(inputs.sample)
-    for name, each in trials.items():
-        own = (d for d in decisions if (d.model, d.metric, d.margin) == (name, FAIRNESS, least) and _is_joint(d))
-        if any(decision.established for decision in own):
-            continue
-        improved = sum(trial.power is not None and trial.power.improved for trial in each)
+    key, rows = (FAIRNESS, min(inputs.spec.test.margins), JUDGED), len(inputs.sample)
+    shown = {d.model for d in decisions if d.established and (d.metric, d.margin, d.test) == key}
+    needed = {size.model: size.n for size in sizes if size.scenario == "found"}
+    for name in (name for name in trials if name not in shown):
+        powers = [trial.power for trial in trials[name]]
+        improved = sum(each is not None and each.improved for each in powers)
         here = {record.scenario: record.value for record in power if (record.model, record.n) == (name, rows)}
-        needed = next(record.n for record in sizes if (record.model, record.scenario) == (name, "found"))
-        reason = plausible_reason(improved, len(each), here.get("planned"), inputs.spec.plan.power, needed)
+        reason = plausible_reason(improved, len(powers), here.get("planned"), inputs.spec.plan.power, needed[name])
         yield ReasonRecord(
             model=name,
             reason=reason,
             improved_splits=improved,
-            splits=len(each),
+            splits=len(powers),
             power_found=here.get("found"),
             power_planned=here.get("planned"),
-            n_needed=needed,
-            sentence=_reason_sentence(inputs, reason, name, improved, here, needed),
+            n_needed=needed[name],
+            sentence=_reason_sentence(inputs, reason, name, improved, here, needed[name]),
         )
 
 

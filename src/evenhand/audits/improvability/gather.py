@@ -17,7 +17,7 @@ from evenhand.core.records import LeftOut
 from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
 from evenhand.models.estimators import ESTIMATORS
 from evenhand.models.features import read_features
-from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of
 from evenhand.table.keys import shown as shown_values
 from evenhand.table.roles import MISSING, Scalar
@@ -189,31 +189,34 @@ class _Source(NamedTuple):
 
 def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
     """Yield the columns of given decisions and scores by name; a model of the table is the column of its prediction."""
-    wanted: dict[str, _Source] = {}
-    quo = spec.status_quo
-    if quo.column is not None:
-        wanted[STATUS_QUO] = _Source(quo.column, quo.kind, quo.threshold, quo.selected)
-    for name, candidate in spec.candidates.items():
-        for member in (candidate, *candidate.family):
-            if member.column is not None:
-                _require_column(table, name, member.column)
-                wanted[_key(name, member.column)] = _Source(member.column, None, member.threshold, None)
     outcome = _outcome_column(table, spec)
-    for name, source in wanted.items():
+    for name, source in _asked(table, spec):
         column, kind, threshold, selected = source
-        prediction = table.prediction(column) if column in table.models else None
-        if outcome == (column if prediction is None else prediction.column):
+        if column in table.models:
+            prediction = table.prediction(column)
+            kind = kind or ("score" if table.has_scores(column) else "decision")
+            if threshold is None and spec.capacity is None:
+                threshold = prediction.threshold
+            source = _Source(prediction.column, kind, threshold, prediction.selected if selected is None else selected)
+        if source.column == outcome:
             whose = name.split(", column")[0].replace("_", " ")
             raise ConfigError(
                 f"{whose} is {outcome!r}, which is the outcome: nobody knows it when deciding. Name a column of "
                 "decisions or scores."
             )
-        if prediction is not None:
-            kind = kind or ("score" if table.has_scores(column) else "decision")
-            if threshold is None and spec.capacity is None:
-                threshold = prediction.threshold
-            source = _Source(prediction.column, kind, threshold, prediction.selected if selected is None else selected)
         yield name, source
+
+
+def _asked(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
+    """Yield the columns or models that the settings name as decisions or scores."""
+    quo = spec.status_quo
+    if quo.column is not None:
+        yield STATUS_QUO, _Source(quo.column, quo.kind, quo.threshold, quo.selected)
+    for name, candidate in spec.candidates.items():
+        for member in (candidate, *candidate.family):
+            if member.column is not None:
+                _require_column(table, name, member.column)
+                yield _key(name, member.column), _Source(member.column, None, member.threshold, None)
 
 
 def _key(candidate: str, column: str) -> str:
@@ -263,22 +266,23 @@ def _predictions(coded: Coded, source: _Source) -> Predictions:
 
 def _decisions(coded: Coded, column: str, yes: Scalar | None, role: str) -> FloatArray:
     words = [_word(value) for value in coded.values]
-    if yes is not None:
-        states = [float(word == _word(yes)) for word in words]
-        if coded.values and 1.0 not in states:
-            raise DataError(
-                f"no row of the {role} {column!r} is {yes!r}; it holds {shown_values(list(coded.values), 3)}."
-            )
-    else:
-        odd = [value for value, word in zip(coded.values, words, strict=True) if word not in TRUE_WORDS + FALSE_WORDS]
-        if odd:
-            more = "name it as `outcome` of the audit, or say" if role == "outcome" and _are_numbers(coded) else "say"
-            raise DataError(
-                f"the {role} {column!r} holds {shown_values(odd, 3)}, which is neither yes nor no; {more} which value "
-                f"counts ({'`positive` of the table' if role == 'outcome' else '`selected`'})."
-            )
-        states = [float(word in TRUE_WORDS) for word in words]
+    if yes is None:
+        _refuse_other_words(coded, column, role)
+    elif words and _word(yes) not in words:
+        raise DataError(f"no row of the {role} {column!r} is {yes!r}; it holds {shown_values(list(coded.values), 3)}.")
+    states = [float(word in TRUE_WORDS if yes is None else word == _word(yes)) for word in words]
     return np.array([*states, np.nan])[coded.codes]
+
+
+def _refuse_other_words(coded: Coded, column: str, role: str) -> None:
+    """Refuse values that are neither yes nor no."""
+    other = [value for value in coded.values if _word(value) not in TRUE_WORDS + FALSE_WORDS]
+    if other:
+        more = "name it as `outcome` of the audit, or say" if role == "outcome" and _are_numbers(coded) else "say"
+        raise DataError(
+            f"the {role} {column!r} holds {shown_values(other, 3)}, which is neither yes nor no; {more} which value "
+            f"counts ({'`positive` of the table' if role == 'outcome' else '`selected`'})."
+        )
 
 
 def _word(value: Any) -> str:
@@ -324,51 +328,55 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
 
 def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list[LeftOut]]:
     sizes = np.bincount(sample.group, minlength=len(sample.groups))
-    records, kept = [], []
-    for code, (name, n) in enumerate(zip(sample.groups, sizes.tolist(), strict=True)):
-        if name != MISSING and n >= spec.min_count:
-            kept.append(code)
-            continue
-        why = "missing group: rows" if name == MISSING else f"fewer than {spec.min_count} rows:"
-        records.append(LeftOut(grouping=sample.grouping, group=name, n=n, reason=f"{why} left out of the test"))
-    if len(kept) < 2:
+    large = np.array([name != MISSING for name in sample.groups], dtype=np.bool_) & (sizes >= spec.min_count)
+    records = [
+        LeftOut(
+            grouping=sample.grouping, group=sample.groups[code], n=int(sizes[code]), reason=_why(sample, code, spec)
+        )
+        for code in np.flatnonzero(~large)
+    ]
+    kept = int(large.sum())
+    if kept < 2:
         small = "; ".join(f"{record.group!r} has {record.n}" for record in records if record.n)
         raise DataError(
-            f"improvability compares groups, and only {count(len(kept), 'group')} of {sample.grouping!r} "
-            f"{'has' if len(kept) == 1 else 'have'} at least {spec.min_count} rows"
-            + (f" ({small})" if small else "")
-            + "; use more rows, merge groups or lower `min_count`."
+            f"improvability compares groups, and only {count(kept, 'group')} of {sample.grouping!r} "
+            f"{'has' if kept == 1 else 'have'} at least {spec.min_count} rows{f' ({small})' if small else ''}; use "
+            "more rows, merge groups or lower `min_count`."
         )
-    groups = tuple(sample.groups[code] for code in kept)
+    groups = tuple(sample.groups[code] for code in np.flatnonzero(large))
     for name in spec.test.worst_pair or ():
         if name not in groups:
-            raise ConfigError(
-                f"`worst_pair` names {name!r}, which is no group of the test; {did_you_mean(name, groups)}"
-            )
-    codes = np.full(len(sample.groups), -1, dtype=np.int64)
-    codes[kept] = np.arange(len(kept))
-    large: BoolArray = codes[sample.group] >= 0
-    smaller = sample.rows(np.flatnonzero(large))
+            hint = did_you_mean(name, groups)
+            raise ConfigError(f"`worst_pair` names {name!r}, which is no group of the test; {hint}")
+    codes = np.cumsum(large) - 1
+    smaller = sample.rows(np.flatnonzero(large[sample.group]))
     return replace(smaller, group=codes[smaller.group], groups=groups), records
+
+
+def _why(group: str, spec: ImprovabilitySpec) -> str:
+    why = "missing group: rows" if group == MISSING else f"fewer than {spec.min_count} rows:"
+    return f"{why} left out of the test"
 
 
 def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:
     """Return the sample with the status quo's scores, where it is a model that has to be asked."""
-    model = spec.status_quo.model
+    model, threshold = spec.status_quo.model, spec.status_quo.threshold
     if model is None:
         return sample
-    try:
-        if hasattr(model, "predict_proba"):
-            values = np.asarray(model.predict_proba(sample.matrix), dtype=np.float64)[:, 1]
-        else:
-            values = np.asarray((model.predict if hasattr(model, "predict") else model)(sample.matrix), np.float64)
-    except Exception as error:
-        raise EvenhandError(f"the status quo {described(model)} cannot score the features: {error}") from error
+    values, is_chance = _scores(model, sample.matrix), hasattr(model, "predict_proba")
     if values.shape != (len(sample),) or not np.isfinite(values).all():
         raise EvenhandError(f"the status quo {described(model)} must return one finite number a row.")
-    threshold = spec.status_quo.threshold
-    if threshold is None and spec.capacity is None and hasattr(model, "predict_proba"):
+    if threshold is None and spec.capacity is None and is_chance:
         threshold = 0.5
-    two_valued = bool(np.isin(values, (0.0, 1.0)).all())
-    kind = spec.status_quo.kind or ("decision" if two_valued and threshold is None else "score")
+    is_decision = threshold is None and bool(np.isin(values, (0.0, 1.0)).all())
+    kind = spec.status_quo.kind or ("decision" if is_decision else "score")
     return replace(sample, given={**sample.given, STATUS_QUO: Predictions(values, kind, threshold)})
+
+
+def _scores(model: Any, matrix: FloatArray) -> FloatArray:
+    try:
+        if hasattr(model, "predict_proba"):
+            return np.asarray(model.predict_proba(matrix), dtype=np.float64)[:, 1]
+        return np.asarray((model.predict if hasattr(model, "predict") else model)(matrix), dtype=np.float64)
+    except Exception as error:
+        raise EvenhandError(f"the status quo {described(model)} cannot score the features: {error}") from error

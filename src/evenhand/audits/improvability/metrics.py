@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.core.metrics import Limit, Metric
+from evenhand.core.metrics import Limit, Metric, Unit
 from evenhand.stats.improvability import Utility
 
 PAPER = "Auerbach, Liang, Tabord-Meehan and Okumura 2024, Testing the fairness-improvability of algorithms"
@@ -10,10 +10,6 @@ FAIRNESS = "improvable_fairness"
 ACCURACY = "improvable_accuracy"
 IMPROVEMENT = "improvement"
 
-_VALUE = "U = sum of u over sum of w, over the group's rows"
-_EXAMPLES = f"{PAPER}, section 2"
-_MARGIN = "the end of the unbroken run of rejections from a margin of 0"
-_LIMITS = (Limit("value", "max", range=(0.0, 1.0)),)
 _CAVEAT = (
     "Where an improvement is shown: that the candidate is the best, or that the law requires it; only that an "
     "alternative exists which does better by these measures, in the population that the rows were drawn from. Where "
@@ -21,42 +17,33 @@ _CAVEAT = (
     "rejecting is no proof of necessity."
 )
 
+
+def _utility(name: str, title: str, unit: Unit, terms: str) -> Metric:
+    formula = f"U = sum of u over sum of w, over the group's rows: {terms}"
+    return Metric(name=name, title=title, unit=unit, formula=formula, reference=f"{PAPER}, section 2")
+
+
+def _improvable(name: str, title: str, what: str, headline: bool) -> Metric:
+    formula = f"the largest share by which {what}: the end of the unbroken run of rejections from a margin of 0"
+    limits = (Limit("value", "max", range=(0.0, 1.0)),)
+    return Metric(
+        name=name,
+        title=title,
+        unit="share",
+        formula=formula,
+        reference=PAPER,
+        caveat=_CAVEAT,
+        headline=headline,
+        limits=limits,
+    )
+
+
 _ROWS = (
-    Metric(
-        name="classification",
-        title="Right decisions",
-        unit="share",
-        formula=f"{_VALUE}: u = [y = d], w = 1",
-        reference=_EXAMPLES,
-    ),
-    Metric(
-        name="calibration",
-        title="Mean outcome of the selected",
-        unit="amount",
-        formula=f"{_VALUE}: u = y [d = 1], w = [d = 1]",
-        reference=_EXAMPLES,
-    ),
-    Metric(
-        name="false_positive_rate",
-        title="False positive rate",
-        unit="share",
-        formula=f"{_VALUE}: u = [y = 0, d = 1], w = [y = 0]",
-        reference=_EXAMPLES,
-    ),
-    Metric(
-        name="false_negative_rate",
-        title="False negative rate",
-        unit="share",
-        formula=f"{_VALUE}: u = [y = 1, d = 0], w = [y = 1]",
-        reference=_EXAMPLES,
-    ),
-    Metric(
-        name="profit",
-        title="Mean price paid",
-        unit="amount",
-        formula=f"{_VALUE}: u = d [y >= d], w = 1",
-        reference=_EXAMPLES,
-    ),
+    _utility("classification", "Right decisions", "share", "u = [y = d], w = 1"),
+    _utility("calibration", "Mean outcome of the selected", "amount", "u = y [d = 1], w = [d = 1]"),
+    _utility("false_positive_rate", "False positive rate", "share", "u = [y = 0, d = 1], w = [y = 0]"),
+    _utility("false_negative_rate", "False negative rate", "share", "u = [y = 1, d = 0], w = [y = 1]"),
+    _utility("profit", "Mean price paid", "amount", "u = d [y >= d], w = 1"),
     Metric(
         name=IMPROVEMENT,
         title="Better in every component at once",
@@ -64,25 +51,8 @@ _ROWS = (
         formula="the largest p-value of the components (intersection-union)",
         reference=f"{PAPER}, section 3",
     ),
-    Metric(
-        name=FAIRNESS,
-        title="Improvable fairness",
-        unit="share",
-        formula=f"the largest share by which the gap is shown to shrink, with no less accuracy: {_MARGIN}",
-        reference=PAPER,
-        caveat=_CAVEAT,
-        headline=True,
-        limits=_LIMITS,
-    ),
-    Metric(
-        name=ACCURACY,
-        title="Improvable accuracy",
-        unit="share",
-        formula=f"the largest share by which accuracy is shown to improve, with no larger gap: {_MARGIN}",
-        reference=PAPER,
-        caveat=_CAVEAT,
-        limits=_LIMITS,
-    ),
+    _improvable(FAIRNESS, "Improvable fairness", "the gap is shown to shrink, with no less accuracy", True),
+    _improvable(ACCURACY, "Improvable accuracy", "accuracy is shown to improve, with no larger gap", False),
 )
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}

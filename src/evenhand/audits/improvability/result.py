@@ -51,8 +51,8 @@ class ImprovabilityGap(Gap):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision(Record):
-    """The decision over all splits at one margin."""
+class CurvePoint(Record):
+    """The p-values of all splits at one margin."""
 
     model: str = column(_MODEL)
     grouping: str = column("the grouping")
@@ -60,7 +60,6 @@ class Decision(Record):
     metric: str = column(_WHAT)
     test: str = column(_TEST)
     margin: float = column("the share by which things must improve")
-    splits: int = column("the number of splits")
     p_median: float | None = column("the median p-value of the splits")
     p_value: float | None = column("the combined p-value of the splits, to be compared with alpha")
     p_adjusted: float | None = column("the combined p-value times the number of candidates, at most 1")
@@ -68,6 +67,13 @@ class Decision(Record):
     established: bool | None = column(
         "whether `p_adjusted` is below alpha at this margin and at all smaller ones; null for the published test"
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision(CurvePoint):
+    """The decision over all splits at a margin that was asked for."""
+
+    splits: int = column("the number of splits")
     status: str = column("'ok', or why there is no p-value, or in how many splits there was no candidate")
 
 
@@ -80,22 +86,6 @@ class Margin(Value):
 
     test: str = column(_TEST)
     binding: str | None = column("the component that ends the run", None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CurvePoint(Record):
-    """The p-values at one margin, as in `decisions`."""
-
-    model: str = column(_MODEL)
-    group: str = column(_GROUP)
-    metric: str = column(_WHAT)
-    test: str = column(_TEST)
-    margin: float = column("the share by which things must improve")
-    p_median: float = column("the median p-value of the splits")
-    p_value: float = column("the combined p-value of the splits")
-    p_adjusted: float = column("the combined p-value times the number of candidates, at most 1")
-    rejected: bool = column("whether the candidate's own test rejects")
-    established: bool | None = column("as in `decisions`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

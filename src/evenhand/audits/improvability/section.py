@@ -71,21 +71,23 @@ def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
     The p-values are those that decide; where the published test was asked for, its p-values of fairness stand beside.
     """
     tests = (None, JUDGED, result.spec.test.fairness)
-    gaps = [gap for gap in result.rows("gaps", model=candidate) if gap.test in tests]
-    columns, rows = ["Split"], []
-    for split in dict.fromkeys(gap.split for gap in gaps):
-        components = [gap for gap in gaps if gap.split == split and gap.component != "all"]
-        if not rows:
-            columns += [title for gap in components for title in _split_titles(result, gap)]
-        whole = result.get("gaps", model=candidate, split=split, component="all", test=JUDGED)
-        cells = [cell for gap in components for cell in _split_cells(result, gap)]
-        rows.append((Number(split, "count"), *cells, Number(whole.p_value, "p")))
+    splits: dict[int, list[ImprovabilityGap]] = {}
+    for gap in result.rows("gaps", model=candidate):
+        if gap.test in tests and gap.component != "all":
+            splits.setdefault(gap.split, []).append(gap)
+    titles = [title for gap in splits[1] for title in _split_titles(result, gap)]
     return DisplayTable(
         f"{candidate}, {_decided_at_zero(result, candidate)}. By split; old is the status quo, new the candidate",
-        (*columns, "Largest p"),
-        tuple(rows),
+        ("Split", *titles, "Largest p"),
+        tuple(_split_row(result, gaps) for gaps in splits.values()),
         folded=len(result.spec.candidates) > 3,
     )
+
+
+def _split_row(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -> tuple[Cell, ...]:
+    whole = result.get("gaps", model=gaps[0].model, split=gaps[0].split, component="all", test=JUDGED)
+    cells = (cell for gap in gaps for cell in _split_cells(result, gap))
+    return (Number(gaps[0].split, "count"), *cells, Number(whole.p_value, "p"))
 
 
 def _split_titles(result: ImprovabilityResult, gap: ImprovabilityGap) -> list[str]:
