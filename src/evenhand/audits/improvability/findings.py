@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, utility_metric
 from evenhand.audits.improvability.notes import Shares, never_selected, selected_shares
@@ -182,24 +182,31 @@ def reason_records(
     sizes: Sequence[SampleSizeRecord],
 ) -> Iterator[ReasonRecord]:
     """Yield, for each candidate without an established improvement at the smallest margin, the plausible reason."""
-    key, rows = (FAIRNESS, min(inputs.spec.test.margins), JUDGED), len(inputs.sample)
+    key = (FAIRNESS, min(inputs.spec.test.margins), JUDGED)
     shown = {d.model for d in decisions if d.established and (d.metric, d.margin, d.test) == key}
+    here = {(record.model, record.scenario): record.value for record in power if record.n == len(inputs.sample)}
     needed = {size.model: size.n for size in sizes if size.scenario == "found"}
     for name in (name for name in trials if name not in shown):
         powers = [trial.power for trial in trials[name]]
         improved = sum(each is not None and each.improved for each in powers)
-        here = {record.scenario: record.value for record in power if (record.model, record.n) == (name, rows)}
-        reason = plausible_reason(improved, len(powers), here.get("planned"), inputs.spec.plan.power, needed[name])
-        yield ReasonRecord(
-            model=name,
-            reason=reason,
-            improved_splits=improved,
-            splits=len(powers),
-            power_found=here.get("found"),
-            power_planned=here.get("planned"),
-            n_needed=needed[name],
-            sentence=_reason_sentence(inputs, reason, name, improved, here, needed[name]),
-        )
+        yield _reason(inputs, name, improved, (here[name, "found"], here[name, "planned"]), needed[name])
+
+
+def _reason(
+    inputs: Inputs, name: str, improved: int, power: tuple[float | None, float | None], needed: int | None
+) -> ReasonRecord:
+    found, planned = power
+    reason = plausible_reason(improved, inputs.spec.test.splits, planned, inputs.spec.plan.power, needed)
+    return ReasonRecord(
+        model=name,
+        reason=reason,
+        improved_splits=improved,
+        splits=inputs.spec.test.splits,
+        power_found=found,
+        power_planned=planned,
+        n_needed=needed,
+        sentence=_reason_sentence(inputs, reason, name, improved, planned, needed),
+    )
 
 
 def plausible_reason(improved: int, splits: int, planned: float | None, wanted: float, needed: int | None) -> str:
@@ -210,10 +217,10 @@ def plausible_reason(improved: int, splits: int, planned: float | None, wanted: 
 
 
 def _reason_sentence(
-    inputs: Inputs, reason: str, name: str, improved: int, here: Mapping[str, float | None], needed: int | None
+    inputs: Inputs, reason: str, name: str, improved: int, planned: float | None, needed: int | None
 ) -> str:
     spec, splits = inputs.spec, inputs.spec.test.splits
-    if here.get("planned") is None:
+    if planned is None:
         return f"In no split was there a candidate of {name} to test, so nothing is known of how it would do."
     several = len(spec.candidates)
     beyond = f"beyond chance with {several} candidates tried" if several > 1 else "beyond chance"
@@ -232,16 +239,16 @@ def _reason_sentence(
             "the test the power wanted. The reason is unclear."
         )
     seldom = f"{better} {where} only." if improved else f"{better} in no split."
-    planned = (
+    chance = (
         f"An improvement as planned (accuracy up by {show(spec.plan.gain, 'percent')} and a gap smaller by "
-        f"{show(spec.plan.reduction, 'percent')}) would be found with a chance of {show(here['planned'], 'percent')}."
+        f"{show(spec.plan.reduction, 'percent')}) would be found with a chance of {show(planned, 'percent')}."
     )
     if reason == "not_found":
         return (
-            f"{seldom} {planned} So too few rows are not the likely reason: this rule did not find a better algorithm. "
+            f"{seldom} {chance} So too few rows are not the likely reason: this rule did not find a better algorithm. "
             "There may be none among those it can reach; another rule or other features may still find one."
         )
     return (
-        f"{seldom} {planned} So both reasons remain: the rule may not have found a better algorithm that exists, and "
+        f"{seldom} {chance} So both reasons remain: the rule may not have found a better algorithm that exists, and "
         "with so few rows the test could have missed it."
     )

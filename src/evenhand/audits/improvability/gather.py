@@ -330,10 +330,9 @@ def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list
     sizes = np.bincount(sample.group, minlength=len(sample.groups))
     large = np.array([name != MISSING for name in sample.groups], dtype=np.bool_) & (sizes >= spec.min_count)
     records = [
-        LeftOut(
-            grouping=sample.grouping, group=sample.groups[code], n=int(sizes[code]), reason=_why(sample, code, spec)
-        )
-        for code in np.flatnonzero(~large)
+        LeftOut(grouping=sample.grouping, group=name, n=int(n), reason=_why(name, spec))
+        for name, n, is_large in zip(sample.groups, sizes, large, strict=True)
+        if not is_large
     ]
     kept = int(large.sum())
     if kept < 2:
