@@ -182,14 +182,18 @@ def reason_records(
     sizes: Sequence[SampleSizeRecord],
 ) -> Iterator[ReasonRecord]:
     """Yield, for each candidate without an established improvement at the smallest margin, the plausible reason."""
-    key = (FAIRNESS, min(inputs.spec.test.margins), JUDGED)
-    shown = {d.model for d in decisions if d.established and (d.metric, d.margin, d.test) == key}
+    shown = _shown_at(min(inputs.spec.test.margins), decisions)
     here = {(record.model, record.scenario): record.value for record in power if record.n == len(inputs.sample)}
     needed = {size.model: size.n for size in sizes if size.scenario == "found"}
     for name in (name for name in trials if name not in shown):
         powers = [trial.power for trial in trials[name]]
         improved = sum(each is not None and each.improved for each in powers)
         yield _reason(inputs, name, improved, (here[name, "found"], here[name, "planned"]), needed[name])
+
+
+def _shown_at(margin: float, decisions: Sequence[Decision]) -> set[str]:
+    """Return the candidates whose improvement is established at a margin."""
+    return {d.model for d in decisions if d.established and (d.metric, d.margin) == (FAIRNESS, margin)}
 
 
 def _reason(

@@ -334,22 +334,26 @@ def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list
         for name, n, is_large in zip(sample.groups, sizes, large, strict=True)
         if not is_large
     ]
-    kept = int(large.sum())
-    if kept < 2:
-        small = "; ".join(f"{record.group!r} has {record.n}" for record in records if record.n)
-        raise DataError(
-            f"improvability compares groups, and only {count(kept, 'group')} of {sample.grouping!r} "
-            f"{'has' if kept == 1 else 'have'} at least {spec.min_count} rows{f' ({small})' if small else ''}; use "
-            "more rows, merge groups or lower `min_count`."
-        )
     groups = tuple(sample.groups[code] for code in np.flatnonzero(large))
+    _require_groups(groups, sample.grouping, spec, records)
+    codes = np.cumsum(large) - 1
+    smaller = sample.rows(np.flatnonzero(large[sample.group]))
+    return replace(smaller, group=codes[smaller.group], groups=groups), records
+
+
+def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilitySpec, left_out: list[LeftOut]) -> None:
+    """Refuse fewer than two groups, and a pair that names others."""
+    if len(groups) < 2:
+        small = "; ".join(f"{record.group!r} has {record.n}" for record in left_out if record.n)
+        raise DataError(
+            f"improvability compares groups, and only {count(len(groups), 'group')} of {grouping!r} "
+            f"{'has' if len(groups) == 1 else 'have'} at least {spec.min_count} rows"
+            f"{f' ({small})' if small else ''}; use more rows, merge groups or lower `min_count`."
+        )
     for name in spec.test.worst_pair or ():
         if name not in groups:
             hint = did_you_mean(name, groups)
             raise ConfigError(f"`worst_pair` names {name!r}, which is no group of the test; {hint}")
-    codes = np.cumsum(large) - 1
-    smaller = sample.rows(np.flatnonzero(large[sample.group]))
-    return replace(smaller, group=codes[smaller.group], groups=groups), records
 
 
 def _why(group: str, spec: ImprovabilitySpec) -> str:

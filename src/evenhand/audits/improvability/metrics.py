@@ -11,10 +11,10 @@ ACCURACY = "improvable_accuracy"
 IMPROVEMENT = "improvement"
 
 _CAVEAT = (
-    "Where an improvement is shown: that the candidate is the best, or that the law requires it; only that an "
+    "A shown improvement does not make the candidate the best, nor does it say that the law requires it: only that an "
     "alternative exists which does better by these measures, in the population that the rows were drawn from. Where "
-    "none is shown: that no better algorithm exists. Another rule, other features or more rows may find one; not "
-    "rejecting is no proof of necessity."
+    "none is shown, a better algorithm may still exist: another rule, other features or more rows may find one, and "
+    "not rejecting is no proof of necessity."
 )
 
 

@@ -183,8 +183,15 @@ class ImprovabilitySpec(Spec):
         "Ties at the cut are drawn at random from the seed, and counted.",
     )
     use_group: bool = Field(False, description="Whether candidates may use the columns of the grouping.")
-    test: Test = Field(Test(), description="What has to be shown, and how it is tested.")
-    plan: Plan = Field(Plan(), description="The improvement that power and sample size are worked out for.")
+    test: Test = Field(
+        Test(),
+        description="What has to be shown, and how it is tested: `margins`, `alpha`, `splits`, `train`, `accuracy_of`, "
+        "`fairness`, `combine`, `studentised`, `worst_pair`.",
+    )
+    plan: Plan = Field(
+        Plan(),
+        description="The improvement that power and sample size are worked out for: `gain`, `reduction`, `power`.",
+    )
     resamples: int = Field(10_000, ge=100, le=1_000_000, description="Bootstrap resamples of the test rows.")
     jobs: int | None = Field(
         None,
