@@ -85,22 +85,16 @@ def test_the_bootstrap_by_hand(patients: pd.DataFrame, result: ImprovabilityResu
 
 
 def test_decisions_follow_from_the_splits(result: ImprovabilityResult) -> None:
-    for decision in result.decisions:
-        if decision.margin > 0 or decision.metric != "improvable_fairness":
-            continue
-        p = [r.p_value for r in result.gaps if (r.model, r.component, r.test) == (decision.model, "all", decision.test)]
-        assert decision.p_median == pytest.approx(np.median(p))
-        assert decision.p_value == pytest.approx(min(1, 2 * np.median(p)))
-        assert decision.rejected == (np.median(p) < 0.05)
-    for record in (r for r in result.gaps if r.component == "all"):
-        own = [
-            r
-            for r in result.gaps
-            if (r.model, r.split) == (record.model, record.split)
-            and r.test in (None, record.test)
-            and r.component != "all"
-        ]
-        assert record.p_value == max(r.p_value for r in own)
+    for decision in result.rows("decisions", metric="improvable_fairness", margin=0.0):
+        splits = result.rows("gaps", model=decision.model, component="all", test=decision.test)
+        median = np.median([gap.p_value for gap in splits])
+        assert decision.p_median == pytest.approx(median)
+        assert decision.p_value == pytest.approx(min(1, 2 * median))
+        assert decision.rejected == (median < 0.05)
+    for whole in result.rows("gaps", component="all"):
+        gaps = result.rows("gaps", model=whole.model, split=whole.split)
+        components = [gap for gap in gaps if gap.component != "all" and gap.test in (None, whole.test)]
+        assert whole.p_value == max(gap.p_value for gap in components)
 
 
 def test_all_targets_are_one_hypothesis_at_a_margin_of_0(result: ImprovabilityResult) -> None:

@@ -176,7 +176,7 @@ def test_an_export_states_the_same_decisions(result: ImprovabilityResult, tmp_pa
         assert {written["established"] for written in about["decisions"] if written["margin"] == 0} == {
             name in [d.model for d in result.established]
         }
-        p = [r.p_value for r in result.gaps if (r.model, r.component, r.test) == (name, "all", "signed")]
+        p = [gap.p_value for gap in result.rows("gaps", model=name, component="all", test="signed")]
         assert about["p_value"] == sorted(p)[(len(p) - 1) // 2]
 
 

@@ -91,7 +91,7 @@ class Curve:
     established : (D,) whether it rejects there and at all smaller margins; None for the published test.
     """
 
-    place: Mapping[str, str]
+    place: Mapping[str, Any]
     margins: FloatArray
     combined: Combined
     adjusted: FloatArray
@@ -187,13 +187,13 @@ class _Component(NamedTuple):
 
     Parameters
     ----------
-    index : its position among the components.
+    number : its position among the components.
     place : what records call it.
     counted : rows that count under the status quo and the candidate.
     values : the values, or gaps between groups, of both.
     """
 
-    index: int
+    number: int
     place: dict[str, Any]
     counted: IntArray
     values: FloatArray
@@ -241,8 +241,8 @@ def gap_records(inputs: Inputs, trials: Trials) -> Iterator[ImprovabilityGap]:
 
 
 def _gap(trial: Trial, split: dict[str, Any], component: _Component, parts: FloatArray) -> ImprovabilityGap:
-    value, low, high = (finite(number) for number in trial.change[component.index])
-    p = parts[component.index]
+    value, low, high = (finite(number) for number in trial.change[component.number])
+    p = parts[component.number]
     return ImprovabilityGap(
         **split,
         **component.place,
@@ -317,7 +317,7 @@ def curve_records(inputs: Inputs, trials: Trials) -> Iterator[CurvePoint]:
                 curve = curve_of(inputs, each, test, target, name)
                 steps = np.round(curve.margins / _CURVE_STEP) * _CURVE_STEP
                 shown = np.isclose(steps, curve.margins, atol=1e-9) & (curve.margins < 1)
-                yield from (CurvePoint(**curve.point(index)) for index in np.flatnonzero(shown))
+                yield from (CurvePoint(**curve.point(index)) for index in np.flatnonzero(shown).tolist())
 
 
 def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[CandidateRecord]:
