@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult, ImprovabilitySpec, Plan, Test
 from evenhand.core.display import DisplayTable
 from evenhand.errors import ConfigError
+from evenhand.report.schema import record_schema
 from evenhand.stats.improvability import Utility
 
 
@@ -125,3 +128,29 @@ def test_a_mapping_is_as_good_as_the_object() -> None:
     objects = eh.improvability(people(), test=Test(splits=2, margins=0.1), plan=Plan(power=0.9), **options)
     mappings = eh.improvability(people(), test={"splits": 2, "margins": [0.1]}, plan={"power": 0.9}, **options)
     assert objects.to_dict() == mappings.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("gaps", "component", "luck"),
+        ("gaps", "p_value", "small"),
+        ("decisions", "metric", "profit"),
+        ("margins", "test", "unsigned"),
+        ("power", "scenario", "hoped for"),
+        ("reasons", "reason", "bad luck"),
+        ("candidates", "rule", "guess"),
+        ("curves", "delta", 0.1),
+    ],
+)
+def test_the_schema_refuses_what_the_audit_does_not_write(table: str, column: str, value: Any) -> None:
+    schema = record_schema(ImprovabilityResult.record_types()[table])
+    written = written_records()[table][0]
+    assert jsonschema.Draft202012Validator(schema).is_valid(written)
+    assert not jsonschema.Draft202012Validator(schema).is_valid({**written, column: value})
+
+
+@cache
+def written_records() -> dict[str, Any]:
+    written: dict[str, Any] = json.loads(json.dumps(fitted().to_dict()))
+    return written

@@ -12,6 +12,7 @@ from evenhand.audits.improvability.result import (
     ImprovabilityValue,
     Margin,
     PowerRecord,
+    Reason,
     ReasonRecord,
     SampleSizeRecord,
 )
@@ -213,7 +214,7 @@ def _reason(
     )
 
 
-def plausible_reason(improved: int, splits: int, planned: float | None, wanted: float, needed: int | None) -> str:
+def plausible_reason(improved: int, splits: int, planned: float | None, wanted: float, needed: int | None) -> Reason:
     """Return the reason that the numbers make plausible: too few rows, no better algorithm found, or either."""
     if 2 * improved > splits:
         return "too_few_rows" if needed is not None else "unclear"
@@ -221,7 +222,7 @@ def plausible_reason(improved: int, splits: int, planned: float | None, wanted: 
 
 
 def _reason_sentence(
-    inputs: Inputs, reason: str, name: str, improved: int, planned: float | None, needed: int | None
+    inputs: Inputs, reason: Reason, name: str, improved: int, planned: float | None, needed: int | None
 ) -> str:
     spec, splits = inputs.spec, inputs.spec.test.splits
     if planned is None:

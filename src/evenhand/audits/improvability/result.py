@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import InitVar, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+from evenhand.audits.improvability.candidates import RuleName
+from evenhand.audits.improvability.curves import Scenario
 from evenhand.audits.improvability.export import Evidence
 from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.spec import ImprovabilitySpec
@@ -14,6 +16,9 @@ from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
 from evenhand.stats.improvability import FairnessTest
+
+Reason = Literal["too_few_rows", "not_found", "unclear"]
+Better = Literal["higher", "lower"]
 
 JUDGED: FairnessTest = "signed"
 """The fairness test that every conclusion rests on, whichever is shown first: the published one is not valid."""
@@ -42,8 +47,10 @@ class ImprovabilityGap(Gap):
     """
 
     split: int = column(_SPLIT)
-    component: str = column("'accuracy' of a group, 'fairness' by a utility, or 'all' of them")
-    test: str | None = column(f"{_TEST}; null for accuracy, which both share", None)
+    component: Literal["accuracy", "fairness", "all"] = column(
+        "'accuracy' of a group, 'fairness' by a utility, or 'all' of them"
+    )
+    test: FairnessTest | None = column(f"{_TEST}; null for accuracy, which both share", None)
     model_value: float | None = column("the candidate's value, or its gap between groups", None)
     reference_value: float | None = column("the same of the status quo", None)
     n_reference: int = column("the rows that count under the status quo; `n` under the candidate")
@@ -57,8 +64,8 @@ class CurvePoint(Record):
     model: str = column(_MODEL)
     grouping: str = column("the grouping")
     group: str = column(_GROUP)
-    metric: str = column(_WHAT)
-    test: str = column(_TEST)
+    metric: Literal["improvable_fairness", "improvable_accuracy"] = column(_WHAT)
+    test: FairnessTest = column(_TEST)
     margin: float = column("the share by which things must improve")
     p_median: float | None = column("the median p-value of the splits")
     p_value: float | None = column("the combined p-value of the splits, to be compared with alpha")
@@ -84,7 +91,7 @@ class Margin(Value):
     It holds for all candidates together.
     """
 
-    test: str = column(_TEST)
+    test: FairnessTest = column(_TEST)
     binding: str | None = column("the component that ends the run", None)
 
 
@@ -94,7 +101,7 @@ class CandidateRecord(Record):
 
     model: str = column(_MODEL)
     split: int = column(_SPLIT)
-    rule: str = column("the rule that made it")
+    rule: RuleName = column("the rule that made it")
     what: str = column("what it is, in words")
     n: int = column("the test rows")
     selected: int = column("how many of them it selects")
@@ -128,7 +135,7 @@ class PowerRecord(Record):
     """The power of the test with so many rows, adjusted for all candidates, the median over the splits."""
 
     model: str = column(_MODEL)
-    scenario: str = column(_SCENARIO)
+    scenario: Scenario = column(_SCENARIO)
     gain: float | None = column("of the planned improvement, the gain in accuracy", None)
     reduction: float | None = column("of the planned improvement, the reduction of the gap", None)
     n: int = column("rows in all")
@@ -141,7 +148,7 @@ class SampleSizeRecord(Record):
     """How many rows in all give the power wanted."""
 
     model: str = column(_MODEL)
-    scenario: str = column(_SCENARIO)
+    scenario: Scenario = column(_SCENARIO)
     gain: float | None = column("of the planned improvement, the gain in accuracy", None)
     reduction: float | None = column("of the planned improvement, the reduction of the gap", None)
     power: float = column("the power wanted")
@@ -154,7 +161,7 @@ class ReasonRecord(Record):
     """Why no improvement is established for a candidate, as far as the data tell."""
 
     model: str = column(_MODEL)
-    reason: str = column(
+    reason: Reason = column(
         "'too_few_rows' where the candidate improved on the test rows but not beyond chance, 'not_found' where it did "
         "not and the test would have found a planned improvement, else 'unclear'"
     )
@@ -201,7 +208,7 @@ class ImprovabilityResult(Result):
     reasons: tuple[ReasonRecord, ...]
     groups: tuple[str, ...]
     furthest_apart: tuple[str, ...]
-    better: str
+    better: Better
     n: int
     unlabelled: int
     hash: str
