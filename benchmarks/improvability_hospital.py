@@ -44,18 +44,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         utility="calibration",
         capacity=0.03,
         features=features,
-        splits=2 if options.quick else 5,
+        test={"splits": 2 if options.quick else 5},
         jobs=2,
         candidates=["linear"] if options.quick else ["linear", "lasso", "random_forest"],
     )
     print(f"{'candidate':15}{'split':>6}  {'component':10}{'group':8}{'test':11}{'new':>8}{'old':>8}{'p':>9}")
-    for r in result.splits:
-        values = [f"{value:8.3f}" if value is not None else " " * 8 for value in (r.candidate_value, r.status_quo)]
-        head = f"{r.candidate:15}{r.split:>6}  {r.component:10}{r.group or '':8}{r.test or '':11}"
+    for r in result.gaps:
+        values = [f"{value:8.3f}" if value is not None else " " * 8 for value in (r.model_value, r.reference_value)]
+        head = f"{r.model:15}{r.split:>6}  {r.component:10}{r.group or '':8}{r.test or '':11}"
         print(f"{head}{values[0]}{values[1]}{r.p_value:9.4f}")
-    for d in result.deltas:
-        largest = "none" if d.value is None else f"{d.value:.3f}"
-        print(f"{d.candidate:15}largest margin, {d.test}: {d.target} {d.group or ''} {largest}")
+    for margin in result.margins:
+        largest = "none" if margin.value is None else f"{margin.value:.3f}"
+        print(f"{margin.model:15}largest margin, {margin.test}: {margin.metric} {margin.group} {largest}")
     return 0
 
 

@@ -242,10 +242,8 @@ def audit(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
         utility="calibration",
         features=["x0", "x1", "x2"],
         candidates=fitted,
-        splits=case.number,
-        alpha=ALPHA,
+        test={"splits": case.number, "alpha": ALPHA, "combine": "exchangeable"},
         resamples=400,
-        combine="exchangeable",
         seed=int(rng.integers(2**31)),
     )
     return (bool(result.established),)

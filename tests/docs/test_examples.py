@@ -84,7 +84,7 @@ def test_the_improvability_of_a_care_programme_runs(tmp_path: Path) -> None:
     audit = eh.audit(EXAMPLES / "improvability.toml")
     result = audit["improvability"]
     assert isinstance(result, eh.ImprovabilityResult)
-    assert "need_score" in {one.candidate for one in result.established}
+    assert "need_score" in {decision.model for decision in result.established}
     assert {finding.verdict for finding in audit.findings if finding.model == "need_score"} >= {"does_not_meet"}
     page = audit.save(tmp_path)["report.html"].read_text(encoding="utf-8")
     assert "The three-part process of a disparate-impact case" in page

@@ -163,21 +163,23 @@ def test_the_audit_gives_the_same_figures() -> None:
         utility="calibration",
         capacity=0.03,
         candidates={"lasso": {"column": "gagne_sum_t_hat"}},
-        splits=1,
-        train=0,
-        worst_pair=("Black", "White"),
-        alpha=0.05,
-        delta=[0, 0.4, 0.5, 0.725, 0.9],
+        test={
+            "splits": 1,
+            "train": 0,
+            "worst_pair": ("Black", "White"),
+            "alpha": 0.05,
+            "margins": [0, 0.4, 0.5, 0.725, 0.9],
+        },
         resamples=40_000,
     )
-    values = {(r.candidate, r.group): r.value for r in result.values}
-    assert values[None, "Black"] == pytest.approx(6.562, abs=5e-4)
+    values = {(r.model, r.group): r.value for r in result.values}
+    assert values["status_quo", "Black"] == pytest.approx(6.562, abs=5e-4)
     assert values["lasso", "White"] == pytest.approx(7.458, abs=5e-4)
-    p = {(d.test, d.delta): d.p_median for d in result.decision if d.target == "fairness"}
+    p = {(d.test, d.margin): d.p_median for d in result.rows("decisions", metric="improvable_fairness")}
     for delta, expected in ((0.0, 0.017), (0.4, 0.046), (0.5, 0.065)):
         assert p["signed", delta] == pytest.approx(expected, abs=0.006)
     for delta, expected in ((0.0, 0.074), (0.5, 0.048), (0.725, 0.024), (0.9, 0.011)):
         assert p["published", delta] == pytest.approx(expected, abs=0.006)
-    largest = {(d.test, d.target): d.value for d in result.deltas}
-    assert largest["signed", "fairness"] == pytest.approx(0.41, abs=0.03)
-    assert largest["published", "fairness"] is None  # it rejects large margins and not the margin of 0
+    largest = {margin.test: margin.value for margin in result.rows("margins", metric="improvable_fairness")}
+    assert largest["signed"] == pytest.approx(0.41, abs=0.03)
+    assert largest["published"] is None  # it rejects large margins and not the margin of 0

@@ -22,6 +22,7 @@ def curve(
     points: bool = False,
     percent_x: bool = False,
     percent_y: bool = False,
+    log_x: bool = False,
     domain: tuple[float, float] | None = None,
     diagonal: bool = False,
     level: float | None = None,
@@ -46,8 +47,10 @@ def curve(
         Whether each point is marked.
     percent_x, percent_y
         Whether an axis is in percent.
+    log_x
+        Whether the horizontal axis is logarithmic.
     domain
-        The range of both axes.
+        The range of both axes; of the vertical one where the other is logarithmic.
     diagonal
         Whether to draw the line on which x and y are equal, over `domain`.
     level
@@ -59,9 +62,11 @@ def curve(
 
     series = list(order or dict.fromkeys(row["series"] for row in rows))
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
+    across = alt.Scale(type="log", nice=False) if log_x else scale
+    axis_x = alt.Axis(tickCount=5, format="%" if percent_x else "~s" if log_x else "~g")
     legend = alt.Legend(title=None) if len(series) > 1 else None
     base = alt.Chart(data([dict(row) for row in rows])).encode(
-        x=alt.X("x:Q", title=x, axis=alt.Axis(tickCount=5, format="%" if percent_x else "~g"), scale=scale),
+        x=alt.X("x:Q", title=x, axis=axis_x, scale=across),
         color=alt.Color("series:N", sort=series, scale=series_scale(series, PALETTE), legend=legend),
     )
     axis_y = alt.Axis(tickCount=5, format="%" if percent_y else "~g")

@@ -130,7 +130,8 @@ class Claim:
     undefined_id : the sentence where the number is undefined; by default one of core's.
     tests : how many tests the adjusted p-value is adjusted for.
     key : claims with the same key say the same thing, which is told once; None where it has no other.
-    withheld : why no verdict may be given, whatever the interval; None where one may.
+    withheld : why no verdict may be given, whatever the interval; None where one may. Where there is no number, it is
+        the reason with or without a threshold.
     """
 
     records: tuple[Value | Gap, ...]
@@ -280,7 +281,7 @@ def _reason(
     record: Value | Gap, metric: Metric, threshold: Threshold | None, verdict: Verdict, withheld: str | None
 ) -> str:
     """Return why there is no verdict, and what it would take to have one."""
-    if withheld is not None and threshold is not None:
+    if withheld is not None and (threshold is not None or record.value is None):
         return _sentence(withheld)
     if record.value is None:
         return _sentence(record.status.removeprefix("undefined: "))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 DASH = "–"
 MINUS = "−"
@@ -17,6 +17,23 @@ def finite(value: float) -> float | None:
     """Return the number for JSON: null where it is undefined or unbounded."""
     number = float(value)
     return number if math.isfinite(number) else None
+
+
+def rounded(value: Any) -> Any:
+    """Return plain values with numbers of 12 significant digits, as `results.json` holds them.
+
+    Processors may differ in the last bits of the sixteen or so.
+
+    Examples
+    --------
+    >>> rounded({"train": 2 / 3, "splits": (5,)})
+    {'train': 0.666666666667, 'splits': [5]}
+    """
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def show(value: float | None, style: Format = "number") -> str:

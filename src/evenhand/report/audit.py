@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand._version import __version__
 from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
+from evenhand.core.formats import rounded
 from evenhand.core.progress import step
 from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Result
@@ -110,8 +111,7 @@ class Audit:
 
         Numbers have 12 significant digits: processors may differ in the last bits of the sixteen or so.
         """
-        rounded = _rounded(self.to_dict())
-        return json.dumps(rounded, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(rounded(self.to_dict()), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def summary(self) -> str:
         """Return the findings of all audits as plain text."""
@@ -232,14 +232,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigError(f"'{path}' is not a results file of evenhand: {error}") from None
     return read
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.12g}")
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 class _Clock:

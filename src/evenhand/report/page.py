@@ -18,6 +18,7 @@ from evenhand._version import __version__
 from evenhand.charts import to_svg
 from evenhand.core.display import DisplayTable, Figure, Section
 from evenhand.core.findings import SHORT_VERDICTS, VERDICT_WORDS
+from evenhand.core.formats import rounded
 from evenhand.core.progress import step
 from evenhand.core.thresholds import VERDICTS
 
@@ -65,7 +66,7 @@ def render(audit: Audit) -> str:
         rows_word=_rows_word(audit),
         study="people" in audit.data,
         most_rows=MOST_ROWS,
-        config=json.dumps(audit.config.as_dict(), indent=2, ensure_ascii=False),
+        config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),
     )
 

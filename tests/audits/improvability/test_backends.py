@@ -33,7 +33,7 @@ def audited() -> str:
         status_quo="old",
         features=["p", "q", "r"],
         candidates=CANDIDATES,
-        splits=2,
+        test={"splits": 2},
         resamples=300,
     )
     return json.dumps(result.to_dict())

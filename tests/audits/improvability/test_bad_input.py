@@ -14,7 +14,7 @@ from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.report import audit
 
 NUMBERS = {"outcome": "score", "capacity": 0.2, "utility": "calibration"}
-OPTIONS: dict[str, Any] = {"status_quo": "old", "candidates": "new", "splits": 2, "resamples": 200}
+OPTIONS: dict[str, Any] = {"status_quo": "old", "candidates": "new", "test": {"splits": 2}, "resamples": 200}
 
 
 def people(n: int = 600, seed: int = 0) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def test_a_candidate_that_selects_nobody_from_a_group_is_told_where_the_measure_
     data = people()
     result = run({**data, "new": np.where(data["g"] == "a", 0, data["new"])})
     assert any(note.startswith("new selects nobody of a in at least one split.") for note in result.notes)
-    assert "It selects nobody of a in at least one split." in result.findings[0].claim
+    assert "It selects nobody of a in at least one split." in result.findings[0].detail
     assert not any("selects nobody of" in note for note in run(data).notes)
 
 
@@ -82,8 +82,8 @@ def test_a_group_of_one_person_is_left_out_and_counted() -> None:
     data = people()
     data["g"] = np.array(["alone", *data["g"][1:]], dtype=object)
     result = run(data)
-    assert [(r["group"], r["n"]) for r in result.left_out] == [("alone", 1)]
-    assert {r.group for r in result.values} == {"a", "b", "(everyone)"}
+    assert [(r.group, r.n) for r in result.left_out] == [("alone", 1)]
+    assert {r.group for r in result.values} == {"a", "b", "(overall)"}
     training = r"in the training rows of split \d, no row of group 'alone' counts"
     test = r"in the test rows of split \d, candidate 'new', only \d rows? of group 'alone'"
     with pytest.raises(DataError, match=f"{training}|{test}"):
@@ -126,7 +126,7 @@ def test_selective_labels_that_are_dropped_are_warned_of() -> None:
     threshold = {"column": "score", "threshold": 0.5}
     result = eh.improvability(table, outcome="result", **{**OPTIONS, "status_quo": threshold})
     assert any("selective labels" in note and f"{lost:,} rows" in note for note in result.notes)
-    assert {"missing outcome: rows dropped": lost} == {r["reason"]: r["n"] for r in result.left_out}
+    assert {"missing outcome: rows dropped": lost} == {r.reason: r.n for r in result.left_out}
 
 
 def test_selective_labels_dropped_by_the_table_are_warned_of() -> None:
@@ -138,9 +138,9 @@ def test_selective_labels_dropped_by_the_table_are_warned_of() -> None:
     note = next(note for note in result.notes if "selective labels" in note)
     assert note.startswith(f"{lost:,} rows were left out because the outcome (or a prediction) is missing.")
     assert "That is likely here: among the rows left the status quo selects everybody" in note
-    assert all(f"{lost:,} rows without were left out" in finding.caveat for finding in result.findings)
+    assert all(f"{lost:,} rows without were left out" in finding.detail for finding in result.findings)
     scope = next(p for p in result.section().parts if getattr(p, "caption", "") == "What this establishes")
-    assert f"{lost:,} rows without were left out" in scope.rows[0][1]  # type: ignore[union-attr]
+    assert f"{lost:,} rows without were left out" in str(scope)
 
 
 def test_outcomes_that_nobody_needs_may_be_missing_with_a_warning() -> None:
@@ -172,7 +172,7 @@ def test_features_that_contain_the_group() -> None:
         ({"features": ["x", "x"]}, "`features` names the column 'x' twice"),
         ({"features": []}, "`features` is empty, and the candidate 'linear' has to be fitted to some"),
         ({"candidates": "lineal"}, "'lineal', which is no estimator, rule, model or column; did you mean 'linear'"),
-        ({"candidates": {"sweep": {"excluded": ["w"]}}}, "candidate 'sweep' speaks of 'w', which is no feature"),
+        ({"candidates": {"sweep": {"excluded": ["w"]}}}, "candidate 'sweep' names 'w', which is no feature"),
         ({"candidates": {"sweep": {"goal": "c"}}}, "candidate 'sweep': `goal` is 'c', which is neither 'fairness' nor"),
         ({"candidates": {"a": {"rule": "estimator"}}}, "the rule 'estimator' needs its `estimator`"),
         ({"candidates": {"a": {}}}, "'a', which is no estimator, rule, model or column"),
@@ -193,12 +193,22 @@ def test_features_that_contain_the_group() -> None:
         ({"candidates": "logistic", **NUMBERS}, "'logistic' predicts yes or no"),
         ({"utility": "accuracy"}, "there is no utility 'accuracy'"),
         ({"utility": 3}, "a utility must be a name or an evenhand.stats.improvability.Utility; got 3"),
-        ({"delta": 1}, "each of `delta` must be at least 0 and below 1; got 1"),
-        ({"fairness_test": "published", "studentised": True}, "the published fairness test has no studentised form"),
-        ({"train": 0}, "`train` is 0, so nothing can be fitted; the candidate 'linear' has to be"),
-        ({"train": 0, "candidates": "new"}, "no training rows tell which group the status quo favours"),
-        ({"worst_pair": ["a", "c"]}, "`worst_pair` names 'c', which is no group of the test"),
-        ({"worst_pair": ["a", "a"]}, "`worst_pair` must name two groups; got 'a' twice"),
+        ({"test": {"margins": 1}}, "each of `margins` must be at least 0 and below 1; got 1"),
+        (
+            {"test": {"fairness": "published", "studentised": True}},
+            "the published fairness test has no studentised form",
+        ),
+        ({"test": {"train": 0}}, "`train` is 0, so nothing can be fitted; the candidate 'linear' has to be"),
+        ({"test": {"train": 0}, "candidates": "new"}, "no training rows tell which group the status quo favours"),
+        ({"test": {"worst_pair": ["a", "c"]}}, "`worst_pair` names 'c', which is no group of the test"),
+        ({"test": {"worst_pair": ["a", "a"]}}, "`worst_pair` must name two groups; got 'a' twice"),
+        (
+            {"test": {"splitz": 3}},
+            r"`test\.splitz` in the arguments .*: there is no such setting; did you mean 'splits'",
+        ),
+        ({"plan": {"power": 1}}, r"`plan\.power` in the arguments of improvability"),
+        ({"splits": 3}, "`splits` in the arguments .*: there is no such setting"),
+        ({"candidates": {"status_quo": "new"}}, "a candidate is called 'status_quo', our name for what it is compared"),
         ({"candidates": "sweep", "utility": "false_positive_rate"}, "the linear searches know the utilities"),
         ({"candidates": "sweep", "fairness_utility": "calibration"}, "searches with one utility for accuracy and"),
         ({"candidates": "reductions", **NUMBERS}, "reductions need an outcome of 0 or 1"),
@@ -214,10 +224,19 @@ def test_messages(options: dict[str, Any], message: str) -> None:
     ("limit", "message"),
     [
         ({"metric": "fairness", "max": 0}, "`metric` 'fairness' of a threshold is not known"),
-        ({"metric": "improvable_fairness", "min": 0.1}, "how far the status quo may be improvable: give max="),
-        ({"metric": "improvable_fairness", "max": 0, "model": "nwe"}, "`model` 'nwe' of a threshold is no candidate"),
-        ({"metric": "improvable_fairness", "max": 0, "grouping": "h"}, "of a threshold is not the one tested"),
-        ({"metric": "improvable_fairness", "max": 0, "stratum": "s"}, "has no `stratum`, `against` or `kind`"),
+        (
+            {"metric": "improvable_fairness", "min": 0.1},
+            "the threshold for 'improvable_fairness' must give max= of 0 or more and below 1; got at least 0.1",
+        ),
+        (
+            {"metric": "improvable_fairness", "max": 0, "model": "nwe"},
+            "`model` 'nwe' of a threshold is not known; did you mean 'new'",
+        ),
+        ({"metric": "improvable_fairness", "max": 0, "grouping": "h"}, "`grouping` 'h' of a threshold is not known"),
+        (
+            {"metric": "improvable_fairness", "max": 0, "stratum": "s"},
+            "a threshold of the improvability audit has no `stratum`",
+        ),
     ],
 )
 def test_thresholds(limit: dict[str, Any], message: str) -> None:
@@ -248,7 +267,7 @@ def test_missing_features_are_refused_or_dropped() -> None:
     with pytest.raises(DataError, match="feature 'x' is missing in 7 rows of 600; fill them, or drop them"):
         run(data, candidates="linear", features=["x"])
     result = run(data, {"missing": "drop"}, candidates="linear", features=["x"])
-    assert result.left_out[0]["n"] == 7
+    assert result.left_out[0].n == 7
 
 
 def test_text_features_and_unseen_labels() -> None:
@@ -274,9 +293,9 @@ groups = "g"
 [improvability]
 status_quo = "old"
 features = ["x", "z"]
-splits = 2
 resamples = 200
 utility = "{utility}"
+test = {{ splits = 2 }}
 
 [improvability.candidates]
 linear = {{}}
@@ -309,5 +328,5 @@ def test_code_in_a_file_is_run_only_when_allowed(tmp_path: Path) -> None:
         "threshold": None,
     }
     again = audit(write_toml(tmp_path, utility="rules:right"), allow_code=True)
-    assert again["improvability"].to_dict()["splits"] == found["improvability"].to_dict()["splits"]
+    assert again["improvability"].to_dict()["gaps"] == found["improvability"].to_dict()["gaps"]
     assert found.to_json() == audit(write_toml(tmp_path), allow_code=True).to_json()

@@ -3,6 +3,6 @@
 from evenhand.audits.improvability.audit import improvability
 from evenhand.audits.improvability.result import ImprovabilityResult
 from evenhand.audits.improvability.rules import TrainingRows
-from evenhand.audits.improvability.spec import ImprovabilitySpec
+from evenhand.audits.improvability.spec import ImprovabilitySpec, Plan, Test
 
-__all__ = ["ImprovabilityResult", "ImprovabilitySpec", "TrainingRows", "improvability"]
+__all__ = ["ImprovabilityResult", "ImprovabilitySpec", "Plan", "Test", "TrainingRows", "improvability"]

@@ -2,61 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from evenhand.audits.improvability import tables
-from evenhand.audits.improvability.candidates import described
+from evenhand.audits.improvability import estimate
+from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
-from evenhand.audits.improvability.findings import make_findings
+from evenhand.audits.improvability.export import Evidence
+from evenhand.audits.improvability.findings import SENTENCES, make_claims, reason_records
+from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
 from evenhand.audits.improvability.notes import make_notes
-from evenhand.audits.improvability.people import Given, Sample, read_sample
-from evenhand.audits.improvability.reasons import power_records, reason_records, size_records
 from evenhand.audits.improvability.result import ImprovabilityResult
-from evenhand.audits.improvability.rules import given_of, require_cut
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.audits.improvability.splits import Setting, Tested, rows_of, run_splits
+from evenhand.audits.improvability.splits import Inputs, Trials, rows_of, run_splits
+from evenhand.core.findings import FindingMaker
 from evenhand.core.progress import step
-from evenhand.core.spec import Threshold
-from evenhand.errors import ConfigError, EvenhandError, count, did_you_mean, require_extra
-from evenhand.stats.improvability import AccuracyOf, FairnessTest, Rule, Utility
+from evenhand.core.spec import audit_function
+from evenhand.core.thresholds import require_known
+from evenhand.errors import ConfigError, EvenhandError, count, require_extra
 from evenhand.table.table import Table
 
 
-def improvability(
-    table: Table,
-    *,
-    status_quo: Any,
-    grouping: str | Sequence[str] | None = None,
-    features: Sequence[str] | str = (),
-    outcome: str | None = None,
-    utility: str | Utility = "classification",
-    fairness_utility: str | Utility | Sequence[str | Utility] | None = None,
-    accuracy_of: AccuracyOf = "groups",
-    candidates: Any = ("linear", "lasso", "random_forest"),
-    capacity: float | None = None,
-    splits: int = 5,
-    train: float = 2 / 3,
-    alpha: float = 0.10,
-    delta: float | Sequence[float] = 0.0,
-    fairness_test: FairnessTest = "signed",
-    combine: Rule = "median",
-    studentised: bool = False,
-    worst_pair: Sequence[str] | None = None,
-    use_group: bool = False,
-    gain: float = 0.05,
-    reduction: float = 0.5,
-    power: float = 0.8,
-    jobs: int | None = None,
-    min_count: int = 10,
-    resamples: int = 10_000,
-    confidence: float = 0.95,
-    seed: int = 0,
-    thresholds: Sequence[Threshold | Mapping[str, Any]] = (),
-) -> ImprovabilityResult:
+@audit_function(ImprovabilitySpec)
+def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     """Test whether decisions could be fairer without being less accurate.
 
     In each of several random splits a selection rule sees the training rows only and returns a candidate. On the test
@@ -68,64 +37,15 @@ def improvability(
     ----------
     table
         The data with its roles.
-    status_quo
-        The decisions that are challenged: a column of decisions, a column of scores (with `capacity`, or as
-        ``{"column": "risk", "threshold": 0.5}``), a model of the table, or a fitted model with `predict`.
-    grouping
-        The grouping to compare; not needed where the table has one.
-    features
-        Columns that candidates may use.
-    outcome
-        Column of what really happened, any number. By default the table's outcome, as 0 or 1.
-    utility, fairness_utility
-        What a decision is worth to a group, for accuracy and for fairness (by default the same; several must all become
-        fairer): 'classification', 'calibration', 'false_positive_rate', 'false_negative_rate', 'profit', or an
-        `evenhand.stats.improvability.Utility` of your own.
-    accuracy_of
-        Whether accuracy must rise for each of the 'groups', or for 'everyone' taken together.
-    candidates
-        Names, or a mapping of names to settings: estimators ('linear', 'lasso', 'random_forest', 'gradient_boosting',
-        ...), any scikit-learn estimator, 'reductions' (fairlearn), 'search' over a family, 'sweep' and 'milp' (linear
-        classifiers), a column of decisions or scores, or a function of `TrainingRows`. Decisions, margins and power
-        allow for their number: a p-value counts once for each (Bonferroni).
-    capacity
-        The share of rows that is selected: scores are ranked to it on the test rows. Ties at the cut are drawn at
-        random from the seed, and counted.
-    splits, train
-        Number of splits, and the share of rows that train. With given candidates and a `worst_pair`, `train` may be 0.
-    alpha
-        Level of the test.
-    delta
-        Margins to decide at: fairness, or accuracy, must improve by this share.
-    fairness_test
-        'signed', which is valid at all margins, or 'published', the paper's, which is not for margins above 0: it is
-        shown for comparison, and findings and verdicts rest on the signed test.
-    combine
-        'median' (the paper's: median p below alpha / 2) or 'exchangeable', which is valid too and has more power.
-    studentised
-        Whether errors are divided by their standard errors.
-    worst_pair
-        Two groups, the higher first, known from elsewhere to be furthest apart under the status quo.
-    use_group
-        Whether the columns of the grouping may be features.
-    gain, reduction, power
-        The improvement that planning is for, and the power wanted.
-    jobs
-        Processes for the splits; by default joblib's own setting, so that its backends (Dask, Ray) can take them.
-    min_count
-        Groups with fewer rows are left out.
-    resamples, confidence, seed
-        Bootstrap resamples, confidence of the intervals, and the seed.
-    thresholds
-        Limits, such as ``{"metric": "improvable_fairness", "max": 0}``: the status quo must not be shown to be
-        improvable by more than this share.
+    {settings}
 
     Returns
     -------
     ImprovabilityResult
-        Tables `splits`, `decision`, `deltas`, `curves`, `values`, `candidates`, `coefficients`, `power`, `sample_sizes`
-        and `reasons`. In `decision`, `rejected` is a candidate's own test, `established` the decision with all
-        candidates allowed for. `export(folder)` writes the candidates.
+        Tables `values`, `gaps`, `decisions`, `margins`, `curves`, `candidates`, `coefficients`, `power`, `sample_sizes`
+        and `reasons`. In `decisions`, `rejected` is a candidate's own test, `established` the decision adjusted for all
+        candidates. `export(folder)` writes the candidates; it needs `evidence`, the rows and fitted rules, which are
+        kept beside the result and are no part of it once it is pickled or written.
 
     References
     ----------
@@ -137,168 +57,123 @@ def improvability(
     >>> patients = eh.datasets.make_patients(100_000, seed=1)
     >>> result = eh.improvability(
     ...     eh.Table(patients, id="patient", groups="race"), status_quo="risk_score", outcome="illnesses",
-    ...     utility="calibration", capacity=0.05, candidates="need_score", splits=3, resamples=1_000,
+    ...     utility="calibration", capacity=0.05, candidates="need_score", test={"splits": 3}, resamples=1_000,
     ... )
-    >>> [(one.target, one.rejected) for one in result.decision if one.test == "signed"][:2]
-    [('fairness', True), ('joint_accuracy', True)]
+    >>> decisions = result.rows("decisions", test="signed", group="(overall)")
+    >>> [(decision.metric, decision.rejected) for decision in decisions]
+    [('improvable_fairness', True), ('improvable_accuracy', True)]
     """
-    return run(
-        table,
-        ImprovabilitySpec.parse(
-            {
-                "status_quo": status_quo,
-                "grouping": grouping,
-                "features": features,
-                "outcome": outcome,
-                "utility": utility,
-                "fairness_utility": fairness_utility,
-                "accuracy_of": accuracy_of,
-                "candidates": candidates,
-                "capacity": capacity,
-                "splits": splits,
-                "train": train,
-                "alpha": alpha,
-                "delta": delta,
-                "fairness_test": fairness_test,
-                "combine": combine,
-                "studentised": studentised,
-                "worst_pair": worst_pair,
-                "use_group": use_group,
-                "gain": gain,
-                "reduction": reduction,
-                "power": power,
-                "jobs": jobs,
-                "min_count": min_count,
-                "resamples": resamples,
-                "confidence": confidence,
-                "seed": seed,
-                "thresholds": thresholds,
-            },
-            "the arguments of improvability()",
-        ),
-    )
+    return run(table, ImprovabilitySpec.parse(settings, "the arguments of improvability()"))
 
 
 def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
     """Audit a table as a spec says."""
     step("Reading the rows of the improvability test")
-    sample = _with_status_quo(read_sample(table, spec), spec)
+    sample = read_sample(table, spec)
+    require_known(spec.thresholds, groupings=[sample.grouping], models=spec.candidates)
     _check(sample, spec)
-    margins = make_margins(spec.delta, coarse=spec.studentised, higher=spec.utility.better == "higher")
-    setting = Setting(sample, spec, margins)
-    _refuse_unknown_outcomes(setting)
-    step(f"Testing {count(len(spec.candidates), 'candidate')} on {count(spec.splits, 'split')}")
-    tests = run_splits(setting)
-    _require_some(tests)
-    return _result(table, setting, tests)
+    margins = make_margins(spec.test.margins, coarse=spec.test.studentised, higher=spec.utility.better == "higher")
+    inputs = Inputs(sample, spec, margins)
+    _refuse_unknown_outcomes(inputs)
+    step(f"Testing {count(len(spec.candidates), 'candidate')} on {count(spec.test.splits, 'split')}")
+    trials = run_splits(inputs)
+    _require_some(trials)
+    return _result(table, inputs, trials)
 
 
-def _result(table: Table, setting: Setting, tests: dict[str, tuple[Tested, ...]]) -> ImprovabilityResult:
-    spec = setting.spec
-    decisions = tuple(tables.decision_records(setting, tests))
-    deltas = tuple(tables.delta_records(setting, tests))
-    values = tuple(tables.value_records(setting, tests))
-    power, sizes = tuple(power_records(setting, tests)), tuple(size_records(setting, tests))
-    reasons = tuple(reason_records(setting, tests, decisions, power, sizes))
+def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult:
+    spec, sample = inputs.spec, inputs.sample
+    values = tuple(estimate.value_records(inputs, trials))
+    decisions = tuple(estimate.decision_records(inputs, trials))
+    margins = tuple(estimate.margin_records(inputs, trials))
+    power, sizes = tuple(estimate.power_records(inputs, trials)), tuple(estimate.size_records(inputs, trials))
+    reasons = tuple(reason_records(inputs, trials, decisions, power, sizes))
+    claims = list(make_claims(inputs, trials, decisions, margins, values, reasons))
+    bounds = spec.model_copy(update={"confidence": 1 - spec.test.alpha})  # a margin is a bound at the test's level
+    pair = next(iter(trials.values()))[0].worst[0]
     return ImprovabilityResult(
         spec=spec,
-        findings=make_findings(setting, tests, decisions, deltas, values, reasons),
-        left_out=setting.sample.left_out,
-        notes=(*table.source.notes, *make_notes(setting, tests)),
+        findings=FindingMaker(bounds, SENTENCES).findings(claims),
+        left_out=sample.left_out,
+        notes=(*table.source.notes, *make_notes(inputs, trials)),
         backend=table.backend,
-        splits=tuple(tables.split_records(setting, tests)),
-        decision=decisions,
-        deltas=deltas,
-        curves=tuple(tables.curve_records(setting, tests)),
         values=values,
-        candidates=tuple(tables.candidate_records(setting, tests)),
-        coefficients=tuple(tables.coefficient_records(tests)),
+        gaps=tuple(estimate.gap_records(inputs, trials)),
+        decisions=decisions,
+        margins=margins,
+        curves=tuple(estimate.curve_records(inputs, trials)),
+        candidates=tuple(estimate.candidate_records(inputs, trials)),
+        coefficients=tuple(estimate.coefficient_records(trials)),
         power=power,
         sample_sizes=sizes,
         reasons=reasons,
-        hash=setting.sample.digest(),
-        setting=setting,
-        tests=tests,
+        groups=sample.groups,
+        furthest_apart=(sample.groups[pair.high], sample.groups[pair.low]),
+        better=spec.utility.better,
+        n=len(sample),
+        unlabelled=sample.unlabelled,
+        hash=sample.digest(),
+        kept=Evidence(inputs, trials),
     )
 
 
 def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
     """Refuse, before the work, what no split could do."""
-    for threshold in spec.thresholds:
-        if threshold.grouping not in (None, sample.grouping):
-            hint = did_you_mean(threshold.grouping, [sample.grouping])
-            raise ConfigError(f"`grouping` {threshold.grouping!r} of a threshold is not the one tested; {hint}")
-    if spec.fairness_test == "published" and len(sample.groups) > 2:
+    if spec.test.fairness == "published" and len(sample.groups) > 2:
         raise ConfigError(
             f"the published fairness test compares two groups; {sample.grouping!r} has {len(sample.groups)}. Use "
-            "fairness_test = 'signed', which compares every pair."
+            "fairness = 'signed' in `test`, which compares every pair."
         )
-    quo = sample.given["status_quo"]
-    if quo.kind == "score" and spec.capacity is None and quo.threshold is None:
-        raise ConfigError(
-            "the status quo holds scores, so nothing says who is selected; give `capacity`, or "
-            "status_quo = { column = ..., threshold = ... }; for decisions that are numbers, such as prices, "
-            "kind = 'decision'."
-        )
+    instead = (
+        "status_quo = { column = ..., threshold = ... }; for decisions that are numbers, such as prices, "
+        "kind = 'decision'"
+    )
+    _require_cut(sample.status_quo, spec, "the status quo", instead)
     for name, candidate in spec.candidates.items():
         for member in (candidate, *candidate.family):
-            if member.refits:
-                for package in ("sklearn", "joblib", "threadpoolctl"):
-                    require_extra(package, "models", f"the candidate {name!r}")
-            require_cut(member, spec.capacity, sample.binary, name)
-            if member.column is not None:
-                _require_cut_of_column(given_of(sample, name, member), spec, name)
-            if member.linear_search and spec.fairness != (spec.utility,):
-                raise ConfigError(
-                    f"the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. "
-                    "Use another rule."
-                )
+            _check_member(sample, spec, name, member)
 
 
-def _require_cut_of_column(given: Given, spec: ImprovabilitySpec, name: str) -> None:
-    if given.kind == "score" and spec.capacity is None and given.threshold is None:
+def _check_member(sample: Sample, spec: ImprovabilitySpec, name: str, member: Candidate) -> None:
+    """Refuse a candidate, or a member of a search's family, that cannot be made or cut."""
+    if member.refits:
+        for package in ("sklearn", "joblib", "threadpoolctl"):
+            require_extra(package, "models", f"the candidate {name!r}")
+    scored = member.rule in ("estimator", "reductions")
+    if scored and spec.capacity is None and member.threshold is None and not sample.binary:
         raise ConfigError(
-            f"the candidate {name!r} holds scores, so nothing says who is selected; give `capacity`, or the "
-            "candidate's `threshold`."
+            f"the candidate {name!r} predicts an outcome that is not 0 or 1, so nothing says who is selected; give "
+            "`capacity`, or the candidate's `threshold`."
+        )
+    if member.column is not None:
+        _require_cut(sample.column_of(name, member), spec, f"the candidate {name!r}", "the candidate's `threshold`")
+    if member.linear_search and spec.fairness != (spec.utility,):
+        raise ConfigError(
+            f"the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. Use "
+            "another rule."
         )
 
 
-def _with_status_quo(sample: Sample, spec: ImprovabilitySpec) -> Sample:
-    """Return the sample with the status quo's scores, where it is a model that has to be asked."""
-    model = spec.status_quo.model
-    if model is None:
-        return sample
-    try:
-        if hasattr(model, "predict_proba"):
-            values = np.asarray(model.predict_proba(sample.matrix), dtype=np.float64)[:, 1]
-        else:
-            values = np.asarray((model.predict if hasattr(model, "predict") else model)(sample.matrix), np.float64)
-    except Exception as error:
-        raise EvenhandError(f"the status quo {described(model)} cannot score the features: {error}") from error
-    if values.shape != (len(sample),) or not np.isfinite(values).all():
-        raise EvenhandError(f"the status quo {described(model)} must return one finite number a row.")
-    two_valued = bool(np.isin(values, (0.0, 1.0)).all())
-    threshold = spec.status_quo.threshold
-    if threshold is None and spec.capacity is None and hasattr(model, "predict_proba"):
-        threshold = 0.5
-    kind = spec.status_quo.kind or ("decision" if two_valued and threshold is None else "score")
-    return replace(sample, given={**sample.given, "status_quo": Given(values, kind, threshold)})
+def _require_cut(predictions: Predictions, spec: ImprovabilitySpec, whose: str, instead: str) -> None:
+    if predictions.kind == "score" and spec.capacity is None and predictions.threshold is None:
+        raise ConfigError(f"{whose} holds scores, so nothing says who is selected; give `capacity`, or {instead}.")
 
 
-def _refuse_unknown_outcomes(setting: Setting) -> None:
+def _refuse_unknown_outcomes(inputs: Inputs) -> None:
     """Say at once where a missing outcome is needed whatever a candidate selects."""
-    unknown = np.flatnonzero(np.isnan(setting.sample.outcome))
+    unknown = np.flatnonzero(np.isnan(inputs.sample.outcome))
     if unknown.size:
         nobody = np.zeros(unknown.size)
-        rows_of(setting, unknown, nobody, nobody, "the data")
+        rows_of(inputs, unknown, nobody, nobody, "the data")
 
 
-def _require_some(tests: Mapping[str, Sequence[Tested]]) -> None:
+def _require_some(trials: Trials) -> None:
     """Refuse where no candidate has a split to be tested on; where some have, the others are noted."""
-    if all(one.status != "ok" for tested in tests.values() for one in tested):
-        for name, tested in tests.items():
-            raise EvenhandError(
-                f"in no split was there a candidate to test: {tested[0].status.removeprefix('no candidate: ')}"
-                if repr(name) in tested[0].status
-                else f"candidate {name!r}: in no split was there one to test: {tested[0].status}"
-            )
+    if all(trial.status != "ok" for each in trials.values() for trial in each):
+        name, each = next(iter(trials.items()))
+        status = each[0].status
+        raise EvenhandError(
+            f"in no split was there a candidate to test: {status.removeprefix('no candidate: ')}"
+            if repr(name) in status
+            else f"candidate {name!r}: in no split was there one to test: {status}"
+        )

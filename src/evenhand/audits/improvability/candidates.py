@@ -8,12 +8,14 @@ from typing import Any, Literal, Self
 from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
+    ValidationInfo,
     field_serializer,
     field_validator,
     model_serializer,
     model_validator,
 )
 
+from evenhand.core.spec import is_recorded
 from evenhand.errors import did_you_mean
 from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
@@ -49,18 +51,6 @@ _OURS: dict[str, dict[str, Any]] = {"random_forest": {"n_estimators": 300}}
 class Candidate(Settings):
     """One candidate, or the rule that makes one.
 
-    Parameters
-    ----------
-    rule : 'estimator', 'column', 'search', 'sweep', 'milp', 'reductions' or 'own'.
-    estimator, settings : a named estimator with settings of its library, or any scikit-learn estimator.
-    column : a column of decisions or scores, or a model of the table; nothing is fitted.
-    threshold : selected above it, where no capacity ranks the scores.
-    family, folds : the candidates that a search compares by cross-validation on the training rows.
-    goal, iota, directions, monotone, excluded : what the linear searches look for, and under which constraints.
-    time_limit, margin : seconds and margin of the mixed-integer program.
-    constraint, slack : what a fairlearn reduction equalises, and within what difference.
-    own : a function of `TrainingRows` that returns a function of a feature matrix.
-
     Examples
     --------
     >>> Candidate(rule="estimator", estimator="random_forest").settings["n_estimators"]
@@ -83,12 +73,14 @@ class Candidate(Settings):
     margin: float = Field(1e-4, gt=0, lt=1, description="How far from 0 the score of a row not selected must be.")
     constraint: Constraint = Field("equalized_odds", description="What a fairlearn reduction equalises.")
     slack: float = Field(0.01, gt=0, lt=1, description="The difference that the reduction allows.")
-    own: Any = Field(None, description="Your own selection rule, a function.")
+    own: Any = Field(
+        None, description="Your own selection rule: a function of `TrainingRows` that returns one of a feature matrix."
+    )
 
     @model_validator(mode="before")
     @classmethod
-    def _filled_in(cls, values: Any) -> Any:
-        if not isinstance(values, Mapping):
+    def _filled_in(cls, values: Any, info: ValidationInfo) -> Any:
+        if not isinstance(values, Mapping) or is_recorded(info):
             return values
         given = dict(values)
         if given.get("rule") is None:
@@ -113,14 +105,19 @@ class Candidate(Settings):
         return value
 
     @model_validator(mode="after")
-    def _own_settings_only(self) -> Self:
+    def _own_settings_only(self, info: ValidationInfo) -> Self:
+        if is_recorded(info):  # where estimators and functions stand as their names
+            return self
         allowed = ("rule", *_SETTINGS[self.rule])
         for name in sorted(self.model_fields_set):
             if name not in allowed and getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"`{name}` is no setting of the rule {self.rule!r}; it has {_listed(allowed[1:])}")
-        needed = {"estimator": self.estimator, "column": self.column, "own": self.own}
-        if self.rule in needed and needed[self.rule] is None:
+        if self.rule in ("estimator", "column", "own") and getattr(self, self.rule) is None:
             raise ValueError(f"the rule {self.rule!r} needs its `{self.rule}`")
+        self._require_usable_code()
+        return self
+
+    def _require_usable_code(self) -> None:
         if self.estimator is not None and not isinstance(self.estimator, str):
             if not _is_estimator(self.estimator):
                 raise ValueError(f"`estimator` must be a name or a scikit-learn estimator; got {self.estimator!r}")
@@ -128,7 +125,6 @@ class Candidate(Settings):
                 raise ValueError("`settings` go with an estimator's name; set those of your own estimator on it")
         if self.own is not None and not callable(self.own):
             raise ValueError(f"`own` must be a function of the training rows; got {self.own!r}")
-        return self
 
     @field_serializer("estimator", "own")
     def _in_words(self, value: Any) -> str | None:
@@ -180,13 +176,13 @@ def as_candidates(value: Any) -> dict[str, Any]:
         return {value.in_words(): value}
     if isinstance(value, str) or not isinstance(value, Iterable):
         return {_name(value): _settings(value, _name(value))}
-    found: dict[str, Any] = {}
+    candidates: dict[str, Any] = {}
     for given in value:
         name = given.in_words() if isinstance(given, Candidate) else _name(given)
-        if name in found:
+        if name in candidates:
             raise ValueError(f"two candidates are called {name!r}; give them names of their own, in a mapping")
-        found[name] = _settings(given, name)
-    return found
+        candidates[name] = _settings(given, name)
+    return candidates
 
 
 def _settings(given: Any, name: str) -> Any:

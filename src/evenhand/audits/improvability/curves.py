@@ -1,15 +1,30 @@
-"""P-values of all components of one split, over all margins; every target's curve follows from them."""
+"""What one split's test gives: p-values of its components over all margins, and its power by number of rows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.stats.improvability import Contrast, Goal, SplitTest
+from evenhand.audits.improvability.spec import ImprovabilitySpec
+from evenhand.stats.improvability import (
+    Contrast,
+    Goal,
+    SplitTest,
+    component_values,
+    deviations,
+    planned_effects,
+    power_curve,
+    sample_size,
+)
 from evenhand.stats.types import FloatArray
 
+Scenario = Literal["found", "planned"]
+SCENARIOS: tuple[Scenario, ...] = ("found", "planned")
+SIZES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Numbers of rows for which power is worked out, as multiples of those at hand."""
 _STEP, _COARSE = 0.001, 0.01
 
 
@@ -24,7 +39,7 @@ class Margins(NamedTuple):
         return self.fairness if goal == "fairness" else self.accuracy
 
 
-def make_margins(deltas: tuple[float, ...], *, coarse: bool, higher: bool) -> Margins:
+def make_margins(asked: tuple[float, ...], *, coarse: bool, higher: bool) -> Margins:
     """Return a grid over the whole range, with the margins asked for among them.
 
     Accuracy that is better when higher may more than double; a gap or an error rate cannot shrink by more than all.
@@ -38,7 +53,7 @@ def make_margins(deltas: tuple[float, ...], *, coarse: bool, higher: bool) -> Ma
     step = _COARSE if coarse else _STEP
     ends = (2.0 if higher else 1.0, 1.0)
     grids = [np.round(np.arange(0, end - step / 2, step), 6) for end in ends]
-    return Margins(*(np.unique(np.concatenate([grid, deltas])) for grid in grids))
+    return Margins(*(np.unique(np.concatenate([grid, asked])) for grid in grids))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,28 +77,28 @@ class Curves:
         """Return (A + F, D) all components at each margin of a goal, which applies to some of them."""
         wanted = range(len(self.accuracy)) if goal == "joint_accuracy" else (goal,)
         size = (self.fairness if goal == "fairness" else self.accuracy).shape[1]
-        own = [row if a in wanted else np.full(size, row[0]) for a, row in enumerate(self.accuracy)]
-        gaps = [row if goal == "fairness" else np.full(size, row[0]) for row in self.fairness]
-        return np.stack([*own, *gaps])
+        accuracy = [row if a in wanted else np.full(size, row[0]) for a, row in enumerate(self.accuracy)]
+        fairness = [row if goal == "fairness" else np.full(size, row[0]) for row in self.fairness]
+        return np.stack([*accuracy, *fairness])
 
 
 def p_curves(test: SplitTest, margins: Margins) -> Curves:
     """Return the p-values of a test's components; where a share of accuracy means nothing, 1 beyond the margin of 0."""
-    own = np.stack([_accuracy(test, a, margins.accuracy) for a in range(len(test.accuracy_contrasts))])
-    gaps = np.stack([test.fairness_p(f, margins.fairness) for f in range(len(test.worst))])
-    return Curves(own, gaps)
+    accuracy = np.stack([_accuracy(test, a, margins.accuracy) for a in range(len(test.accuracy_contrasts))])
+    fairness = np.stack([test.fairness_p(f, margins.fairness) for f in range(len(test.worst))])
+    return Curves(accuracy, fairness)
 
 
-def _accuracy(test: SplitTest, which: int, deltas: FloatArray) -> FloatArray:
+def _accuracy(test: SplitTest, component: int, margins: FloatArray) -> FloatArray:
     if not shares_make_sense(test):
-        return np.where(deltas == 0, test.accuracy_p(which, np.zeros(1))[0], 1.0)
-    return test.accuracy_p(which, deltas)
+        return np.where(margins == 0, test.accuracy_p(component, np.zeros(1))[0], 1.0)
+    return test.accuracy_p(component, margins)
 
 
 def shares_make_sense(test: SplitTest) -> bool:
     """Tell whether the status quo's accuracy is positive, so that it can improve by a share of itself."""
-    at = slice(-1, None) if test.criteria.accuracy_of == "everyone" else slice(0, -1)
-    return bool((test.draws.estimate[at, 0, 0] >= 0).all())
+    judged = slice(-1, None) if test.criteria.accuracy_of == "everyone" else slice(0, -1)
+    return bool((test.draws.estimate[judged, 0, 0] >= 0).all())
 
 
 def z_curves(test: SplitTest, margins: Margins) -> Curves:
@@ -92,12 +107,12 @@ def z_curves(test: SplitTest, margins: Margins) -> Curves:
     The draws must hold their spread.
     """
     better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
-    own = [_z(test, contrast, 1.0 + better * margins.accuracy) for contrast in test.accuracy_contrasts]
-    gaps = [
+    accuracy = [_z(test, contrast, 1.0 + better * margins.accuracy) for contrast in test.accuracy_contrasts]
+    fairness = [
         np.min([_z(test, contrast, 1.0 - margins.fairness) for contrast in contrasts], axis=0)
         for contrasts in test.fairness_contrasts
     ]
-    return Curves(np.stack(own), np.stack(gaps))
+    return Curves(np.stack(accuracy), np.stack(fairness))
 
 
 def _z(test: SplitTest, contrast: Contrast, x: FloatArray) -> FloatArray:
@@ -105,3 +120,41 @@ def _z(test: SplitTest, contrast: Contrast, x: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):
         z = contrast.at(test.draws.estimate, x) / np.sqrt(contrast.variance(test.draws.spread, x))
     return np.nan_to_num(np.asarray(z), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Power:
+    """Power in one split, for the improvement found there and for the one that was planned.
+
+    Parameters
+    ----------
+    curves : by scenario (sizes,) the power.
+    rows : by scenario the rows in all that give the power wanted; inf where none do.
+    improved : whether every component exceeds its null on the test rows, however little.
+    """
+
+    curves: Mapping[Scenario, FloatArray]
+    rows: Mapping[Scenario, float]
+    improved: bool
+
+
+def split_power(test: SplitTest, spec: ImprovabilitySpec, rows: int) -> Power:
+    """Return the power of one split's signed test of fairness at the smallest margin asked for, by number of rows.
+
+    Its level is the one at which decisions are made, adjusted for all splits and candidates.
+    """
+    margin, plan = min(spec.test.margins), spec.plan
+    noise = deviations(test, fairness=margin)
+    effects: dict[Scenario, FloatArray] = {
+        "found": component_values(test, test.draws.estimate[np.newaxis], fairness=margin)[0],
+        "planned": planned_effects(test, plan.gain, plan.reduction, fairness=margin),
+    }
+    sizes = rows * np.array(SIZES)
+    return Power(
+        {name: power_curve(effect, noise, rows, sizes, spec.level) for name, effect in effects.items()},
+        {
+            name: sample_size(effect, noise, rows, spec.level, plan.power, spec.test.train)
+            for name, effect in effects.items()
+        },
+        bool((effects["found"] > 0).all()),
+    )

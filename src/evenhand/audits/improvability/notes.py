@@ -2,54 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from evenhand.audits.improvability.people import Sample
-from evenhand.audits.improvability.splits import Setting, Tested
-from evenhand.core.numbers import shown
+from evenhand.audits.improvability.gather import Sample
+from evenhand.audits.improvability.splits import Inputs, Trial, Trials
+from evenhand.core.formats import show
 from evenhand.errors import count
+from evenhand.table.roles import TIMES
 
 _MOST_REMARKS = 5
+_MOST_CODES = 50
 
 
-def make_notes(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+def make_notes(inputs: Inputs, trials: Trials) -> Iterator[str]:
     """Yield the remarks."""
-    spec, sample = setting.spec, setting.sample
-    if spec.fairness_test == "published":
+    spec, sample = inputs.spec, inputs.sample
+    if spec.test.fairness == "published":
         yield (
             "The published fairness test rejects true nulls too often at margins above 0: in simulations at the "
             "boundary of the null 9 to 34 percent at margins of 0.725 and 0.9, where 5 are allowed. Its tables are "
             "shown for comparison. Findings, largest improvements and verdicts rest on the signed test."
         )
-    yield from _shares(tests)
-    yield from _nobody(setting, tests)
-    yield from _labels(setting, tests)
+    yield from _different_shares(trials)
+    yield from _nobody(inputs, trials)
+    yield from _missing_outcomes(sample, trials)
     yield from _proxies(sample)
-    if spec.use_group and set(sample.grouping.split(" × ")) & set(spec.features):
+    if spec.use_group and set(sample.grouping.split(TIMES)) & set(spec.features):
         yield (
             f"Candidates may use {sample.grouping} itself, so they may treat the groups differently on purpose. In US "
             "law that can be disparate treatment, whatever its effect."
         )
-    if len(spec.candidates) > 1:
+    several = len(spec.candidates)
+    if several > 1:
         yield (
-            f"{len(spec.candidates)} candidates were tested. Decisions, largest margins, power and verdicts allow for "
-            f"all of them: a p-value counts {len(spec.candidates)} times (Bonferroni) before it is compared with "
-            f"{spec.alpha:g}. So what is said of the candidates holds of all together."
+            f"{several} candidates were tested. Decisions, largest margins, power and verdicts are adjusted for all of "
+            f"them: a p-value counts {several} times (Bonferroni) before it is compared with {spec.test.alpha:g}. So "
+            "what is said of the candidates holds for all together."
         )
-    yield from _ties(tests)
-    yield from _solver(tests)
+    yield from _ties(trials)
+    yield from _searches(trials)
     if sample.weight is not None:
         yield (
             "Survey weights enter the values and the tests. Candidates are fitted without them, and a capacity is a "
             "share of rows."
         )
-    remarks = [remark for tested in tests.values() for one in tested for remark in one.remarks]
+    yield from _few_rows([remark for each in trials.values() for trial in each for remark in trial.remarks])
+
+
+def _few_rows(remarks: Sequence[str]) -> Iterator[str]:
+    """Yield the first remarks about groups with few rows, and how many more there are."""
     yield from (f"{remark[:1].upper()}{remark[1:]}" for remark in remarks[:_MOST_REMARKS])
-    if len(remarks) > _MOST_REMARKS:
-        more = len(remarks) - _MOST_REMARKS
+    more = len(remarks) - _MOST_REMARKS
+    if more > 0:
         yield f"{count(more, 'more split')} {'has' if more == 1 else 'have'} groups with few rows that count."
 
 
@@ -65,56 +72,55 @@ class Shares(NamedTuple):
         return abs(self.candidate - self.status_quo) > max(self) / 10
 
 
-def selected_shares(tested: Sequence[Tested]) -> Shares | None:
+def selected_shares(trials: Sequence[Trial]) -> Shares | None:
     """Return the shares selected; None without a candidate, or where decisions are not 0 or 1."""
-    pairs = [(one.made.decided.decisions, one.status_quo.decisions) for one in tested if one.made is not None]
-    if not pairs or not all(np.isin(each, (0.0, 1.0)).all() for pair in pairs for each in pair):
+    pairs = [(trial.made.decisions.values, trial.status_quo.values) for trial in trials if trial.made is not None]
+    if not pairs or not all(np.isin(values, (0.0, 1.0)).all() for pair in pairs for values in pair):
         return None
-    return Shares(*(float(np.mean([pair[at].mean() for pair in pairs])) for at in range(2)))
+    return Shares(*(float(np.mean([values.mean() for values in side])) for side in zip(*pairs, strict=True)))
 
 
-def _shares(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+def _different_shares(trials: Trials) -> Iterator[str]:
     """Warn where candidate and status quo select different shares, so that they are compared at different sizes."""
-    for name, tested in tests.items():
-        found = selected_shares(tested)
-        if found is not None and found.far_apart:
+    for name, each in trials.items():
+        shares = selected_shares(each)
+        if shares is not None and shares.far_apart:
             yield (
-                f"{name} selects {shown(found.candidate, percent=True)} of the rows, the status quo "
-                f"{shown(found.status_quo, percent=True)}. A difference between them may come from how many are "
-                "selected, not from whom. A capacity ranks scores only; it does not apply to decisions. Compare at the "
-                "same share where the number of places is fixed."
+                f"{name} selects {show(shares.candidate, 'percent')} of the rows, the status quo "
+                f"{show(shares.status_quo, 'percent')}. A difference between them may come from how many are selected, "
+                "not from whom. A capacity ranks scores only; it does not apply to decisions. Compare at the same "
+                "share where the number of places is fixed."
             )
 
 
-def never_selected(setting: Setting, tested: Sequence[Tested]) -> tuple[str, ...]:
+def never_selected(inputs: Inputs, trials: Sequence[Trial]) -> tuple[str, ...]:
     """Return the groups of which a candidate selects nobody in some split, though it selects others."""
-    found = set()
-    for one in tested:
-        if one.made is not None and np.isin(one.made.decided.decisions, (0.0, 1.0)).all():
-            chosen = np.bincount(setting.sample.group[one.test], one.made.decided.decisions, len(setting.sample.groups))
-            found |= set(np.flatnonzero(chosen == 0).tolist())
-    return tuple(setting.sample.groups[group] for group in sorted(found))
+    sample, nobody = inputs.sample, set()
+    for trial in trials:
+        if trial.made is not None and np.isin(trial.made.decisions.values, (0.0, 1.0)).all():
+            chosen = np.bincount(sample.group[trial.test], trial.made.decisions.values, len(sample.groups))
+            nobody |= set(np.flatnonzero(chosen == 0).tolist())
+    return tuple(sample.groups[group] for group in sorted(nobody))
 
 
-def _nobody(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
-    for name, tested in tests.items():
-        for group in never_selected(setting, tested):
+def _nobody(inputs: Inputs, trials: Trials) -> Iterator[str]:
+    for name, each in trials.items():
+        for group in never_selected(inputs, each):
             yield (
                 f"{name} selects nobody of {group} in at least one split. By the measures chosen that can count as "
                 "accurate and fair; whether it is an alternative is another question."
             )
 
 
-def _labels(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
+def _missing_outcomes(sample: Sample, trials: Trials) -> Iterator[str]:
     """Warn of selective labels: outcomes that are known for some only."""
-    sample = setting.sample
     unknown = int(np.isnan(sample.outcome).sum())
     if sample.unlabelled:
         were = "was" if sample.unlabelled == 1 else "were"
         yield (
             f"{count(sample.unlabelled, 'row')} {were} left out because the outcome (or a prediction) is missing. If "
             "it is missing because of what was decided (selective labels), the result holds for people whose outcome "
-            f"is known, not for all: a candidate might do better or worse on the others.{_all_alike(tests)}"
+            f"is known, not for all: a candidate might do better or worse on the others.{_all_alike(trials)}"
         )
     if unknown:
         yield (
@@ -124,11 +130,11 @@ def _labels(setting: Setting, tests: Mapping[str, Sequence[Tested]]) -> Iterator
         )
 
 
-def _all_alike(tests: Mapping[str, Sequence[Tested]]) -> str:
+def _all_alike(trials: Trials) -> str:
     """Return a sentence where the status quo decides the same for all rows left: the mark of selective labels."""
-    decided = np.concatenate([one.status_quo.decisions for one in next(iter(tests.values()))])
+    decisions = np.concatenate([trial.status_quo.values for trial in next(iter(trials.values()))])
     for value, whom in ((1.0, "selects everybody"), (0.0, "selects nobody")):
-        if (decided == value).all():
+        if (decisions == value).all():
             return (
                 f" That is likely here: among the rows left the status quo {whom}, as it does where outcomes are known "
                 "only for those it selected. Then the candidates are compared with no selection at all."
@@ -137,12 +143,12 @@ def _all_alike(tests: Mapping[str, Sequence[Tested]]) -> str:
 
 
 def _proxies(sample: Sample) -> Iterator[str]:
-    """Warn of features that tell the group, whatever they are called; the grouping's own columns are told of apart."""
-    for place, name in enumerate(sample.features):
-        if name in sample.grouping.split(" × "):
+    """Warn of features that tell the group, whatever they are called; the grouping's own columns have another note."""
+    for position, name in enumerate(sample.features):
+        if name in sample.grouping.split(TIMES):
             continue
-        values, codes = np.unique(sample.matrix[:, place], return_inverse=True)
-        if not 1 < values.size <= max(50, len(sample.groups)):
+        values, codes = np.unique(sample.matrix[:, position], return_inverse=True)
+        if not 1 < values.size <= max(_MOST_CODES, len(sample.groups)):
             continue
         seen = np.zeros((values.size, len(sample.groups)), dtype=np.bool_)
         seen[codes.ravel(), sample.group] = True
@@ -153,14 +159,11 @@ def _proxies(sample: Sample) -> Iterator[str]:
             )
 
 
-def _ties(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
-    first = next(iter(tests.values()))
-    told = [("the status quo", max(one.status_quo.tied for one in first))]
-    told += [
-        (name, max((one.made.decided.tied for one in tested if one.made is not None), default=0))
-        for name, tested in tests.items()
-    ]
-    tied = [f"{name}: up to {count(most, 'row')}" for name, most in told if most]
+def _ties(trials: Trials) -> Iterator[str]:
+    most = {"the status quo": max(trial.status_quo.tied for trial in next(iter(trials.values())))}
+    for name, each in trials.items():
+        most[name] = max((trial.made.decisions.tied for trial in each if trial.made is not None), default=0)
+    tied = [f"{name}: up to {count(rows, 'row')}" for name, rows in most.items() if rows]
     if tied:
         yield (
             "Rows with the same score at the cut of the capacity were drawn at random from the seed, each with the "
@@ -168,23 +171,20 @@ def _ties(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
         )
 
 
-def _solver(tests: Mapping[str, Sequence[Tested]]) -> Iterator[str]:
-    for name, tested in tests.items():
-        stopped = sum(
-            one.made is not None
-            and one.made.linear is not None
-            and one.made.linear.solver is not None
-            and "time limit" in one.made.linear.solver.status
-            for one in tested
-        )
+def _searches(trials: Trials) -> Iterator[str]:
+    """Warn of solvers that were stopped, and of splits in which a search found nothing."""
+    for name, each in trials.items():
+        linear = [trial.made.linear for trial in each if trial.made is not None]
+        solvers = [found.solver for found in linear if found is not None and found.solver is not None]
+        stopped = sum("time limit" in solver.status for solver in solvers)
         if stopped:
             yield (
-                f"{name}: the solver was stopped by its time limit in {stopped} of {count(len(tested), 'split')}, so "
+                f"{name}: the solver was stopped by its time limit in {stopped} of {count(len(each), 'split')}, so "
                 "another run may find another classifier. The test holds for those found here, which can be exported."
             )
-        lost = [one for one in tested if one.status != "ok"]
+        lost = [trial for trial in each if trial.status != "ok"]
         if lost:
             yield (
-                f"{name}: in {len(lost)} of {count(len(tested), 'split')} there was no candidate to test, which counts "
+                f"{name}: in {len(lost)} of {count(len(each), 'split')} there was no candidate to test, which counts "
                 f"against rejection ({lost[0].status.removeprefix('no candidate: ')})"
             )

@@ -1,107 +1,253 @@
-"""The result of the improvability audit."""
+"""The result of the improvability audit and its records."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from evenhand.audits.improvability.records import (
-    CandidateRecord,
-    CoefficientRecord,
-    CurveRecord,
-    DecisionRecord,
-    DeltaRecord,
-    PowerRecord,
-    ReasonRecord,
-    SampleSizeRecord,
-    SplitRecord,
-    ValueRecord,
-)
+from evenhand.audits.improvability.candidates import RuleName
+from evenhand.audits.improvability.curves import Scenario
+from evenhand.audits.improvability.export import Evidence
+from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.audits.improvability.splits import Setting, Tested
-from evenhand.audits.improvability.tables import JUDGED
+from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
-from evenhand.core.sections import Section
+from evenhand.errors import ConfigError
+from evenhand.stats.improvability import FairnessTest
+
+Reason = Literal["too_few_rows", "not_found", "unclear"]
+Better = Literal["higher", "lower"]
+
+JUDGED: FairnessTest = "signed"
+"""The fairness test that every conclusion rests on, whichever is shown first: the published one is not valid."""
+
+_MODEL = "the candidate"
+_SPLIT = "the split, from 1"
+_TEST = "the fairness test: 'signed', which conclusions rest on, or 'published'"
+_WHAT = "'improvable_fairness' for a smaller gap, 'improvable_accuracy' for more accuracy"
+_GROUP = "the group whose accuracy is to improve; '(overall)' for all that is tested together"
+_SCENARIO = "'found' for the improvement on the test rows, 'planned' for the one of `plan`"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImprovabilityValue(Value):
+    """A group's value by a utility under the status quo (`model` 'status_quo') or a candidate, the mean over splits."""
+
+    stderr: float | None = column("the bootstrap's standard error, the mean over the splits", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImprovabilityGap(Gap):
+    """One component of the test on one split, at a margin of 0: by how much the candidate is better.
+
+    That is accuracy gained, or by how much the gap between groups shrinks. The p-value of the component 'all' is the
+    largest of the others.
+    """
+
+    split: int = column(_SPLIT)
+    component: Literal["accuracy", "fairness", "all"] = column(
+        "'accuracy' of a group, 'fairness' by a utility, or 'all' of them"
+    )
+    test: FairnessTest | None = column(f"{_TEST}; null for accuracy, which both share", None)
+    model_value: float | None = column("the candidate's value, or its gap between groups", None)
+    reference_value: float | None = column("the same of the status quo", None)
+    n_reference: int = column("the rows that count under the status quo; `n` under the candidate")
+    binding: bool = column("whether its p-value is the largest of the components")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint(Record):
+    """The p-values of all splits at one margin."""
+
+    model: str = column(_MODEL)
+    grouping: str = column("the grouping")
+    group: str = column(_GROUP)
+    metric: Literal["improvable_fairness", "improvable_accuracy"] = column(_WHAT)
+    test: FairnessTest = column(_TEST)
+    margin: float = column("the share by which things must improve")
+    p_median: float | None = column("the median p-value of the splits")
+    p_value: float | None = column("the combined p-value of the splits, to be compared with alpha")
+    p_adjusted: float | None = column("the combined p-value times the number of candidates, at most 1")
+    rejected: bool = column("whether the candidate's own test rejects")
+    established: bool | None = column(
+        "whether `p_adjusted` is below alpha at this margin and at all smaller ones; null for the published test"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision(CurvePoint):
+    """The decision over all splits at a margin that was asked for."""
+
+    splits: int = column("the number of splits")
+    status: str = column("'ok', or why there is no p-value, or in how many splits there was no candidate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margin(Value):
+    """The largest margin of an unbroken run of established improvements from 0, a one-sided confidence bound.
+
+    It holds for all candidates together.
+    """
+
+    test: FairnessTest = column(_TEST)
+    binding: str | None = column("the component that ends the run", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateRecord(Record):
+    """What a candidate was in one split, and how it decided the test rows."""
+
+    model: str = column(_MODEL)
+    split: int = column(_SPLIT)
+    rule: RuleName = column("the rule that made it")
+    what: str = column("what it is, in words")
+    n: int = column("the test rows")
+    selected: int = column("how many of them it selects")
+    selected_reference: int = column("how many the status quo selects")
+    changed: int = column("how many are decided otherwise than by the status quo")
+    tied: int = column("rows with the same score at the cut of the capacity")
+    tied_selected: int = column("those of them that were drawn")
+    tied_reference: int = column("tied rows under the status quo")
+    found_by: str | None = column("of a linear search, what found it: 'sweep' or 'milp'", None)
+    solver_status: str | None = column("what HiGHS said", None)
+    claimed: float | None = column("the objective that HiGHS claims", None)
+    bound: float | None = column("its bound on the objective", None)
+    relative_gap: float | None = column("the relative gap between the two", None)
+    reproduced: bool | None = column("whether the coefficients reach what HiGHS claims", None)
+    polished: bool | None = column("whether they were repaired by a margin program", None)
+    status: str = column("'ok', or why there is no candidate", "ok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoefficientRecord(Record):
+    """A coefficient of a linear candidate in one split."""
+
+    model: str = column(_MODEL)
+    split: int = column(_SPLIT)
+    feature: str = column("the feature, 'feature=text' for one of text, or '(intercept)'")
+    value: float = column("what one unit of it adds to the score")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerRecord(Record):
+    """The power of the test with so many rows, adjusted for all candidates, the median over the splits."""
+
+    model: str = column(_MODEL)
+    scenario: Scenario = column(_SCENARIO)
+    gain: float | None = column("of the planned improvement, the gain in accuracy", None)
+    reduction: float | None = column("of the planned improvement, the reduction of the gap", None)
+    n: int = column("rows in all")
+    value: float | None = column("the power")
+    status: str = column("'ok', or why there is none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSizeRecord(Record):
+    """How many rows in all give the power wanted."""
+
+    model: str = column(_MODEL)
+    scenario: Scenario = column(_SCENARIO)
+    gain: float | None = column("of the planned improvement, the gain in accuracy", None)
+    reduction: float | None = column("of the planned improvement, the reduction of the gap", None)
+    power: float = column("the power wanted")
+    n: int | None = column("rows in all; null where no number gives this power")
+    status: str = column("'ok', or why there is none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonRecord(Record):
+    """Why no improvement is established for a candidate, as far as the data tell."""
+
+    model: str = column(_MODEL)
+    reason: Reason = column(
+        "'too_few_rows' where the candidate improved on the test rows but not beyond chance, 'not_found' where it did "
+        "not and the test would have found a planned improvement, else 'unclear'"
+    )
+    improved_splits: int = column("splits in which every component improved on the test rows")
+    splits: int = column("the number of splits")
+    power_found: float | None = column("the power here for the improvement found")
+    power_planned: float | None = column("the power here for the planned improvement")
+    n_needed: int | None = column("rows in all that the improvement found would take")
+    sentence: str = column("the reason in words")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class ImprovabilityResult(Result):
     """The tests of all candidates on all splits, the decisions, and the largest margins.
 
     Parameters
     ----------
-    splits, decision, deltas, curves, values, candidates, coefficients, power, sample_sizes, reasons : the tables.
+    values, gaps, decisions, margins, curves, candidates, coefficients, power, sample_sizes, reasons : the tables.
+    groups : the groups that are compared.
+    furthest_apart : the two that the status quo treats most differently on the first training rows, the higher first.
+    better : whether more of the accuracy utility is better, or less.
+    n : the rows of the test.
+    unlabelled : rows left out because their outcome (or a prediction) is missing.
     hash : SHA-256 of the rows that the numbers were computed from.
-    setting, tests : the rows and tests behind the tables.
+    kept : the rows and trials behind the tables; no part of what is written or pickled (see `evidence`).
     """
 
     audit: ClassVar[str] = "improvability"
     title: ClassVar[str] = "Improvability"
     question: ClassVar[str] = "Could the decisions be fairer without being worse at their job?"
-    main_table: ClassVar[str] = "decision"
+    main_table: ClassVar[str] = "decisions"
+    spec_type: ClassVar[type[ImprovabilitySpec]] = ImprovabilitySpec
 
     spec: ImprovabilitySpec
-    splits: tuple[SplitRecord, ...]
-    decision: tuple[DecisionRecord, ...]
-    deltas: tuple[DeltaRecord, ...]
-    curves: tuple[CurveRecord, ...]
-    values: tuple[ValueRecord, ...]
+    values: tuple[ImprovabilityValue, ...]
+    gaps: tuple[ImprovabilityGap, ...]
+    decisions: tuple[Decision, ...]
+    margins: tuple[Margin, ...]
+    curves: tuple[CurvePoint, ...]
     candidates: tuple[CandidateRecord, ...]
     coefficients: tuple[CoefficientRecord, ...]
     power: tuple[PowerRecord, ...]
     sample_sizes: tuple[SampleSizeRecord, ...]
     reasons: tuple[ReasonRecord, ...]
+    groups: tuple[str, ...]
+    furthest_apart: tuple[str, ...]
+    better: Better
+    n: int
+    unlabelled: int
     hash: str
-    setting: Setting = field(repr=False)
-    tests: Mapping[str, tuple[Tested, ...]] = field(repr=False)
+    kept: InitVar[Evidence | None] = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
-        return {**super().to_dict(), "hash": self.hash}
+    def __post_init__(self, kept: Evidence | None) -> None:
+        object.__setattr__(self, "kept", kept)
 
-    @property
-    def tables(self) -> Mapping[str, Sequence[Any]]:
-        """The tables by name."""
-        names = (
-            "splits",
-            "decision",
-            "deltas",
-            "curves",
-            "values",
-            "candidates",
-            "coefficients",
-            "power",
-            "sample_sizes",
-            "reasons",
-        )
-        return {name: getattr(self, name) for name in names}
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "kept"}
 
     @property
-    def established(self) -> tuple[DecisionRecord, ...]:
-        """The decisions that show an improvement at the smallest margin asked for, with all candidates allowed for."""
-        return tuple(one for one in self.rejections if one.established)
+    def evidence(self) -> Evidence:
+        """The rows, decisions and fitted rules behind the result, which `export` writes.
+
+        Raises
+        ------
+        ConfigError
+            When the result was loaded or unpickled: rows of the data are never part of it.
+        """
+        evidence: Evidence | None = vars(self).get("kept")
+        if evidence is None:
+            raise ConfigError(
+                "a result that was loaded or unpickled holds no rows of the data; run the audit again to export its "
+                "candidates."
+            )
+        return evidence
 
     @property
-    def rejections(self) -> tuple[DecisionRecord, ...]:
+    def established(self) -> tuple[Decision, ...]:
+        """The decisions that show an improvement at the smallest margin asked for, adjusted for all candidates."""
+        return tuple(decision for decision in self.rejections if decision.established)
+
+    @property
+    def rejections(self) -> tuple[Decision, ...]:
         """The candidates whose own test rejects at the smallest margin asked for; the signed one, which is valid."""
-        least = min(self.spec.delta)
-        own = [one for one in self.decision if (one.test, one.target, one.delta) == (JUDGED, "fairness", least)]
-        return tuple(one for one in own if one.rejected)
-
-    def section(self) -> Section:
-        """Return the improvability part of a report."""
-        from evenhand.audits.improvability.section import improvability_section
-
-        return improvability_section(self)
-
-    def plot(self) -> Any:
-        """Return the chart of accuracy by group: status quo and candidates with the 45-degree line."""
-        from evenhand.audits.improvability.charts import value_panel
-
-        return value_panel(self)
+        least = min(self.spec.test.margins)
+        decisions: tuple[Decision, ...] = self.rows("decisions", test=JUDGED, metric=FAIRNESS, margin=least)
+        return tuple(decision for decision in decisions if decision.rejected)
 
     def export(
         self, folder: str | os.PathLike[str], candidate: str | None = None, split: int | None = None
@@ -124,6 +270,5 @@ class ImprovabilityResult(Result):
             format could not be written), a CSV file with its decisions on the test rows of every split, and where
             possible a skops and an ONNX file.
         """
-        from evenhand.audits.improvability.export import export_candidates
-
-        return export_candidates(self, Path(folder), candidate, split)
+        decisions = [decision.to_dict() for decision in self.rows("decisions", test=JUDGED)]
+        return self.evidence.export(Path(folder), candidate, split, decisions)

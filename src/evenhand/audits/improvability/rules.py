@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.audits.improvability.candidates import Candidate
-from evenhand.audits.improvability.people import Given, Sample, given_key
+from evenhand.audits.improvability.gather import Kind, Predictions, Sample
 from evenhand.errors import ConfigError, EvenhandError, require_extra
 from evenhand.models.estimators import make_pipeline, small_seed
-from evenhand.stats.improvability import Selection, select_top
+from evenhand.stats.improvability import select_top
 from evenhand.stats.linear_search import (
     SEARCH_UTILITIES,
     LinearCandidate,
@@ -25,9 +25,9 @@ from evenhand.stats.linear_search import (
 )
 from evenhand.stats.types import FloatArray, IntArray
 
-Kind = Literal["score", "decision"]
 Scorer = Callable[[FloatArray], Any]
 DEFAULT_THRESHOLD = 0.5
+INTERCEPT = "(intercept)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,6 @@ class Fitted:
     threshold : selected above it, where no capacity ranks the scores.
     pipeline : the scikit-learn pipeline behind it, or None.
     linear : the linear classifier that a search found, or None.
-    columns : names of the columns that `linear` weighs.
     """
 
     score: Scorer
@@ -91,13 +90,12 @@ class Fitted:
     threshold: float | None
     pipeline: Any = None
     linear: LinearCandidate | None = None
-    columns: tuple[str, ...] = ()
 
 
-class Decided(NamedTuple):
+class Decisions(NamedTuple):
     """Decisions, and how much of them was chance: rows tied at the cut of a capacity, and those of them selected."""
 
-    decisions: FloatArray
+    values: FloatArray
     tied: int = 0
     tied_selected: int = 0
 
@@ -127,34 +125,32 @@ def fit_rule(candidate: Candidate, rows: TrainingRows, utility: str, name: str) 
         raise EvenhandError(f"the candidate {name!r} could not be made: {reason}") from error
 
 
-def decide(algorithm: Given | Fitted, values: FloatArray, capacity: float | None, rng: np.random.Generator) -> Decided:
+def decide(
+    algorithm: Predictions | Fitted, values: FloatArray, capacity: float | None, rng: np.random.Generator
+) -> Decisions:
     """Return decisions from scores or decisions of an algorithm: ranked to the capacity, or cut at the threshold."""
     if algorithm.kind == "decision":
-        return Decided(values)
+        return Decisions(values)
     if capacity is not None:
-        chosen: Selection = select_top(values, capacity, rng)
-        cut = chosen.tied if chosen.tied_selected < chosen.tied else 0
-        return Decided(chosen.selected.astype(np.float64), cut, chosen.tied_selected if cut else 0)
-    cut_at = DEFAULT_THRESHOLD if algorithm.threshold is None else algorithm.threshold
-    return Decided((values > cut_at).astype(np.float64))
+        chosen = select_top(values, capacity, rng)
+        drawn = chosen.tied_selected < chosen.tied
+        ties = (chosen.tied, chosen.tied_selected) if drawn else (0, 0)
+        return Decisions(chosen.selected.astype(np.float64), *ties)
+    threshold = DEFAULT_THRESHOLD if algorithm.threshold is None else algorithm.threshold
+    return Decisions((values > threshold).astype(np.float64))
 
 
 def scores(fitted: Fitted, matrix: FloatArray, name: str) -> FloatArray:
     """Return what a fitted candidate says of rows, one finite number each."""
     one_thread = import_module("threadpoolctl").threadpool_limits(limits=1) if fitted.pipeline else nullcontext()
     with one_thread:
-        found = np.asarray(fitted.score(matrix), dtype=np.float64)
-    if found.shape != (len(matrix),) or not np.isfinite(found).all():
+        values = np.asarray(fitted.score(matrix), dtype=np.float64)
+    if values.shape != (len(matrix),) or not np.isfinite(values).all():
         raise EvenhandError(
-            f"the candidate {name!r} must return one finite number a row, {len(matrix)} here; got shape {found.shape}"
-            + ("." if found.shape != (len(matrix),) else " with values that are not finite.")
+            f"the candidate {name!r} must return one finite number a row, {len(matrix)} here; got shape {values.shape}"
+            + ("." if values.shape != (len(matrix),) else " with values that are not finite.")
         )
-    return found
-
-
-def given_of(sample: Sample, name: str, candidate: Candidate) -> Given:
-    """Return the column that a candidate stands for."""
-    return sample.given[given_key(name, str(candidate.column))]
+    return values
 
 
 def is_binary(outcome: FloatArray) -> bool:
@@ -162,19 +158,9 @@ def is_binary(outcome: FloatArray) -> bool:
     return bool(np.isin(outcome, (0.0, 1.0)).all())
 
 
-def require_cut(candidate: Candidate, capacity: float | None, binary: bool, name: str) -> None:
-    """Refuse scores of an outcome that is no chance, where neither capacity nor threshold cuts them."""
-    scored = candidate.rule in ("estimator", "reductions")
-    if scored and capacity is None and candidate.threshold is None and not binary:
-        raise ConfigError(
-            f"the candidate {name!r} predicts an outcome that is not 0 or 1, so nothing says who is selected; give "
-            "`capacity`, or the candidate's `threshold`."
-        )
-
-
 def _text(rows: TrainingRows) -> tuple[list[int], list[int]]:
-    text = [place for place, name in enumerate(rows.names) if name in rows.labels]
-    return text, [place for place in range(len(rows.names)) if place not in text]
+    text = [position for position, name in enumerate(rows.names) if name in rows.labels]
+    return text, [position for position in range(len(rows.names)) if position not in text]
 
 
 def _estimator(candidate: Candidate, rows: TrainingRows) -> Fitted:
@@ -237,7 +223,9 @@ def _reduction(candidate: Candidate, rows: TrainingRows) -> Fitted:
     require_extra("fairlearn", "models", "A fairlearn reduction")
     if not is_binary(rows.outcome):
         raise ConfigError("fairlearn's reductions need an outcome of 0 or 1.")
-    base = _estimator(replace_rule(candidate), rows).pipeline
+    settings = candidate.settings if isinstance(candidate.estimator, str) else {}
+    plain = Candidate(rule="estimator", estimator=candidate.estimator, settings=settings)
+    base = _estimator(plain, rows).pipeline
     columns, estimator = base.named_steps["columns"], base.named_steps["estimator"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its use of pandas
@@ -252,39 +240,26 @@ def _reduction(candidate: Candidate, rows: TrainingRows) -> Fitted:
         from sklearn.base import clone
 
         constraint = kinds[candidate.constraint](difference_bound=candidate.slack)
-        found = reductions.ExponentiatedGradient(clone(estimator), constraint, eps=candidate.slack)
+        gradient = reductions.ExponentiatedGradient(clone(estimator), constraint, eps=candidate.slack)
         design = columns.transform(rows.features)
-        found.fit(design, rows.outcome.astype(np.int64), sensitive_features=rows.group)
-    weights = [float(weight) for weight in found.weights_]
-    members = [member for member, weight in zip(found.predictors_, weights, strict=True) if weight > 0]
-    return Fitted(
-        Mixture(columns, tuple(members), tuple(weight for weight in weights if weight > 0)),
-        "score",
-        candidate.threshold,
-    )
-
-
-def replace_rule(candidate: Candidate) -> Candidate:
-    """Return the plain estimator that a reduction starts from."""
-    settings = candidate.settings if isinstance(candidate.estimator, str) else {}
-    return Candidate(rule="estimator", estimator=candidate.estimator, settings=settings)
+        gradient.fit(design, rows.outcome.astype(np.int64), sensitive_features=rows.group)
+    weighed = zip(gradient.predictors_, gradient.weights_, strict=True)
+    members = tuple((member, float(weight)) for member, weight in weighed if weight > 0)
+    return Fitted(Mixture(columns, members), "score", candidate.threshold)
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A mixture of classifiers: the chance with which it selects."""
+    """A mixture of classifiers, each with its weight: the chance with which it selects."""
 
     columns: Any
-    members: tuple[Any, ...]
-    weights: tuple[float, ...]
+    members: tuple[tuple[Any, float], ...]
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
         """Return one chance a row."""
         design = self.columns.transform(matrix)
-        chances = [
-            weight * np.asarray(one.predict(design)) for one, weight in zip(self.members, self.weights, strict=True)
-        ]
-        return np.asarray(np.sum(chances, axis=0) / sum(self.weights), dtype=np.float64)
+        chances = [weight * np.asarray(member.predict(design)) for member, weight in self.members]
+        return np.asarray(np.sum(chances, axis=0) / sum(weight for _, weight in self.members), dtype=np.float64)
 
 
 def _own(candidate: Candidate, rows: TrainingRows) -> Fitted:
@@ -303,8 +278,8 @@ def _linear(candidate: Candidate, rows: TrainingRows, utility: str) -> Fitted:
         raise ConfigError(f"the linear searches know the utilities {' and '.join(SEARCH_UTILITIES)}; got {utility}.")
     if candidate.goal != "fairness" and candidate.goal not in rows.groups:
         raise ConfigError(f"`goal` is {candidate.goal!r}, which is neither 'fairness' nor a group.")
-    prepared, columns, origin = _design(rows)
-    names = [rows.names[place] for place in origin]
+    prepared = prepare_columns(rows)
+    names = [rows.names[position] for _, position in column_names(prepared, rows.names, rows.labels)]
     problem = search_problem(
         prepared.transform(rows.features),
         rows.outcome,
@@ -320,64 +295,85 @@ def _linear(candidate: Candidate, rows: TrainingRows, utility: str) -> Fitted:
     )
     rng = np.random.default_rng(rows.seed)
     if candidate.rule == "sweep":
-        found = sweep_directions(problem, rng, directions=candidate.directions)
+        linear = sweep_directions(problem, rng, directions=candidate.directions)
     else:
-        found = solve_milp(
+        linear = solve_milp(
             problem, rng, time_limit=candidate.time_limit, margin=candidate.margin, directions=candidate.directions
         )
-    return linear_candidate(found, prepared, columns, rows.capacity)
+    return linear_rule(linear, prepared, ranked=rows.capacity is not None)
 
 
-def linear_candidate(found: LinearCandidate, prepared: Any, columns: tuple[str, ...], capacity: float | None) -> Fitted:
+def linear_rule(linear: LinearCandidate, prepared: Any, *, ranked: bool) -> Fitted:
     """Return a linear classifier as a pipeline: its score is intercept + x'b, selected when at least 0."""
     from sklearn.linear_model import LinearRegression
     from sklearn.pipeline import Pipeline
 
-    size = found.coefficients.size
+    size = linear.coefficients.size
     estimator = LinearRegression().fit(np.eye(2, size), np.zeros(2))  # converters ask whether it was fitted
-    estimator.coef_, estimator.intercept_ = found.coefficients, np.float64(found.intercept)
+    estimator.coef_, estimator.intercept_ = linear.coefficients, np.float64(linear.intercept)
     pipeline = Pipeline([("columns", prepared), ("estimator", estimator)])
-    if capacity is None:
-        return Fitted(_Linear(found, prepared, False), "decision", None, pipeline, found, columns)
-    return Fitted(_Linear(found, prepared, True), "score", None, pipeline, found, columns)
+    return Fitted(_Linear(linear, prepared, ranked), "score" if ranked else "decision", None, pipeline, linear)
 
 
 @dataclass(frozen=True, eq=False)
 class _Linear:
-    found: LinearCandidate
+    linear: LinearCandidate
     prepared: Any
     ranked: bool
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
         design = self.prepared.transform(matrix)
         if not self.ranked:
-            return self.found.decide(design).astype(np.float64)
-        used = np.flatnonzero(self.found.coefficients)
-        return np.asarray(design[:, used] @ self.found.coefficients[used])
+            return self.linear.decide(design).astype(np.float64)
+        used = np.flatnonzero(self.linear.coefficients)
+        return np.asarray(design[:, used] @ self.linear.coefficients[used])
 
 
-def _design(rows: TrainingRows) -> tuple[Any, tuple[str, ...], list[int]]:
-    """Return the fitted preparation of columns, the names of what comes out, and the feature behind each."""
+def prepare_columns(rows: TrainingRows) -> Any:
+    """Return the preparation of columns that the linear searches use, fitted to the rows."""
     from sklearn.compose import ColumnTransformer
 
-    text, numbers = _text(rows)
-    prepared = ColumnTransformer(_prepared(text, numbers)).fit(rows.features)
-    columns, origin = column_names(prepared, rows.names, rows.labels)
-    return prepared, columns, origin
+    return ColumnTransformer(_prepared(*_text(rows))).fit(rows.features)
 
 
-def column_names(
-    prepared: Any, names: tuple[str, ...], labels: Mapping[str, tuple[str, ...]]
-) -> tuple[tuple[str, ...], list[int]]:
-    """Return the names of prepared columns ('job=nurse' for text), and the position of the feature behind each."""
-    columns, origin = [], []
-    for part, step, places in prepared.transformers_:
+def column_names(prepared: Any, names: tuple[str, ...], labels: Mapping[str, tuple[str, ...]]) -> list[tuple[str, int]]:
+    """Return the names of prepared columns ('job=nurse' for text), each with the position of the feature behind it."""
+    columns: list[tuple[str, int]] = []
+    for part, step, positions in prepared.transformers_:
         if part == "text":
-            for place, codes in zip(places, step.categories_, strict=True):
-                own = [f"{names[place]}={labels[names[place]][int(code)]}" for code in codes]
-                columns += own
-                origin += [place] * len(own)
+            for position, codes in zip(positions, step.categories_, strict=True):
+                name = names[position]
+                columns += [(f"{name}={labels[name][int(code)]}", position) for code in codes]
         elif part == "numbers":
-            columns += [names[place] for place in places]
-            origin += list(places)
-    return tuple(columns), origin
+            columns += [(names[position], position) for position in positions]
+    return columns
+
+
+class Coefficient(NamedTuple):
+    """What one column adds to the score, for each unit of it."""
+
+    feature: str
+    value: float
+
+
+def coefficients_of(fitted: Fitted, sample: Sample) -> tuple[Coefficient, ...]:
+    """Return intercept and coefficients of a linear pipeline, with any standardisation undone; empty for others."""
+    steps = getattr(fitted.pipeline, "named_steps", {})
+    estimator = steps.get("estimator")
+    weights = getattr(estimator, "coef_", None)
+    if weights is None or "columns" not in steps:
+        return ()
+    slopes = np.asarray(weights, dtype=np.float64).reshape(-1).copy()
+    intercept = float(np.ravel(getattr(estimator, "intercept_", 0.0))[0])
+    columns = [name for name, _ in column_names(steps["columns"], sample.features, sample.labels)]
+    if slopes.size != len(columns):
+        return ()
+    start = 0
+    for part, step, positions in steps["columns"].transformers_:
+        end = start + (sum(len(codes) for codes in step.categories_) if part == "text" else len(positions))
+        if part == "numbers" and hasattr(step, "scale_"):
+            slopes[start:end] /= step.scale_
+            intercept -= float(slopes[start:end] @ step.mean_)
+        start = end
+    named = zip(columns, slopes.tolist(), strict=True)
+    return (Coefficient(INTERCEPT, intercept), *(Coefficient(name, value) for name, value in named))

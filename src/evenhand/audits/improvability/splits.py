@@ -1,22 +1,44 @@
-"""The splits: in each, candidates are made from the training rows and tested on the others, through joblib."""
+"""The splits: in each, candidates are made from the training rows and tested on the others, through joblib.
+
+A search over a family looks at the training rows only. Cross-validation there says how promising a member is at a
+margin: the smallest number of standard errors by which any component of the test exceeds its null, on decisions made
+out of fold. The test rows are not looked at, so the choice may differ from margin to margin and each test is still of
+its level.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from evenhand.audits.improvability.candidates import Candidate
-from evenhand.audits.improvability.curves import Curves, Margins, p_curves, shares_make_sense
-from evenhand.audits.improvability.people import Sample
-from evenhand.audits.improvability.planning import Planned, plan
-from evenhand.audits.improvability.rules import Decided, Fitted, TrainingRows, decide, fit_rule, given_of, scores
+from evenhand.audits.improvability.curves import (
+    Curves,
+    Margins,
+    Power,
+    p_curves,
+    shares_make_sense,
+    split_power,
+    z_curves,
+)
+from evenhand.audits.improvability.gather import Sample
+from evenhand.audits.improvability.rules import (
+    Coefficient,
+    Decisions,
+    Fitted,
+    TrainingRows,
+    coefficients_of,
+    decide,
+    fit_rule,
+    scores,
+)
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.audits.improvability.weights import Coefficient, coefficients_of
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
 from evenhand.stats.improvability import (
     FairnessTest,
@@ -42,55 +64,87 @@ class NoCandidateError(EvenhandError):
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class Inputs:
+    """What every split shares: the rows, the settings and the margins."""
+
+    sample: Sample
+    spec: ImprovabilitySpec
+    margins: Margins
+
+    @property
+    def tests(self) -> tuple[FairnessTest, ...]:
+        """The fairness tests that can be shown: the published one compares two groups, and is not studentised."""
+        return ("signed", "published") if len(self.sample.groups) == 2 else ("signed",)
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """What a margin can apply to: fairness, accuracy of all, and accuracy of each group."""
+        each = range(len(self.sample.groups)) if self.spec.test.accuracy_of == "groups" else ()
+        return ("fairness", "joint_accuracy", *each)
+
+    def rng(self, *keys: int | str) -> np.random.Generator:
+        """Return a generator for one purpose only, so that adding a candidate changes no other."""
+        return rng_of(self.spec.seed, *keys)
+
+    def curves(self, value: float) -> Curves:
+        """Return the same number for every component and margin."""
+        accuracy = 1 if self.spec.test.accuracy_of == "everyone" else len(self.sample.groups)
+        return Curves(
+            np.full((accuracy, self.margins.accuracy.size), value),
+            np.full((len(self.spec.fairness), self.margins.fairness.size), value),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MadeCandidate:
     """A candidate's decisions on the test rows, and what is known of how it was made."""
 
-    decided: Decided
+    decisions: Decisions
     what: str
     linear: LinearCandidate | None = None
     coefficients: tuple[Coefficient, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Tested:
+class Trial:
     """One candidate on one split.
 
     Parameters
     ----------
     candidate, split : which.
-    status : "ok", or why there is no candidate here.
     test : the test rows.
     status_quo, made : the decisions of both on the test rows; `made` is None where there is no candidate.
     worst : for each fairness utility the pair of groups furthest apart on the training rows.
-    values, low, high, spread : (G + 1, K, 2) values of groups and everyone, their intervals and standard errors.
+    values, low, high, stderr : (G + 1, K, 2) values of groups and everyone, their intervals and standard errors.
     counted : (G, K, 2) rows that count.
     change : (A + F, 3) how much accuracy rises and gaps shrink, with intervals.
     curves : p-values of the components by test.
-    planned : the power of the test.
+    power : the power of the test.
     shares : whether accuracy is positive, so that it can improve by a share of itself.
     members, choice : for a search, the candidates that it chose among, and for each goal the one at each margin.
     remarks : what a reader should know.
+    status : "ok", or why there is no candidate here.
     """
 
     candidate: str
     split: int
-    status: str
     test: IntArray
-    status_quo: Decided
-    made: Made | None
+    status_quo: Decisions
     worst: tuple[Pair, ...]
     values: FloatArray
     low: FloatArray
     high: FloatArray
-    spread: FloatArray
+    stderr: FloatArray
     counted: IntArray
     change: FloatArray
     curves: Mapping[FairnessTest, Curves]
-    planned: Planned | None
+    made: MadeCandidate | None = None
+    power: Power | None = None
     shares: bool = True
-    members: tuple[Tested, ...] = ()
+    members: tuple[Trial, ...] = ()
     choice: Mapping[Goal, IntArray] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    status: str = "ok"
 
     def parts(self, test: FairnessTest, goal: Goal) -> FloatArray:
         """Return (A + F, D) the p-values of all components at the margins of a goal."""
@@ -104,90 +158,117 @@ class Tested:
         return np.asarray(self.parts(test, goal).max(axis=0))
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What every split shares: the rows, the settings and the margins."""
-
-    sample: Sample
-    spec: ImprovabilitySpec
-    margins: Margins
-
-    @property
-    def tests(self) -> tuple[FairnessTest, ...]:
-        """The fairness tests that can be shown: the published one compares two groups, and is not studentised."""
-        return ("signed", "published") if len(self.sample.groups) == 2 else ("signed",)
+Trials = Mapping[str, tuple[Trial, ...]]
+"""Every candidate's trials, in the order of the splits."""
 
 
 def rng_of(seed: int, *keys: int | str) -> np.random.Generator:
-    """Return a generator of one's own for each purpose, so that adding a candidate changes no other."""
+    """Return the random generator of one purpose."""
     return np.random.default_rng([seed, *(zlib.crc32(key.encode()) if isinstance(key, str) else key for key in keys)])
 
 
-def run_splits(setting: Setting) -> dict[str, tuple[Tested, ...]]:
-    """Return every candidate's tests, in the order of the splits."""
-    spec, sample = setting.spec, setting.sample
-    splits = make_splits(len(sample), spec)
+def run_splits(inputs: Inputs) -> Trials:
+    """Make and test every candidate on every split, through joblib where it is installed (its backends can help)."""
+    spec = inputs.spec
+    splits = make_splits(len(inputs.sample), spec)
     tasks = [(name, number) for number in range(len(splits)) for name in spec.candidates]
-    work = ((try_candidate, (setting, name, number, splits[number])) for name, number in tasks)
-    found = dict(zip(tasks, _run(work, spec.jobs), strict=True))
-    return {name: tuple(found[name, number] for number in range(len(splits))) for name in spec.candidates}
+    work = [(inputs, name, number, splits[number]) for name, number in tasks]
+    if find_spec("joblib") is None:
+        trials = [try_candidate(*arguments) for arguments in work]
+    else:
+        joblib = import_module("joblib")
+        trials = joblib.Parallel(n_jobs=spec.jobs)(joblib.delayed(try_candidate)(*arguments) for arguments in work)
+    by_task = dict(zip(tasks, trials, strict=True))
+    return {name: tuple(by_task[name, number] for number in range(len(splits))) for name in spec.candidates}
 
 
 def make_splits(rows: int, spec: ImprovabilitySpec) -> tuple[Split, ...]:
     """Return the splits; without training rows the one that tests on all rows."""
-    if spec.train == 0:
+    if spec.test.train == 0:
         return (Split(np.arange(0), np.arange(rows)),)
-    return random_splits(rows, spec.splits, spec.train, rng_of(spec.seed, "splits"))
+    return random_splits(rows, spec.test.splits, spec.test.train, rng_of(spec.seed, "splits"))
 
 
-def _run(work: Iterator[tuple[object, tuple[object, ...]]], jobs: int | None) -> list[Tested]:
-    """Run the tasks through joblib where it is installed, so that its backends can take them."""
-    if find_spec("joblib") is None:
-        return [function(*arguments) for function, arguments in work]  # type: ignore[operator]
-    joblib = import_module("joblib")
-    found: list[Tested] = joblib.Parallel(n_jobs=jobs)(
-        joblib.delayed(function)(*arguments) for function, arguments in work
-    )
-    return found
-
-
-def try_candidate(setting: Setting, name: str, number: int, split: Split) -> Tested:
+def try_candidate(inputs: Inputs, name: str, number: int, split: Split) -> Trial:
     """Make one candidate from the training rows of one split, and test it on the others."""
-    candidate = setting.spec.candidates[name]
+    candidate = inputs.spec.candidates[name]
     if candidate.rule == "search":
-        from evenhand.audits.improvability.family import search_family
-
-        return search_family(setting, name, number, split)
-    return try_made(setting, name, name, candidate, number, split)
+        return _search_family(inputs, name, number, split)
+    return _try_single(inputs, name, name, candidate, number, split)
 
 
-def try_made(setting: Setting, name: str, shown: str, candidate: Candidate, number: int, split: Split) -> Tested:
+def _try_single(inputs: Inputs, name: str, shown: str, candidate: Candidate, number: int, split: Split) -> Trial:
     """Make and test a candidate that is no search; where a linear search finds nothing, say so."""
-    sample, spec = setting.sample, setting.spec
-    old = decide(
-        sample.given["status_quo"],
-        sample.given["status_quo"].values[split.test],
-        spec.capacity,
-        rng_of(spec.seed, "status quo, test", number),
-    )
-    worst = tuple(worst_pairs(setting, number, split))
+    spec = inputs.spec
+    trial = _untested(inputs, shown, number, split)
     try:
-        made = make_candidate(setting, name, candidate, number, split)
+        made = make_candidate(inputs, name, candidate, number, split)
     except NoCandidateError as error:
-        return _nothing(setting, shown, number, split, old, worst, str(error))
-    where = f"split {number + 1}" if spec.train else "the rows"
-    _refuse_all_or_none(made.decided.decisions, old.decisions, shown, where)
-    rows = rows_of(setting, split.test, old.decisions, made.decided.decisions, f"{where}, candidate {shown!r}")
+        return replace(trial, status=f"no candidate: {error}")
+    where = f"split {number + 1}" if spec.test.train else "the rows"
+    old, new = trial.status_quo.values, made.decisions.values
+    _refuse_all_or_none(new, old, shown, where)
+    rows = rows_of(inputs, split.test, old, new, f"{where}, candidate {shown!r}")
     remarks = check_counts(rows, f"the test rows of {where}, candidate {shown!r}")
     draws = bootstrap_values(
-        rows, resamples=spec.resamples, rng=rng_of(spec.seed, "bootstrap", name, number), studentised=spec.studentised
+        rows,
+        resamples=spec.resamples,
+        rng=inputs.rng("bootstrap", name, number),
+        studentised=spec.test.studentised,
     )
-    return replace(
-        _tested(setting, shown, number, split.test, draws, worst, old),
-        made=made,
-        remarks=remarks,
-        counted=rows.counted(),
+    return replace(trial, made=made, remarks=remarks, counted=rows.counted(), **_estimates(inputs, draws, trial))
+
+
+def _untested(inputs: Inputs, name: str, number: int, split: Split) -> Trial:
+    """Return a split without a candidate: every p-value is 1, so that it counts against rejection."""
+    sample, spec = inputs.sample, inputs.spec
+    shape = (len(sample.groups) + 1, len(spec.criteria.utilities), 2)
+    nothing, ones = np.full(shape, np.nan), inputs.curves(1.0)
+    return Trial(
+        candidate=name,
+        split=number,
+        test=split.test,
+        status_quo=_status_quo(inputs, "test", number, split.test),
+        worst=tuple(_worst_pairs(inputs, number, split)),
+        values=nothing,
+        low=nothing,
+        high=nothing,
+        stderr=nothing,
+        counted=np.zeros((len(sample.groups), *shape[1:]), dtype=np.int64),
+        change=np.full((len(ones.accuracy) + len(ones.fairness), 3), np.nan),
+        curves=dict.fromkeys(inputs.tests, ones),
     )
+
+
+def _estimates(inputs: Inputs, draws: ValueDraws, trial: Trial) -> dict[str, Any]:
+    """Return what the draws of the test rows say of a trial."""
+    spec = inputs.spec
+    tests = {
+        kind: SplitTest(draws, spec.criteria, trial.worst, kind, spec.test.studentised and kind == "signed")
+        for kind in inputs.tests
+    }
+    signed = tests["signed"]
+    ends = [(1 - spec.confidence) / 2, 1 - (1 - spec.confidence) / 2]
+    low, high = np.nanquantile(draws.values, ends, axis=0)
+    change = _changes(signed, draws.estimate[np.newaxis])[0]
+    return {
+        "values": draws.estimate,
+        "low": low,
+        "high": high,
+        "stderr": np.nanstd(draws.values, axis=0),
+        "change": np.column_stack([change, *np.nanquantile(_changes(signed, draws.values), ends, axis=0)]),
+        "curves": {kind: p_curves(test, inputs.margins) for kind, test in tests.items()},
+        "power": split_power(signed, spec, len(trial.test)),
+        "shares": shares_make_sense(signed),
+    }
+
+
+def _changes(test: SplitTest, values: FloatArray) -> FloatArray:
+    """Return (J, A + F) by how much accuracy rises, and by how much the gap shrinks, for values (J, G + 1, K, 2)."""
+    every = component_values(test, values)
+    accuracy = len(test.accuracy_contrasts)
+    pairs = every[:, accuracy:].reshape(len(values), len(test.worst), -1)
+    return np.concatenate([every[:, :accuracy], pairs.min(axis=2)], axis=1)
 
 
 def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: str) -> None:
@@ -202,21 +283,15 @@ def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: str)
             )
 
 
-def rows_of(setting: Setting, which: IntArray, old: FloatArray, new: FloatArray, where: str) -> Rows:
-    """Return rows with their terms under both algorithms; missing outcomes that matter are told plainly."""
-    sample, spec = setting.sample, setting.spec
+def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, where: str) -> Rows:
+    """Return rows with their terms under both algorithms; missing outcomes that matter are explained plainly."""
+    sample = inputs.sample.rows(rows)
     try:
         return make_rows(
-            sample.group[which],
-            sample.outcome[which],
-            old,
-            new,
-            spec.criteria.utilities,
-            sample.groups,
-            None if sample.weight is None else sample.weight[which],
+            sample.group, sample.outcome, old, new, inputs.spec.criteria.utilities, sample.groups, sample.weight
         )
     except DataError as error:
-        unknown = np.isnan(sample.outcome[which])
+        unknown = np.isnan(sample.outcome)
         if not unknown.any():
             raise
         chosen = int((unknown & (new != 0) & (old == 0)).sum())
@@ -229,22 +304,22 @@ def rows_of(setting: Setting, which: IntArray, old: FloatArray, new: FloatArray,
         ) from error
 
 
-def make_candidate(setting: Setting, name: str, candidate: Candidate, number: int, split: Split) -> Made:
+def make_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, split: Split) -> MadeCandidate:
     """Return a candidate's decisions on the test rows."""
-    sample, spec = setting.sample, setting.spec
-    ties = rng_of(spec.seed, "ties", name, number)
+    sample, capacity = inputs.sample, inputs.spec.capacity
+    ties = inputs.rng("ties", name, number)
     if candidate.rule == "column":
-        given = given_of(sample, name, candidate)
-        return Made(decide(given, given.values[split.test], spec.capacity, ties), candidate.in_words())
-    fitted = fit_candidate(setting, name, candidate, number, split)
-    decided = decide(fitted, scores(fitted, sample.matrix[split.test], name), spec.capacity, ties)
-    return Made(decided, candidate.in_words(), fitted.linear, coefficients_of(fitted, sample))
+        column = sample.column_of(name, candidate)
+        return MadeCandidate(decide(column, column.values[split.test], capacity, ties), candidate.in_words())
+    fitted = fit_candidate(inputs, name, candidate, number, split)
+    decisions = decide(fitted, scores(fitted, sample.matrix[split.test], name), capacity, ties)
+    return MadeCandidate(decisions, candidate.in_words(), fitted.linear, coefficients_of(fitted, sample))
 
 
-def fit_candidate(setting: Setting, name: str, candidate: Candidate, number: int, split: Split) -> Fitted:
+def fit_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, split: Split) -> Fitted:
     """Return the algorithm that a rule makes from the training rows of a split."""
     try:
-        return fit_rule(candidate, training_rows(setting, name, number, split), setting.spec.utility.name, name)
+        return fit_rule(candidate, training_rows(inputs, name, number, split), inputs.spec.utility.name, name)
     except (ConfigError, DataError):
         raise
     except EvenhandError as error:
@@ -253,119 +328,81 @@ def fit_candidate(setting: Setting, name: str, candidate: Candidate, number: int
         raise
 
 
-def training_rows(setting: Setting, name: str, number: int, split: Split) -> TrainingRows:
+def training_rows(inputs: Inputs, name: str, number: int, split: Split) -> TrainingRows:
     """Return what a selection rule may see of a split."""
-    sample, spec = setting.sample, setting.spec
-    own = split.train
+    sample = inputs.sample.rows(split.train)
     return TrainingRows(
-        features=sample.matrix[own],
+        features=sample.matrix,
         names=sample.features,
         labels=sample.labels,
-        outcome=sample.outcome[own],
-        group=sample.group[own],
+        outcome=sample.outcome,
+        group=sample.group,
         groups=sample.groups,
-        status_quo=old_decisions(setting, number, own),
-        weight=None if sample.weight is None else sample.weight[own],
-        capacity=spec.capacity,
-        seed=int(rng_of(spec.seed, "fit", name, number).integers(2**31)),
+        status_quo=_status_quo(inputs, "train", number, split.train).values,
+        weight=sample.weight,
+        capacity=inputs.spec.capacity,
+        seed=int(inputs.rng("fit", name, number).integers(2**31)),
     )
 
 
-def old_decisions(setting: Setting, number: int, train: IntArray) -> FloatArray:
-    """Return the status quo's decisions on the training rows; a capacity is that of these rows."""
-    quo = setting.sample.given["status_quo"]
-    ties = rng_of(setting.spec.seed, "status quo, train", number)
-    return decide(quo, quo.values[train], setting.spec.capacity, ties).decisions
+def _status_quo(inputs: Inputs, part: str, number: int, rows: IntArray) -> Decisions:
+    """Return the status quo's decisions on the training or test rows; a capacity is that of these rows."""
+    status_quo = inputs.sample.status_quo
+    return decide(status_quo, status_quo.values[rows], inputs.spec.capacity, inputs.rng(f"status quo, {part}", number))
 
 
-def worst_pairs(setting: Setting, number: int, split: Split) -> Iterator[Pair]:
+def _worst_pairs(inputs: Inputs, number: int, split: Split) -> Iterator[Pair]:
     """Yield for each fairness utility the pair of groups furthest apart: named beforehand, or on the training rows."""
-    sample, spec = setting.sample, setting.spec
-    if spec.worst_pair is not None:
-        yield from [Pair(*(sample.groups.index(name) for name in spec.worst_pair))] * len(spec.fairness)
+    spec, named = inputs.spec, inputs.spec.test.worst_pair
+    if named is not None:
+        yield from [Pair(*(inputs.sample.groups.index(name) for name in named))] * len(spec.fairness)
         return
-    own = split.train
-    old = old_decisions(setting, number, own)
-    known = ~np.isnan(sample.outcome[own])
+    known = ~np.isnan(inputs.sample.outcome[split.train])
+    old = _status_quo(inputs, "train", number, split.train).values[known]
+    sample = inputs.sample.rows(split.train[known])
+    where = f"the training rows of split {number + 1}"
     for utility in spec.fairness:
-        yield worst_pair(
-            sample.group[own][known],
-            sample.outcome[own][known],
-            old[known],
-            utility,
-            sample.groups,
-            None if sample.weight is None else sample.weight[own][known],
-            f"the training rows of split {number + 1}",
-        )
+        yield worst_pair(sample.group, sample.outcome, old, utility, sample.groups, sample.weight, where)
 
 
-def split_test(setting: Setting, draws: ValueDraws, worst: Sequence[Pair], kind: FairnessTest) -> SplitTest:
-    """Return the test of one split; the published one is never studentised."""
-    return SplitTest(draws, setting.spec.criteria, worst, kind, setting.spec.studentised and kind == "signed")
-
-
-def _tested(
-    setting: Setting, name: str, number: int, test: IntArray, draws: ValueDraws, worst: tuple[Pair, ...], old: Decided
-) -> Tested:
-    spec = setting.spec
-    tests = {kind: split_test(setting, draws, worst, kind) for kind in setting.tests}
-    tail = (1 - spec.confidence) / 2
-    low, high = np.nanquantile(draws.values, [tail, 1 - tail], axis=0)
-    estimate = _changes(tests["signed"], draws.estimate[np.newaxis])[0]
-    ends = np.nanquantile(_changes(tests["signed"], draws.values), [tail, 1 - tail], axis=0)
-    return Tested(
-        candidate=name,
-        split=number,
-        status="ok",
-        test=test,
-        status_quo=old,
-        made=None,
-        worst=worst,
-        values=draws.estimate,
-        low=low,
-        high=high,
-        spread=np.nanstd(draws.values, axis=0),
-        counted=np.empty(0, dtype=np.int64),
-        change=np.column_stack([estimate, *ends]),
-        curves={kind: p_curves(one, setting.margins) for kind, one in tests.items()},
-        planned=plan(tests["signed"], spec, len(test)),
-        shares=shares_make_sense(tests["signed"]),
+def _search_family(inputs: Inputs, name: str, number: int, split: Split) -> Trial:
+    """Choose the most promising member on the training rows, for every goal and margin, and test those chosen."""
+    family = inputs.spec.candidates[name].family
+    promises = [_promise(inputs, name, member, number, split) for member in family]
+    choice: dict[Goal, IntArray] = {
+        goal: np.argmax([promise.of(goal, lowest=True) for promise in promises], axis=0) for goal in inputs.goals
+    }
+    chosen = sorted({int(member) for members in choice.values() for member in members})
+    members = tuple(
+        _try_single(inputs, name, f"{name}: {family[member].in_words()}", family[member], number, split)
+        for member in chosen
     )
+    position = np.full(len(family), -1)
+    position[chosen] = np.arange(len(chosen))
+    first = members[int(position[choice["fairness"][0]])]
+    choice = {goal: position[indices] for goal, indices in choice.items()}
+    return replace(first, candidate=name, members=members, choice=choice)
 
 
-def _changes(test: SplitTest, values: FloatArray) -> FloatArray:
-    """Return (J, A + F) by how much accuracy rises, and by how much the gap shrinks, for values (J, G + 1, K, 2)."""
-    every = component_values(test, values)
-    own = len(test.accuracy_contrasts)
-    pairs = every[:, own:].reshape(len(values), len(test.worst), -1)
-    return np.concatenate([every[:, :own], pairs.min(axis=2)], axis=1)
+def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: Split) -> Curves:
+    """Return by how many standard errors a member's components exceed their nulls, on decisions made out of fold."""
+    try:
+        decisions = _out_of_fold(inputs, name, member, number, split)
+    except NoCandidateError:
+        return inputs.curves(-np.inf)
+    old = _status_quo(inputs, "train", number, split.train).values
+    rows = rows_of(inputs, split.train, old, decisions, f"the training rows of split {number + 1}")
+    draws = bootstrap_values(rows, resamples=1, rng=np.random.default_rng(0), studentised=True)
+    worst = tuple(_worst_pairs(inputs, number, split))
+    return z_curves(SplitTest(draws, inputs.spec.criteria, worst), inputs.margins)
 
 
-def _nothing(
-    setting: Setting, name: str, number: int, split: Split, old: Decided, worst: tuple[Pair, ...], why: str
-) -> Tested:
-    """Return a split without a candidate: every p-value is 1, so that it speaks against rejection."""
-    groups, spec = len(setting.sample.groups), setting.spec
-    shape = (groups + 1, len(spec.criteria.utilities), 2)
-    own = 1 if spec.accuracy_of == "everyone" else groups
-    empty = np.full(shape, np.nan)
-    ones = Curves(
-        np.ones((own, setting.margins.accuracy.size)), np.ones((len(spec.fairness), setting.margins.fairness.size))
-    )
-    return Tested(
-        candidate=name,
-        split=number,
-        status=f"no candidate: {why}",
-        test=split.test,
-        status_quo=old,
-        made=None,
-        worst=worst,
-        values=empty,
-        low=empty,
-        high=empty,
-        spread=empty,
-        counted=np.zeros((groups, *shape[1:]), dtype=np.int64),
-        change=np.full((own + len(spec.fairness), 3), np.nan),
-        curves=dict.fromkeys(setting.tests, ones),
-        planned=None,
-    )
+def _out_of_fold(inputs: Inputs, name: str, member: Candidate, number: int, split: Split) -> FloatArray:
+    """Return a member's decisions on the training rows, each made by a fit to the other folds."""
+    folds = inputs.spec.candidates[name].folds
+    part = inputs.rng("folds", name, number).permutation(split.train.size) % folds
+    decisions = np.empty(split.train.size)
+    for fold in range(folds):
+        inner = Split(split.train[part != fold], split.train[part == fold])
+        decisions[part == fold] = make_candidate(inputs, name, member, number, inner).decisions.values
+    return decisions

@@ -1,4 +1,4 @@
-"""What an opposing expert would try: results that read well and do not hold up."""
+"""What is said of a result holds up: by chance, by different sizes, by missing candidates or by the invalid test."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult
+from evenhand.audits.improvability.findings import plausible_reason
 from evenhand.audits.improvability.notes import Shares, make_notes
-from evenhand.audits.improvability.reasons import _reason
-from evenhand.core.numbers import shown
-from evenhand.core.sections import DisplayTable
+from evenhand.core.display import DisplayTable
+from evenhand.core.formats import show
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.stats.improvability import Utility
 
@@ -35,7 +35,7 @@ def audited(data: pd.DataFrame, **options: Any) -> ImprovabilityResult:
         "status_quo": "old",
         "outcome": "y",
         "candidates": "new",
-        "splits": 2,
+        "test": {"splits": 2},
         "resamples": 300,
         **options,
     }
@@ -55,30 +55,32 @@ def no_better(seed: int, candidates: int = 20, n: int = 1_200) -> pd.DataFrame:
 def test_the_gap_of_the_candidate_comes_first() -> None:
     result = audited(right_or_wrong())
     gaps = []
-    for name in ("new", None):
-        own = [r.value for r in result.values if r.candidate == name and r.group in ("a", "b")]
+    for name in ("new", "status_quo"):
+        own = [r.value for r in result.values if r.model == name and r.group in ("a", "b")]
         gaps.append(max(v for v in own if v is not None) - min(v for v in own if v is not None))
     assert gaps[0] < gaps[1]
-    words = f"the gap in classification is {shown(gaps[0])}, against {shown(gaps[1])} under the status quo"
-    assert words in result.findings[0].sentence
+    new, old = (show(gap, "points") for gap in gaps)
+    assert f"The gap in classification is {new} points, against {old} points under the status quo" in (
+        result.findings[0].detail
+    )
 
 
 @pytest.fixture(scope="module")
-def crowd() -> ImprovabilityResult:
+def many() -> ImprovabilityResult:
     """Twenty candidates of which none is better; the seed is one where a test alone rejects by chance."""
     data = no_better(6)
-    return audited(data, candidates=[c for c in data if c.startswith("c")], splits=1, thresholds=[LIMIT])
+    return audited(data, candidates=[c for c in data if c.startswith("c")], test={"splits": 1}, thresholds=[LIMIT])
 
 
-def test_among_many_candidates_a_rejection_by_chance_is_no_finding(crowd: ImprovabilityResult) -> None:
-    assert crowd.rejections
-    assert not crowd.established
-    own = [f for f in crowd.findings if f.metric == "improvable_fairness"]
+def test_among_many_candidates_a_rejection_by_chance_is_no_finding(many: ImprovabilityResult) -> None:
+    assert many.rejections
+    assert not many.established
+    own = [f for f in many.findings if f.metric == "improvable_fairness"]
     assert all(f.value is None and f.verdict == "insufficient_evidence" for f in own)
-    assert all(f.claim.startswith("It is not shown that ") for f in own)
-    alone = next(f for f in own if f.model == crowd.rejections[0].candidate)
-    assert "adjusted for 20 candidates p = " in alone.sentence
-    assert "Its own test rejects, but 20 candidates were tried." in alone.claim
+    assert all(f.headline.startswith("It is not shown that ") for f in own)
+    alone = next(f for f in own if f.model == many.rejections[0].model)
+    assert "adjusted for 20 candidates p = " in alone.detail
+    assert "Its own test rejects, but 20 candidates were tried." in alone.detail
 
 
 def test_the_largest_margin_is_read_off_adjusted_p_values() -> None:
@@ -91,12 +93,13 @@ def test_the_largest_margin_is_read_off_adjusted_p_values() -> None:
     alone = {name: audited(data, candidates=name) for name in names}
 
     def fairness(result: ImprovabilityResult, name: str) -> float:
-        found = [d.value for d in result.deltas if (d.candidate, d.test, d.target) == (name, "signed", "fairness")]
-        return found[0] if found[0] is not None else -1.0
+        value = result.get("margins", model=name, test="signed", metric="improvable_fairness").value
+        return -1.0 if value is None else float(value)
 
-    margins, tests = together.setting.margins.fairness, [together.tests[name] for name in names]
+    margins = together.evidence.inputs.margins.fairness
+    trials = [together.evidence.trials[name] for name in names]
     p = np.array(
-        [np.minimum(1, 2 * np.median([one.p("signed", "fairness") for one in each], axis=0)) for each in tests]
+        [np.minimum(1, 2 * np.median([trial.p("signed", "fairness") for trial in each], axis=0)) for each in trials]
     )
     for row, name in zip(3 * p, names, strict=True):
         run = np.flatnonzero(row >= 0.10)[0]
@@ -107,12 +110,14 @@ def test_the_largest_margin_is_read_off_adjusted_p_values() -> None:
 
 def test_nothing_is_judged_by_the_published_test() -> None:
     data = right_or_wrong()
-    signed, published = (audited(data, fairness_test=test, thresholds=[LIMIT]) for test in ("signed", "published"))
-    assert [(f.sentence, f.value, f.verdict) for f in signed.findings] == [
-        (f.sentence, f.value, f.verdict) for f in published.findings
+    signed, published = (
+        audited(data, test={"splits": 2, "fairness": test}, thresholds=[LIMIT]) for test in ("signed", "published")
+    )
+    assert [(f.text, f.value, f.verdict) for f in signed.findings] == [
+        (f.text, f.value, f.verdict) for f in published.findings
     ]
     assert signed.established == published.established
-    other = {(d.test, d.value) for d in published.deltas if d.target == "fairness"}
+    other = {(d.test, d.value) for d in published.rows("margins", metric="improvable_fairness")}
     assert len(other) == 2  # the two tests differ here, so the equality above says something
     assert sum(note.startswith("The published fairness test rejects true nulls too often") for note in published.notes)
     assert not any("published" in note for note in signed.notes)
@@ -138,10 +143,10 @@ def test_different_shares_selected_are_told() -> None:
     limit = {"metric": "improvable_accuracy", "max": 0.0}
     result = audited(data, capacity=0.08, thresholds=[limit], **options)
     assert {f.metric for f in result.findings} == {"improvable_fairness", "improvable_accuracy"}
-    assert all("and it selects 8.0% of the rows instead of " in f.sentence for f in result.findings)
+    assert all("it selects 8.0% of the rows instead of " in f.detail.lower() for f in result.findings)
     assert result.notes[0].startswith("score selects 8.0% of the rows, the status quo ")
     same = audited(data, capacity=0.5, **options)
-    assert "it selects" not in same.findings[0].sentence
+    assert "it selects" not in same.findings[0].text
     assert not any("selects" in note for note in same.notes)
 
 
@@ -158,7 +163,7 @@ def test_a_score_without_a_cut_is_refused() -> None:
         audited(data, candidates="percent")
     with pytest.raises(ConfigError, match="the candidate 'best' holds scores, so nothing says who is selected"):
         audited(data, candidates={"best": {"family": ["percent", "new"]}}, features=["percent"])
-    assert audited(data, candidates={"percent": {"column": "percent", "threshold": 50}}).decision
+    assert audited(data, candidates={"percent": {"column": "percent", "threshold": 50}}).decisions
 
 
 @pytest.mark.parametrize("options", [{"candidates": "y"}, {"status_quo": "y"}])
@@ -187,12 +192,12 @@ def test_a_search_without_a_solution_leaves_the_others(tmp_path: Any) -> None:
     about = {f.model: f for f in result.findings if f.metric == "improvable_fairness"}
     assert about["new"].value is not None
     assert about["sweep"].value is None
-    assert "In no split was there a candidate of sweep to test" in about["sweep"].claim
-    assert "the gap in" not in about["sweep"].claim
+    assert "In no split was there a candidate of sweep to test" in about["sweep"].reason
+    assert "the gap in" not in about["sweep"].text.lower()
     assert any(note.startswith("sweep: in 2 of 2 splits there was no candidate to test") for note in result.notes)
-    assert all(r.value is not None for r in result.values if r.candidate is None)
-    assert {r.status for r in result.values if r.candidate == "sweep"} == {"undefined: no split has a candidate"}
-    assert next(r.reason for r in result.reasons if r.candidate == "sweep") == "unclear"
+    assert all(r.value is not None for r in result.values if r.model == "status_quo")
+    assert {r.status for r in result.values if r.model == "sweep"} == {"undefined: no split has a candidate"}
+    assert next(r.reason for r in result.reasons if r.model == "sweep") == "unclear"
     assert result.section().parts
     assert result.export(tmp_path)
     with pytest.raises(EvenhandError, match="in no split was there a candidate to test"):
@@ -200,15 +205,15 @@ def test_a_search_without_a_solution_leaves_the_others(tmp_path: Any) -> None:
 
 
 def test_too_few_rows_only_where_some_number_would_do() -> None:
-    assert _reason(3, 5, 0.9, 0.8, 10_000) == "too_few_rows"
-    assert _reason(3, 5, 0.9, 0.8, None) == "unclear"
+    assert plausible_reason(3, 5, 0.9, 0.8, 10_000) == "too_few_rows"
+    assert plausible_reason(3, 5, 0.9, 0.8, None) == "unclear"
 
 
 def test_every_gap_is_stated() -> None:
     result = audited(right_or_wrong(), fairness_utility=["classification", "false_negative_rate"])
-    sentence = result.findings[0].sentence
-    assert "the gap in classification is " in sentence
-    assert "the gap in false negative rate is " in sentence
+    detail = result.findings[0].detail
+    assert "The gap in classification is " in detail
+    assert "the gap in false negative rate is " in detail
 
 
 def test_two_utilities_of_one_name_are_refused() -> None:
@@ -216,27 +221,27 @@ def test_two_utilities_of_one_name_are_refused() -> None:
     chosen = Utility("mine", lambda y, d: 1.0 * d, lambda y, d: np.ones_like(d))
     with pytest.raises(ConfigError, match="two different utilities are called 'mine'"):
         audited(right_or_wrong(), utility=right, fairness_utility=chosen)
-    assert audited(right_or_wrong(), utility=right, fairness_utility=right).decision
+    assert audited(right_or_wrong(), utility=right, fairness_utility=right).decisions
 
 
-def test_a_group_called_everyone_is_refused() -> None:
-    data = right_or_wrong().replace({"g": {"a": "(everyone)"}})
-    with pytest.raises(DataError, match=r"a group of 'g' is called '\(everyone\)'"):
+def test_a_group_with_our_name_for_everybody_is_refused() -> None:
+    data = right_or_wrong().replace({"g": {"a": "(overall)"}})
+    with pytest.raises(DataError, match=r"'g' has a group called '\(overall\)', our name for everybody: rename it"):
         audited(data)
 
 
 def test_one_more_split_is_counted_in_the_singular() -> None:
     result = audited(right_or_wrong())
-    tested = result.tests["new"]
+    first, second = result.evidence.trials["new"]
     for extra, words in ((1, "1 more split has groups"), (2, "2 more splits have groups")):
-        tests = {"new": (replace(tested[0], remarks=("few",) * (5 + extra)), tested[1])}
-        assert any(note.startswith(words) for note in make_notes(result.setting, tests))
+        trials = {"new": (replace(first, remarks=("few",) * (5 + extra)), second)}
+        assert any(note.startswith(words) for note in make_notes(result.evidence.inputs, trials))
 
 
 def test_the_report_puts_the_signed_test_first() -> None:
     """Asked for the published test, a reader sees its tables open, but beside those that conclusions rest on."""
     for test in ("signed", "published"):
-        parts = audited(right_or_wrong(), fairness_test=test).section().parts
+        parts = audited(right_or_wrong(), test={"splits": 2, "fairness": test}).section().parts
         tables = [part for part in parts if isinstance(part, DisplayTable)]
         other = next(one for one in tables if one.caption == "Largest margins of the published test, for comparison")
         assert other.folded == (test == "signed")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,11 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.improvability import ImprovabilityResult
+from evenhand.audits.improvability import ImprovabilityResult, ImprovabilitySpec
 from evenhand.audits.improvability.charts import curve_panels
-from evenhand.audits.improvability.tables import established, stands
-from evenhand.core.numbers import shown
-from evenhand.core.sections import DisplayTable, Figure
+from evenhand.audits.improvability.estimate import adjusted_rejections, established_margins
+from evenhand.core.display import DisplayTable, Figure, Number
+from evenhand.core.formats import show
 from evenhand.errors import ConfigError
 from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.improvability import combine_splits
@@ -34,9 +33,9 @@ def decided(n: int = 2_400) -> eh.Table:
     return eh.Table(frame, id="who", outcome="y", groups="g")
 
 
-def audited(**options: Any) -> ImprovabilityResult:
-    settings = {"status_quo": "old", "candidates": NAMES, "splits": 3, "resamples": 400, "delta": [0, 0.2], **options}
-    return eh.improvability(decided(), **settings)
+def audited(*, candidates: Any = NAMES, resamples: int = 400, **test: Any) -> ImprovabilityResult:
+    options = {"splits": 3, "margins": [0, 0.2], **test}
+    return eh.improvability(decided(), status_quo="old", candidates=candidates, resamples=resamples, test=options)
 
 
 @pytest.fixture(scope="module", params=["median", "exchangeable", "one split", "published"])
@@ -45,7 +44,7 @@ def result(request: pytest.FixtureRequest) -> ImprovabilityResult:
         "median": {},
         "exchangeable": {"combine": "exchangeable"},
         "one split": {"splits": 1},
-        "published": {"fairness_test": "published"},
+        "published": {"fairness": "published"},
     }
     return audited(**more[request.param])
 
@@ -71,8 +70,9 @@ def test_the_margins_of_all_candidates_hold_together() -> None:
     t = 20 * true + rng.standard_normal((samples, 3))
     p = np.asarray(1 - ndtr(t[..., np.newaxis] - 20 * margins))
     first_null = [int(np.flatnonzero(np.isclose(margins, margin))[0]) for margin in true]
-    setting: Any = SimpleNamespace(spec=SimpleNamespace(alpha=alpha, combine="median", candidates=NAMES))
-    ours = np.stack([stands(setting, combine_splits(p[np.newaxis, :, c], alpha)) for c in range(3)], axis=1)
+    spec = ImprovabilitySpec(status_quo="old", candidates=NAMES, test={"alpha": alpha, "combine": "median"})
+    combined = [combine_splits(p[np.newaxis, :, c], alpha) for c in range(3)]
+    ours = np.stack([adjusted_rejections(spec, each) for each in combined], axis=1)
     holm = np.apply_along_axis(adjusted_p, 1, p[:2_000]) < alpha
     error = 3 * np.sqrt(alpha * (1 - alpha) / samples)
     assert alpha - 0.01 < wrong_bounds(ours, first_null) < alpha + error
@@ -80,61 +80,62 @@ def test_the_margins_of_all_candidates_hold_together() -> None:
 
 
 def test_a_margin_is_established_only_with_all_smaller_ones() -> None:
-    setting: Any = SimpleNamespace(spec=SimpleNamespace(alpha=0.1, combine="median", candidates=NAMES))
+    spec = ImprovabilitySpec(status_quo="old", candidates=NAMES, test={"alpha": 0.1, "combine": "median"})
     own = combine_splits(np.array([[0.01, 0.02, 0.05, 0.01]]), 0.1)
     assert own.rejected.all()
-    assert established(setting, own, "signed") == [True, True, False, False]
-    assert established(setting, own, "published") == [None] * 4
+    rejected = adjusted_rejections(spec, own)
+    assert established_margins(rejected, "signed") == [True, True, False, False]
+    assert established_margins(rejected, "published") == [None] * 4
 
 
 # One decision everywhere -----------------------------------------------------------------------------------------
 
 
 def test_decisions_margins_and_curves_agree(result: ImprovabilityResult) -> None:
-    curves = {(r.candidate, r.test, r.target, r.group, r.delta): r for r in result.curves}
-    largest = {(d.candidate, d.test, d.target, d.group): d for d in result.deltas}
+    curves = {(r.model, r.test, r.metric, r.group, r.margin): r for r in result.curves}
+    largest = {(d.model, d.test, d.metric, d.group): d for d in result.margins}
     seen = set()
-    for d in result.decision:
-        assert d.value is not None
-        assert d.p_adjusted == pytest.approx(min(1.0, 3 * d.value))
-        at = curves[d.candidate, d.test, d.target, d.group, d.delta]
-        assert (at.p_adjusted, at.established, at.rejected) == (d.p_adjusted, d.established, d.rejected)
-        bound = largest[d.candidate, d.test, d.target, d.group]
+    for d in result.decisions:
+        assert d.p_value is not None
+        assert d.p_adjusted == pytest.approx(min(1.0, 3 * d.p_value))
+        point = curves[d.model, d.test, d.metric, d.group, d.margin]
+        assert (point.p_adjusted, point.established, point.rejected) == (d.p_adjusted, d.established, d.rejected)
+        bound = largest[d.model, d.test, d.metric, d.group]
         if d.test == "published":
             assert d.established is None
             continue
-        assert d.established == (bound.value is not None and d.delta <= bound.value)
+        assert d.established == (bound.value is not None and d.margin <= bound.value)
         assert not d.established or d.rejected
         seen.add((d.established, d.rejected))
     assert {(True, True), (False, False)} <= seen
-    assert {d.candidate for d in result.established} == {
-        d.candidate for d in result.decision if d.established and d.delta == 0
+    assert {d.model for d in result.established} == {
+        d.model for d in result.decisions if d.established and d.margin == 0
     }
 
 
 def test_the_report_states_the_same_decisions(result: ImprovabilityResult) -> None:
     parts = {part.caption: part for part in result.section().parts if isinstance(part, DisplayTable)}
     decisions = next(part for caption, part in parts.items() if caption.startswith("Decisions at level 0.1"))
-    said = {(row[0], row[1], row[2]): row[3] for row in decisions.rows}
+    said = {row[:3]: str(row[3]) for row in decisions.texts()}
     assert ("alone only" in said.values()) == ("its own test rejects, but 3 candidates were tried" in decisions.caption)
-    shown_names = [d.candidate for d in result.established]
+    shown_names = [d.model for d in result.established]
     for name in NAMES:
-        alone = name in [d.candidate for d in result.rejections]
+        alone = name in [d.model for d in result.rejections]
         now = "shown" if name in shown_names else "alone only" if alone else "not shown"
         assert said[name, "Fairness and accuracy", "0.0%"] == now
         by_split = next(part for part in parts if part.startswith(f"{name}, adjusted p "))
         assert f": {'an' if name in shown_names else 'no'} improvement is shown. By split;" in by_split
         margins = [
             row[1]
-            for row in next(p for c, p in parts.items() if c.startswith("Largest margins: ")).rows
+            for row in next(p for c, p in parts.items() if c.startswith("Largest margins: ")).texts()
             if row[0] == name
         ]
         assert (margins == ["Anything"]) == (name not in shown_names)
-        claim = next(f.claim for f in result.findings if f.model == name)
-        assert claim.startswith(f"{name} is fairer" if name in shown_names else f"It is not shown that {name} is")
-    answer = next(part for part in parts.values() if part.caption.startswith("The three-part")).rows[2][1]
+        headline = next(f.headline for f in result.findings if f.model == name)
+        assert headline.startswith(f"{name} is fairer" if name in shown_names else f"It is not shown that {name} is")
+    answer = next(part for part in parts.values() if part.caption.startswith("The three-part")).texts()[2][1]
     assert answer.startswith(f"Yes, by these measures: {', '.join(shown_names)}.")
-    reasons = {r.candidate for r in result.reasons}
+    reasons = {r.model for r in result.reasons}
     assert reasons == set(NAMES) - set(shown_names)
 
 
@@ -142,21 +143,23 @@ def test_p_values_by_split_are_those_that_decide(result: ImprovabilityResult) ->
     parts = [part for part in result.section().parts if isinstance(part, DisplayTable)]
     for name in NAMES:
         table = next(part for part in parts if part.caption.startswith(f"{name}, adjusted p "))
-        largest = [float(row[-1]) for row in table.rows]
-        own = [r.p_value for r in result.splits if (r.candidate, r.component, r.test) == (name, "all", "signed")]
-        np.testing.assert_allclose(largest, own, atol=5e-5)
-        assert ("Gap, published p" in table.columns) == (result.spec.fairness_test == "published")
-        decision = next(d for d in result.decision if (d.candidate, d.test, d.delta) == (name, "signed", 0.0))
-        assert shown(decision.p_adjusted) in table.caption
+        largest = [row[-1].value for row in table.rows if isinstance(row[-1], Number)]
+        own = [r.p_value for r in result.gaps if (r.model, r.component, r.test) == (name, "all", "signed")]
+        assert largest == own
+        assert ("Gap, published p" in table.columns) == (result.spec.test.fairness == "published")
+        decision = next(d for d in result.decisions if (d.model, d.test, d.margin) == (name, "signed", 0.0))
+        assert show(decision.p_adjusted, "p") in table.caption
 
 
 def test_the_curves_are_drawn_as_they_decide(result: ImprovabilityResult) -> None:
     panel = curve_panels(result)[0].to_dict()
     assert panel["title"] == "Fairness"
     rule, line = (list(panel["datasets"][layer["data"]["name"]]) for layer in panel["layer"])
-    assert [row["p"] for row in rule] == [0.1]
-    own = {(r.candidate, r.delta): r.p_adjusted for r in result.curves if (r.test, r.target) == ("signed", "fairness")}
-    assert {(row["candidate"], row["delta"]): row["p"] for row in line} == own
+    assert [row["y"] for row in rule] == [0.1]
+    curves = result.rows("curves", test="signed", metric="improvable_fairness")
+    own = {(r.model, r.margin): r.p_adjusted for r in curves}
+    drawn = {(row["series"], row["x"]): row["y"] for row in line}
+    assert drawn == pytest.approx(own, rel=1e-8)  # charts hold nine digits
     figure = next(p for p in result.section().parts if isinstance(p, Figure) and p.title == "P-values by margin")
     assert "The adjusted p where" in figure.caption
 
@@ -165,14 +168,15 @@ def test_an_export_states_the_same_decisions(result: ImprovabilityResult, tmp_pa
     result.export(tmp_path)
     for name in NAMES:
         about = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
-        for found in about["decisions"]:
-            key = (name, "signed", found["target"], found["group"], found["delta"])
-            d = next(d for d in result.decision if (d.candidate, d.test, d.target, d.group, d.delta) == key)
-            assert found == {part: getattr(d, part) for part in found}
-        assert {found["established"] for found in about["decisions"] if found["delta"] == 0} == {
-            name in [d.candidate for d in result.established]
+        assert about["decisions"]
+        for written in about["decisions"]:
+            where = {part: written[part] for part in ("metric", "group", "margin")}
+            d = result.get("decisions", model=name, test="signed", **where)
+            assert written == {part: getattr(d, part) for part in written}
+        assert {written["established"] for written in about["decisions"] if written["margin"] == 0} == {
+            name in [d.model for d in result.established]
         }
-        p = [r.p_value for r in result.splits if (r.candidate, r.component, r.test) == (name, "all", "signed")]
+        p = [gap.p_value for gap in result.rows("gaps", model=name, component="all", test="signed")]
         assert about["p_value"] == sorted(p)[(len(p) - 1) // 2]
 
 
@@ -185,28 +189,27 @@ def test_power_allows_for_all_candidates() -> None:
     assert three.spec.level == pytest.approx(0.1 / 6)
     for scenario in ("found", "planned"):
         few, many = (
-            next(r.value for r in one.sample_sizes if (r.candidate, r.scenario) == ("fair", scenario))
-            for one in (alone, three)
+            next(r.n for r in one.sample_sizes if (r.model, r.scenario) == ("fair", scenario)) for one in (alone, three)
         )
         assert few is not None
         assert many is not None
         assert 1.1 * few < many < 2 * few  # (z_.0167 + z_.2)^2 / (z_.05 + z_.2)^2 = 1.42 for one normal component
     same = audited(alpha=0.1 / 3, candidates="fair")
-    pick = [(r.scenario, r.value) for r in same.sample_sizes]
-    assert pick == [(r.scenario, r.value) for r in three.sample_sizes if r.candidate == "fair"]
-    power = [(r.scenario, r.rows, r.value) for r in same.power]
-    assert power == [(r.scenario, r.rows, r.value) for r in three.power if r.candidate == "fair"]
+    pick = [(r.scenario, r.n) for r in same.sample_sizes]
+    assert pick == [(r.scenario, r.n) for r in three.sample_sizes if r.model == "fair"]
+    power = [(r.scenario, r.n, r.value) for r in same.power]
+    assert power == [(r.scenario, r.n, r.value) for r in three.power if r.model == "fair"]
     captions = [part.caption for part in three.section().parts]
-    assert "Rows in all for a power of 80.0%, with all 3 candidates allowed for" in captions
-    assert any("that an improvement is shown, with all 3 candidates allowed for, by" in words for words in captions)
+    assert "Rows in all for a power of 80.0%, adjusted for all 3 candidates" in captions
+    assert any("that an improvement is shown, adjusted for all 3 candidates, by" in words for words in captions)
     assert "Rows in all for a power of 80.0%" in [part.caption for part in alone.section().parts]
 
 
 def test_reasons_and_power_are_of_the_margin_asked_for() -> None:
-    at_zero, far = audited(candidates="good"), audited(candidates="good", delta=0.97)
+    at_zero, far = audited(candidates="good"), audited(candidates="good", margins=0.97)
     assert not at_zero.reasons
-    assert [r.candidate for r in far.reasons] == ["good"]
-    here = [next(r.value for r in one.power if r.rows == 2_400 and r.scenario == "found") for one in (at_zero, far)]
+    assert [r.model for r in far.reasons] == ["good"]
+    here = [next(r.value for r in one.power if r.n == 2_400 and r.scenario == "found") for one in (at_zero, far)]
     assert here[0] is not None
     assert here[1] is not None
     assert here[0] > 0.9 > 0.2 > here[1]

@@ -1,0 +1,385 @@
+"""From a table to the rows of the test: groups, outcomes, features, and the decisions and scores that are given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from evenhand.audits.improvability.candidates import Candidate, described
+from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
+from evenhand.core.groups import require_reference
+from evenhand.core.records import LeftOut
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
+from evenhand.models.estimators import ESTIMATORS
+from evenhand.models.features import read_features
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of
+from evenhand.table.keys import shown as shown_values
+from evenhand.table.roles import MISSING, Scalar
+from evenhand.table.rows import Coded, CodedRows
+from evenhand.table.table import Table
+
+Kind = Literal["score", "decision"]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Decisions, or scores with a threshold, that were there before.
+
+    Parameters
+    ----------
+    values : one a row; nan where missing.
+    kind : what they are.
+    threshold : selected above it, where no capacity ranks the scores.
+    """
+
+    values: FloatArray
+    kind: Kind
+    threshold: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The rows of the test, in one canonical order.
+
+    Parameters
+    ----------
+    grouping, groups, group : the grouping, its groups, and the code of each row's.
+    outcome : what happened; nan where it is not known.
+    features, labels, matrix : the features, what the codes of text mean, and numbers and codes.
+    weight : survey weights, or None.
+    given : columns of decisions or scores by name.
+    ids : an array of what identifies the rows, or None.
+    left_out : what was left out and why.
+    unlabelled : how many rows were dropped for a missing outcome, by the table (or for a prediction) or here.
+    """
+
+    grouping: str
+    groups: tuple[str, ...]
+    group: IntArray
+    outcome: FloatArray
+    features: tuple[str, ...]
+    labels: Mapping[str, tuple[str, ...]]
+    matrix: FloatArray
+    weight: FloatArray | None
+    given: Mapping[str, Predictions]
+    ids: Any
+    left_out: tuple[LeftOut, ...] = ()
+    unlabelled: int = 0
+
+    def __len__(self) -> int:
+        return self.group.size
+
+    @property
+    def status_quo(self) -> Predictions:
+        """The decisions that are challenged."""
+        return self.given[STATUS_QUO]
+
+    @property
+    def binary(self) -> bool:
+        """Whether every known outcome is 0 or 1."""
+        return bool(np.isin(self.outcome[~np.isnan(self.outcome)], (0.0, 1.0)).all())
+
+    def column_of(self, name: str, candidate: Candidate) -> Predictions:
+        """Return the column that a candidate is."""
+        return self.given[_key(name, str(candidate.column))]
+
+    def rows(self, chosen: IntArray) -> Sample:
+        """Return some of the rows."""
+        return replace(
+            self,
+            group=self.group[chosen],
+            outcome=self.outcome[chosen],
+            matrix=self.matrix[chosen],
+            weight=None if self.weight is None else self.weight[chosen],
+            given={name: replace(column, values=column.values[chosen]) for name, column in self.given.items()},
+            ids=None if self.ids is None else self.ids[chosen],
+        )
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what every number is computed from; the same on every engine."""
+        digest = hashlib.sha256(json.dumps([self.groups, self.features, sorted(self.labels.items())]).encode())
+        weight = [] if self.weight is None else [self.weight]
+        given = [column.values for _, column in sorted(self.given.items())]
+        for column in (self.outcome, *self.matrix.T, *given, *weight):
+            digest.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
+        digest.update(np.ascontiguousarray(self.group, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+
+def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
+    """Read the rows of a table, and leave out those without a group, or in groups too small; all are counted."""
+    grouping = _grouping(table, spec)
+    _refuse_features(table, spec, grouping)
+    outcome = _outcome_column(table, spec)
+    columns = {"outcome": outcome, **{f"features[{i}]": name for i, name in enumerate(spec.features)}}
+    sources = dict(_sources(table, spec))
+    columns |= {name: source.column for name, source in sources.items()}
+    if table.roles.id is not None:
+        columns["id"] = table.roles.id
+    rows = table.coded_rows(columns)
+    codes, names = rows.groups.joint(table.groupings[grouping])
+    require_reference({grouping: names}, None)
+    coded = {name: rows.columns[f"features[{i}]"] for i, name in enumerate(spec.features)}
+    features = read_features(coded, rows=len(rows.groups.n))
+    ids = rows.columns.get("id")
+    sample = Sample(
+        grouping=grouping,
+        groups=names,
+        group=codes,
+        outcome=_outcome(rows.columns["outcome"], outcome, table, spec),
+        features=features.names,
+        labels=features.labels,
+        matrix=features.values,
+        weight=rows.weight,
+        given={name: _predictions(rows.columns[name], source) for name, source in sources.items()},
+        ids=np.array(ids.labels, dtype=object)[ids.codes] if ids is not None else None,
+    )
+    return _with_model(_complete(sample.rows(_canonical(rows)), table, spec), spec)
+
+
+def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
+    if not table.groupings:
+        raise ConfigError("improvability compares groups; name the table's `groups`.")
+    if spec.grouping is None:
+        if len(table.groupings) > 1:
+            raise ConfigError(
+                f"the table has {len(table.groupings)} groupings; name the one to compare as `grouping`: "
+                f"{did_you_mean('', table.groupings)}."
+            )
+        return next(iter(table.groupings))
+    if spec.grouping not in table.groupings:
+        raise ConfigError(f"`grouping` is {spec.grouping!r}; {did_you_mean(spec.grouping, table.groupings)}")
+    return spec.grouping
+
+
+def _outcome_column(table: Table, spec: ImprovabilitySpec) -> str:
+    column = spec.outcome or table.roles.outcome
+    if column is None:
+        raise ConfigError("improvability needs to know what really happened; name the `outcome` column.")
+    return column
+
+
+def _refuse_features(table: Table, spec: ImprovabilitySpec, grouping: str) -> None:
+    for name, what in ((_outcome_column(table, spec), "the outcome"), (table.roles.id, "the id")):
+        if name in spec.features:
+            raise ConfigError(f"`features` names {name!r}, which is {what}; leave it out.")
+    for name in table.groupings[grouping]:
+        if name in spec.features and not spec.use_group:
+            raise ConfigError(
+                f"`features` names {name!r}, which the grouping is made of: a candidate that uses it would treat the "
+                "groups differently on purpose, which is another question in law (disparate treatment). Leave it out, "
+                "or set `use_group` to true where that is allowed."
+            )
+
+
+class _Source(NamedTuple):
+    """Where decisions or scores come from."""
+
+    column: str
+    kind: Kind | None
+    threshold: float | None
+    selected: Scalar | None
+
+
+def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
+    """Yield the columns of given decisions and scores by name; a model of the table is the column of its prediction."""
+    outcome = _outcome_column(table, spec)
+    for name, source in _asked(table, spec):
+        column, kind, threshold, selected = source
+        if column in table.models:
+            prediction = table.prediction(column)
+            kind = kind or ("score" if table.has_scores(column) else "decision")
+            if threshold is None and spec.capacity is None:
+                threshold = prediction.threshold
+            source = _Source(prediction.column, kind, threshold, prediction.selected if selected is None else selected)
+        if source.column == outcome:
+            whose = name.split(", column")[0].replace("_", " ")
+            raise ConfigError(
+                f"{whose} is {outcome!r}, which is the outcome: nobody knows it when deciding. Name a column of "
+                "decisions or scores."
+            )
+        yield name, source
+
+
+def _asked(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
+    """Yield the columns or models that the settings name as decisions or scores."""
+    quo = spec.status_quo
+    if quo.column is not None:
+        yield STATUS_QUO, _Source(quo.column, quo.kind, quo.threshold, quo.selected)
+    for name, candidate in spec.candidates.items():
+        for member in (candidate, *candidate.family):
+            if member.column is not None:
+                _require_column(table, name, member.column)
+                yield _key(name, member.column), _Source(member.column, None, member.threshold, None)
+
+
+def _key(candidate: str, column: str) -> str:
+    """Return the name under which a candidate's column is read."""
+    return f"candidate {candidate!r}, column {column!r}"
+
+
+def _require_column(table: Table, candidate: str, column: str) -> None:
+    known = [*table.models, *table.source.frame.collect_schema().names()]
+    if column not in known:
+        hint = did_you_mean(column, [*ESTIMATORS, "search", "sweep", "milp", "reductions", *known])
+        raise ConfigError(
+            f"the candidate {candidate!r} is {column!r}, which is no estimator, rule, model or column; {hint}"
+        )
+
+
+def _canonical(rows: CodedRows) -> IntArray:
+    """Return an order of rows that does not depend on theirs: by id, or else by all that is read of them."""
+    if "id" in rows.columns:
+        return np.asarray(np.argsort(rows.columns["id"].codes, kind="stable"))
+    by: list[Any] = [coded.codes for coded in rows.columns.values()]
+    by += [codes for _, codes in sorted(rows.groups.codes.items())]
+    return np.asarray(np.lexsort([*by, *([] if rows.weight is None else [rows.weight])]))
+
+
+def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -> FloatArray:
+    """Return the outcome as numbers: those of the column, or 1 for what counts as positive."""
+    if spec.outcome is not None and spec.outcome != table.roles.outcome and _are_numbers(coded):
+        return _numbers(coded, f"the outcome {column!r}")
+    yes = table.roles.positive if column == table.roles.outcome else None
+    return _decisions(coded, column, yes, "outcome")
+
+
+def _predictions(coded: Coded, source: _Source) -> Predictions:
+    column, kind, threshold, selected = source
+    two_valued = selected is not None or all(_word(value) in TRUE_WORDS + FALSE_WORDS for value in coded.values)
+    if kind is None:
+        kind = "decision" if two_valued and threshold is None else "score"
+    if kind == "decision" and (two_valued or not _are_numbers(coded)):
+        return Predictions(_decisions(coded, column, selected, "decision"), "decision", None)
+    if not _are_numbers(coded):
+        raise DataError(
+            f"column {column!r} must hold decisions or scores; it holds {shown_values(list(coded.values), 3)}."
+        )
+    return Predictions(_numbers(coded), kind, threshold)
+
+
+def _decisions(coded: Coded, column: str, yes: Scalar | None, role: str) -> FloatArray:
+    words = [_word(value) for value in coded.values]
+    if yes is None:
+        _refuse_other_words(coded, column, role)
+    elif words and _word(yes) not in words:
+        raise DataError(f"no row of the {role} {column!r} is {yes!r}; it holds {shown_values(list(coded.values), 3)}.")
+    states = [float(word in TRUE_WORDS if yes is None else word == _word(yes)) for word in words]
+    return np.array([*states, np.nan])[coded.codes]
+
+
+def _refuse_other_words(coded: Coded, column: str, role: str) -> None:
+    """Refuse values that are neither yes nor no."""
+    other = [value for value in coded.values if _word(value) not in TRUE_WORDS + FALSE_WORDS]
+    if other:
+        more = "name it as `outcome` of the audit, or say" if role == "outcome" and _are_numbers(coded) else "say"
+        raise DataError(
+            f"the {role} {column!r} holds {shown_values(other, 3)}, which is neither yes nor no; {more} which value "
+            f"counts ({'`positive` of the table' if role == 'outcome' else '`selected`'})."
+        )
+
+
+def _word(value: Any) -> str:
+    return label_of(value).strip().lower()
+
+
+def _are_numbers(coded: Coded) -> bool:
+    return all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in coded.values)
+
+
+def _numbers(coded: Coded, what: str = "") -> FloatArray:
+    """Return the values of a column of numbers; where it is named, infinite ones are refused."""
+    values = np.array([*(float(value) for value in coded.values), np.nan])[coded.codes]
+    if what and np.isinf(values).any():
+        raise DataError(f"{what} holds infinite values; replace them.")
+    return values
+
+
+def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
+    """Leave out rows with something missing where that was asked for, and groups that are none or too small."""
+    left_out = []
+    if table.dropped:
+        left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
+    holes = {f"feature {name!r}": np.isnan(sample.matrix[:, i]) for i, name in enumerate(sample.features)}
+    holes |= {name.replace("_", " "): np.isnan(column.values) for name, column in sample.given.items()}
+    lost = np.zeros(len(sample), dtype=np.bool_)
+    for name, hole in holes.items():
+        if hole.any() and table.roles.missing != "drop":
+            raise DataError(
+                f"{name} is missing in {count(int(hole.sum()), 'row')} of {len(sample):,}; fill them, or drop them "
+                "with missing='drop'."
+            )
+        lost |= hole
+    if lost.any():
+        left_out.append(LeftOut(n=int(lost.sum()), reason="missing feature, decision or score: rows dropped"))
+    unlabelled = np.isnan(sample.outcome) & ~lost if table.roles.missing == "drop" else np.zeros_like(lost)
+    if unlabelled.any():
+        left_out.append(LeftOut(n=int(unlabelled.sum()), reason="missing outcome: rows dropped"))
+    sample, records = _large_groups(sample.rows(np.flatnonzero(~lost & ~unlabelled)), spec)
+    before = table.dropped if spec.outcome is None else 0
+    return replace(sample, left_out=(*left_out, *records), unlabelled=before + int(unlabelled.sum()))
+
+
+def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list[LeftOut]]:
+    sizes = np.bincount(sample.group, minlength=len(sample.groups))
+    large = np.array([name != MISSING for name in sample.groups], dtype=np.bool_) & (sizes >= spec.min_count)
+    records = [
+        LeftOut(grouping=sample.grouping, group=name, n=int(n), reason=_why(name, spec))
+        for name, n, is_large in zip(sample.groups, sizes, large, strict=True)
+        if not is_large
+    ]
+    groups = tuple(sample.groups[code] for code in np.flatnonzero(large))
+    _require_groups(groups, sample.grouping, spec, records)
+    codes = np.cumsum(large) - 1
+    smaller = sample.rows(np.flatnonzero(large[sample.group]))
+    return replace(smaller, group=codes[smaller.group], groups=groups), records
+
+
+def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilitySpec, left_out: list[LeftOut]) -> None:
+    """Refuse fewer than two groups, and a pair that names others."""
+    if len(groups) < 2:
+        small = "; ".join(f"{record.group!r} has {record.n}" for record in left_out if record.n)
+        raise DataError(
+            f"improvability compares groups, and only {count(len(groups), 'group')} of {grouping!r} "
+            f"{'has' if len(groups) == 1 else 'have'} at least {spec.min_count} rows"
+            f"{f' ({small})' if small else ''}; use more rows, merge groups or lower `min_count`."
+        )
+    for name in spec.test.worst_pair or ():
+        if name not in groups:
+            hint = did_you_mean(name, groups)
+            raise ConfigError(f"`worst_pair` names {name!r}, which is no group of the test; {hint}")
+
+
+def _why(group: str, spec: ImprovabilitySpec) -> str:
+    why = "missing group: rows" if group == MISSING else f"fewer than {spec.min_count} rows:"
+    return f"{why} left out of the test"
+
+
+def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:
+    """Return the sample with the status quo's scores, where it is a model that has to be asked."""
+    model, threshold = spec.status_quo.model, spec.status_quo.threshold
+    if model is None:
+        return sample
+    values, is_chance = _scores(model, sample.matrix), hasattr(model, "predict_proba")
+    if values.shape != (len(sample),) or not np.isfinite(values).all():
+        raise EvenhandError(f"the status quo {described(model)} must return one finite number a row.")
+    if threshold is None and spec.capacity is None and is_chance:
+        threshold = 0.5
+    is_decision = threshold is None and bool(np.isin(values, (0.0, 1.0)).all())
+    kind = spec.status_quo.kind or ("decision" if is_decision else "score")
+    return replace(sample, given={**sample.given, STATUS_QUO: Predictions(values, kind, threshold)})
+
+
+def _scores(model: Any, matrix: FloatArray) -> FloatArray:
+    try:
+        if hasattr(model, "predict_proba"):
+            return np.asarray(model.predict_proba(matrix), dtype=np.float64)[:, 1]
+        return np.asarray((model.predict if hasattr(model, "predict") else model)(matrix), dtype=np.float64)
+    except Exception as error:
+        raise EvenhandError(f"the status quo {described(model)} cannot score the features: {error}") from error
