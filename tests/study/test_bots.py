@@ -33,11 +33,11 @@ from evenhand.study.bots import (
     right_answers,
     visit_study,
 )
-from evenhand.study.bots.minds import Mind, distances
-from evenhand.study.bots.page import as_number, read_page
-from evenhand.study.critics import Critics
+from evenhand.study.bots.simulation import Mind, distances
+from evenhand.study.bots.browser import as_number, read_page
+from evenhand.study.cases import Critics
 from evenhand.study.flow.design import Design, load_design
-from evenhand.study.flow.steps import Step
+from evenhand.study.flow.design import Step
 from evenhand.study.responses import Responses
 from evenhand.study.schema import FACTORS
 from evenhand.study.simulate import Respondents
@@ -164,7 +164,7 @@ def allowed_rows(walks: list[Walk], design: Design, study: Study) -> dict[Key, l
     """Return what the export may hold: what was last acknowledged, or what was sent after it without an answer."""
     rows: dict[Key, list[dict[str, Any] | None]] = {}
     for walk in walks:
-        person = study.person_by_recruitment(walk.recruitment_id)
+        person = study.participants.by_recruitment_id(walk.recruitment_id)
         if walk.ended == "withdrew" or person is None:
             assert walk.ended == "withdrew" or not walk.acknowledged
             continue
@@ -185,7 +185,7 @@ def assert_all_stored(site: Site, walks: list[Walk]) -> Responses:
     study = site.open()
     assert [fault for walk in walks for fault in walk.faults] == []
     assert lost_answers(walks, site.design, study) == []
-    responses = study.responses()
+    responses = study.results.responses()
     found, allowed = stored_rows(responses), allowed_rows(walks, site.design, study)
     assert found.keys() <= allowed.keys()
     for key, rows in allowed.items():

@@ -173,7 +173,7 @@ def _stacked(
     blocks: list[dict[str, list[Any]]] = []
     for key, columns in judged.items():
         texts = {name: as_text(columns.get(name, [None] * rows)) for name in patterned}
-        here = np.flatnonzero(np.logical_or.reduce([values != np.array(None) for values in texts.values()]))
+        here = np.flatnonzero(np.logical_or.reduce(list(texts.values())).astype(bool))
         silent[here] = False
         coordinates = {name: [word or None] * len(here) for name, word in zip(_COORDINATES, key, strict=True)}
         blocks.append(coordinates | _rows_of(texts, here) | _rows_of(personal, here))

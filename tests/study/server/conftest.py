@@ -182,8 +182,8 @@ def make(password_hash: str) -> Serve:
 
     def start(store: Store, design: Design, *, https: bool = False, rate: float = math.inf, **options: Any) -> Served:
         study = store.register(design)
-        if not study.researchers():
-            study.set_password(RESEARCHER, password_hash)
+        if not study.researchers.names():
+            study.researchers.set_password(RESEARCHER, password_hash)
         app = create_app(design, study, https=https, rate=rate, **options)
         return Served(design, study, app, "https://study.example" if https else "http://study.example")
 

@@ -9,7 +9,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import unsupported_method
 
-from evenhand.study.server.estimates import Estimate
+from evenhand.study.server.dashboard import Estimate
 from evenhand.study.store.answers import DRAFT_BYTES
 
 OPERATIONS = (("get", "/api/health"), ("put", "/api/draft/{index}"), ("get", "/api/dashboard"))
@@ -85,7 +85,7 @@ class TestDashboard:
         browser.begin()
         browser.answer("/step/0")
         browser.answer("/step/1")
-        effort.app.state.desk.changed()
+        effort.app.state.dashboard.changed()
         full = desk.get("/api/dashboard").json()
         assert full["answers"] == 1
         assert full["stamp"] != empty["stamp"]
@@ -103,7 +103,7 @@ class TestDashboard:
         browser.finish()
         desk = served.desk()
         desk.get("/api/dashboard")
-        served.app.state.desk.wait(10)
+        served.app.state.dashboard.wait(10)
         (found,) = desk.get("/api/dashboard").json()["estimates"]
         assert (found["value"], found["status"]) == (None, "undefined: too few answers")
 

@@ -60,7 +60,7 @@ class TestSizes:
         browser.answer("/step/0")
         answer = browser.answer("/step/1", reason="a" * 2_001)
         assert answer.headers.get("location", "") != "/step/2"
-        assert feedback.study.counts().answers == 0
+        assert feedback.study.results.counts().answers == 0
 
     @pytest.mark.parametrize("kind", ["multipart/form-data; boundary=x", "text/plain", "application/json", ""])
     def test_a_form_in_another_coding_is_refused(self, effort: Any, kind: str) -> None:

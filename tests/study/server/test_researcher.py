@@ -17,10 +17,10 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ConfigError
 from evenhand.study.server.app import create_app
-from evenhand.study.server.desk import arrivals, page_names
-from evenhand.study.server.desk_charts import axes, dropout_bars, time_bars, trend
-from evenhand.study.server.estimates import Estimate, LiveEstimates, Series, Snapshot, first_answers, points
-from evenhand.study.server.passwords import hash_password, is_right
+from evenhand.study.server.dashboard import arrivals, page_names
+from evenhand.study.server.dashboard_charts import axes, dropout_bars, time_bars, trend
+from evenhand.study.server.dashboard import Estimate, LiveEstimates, Series, Snapshot, first_answers, points
+from evenhand.study.server.security import hash_password, is_password
 from evenhand.study.store import open_store
 from evenhand.study.store.records import PageCounts, Times
 
@@ -86,17 +86,17 @@ class TestDashboard:
 
     def test_who_was_not_seen_for_long_has_dropped_out(self, effort: Any) -> None:
         long_ago = datetime.now(UTC) - timedelta(hours=5)
-        effort.study.enrol("key", recruitment_id=None, language="en", now=long_ago)
+        effort.study.participants.enrol("key", recruitment_id=None, language="en", now=long_ago)
         assert "page 1 (practice): 1 dropped out, 0 still on it" in effort.desk().get("/researcher").text
 
     def test_who_is_quiet_for_ten_minutes_is_away(self, effort: Any) -> None:
         begun = datetime.now(UTC) - timedelta(minutes=30)
         for key, minutes in (("quiet", 11), ("busy", 9)):
-            person = effort.study.enrol(key, recruitment_id=None, language="en", now=begun)
+            person = effort.study.participants.enrol(key, recruitment_id=None, language="en", now=begun)
             step = effort.design.plan(person.condition, person.place).steps[0]
             lately = datetime.now(UTC) - timedelta(minutes=minutes)
-            effort.study.save(person, step, 0, {}, revision=0, last=False, now=lately)
-        counts = effort.study.counts().conditions
+            effort.study.answers.save(person, step, 0, {}, revision=0, last=False, now=lately)
+        counts = effort.study.results.counts().conditions
         assert sum(one.active for one in counts) == sum(one.away for one in counts) == 1
         page = effort.desk().get("/researcher").text
         assert re.search(r"<dt>Active now</dt><dd>1</dd>", page)
@@ -193,14 +193,14 @@ class TestExports:
     def test_the_bonus_list_is_who_finished_and_scored_best(self, answered: Any) -> None:
         paid = rows(answered.desk().get("/researcher/bonus.csv").text)
         spec = answered.design.spec
-        best = {one.participant for one in spec.analyze(answered.study.responses()).bonus if one.bonus}
-        finished = {row.participant: row.recruitment_id for row in answered.study.bonus_rows()}
+        best = {one.participant for one in spec.analyze(answered.study.results.responses()).bonus if one.bonus}
+        finished = {row.participant: row.recruitment_id for row in answered.study.participants.bonus_rows()}
         assert {row["participant"] for row in paid} == best & set(finished)
         assert all(row["recruitment_id"] == finished[row["participant"]] for row in paid)
         assert {(row["amount"], row["currency"], row["reason"]) for row in paid} == {("5", "USD", "truth_serum")}
 
     def test_without_ids_the_bonus_list_has_the_codes(self, answered: Any) -> None:
-        answered.study.erase_recruitment_ids()
+        answered.study.participants.erase_recruitment_ids()
         paid = rows(answered.desk().get("/researcher/bonus.csv").text)
         assert paid
         assert all(row["recruitment_id"] == "" and row["participant"].startswith("p") for row in paid)
@@ -219,13 +219,13 @@ def test_the_desk_works_on_both_databases(store_url: str, effort_design: Any, ma
         assert refused.status_code == 422
         desk = served.desk()
         desk.get("/researcher")
-        served.app.state.desk.wait(10)
+        served.app.state.dashboard.wait(10)
         assert "As of 8 answers" in desk.get("/researcher").text
         assert desk.get("/api/dashboard").json()["answers"] == 8
         exported = desk.get("/researcher/export/json").json()
         assert {row["reason"] for row in exported} == {"Grüße, 你好, \U0001f600"}
         desk.post("/researcher/erase", {"csrf": desk.token("/researcher"), "confirm": "yes"})
-        assert served.study.person_by_recruitment("0") is None
+        assert served.study.participants.by_recruitment_id("0") is None
 
 
 class TestManaging:
@@ -235,13 +235,13 @@ class TestManaging:
         asked = desk.post("/researcher/withdraw", {**csrf, "who": "person1"}).text
         code = re.search(r'name="who" value="(p\w{10})"', asked)
         assert code is not None
-        assert answered.study.counts().answers == 13
+        assert answered.study.results.counts().answers == 13
         sent = desk.post("/researcher/withdraw", {**csrf, "who": code[1], "confirm": "yes"})
         assert sent.headers["location"] == "/researcher?done=withdrawn"
         assert "were deleted" in desk.get("/researcher?done=withdrawn").text
-        assert answered.study.counts().answers == 9
+        assert answered.study.results.counts().answers == 9
         assert "reason 1" not in desk.get("/researcher/export/csv").text
-        assert sum(one.withdrawn for one in answered.study.counts().conditions) == 1
+        assert sum(one.withdrawn for one in answered.study.results.counts().conditions) == 1
         nobody = desk.post("/researcher/withdraw", {**csrf, "who": "pnobody", "confirm": "yes"})
         assert nobody.headers["location"] == "/researcher?done=nobody"
 
@@ -249,10 +249,10 @@ class TestManaging:
         desk = answered.desk()
         csrf = {"csrf": desk.form("/researcher")["csrf"]}
         assert "cannot be undone" in desk.post("/researcher/erase", csrf).text
-        assert answered.study.person_by_recruitment("person1") is not None
+        assert answered.study.participants.by_recruitment_id("person1") is not None
         desk.post("/researcher/erase", {**csrf, "confirm": "yes"})
-        assert answered.study.person_by_recruitment("person1") is None
-        assert answered.study.counts().answers == 13
+        assert answered.study.participants.by_recruitment_id("person1") is None
+        assert answered.study.results.counts().answers == 13
 
     def test_a_closed_study_takes_nobody_until_it_is_opened(self, effort: Any) -> None:
         begun = effort.browser()
@@ -274,11 +274,11 @@ class TestPasswords:
     def test_right_and_wrong(self) -> None:
         stored = hash_password("a long password")
         assert stored.startswith("$argon2id$")
-        assert is_right(stored, "a long password")
-        assert not is_right(stored, "another password")
-        assert not is_right(None, "a long password")
-        assert not is_right("no hash at all", "a long password")
-        assert not is_right(None, "the password of nobody")
+        assert is_password(stored, "a long password")
+        assert not is_password(stored, "another password")
+        assert not is_password(None, "a long password")
+        assert not is_password("no hash at all", "a long password")
+        assert not is_password(None, "the password of nobody")
 
     def test_too_short_or_too_long(self) -> None:
         for password in ("short", "a" * 1_001):
@@ -296,13 +296,13 @@ class TestLiveEstimates:
         assert set(points(1_000)[:-1]) <= set(points(1_100))
 
     def test_the_first_answers_are_those_that_arrived_first(self, answered: Any) -> None:
-        responses = answered.study.responses()
+        responses = answered.study.results.responses()
         order = arrivals(answered.study, responses)
         first = first_answers(responses, order, 4)
         assert set(first.answers["reason"]) == {"reason 0"}
         assert len(first.people["participant"]) == 1
         last = responses.people["participant"][responses.person[order[-1]]]
-        stopped = answered.study.person_by_recruitment("stopped")
+        stopped = answered.study.participants.by_recruitment_id("stopped")
         assert last == stopped.code
 
     def test_computes_beside_the_page_and_only_what_is_new(self) -> None:
@@ -346,14 +346,14 @@ class TestLiveEstimates:
         assert len(times) == len(points(24))
 
     def test_a_changed_answer_counts(self, serve: Any, effort_design: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenhand.study.server.estimates._LEAST_REST", 0.0)
-        monkeypatch.setattr("evenhand.study.server.estimates._REST", 0.0)
+        monkeypatch.setattr("evenhand.study.server.dashboard._LEAST_REST", 0.0)
+        monkeypatch.setattr("evenhand.study.server.dashboard._REST", 0.0)
         served = serve(effort_design, estimates=lambda known: [estimate(float(known.answers["overall"][0]))])
         browser = served.browser()
         browser.begin()
         browser.answer("/step/0")
         browser.answer("/step/1", overall="3")
-        desk, found = served.app.state.desk, []
+        desk, found = served.app.state.dashboard, []
         for overall in ("3", "6"):
             browser.answer("/step/1", overall=overall)
             desk._counted = 0.0

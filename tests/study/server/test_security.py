@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from evenhand.errors import ConfigError
-from evenhand.study.server.limits import require_proxies
+from evenhand.study.server.middleware import require_proxies
 from evenhand.study.store import StoreError
 
 PARTICIPANT = (("POST", "/consent"), ("POST", "/step/0"), ("POST", "/withdraw"), ("PUT", "/api/draft/0"))
@@ -55,7 +55,7 @@ HEADERS = (
 @pytest.fixture
 def answers(effort: Any) -> Callable[[], int]:
     """Return how many answers of any kind are stored."""
-    return lambda: sum(page.times.answers for page in effort.study.counts().pages if page.times)
+    return lambda: sum(page.times.answers for page in effort.study.results.counts().pages if page.times)
 
 
 def send(browser: Any, method: str, url: str, token: str | None, **headers: str) -> Any:
@@ -81,8 +81,8 @@ def visitor_for(effort: Any, url: str) -> Any:
 
 
 def state(effort: Any) -> tuple[Any, ...]:
-    counts = effort.study.counts()
-    return counts.conditions, counts.answers, effort.study.closed, [one.action for one in effort.study.actions()]
+    counts = effort.study.results.counts()
+    return counts.conditions, counts.answers, effort.study.closed, [one.action for one in effort.study.researchers.actions()]
 
 
 class TestForgedRequests:
@@ -165,7 +165,7 @@ class TestCookies:
         security = effort.app.state.context.security
         for name, url, way in (
             (security.visitor_cookie, "/step/0", "/consent"),
-            (security.desk_cookie, "/researcher", "/researcher/login"),
+            (security.researcher_cookie, "/researcher", "/researcher/login"),
         ):
             answer = effort.browser().get(url, headers={"cookie": f"{name}={value}".encode("latin-1")})
             assert (answer.status_code, answer.headers["location"]) == (303, way)
@@ -174,7 +174,7 @@ class TestCookies:
         browser, security = effort.browser(), effort.app.state.context.security
         browser.begin()
         value = next(iter(browser.jar.values()))
-        browser.jar = httpx.Cookies({security.desk_cookie: value})
+        browser.jar = httpx.Cookies({security.researcher_cookie: value})
         assert browser.get("/researcher").headers["location"] == "/researcher/login"
         with pytest.raises(BadSignature):
             security._desks.loads(value)
@@ -222,7 +222,7 @@ class TestReplay:
         browser.post("/consent", form)
         browser.jar = httpx.Cookies(before)
         browser.post("/consent", form)
-        assert sum(one.enrolled for one in effort.study.counts().conditions) == 1
+        assert sum(one.enrolled for one in effort.study.results.counts().conditions) == 1
 
     def test_the_same_answer_twice_is_one_answer(self, effort: Any, answers: Callable[[], int]) -> None:
         browser = effort.browser()
@@ -252,13 +252,13 @@ class TestReplay:
             url = browser.answer(url).headers["location"]
         browser.post(url, browser.fields(url, choice="Red"))
         browser.post(url, browser.fields(url, choice="Blue"))
-        (check,) = feedback.study.counts().checks
+        (check,) = feedback.study.results.counts().checks
         assert (check.passed, check.failed) == (0, 1)
 
 
 class TestLogin:
     def test_guesses_from_one_address_are_stopped(self, effort: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: False)
+        monkeypatch.setattr("evenhand.study.server.security.is_password", lambda stored, given: False)
         browser = effort.browser()
         statuses = [browser.login(f"name{at}", "wrong password").status_code for at in range(12)]
         assert statuses[:10] == [422] * 10
@@ -268,7 +268,7 @@ class TestLogin:
     def test_guesses_for_one_name_from_many_addresses_are_stopped_also_after_a_restart(
         self, serve: Any, effort_design: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: given == "right password")
+        monkeypatch.setattr("evenhand.study.server.security.is_password", lambda stored, given: given == "right password")
         served = serve(effort_design)
         statuses = [served.browser(f"203.0.113.{at}").login("anna", "wrong").status_code for at in range(12)]
         served = serve(effort_design)
@@ -298,7 +298,7 @@ class TestLogin:
     ) -> None:
         desk = effort.desk()
         desk.post("/researcher/logout", {"csrf": desk.token("/researcher")})
-        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: False)
+        monkeypatch.setattr("evenhand.study.server.security.is_password", lambda stored, given: False)
         assert [desk.login().status_code for _ in range(21)] == [422] * 20 + [429]
         statuses = [desk.login(f"name{at}").status_code for at in range(11)]
         assert statuses[-1] == 429, "it has no limit of its own for other names"
@@ -306,7 +306,7 @@ class TestLogin:
     def test_the_count_is_of_a_network_not_of_an_address_in_ipv6(
         self, effort: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: False)
+        monkeypatch.setattr("evenhand.study.server.security.is_password", lambda stored, given: False)
         statuses = [
             effort.browser(f"2001:db8::{at:x}").login(f"name{at}", "wrong password").status_code for at in range(11)
         ]
@@ -317,7 +317,7 @@ class TestLogin:
     ) -> None:
         from evenhand.study.server import passwords
 
-        effort.study.set_password("anna", passwords.hash_password("correct horse battery"))
+        effort.study.researchers.set_password("anna", passwords.hash_password("correct horse battery"))
         seen: list[str] = []
         verify = type(passwords._HASHER).verify
 
@@ -355,7 +355,7 @@ class TestLogin:
     def test_a_new_password_ends_old_sessions(self, effort: Any, password_hash: str) -> None:
         desk = effort.desk()
         assert desk.get("/researcher").status_code == 200
-        effort.study.set_password("anna", password_hash)
+        effort.study.researchers.set_password("anna", password_hash)
         assert desk.get("/researcher").status_code == 303
 
     def test_a_session_runs_out(self, effort: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,7 +411,7 @@ class TestOthers:
         browser.begin("?PROLIFIC_PID=two")
         browser.answer("/step/0")
         assert "of the first" not in browser.get("/step/1").text
-        assert sum(one.enrolled for one in feedback.study.counts().conditions) == 2
+        assert sum(one.enrolled for one in feedback.study.results.counts().conditions) == 2
 
     def test_who_withdrew_can_answer_no_more(self, feedback: Any) -> None:
         browser = feedback.browser()
@@ -423,7 +423,7 @@ class TestOthers:
         headers = {"x-csrf-token": form["csrf"]}
         kept = browser.send("PUT", "/api/draft/1", json={"fields": {"reason": "x"}}, headers=headers)
         assert kept.json() == {"kept": False}
-        assert feedback.study.counts().answers == 0
+        assert feedback.study.results.counts().answers == 0
 
 
 class TestAnswers:
@@ -552,7 +552,7 @@ class TestLogs:
         secrets = ["id-of-a-person", "what a person wrote", "correct horse battery", "a wrong password", form["csrf"]]
         secrets += [*browser.jar.values(), *desk.jar.values(), "PROLIFIC_PID", "$argon2"]
         assert not [secret for secret in secrets if secret in logged]
-        assert "id-of-a-person" not in json.dumps([one.detail for one in effort.study.actions()])
+        assert "id-of-a-person" not in json.dumps([one.detail for one in effort.study.researchers.actions()])
 
     def test_a_path_forges_no_line_of_the_log(self, effort: Any, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO, "evenhand.study")
