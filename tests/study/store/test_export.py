@@ -87,7 +87,7 @@ def filled(store: Store, make_design: Any, start: datetime) -> Study:
 
 
 def test_the_tidy_table(filled: Study) -> None:
-    found = by_overall(filled.responses())
+    found = by_overall(filled.results.responses())
     assert found["subject"] == ["A", "B", "B", None]
     assert found["overall"] == [5.0, 2.0, 2.0, None]
     assert found["item"] == ["set 2", "set 2", "set 2", None]
@@ -126,17 +126,17 @@ def test_both_databases_export_the_same(postgres_url: str, tmp_path: Path, make_
 
 
 def test_hostile_text_is_kept_in_the_database_and_harmless_in_the_export(filled: Study, tmp_path: Path) -> None:
-    text = filled.responses().to_csv()
+    text = filled.results.responses().to_csv()
     assert "'=HYPERLINK" in text
     assert ",=HYPERLINK" not in text
     assert ',"=HYPERLINK' not in text
     assert "'-2 years" in text
-    read = read_responses(filled.responses().save(tmp_path / "out.csv"), "effort")
-    assert by_overall(read) == by_overall(filled.responses())
+    read = read_responses(filled.results.responses().save(tmp_path / "out.csv"), "effort")
+    assert by_overall(read) == by_overall(filled.results.responses())
 
 
 def test_when_answers_were_saved(filled: Study, start: datetime) -> None:
-    found = filled.saved_at()
+    found = filled.results.saved_at()
     moments = sorted((item, subject, seconds - start.timestamp()) for (_, item, subject), seconds in found.items())
     assert moments == [("set 2", "A", 60.0), ("set 2", "B", 33.0), ("set 2", "B", 33.0)]
 
@@ -228,7 +228,7 @@ def test_a_real_design_registers(store: Store, tmp_path: Path) -> None:
 
 
 def test_counts(filled: Study, start: datetime) -> None:
-    counts = filled.counts(now=start + timedelta(minutes=2))
+    counts = filled.results.counts(now=start + timedelta(minutes=2))
     (income,) = counts.conditions
     assert (income.enrolled, income.active, income.abandoned, income.finished, income.withdrawn) == (4, 2, 0, 1, 1)
     assert counts.answers == 3
@@ -245,7 +245,7 @@ def test_counts(filled: Study, start: datetime) -> None:
         (1, 15.0),
     ]
     assert counts.steps["pair:set 2/B"].answers == 2
-    later = filled.counts(now=start + timedelta(days=1))
+    later = filled.results.counts(now=start + timedelta(days=1))
     assert (later.conditions[0].active, later.conditions[0].abandoned) == (0, 2)
     assert [(page.waiting, page.dropped) for page in later.pages][2] == (0, 1)
 
@@ -347,7 +347,7 @@ def test_a_backup_while_people_answer(store: Store, study: Study, store_url: str
             thread.join()
     assert copy.stat().st_mode & 0o077 == 0
     with open_store(_restored(copy, store_url)) as opened:
-        responses = opened.study("arrests").responses()
+        responses = opened.study("arrests").results.responses()
         found = [int((responses.people["participant"][responses.person] == person.code).sum()) for person in people]
         assert all(low <= number <= high + 1 for low, number, high in zip(before, found, after, strict=True))
         for person, number in zip(people, found, strict=True):

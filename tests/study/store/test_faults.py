@@ -78,7 +78,7 @@ def test_kill_loses_no_acknowledged_answer(store: Store, store_url: str, study: 
     with open_store(store_url) as restarted:
         again = restarted.study("arrests")
         assert again.secret == secret
-        for person in (found for found in map(again.person, _tokens(store)) if found is not None):
+        for person in (found for found in map(again.participants.by_token, _tokens(store)) if found is not None):
             assert person.reached == sum(code == person.code for code in names)
 
 
@@ -202,7 +202,7 @@ def test_who_does_not_wait_is_told_at_once_that_another_process_writes(sqlite_st
             sqlite_study.answers.page(person, PAIR.key, wait=False, now=datetime.now(UTC) + timedelta(hours=1))
         assert time.monotonic() - began < 2
         other.execute("ROLLBACK")
-    assert sqlite_study.answer(person, PAIR.key) is None
+    assert sqlite_study.answers.get(person, PAIR.key) is None
     assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False).status == "saved"
     with sqlite_study._database.page_reading() as direct:
         assert direct.execute(text("PRAGMA busy_timeout"), {}).scalar() == 30_000, "others wait as before"

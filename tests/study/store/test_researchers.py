@@ -97,12 +97,12 @@ def test_attempts_at_the_same_moment_do_not_slip_past(study: Study, store_url: s
 
 def test_studies_keep_their_researchers_apart(store: Store, make_design: Any) -> None:
     one, two = store.register(make_design(name="one")), store.register(make_design(name="two"))
-    one.set_password("anna", "hash")
-    token = one.open_session("anna")
-    one.log("anna", "close")
-    assert two.password_hash("anna") is None
-    assert two.session(token) is None
-    assert two.actions() == []
+    one.researchers.set_password("anna", "hash")
+    token = one.researchers.open_session("anna")
+    one.researchers.log("anna", "close")
+    assert two.researchers.password_hash("anna") is None
+    assert two.researchers.session(token) is None
+    assert two.researchers.actions() == []
 
 
 @pytest.mark.parametrize("detail", ["plain", "two\nlines\x00", "\ud800"], ids=["plain", "lines", "surrogate"])
