@@ -88,21 +88,6 @@ def require_known_metrics(thresholds: Iterable[Threshold], metrics: Iterable[str
             raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
 
 
-def named_once(setting: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return columns of a setting, or refuse one that is named twice.
-
-    Examples
-    --------
-    >>> named_once("features", ("a", "b", "a"))
-    Traceback (most recent call last):
-    ValueError: `features` names the column 'a' twice
-    """
-    for place, name in enumerate(columns):
-        if name in columns[:place]:
-            raise ValueError(f"`{setting}` names the column {name!r} twice")
-    return columns
-
-
 class Spec(Settings):
     """What every audit can be told; the same names everywhere."""
 

@@ -19,7 +19,7 @@ from evenhand.core.progress import step
 from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
-from evenhand.models.attach import add_models
+from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.table import Table
 
@@ -176,16 +176,15 @@ def audit(
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         models = config.models and config.models.model_copy(update={"seed": seed})
         config = config.model_copy(update={"audits": reseeded, "models": models})
-    fitted: dict[str, Any] = {}
     if config.models is not None:
         with clock.timing("models"):
-            table, fitted["hash"] = add_models(table, arguments, config.models, step)
+            table = add_models(table, arguments, config.models, step)
     results = {}
     for name, spec in config.audits.items():
         with clock.timing(name):
             results[name] = REGISTRY[name].run(table, spec)
     config = config.model_copy(update={"data": table.settings()})
-    return Audit(config, results, data_record(table) | fitted, run_record(started, clock.seconds))
+    return Audit(config, results, data_record(table), run_record(started, clock.seconds))
 
 
 def _rounded(value: Any) -> Any:

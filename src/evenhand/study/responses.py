@@ -30,7 +30,7 @@ from evenhand.study.schema import (
     write_csv,
 )
 from evenhand.table.frames import build_frame
-from evenhand.table.labels import shown
+from evenhand.table.keys import shown
 
 CORE = {"effort": ("trajectory", "aggregate", "overall"), "feedback": ("answer",)}
 """What an answer must hold to count as given."""

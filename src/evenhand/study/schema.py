@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, count
-from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS
-from evenhand.table.labels import label_of, shown
+from evenhand.table.keys import label_of, shown, yes_or_no
 from evenhand.table.sources import engine_errors, fetch, open_source
 
 Kind = Literal["effort", "feedback"]
@@ -169,8 +168,8 @@ def _whole(value: Any, points: int) -> float | None:
 
 
 def _yes_no(value: Any) -> float | None:
-    word = label_of(value).strip().casefold()
-    return 1.0 if word in TRUE_WORDS else 0.0 if word in FALSE_WORDS else None
+    answer = yes_or_no(value)
+    return None if answer is None else float(answer)
 
 
 def read_columns(data: Any) -> tuple[dict[str, list[Any]], str | None]:

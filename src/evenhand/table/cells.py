@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil, log2
 from typing import Any
 
 import narwhals as nw
@@ -19,9 +20,8 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.keys import NO_RANGE, Key, column_key
-from evenhand.table.labels import label_of, sort_key
-from evenhand.table.roles import MISSING, TIMES
+from evenhand.table.keys import NO_RANGE, Key, column_key, label_of, sort_key
+from evenhand.table.roles import MISSING, TIMES, Prediction
 from evenhand.table.sources import Frame, engine_errors, fetch
 
 _LIMB = 2.0**32
@@ -90,15 +90,25 @@ class Cells:
         out[~absent] = codes.reshape(-1)
         return out, labels + ((MISSING,) if absent.any() else ())
 
+    def counts_by(self, names: Iterable[str]) -> Cells:
+        """Return counts by some of the keys only."""
+        kept = list(names)
+        parts = np.column_stack([self.codes[name] for name in kept]) if kept else np.zeros((len(self.n), 0), np.int64)
+        observed, cell = np.unique(parts, axis=0, return_inverse=True)
+        n = np.zeros(len(observed), dtype=np.int64)
+        np.add.at(n, cell.reshape(-1), self.n)
+        codes = {name: observed[:, position] for position, name in enumerate(kept)}
+        return Cells(codes, {name: self.labels[name] for name in kept}, n)
+
     def digest(self) -> str:
         """Return the SHA-256 of the cells' contents, the same for the same data on every engine."""
-        content = {
-            "labels": {name: list(labels) for name, labels in sorted(self.labels.items())},
-            "codes": {name: codes.tolist() for name, codes in sorted(self.codes.items())},
-            "n": self.n.tolist(),
-            "sums": {name: [float(v).hex() for v in values] for name, values in sorted(self.sums.items())},
-        }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        arrays = {f"codes {name}": codes for name, codes in self.codes.items()} | {"n": self.n}
+        arrays |= {f"sums {name}": values + 0.0 for name, values in self.sums.items()}
+        head = json.dumps([sorted(arrays), len(self.n), sorted(self.labels.items())])
+        digest = hashlib.sha256(head.encode())
+        for name in sorted(arrays):
+            digest.update(np.ascontiguousarray(arrays[name]).view(np.uint64).astype("<u8", copy=False))
+        return digest.hexdigest()
 
 
 def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), most: int | None = None) -> Cells:
@@ -136,10 +146,8 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
 
     Text is thus trimmed, folded and compared once for every distinct value instead of once for every row.
     """
-    columns = list(dict.fromkeys(key.column for key in keys if key.column is not None))
-    mark = "evenhand:"  # our own columns stand beside those of the data for a moment
-    while any(column.startswith(mark) for column in columns):
-        mark += ":"
+    columns = list(dict.fromkeys(filter(None, (key.column for key in keys))))
+    mark = _unused_prefix(columns)
     named = list(zip(key_names, keys, strict=True))
     worked_out = {f"{mark}{name}": key.expression for name, key in named if key.column is None}
     ours = {f"{mark}{name}": part for name, part in parts.items()}
@@ -151,6 +159,14 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
     fine = {name: nw.col(f"{mark}{name}") if key.column is None else key.expression for name, key in named}
     sums = {name: nw.col(f"{mark}{name}") for name in ["n", *parts]}
     return rough.select(**fine, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
+
+
+def _unused_prefix(columns: Sequence[str]) -> str:
+    """Return a prefix for columns of our own, which are beside those of the data for a moment."""
+    prefix = "evenhand:"
+    while any(column.startswith(prefix) for column in columns):
+        prefix += ":"
+    return prefix
 
 
 def _limbs(measure: Measure) -> tuple[nw.Expr, nw.Expr]:
@@ -197,3 +213,43 @@ def _code_values(
 
 def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:
     return codes == (len(labels) - 1 if labels and labels[-1] == MISSING else -1)
+
+
+# What is summed: survey weight, score, squared error, and their products ------------------------------------
+
+
+def exponent_for(bound: float) -> int:
+    """Return the smallest ``e`` with ``bound <= 2**e``."""
+    return ceil(log2(bound))
+
+
+def weight_measures(column: str, exponent: int) -> list[Measure]:
+    """Return the weight and its square."""
+    weight = nw.col(column).cast(nw.Float64)
+    return [Measure("w", weight, exponent), Measure("ww", weight * weight, 2 * exponent)]
+
+
+def score_measures(
+    prediction: Prediction, positive: nw.Expr | None, weight: str | None, weight_exponent: int
+) -> list[Measure]:
+    """Return the score `s` and the squared error `l`, times the weight, and every product of two of them.
+
+    The products are named by their factors: `ss`, `sl`, `ll`, and with weights `ws`, `wl`.
+    """
+    score = nw.col(prediction.column).cast(nw.Float64)
+    size = exponent_for(max(abs(bound) for bound in prediction.range))
+    values = {"s": (score, size)}
+    if positive is not None:
+        error = score - positive.cast(nw.Float64)
+        values["l"] = (error * error, 2 * (max(size, 0) + 1))
+    if weight is not None:
+        factor = nw.col(weight).cast(nw.Float64)
+        values = {name: (value * factor, e + weight_exponent) for name, (value, e) in values.items()}
+        values = {"w": (factor, weight_exponent), **values}
+    measures = [Measure(name, value, e) for name, (value, e) in values.items() if name != "w"]
+    names = list(values)
+    for position, a in enumerate(names):
+        for b in names[position:]:
+            if a + b != "ww":  # already among the weight's own measures
+                measures.append(Measure(a + b, values[a][0] * values[b][0], values[a][1] + values[b][1]))
+    return measures

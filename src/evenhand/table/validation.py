@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -22,8 +22,9 @@ from evenhand.table.keys import (
     out_of_range,
     plain_value,
     prediction_kind,
+    showable,
+    shown,
 )
-from evenhand.table.labels import showable, shown
 from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
 
@@ -33,6 +34,7 @@ MAX_NUMERIC_GROUPS = 20
 MAX_CELLS = 1_000_000
 LARGEST_WEIGHT = 1e30
 _SHOWN = 5
+_MISSING_WORDS = ("na", "n/a", "#n/a", "nan", "null", "none", "unknown", "missing", "not available", *"-?.", "--")
 _CONVERT = "; convert it; in a file, decimal commas need decimal=',' and words for missing values need missing_values"
 
 
@@ -195,15 +197,19 @@ def weight_problems(source: Source, column: str, kind: Kind) -> tuple[list[str],
         )
     elif largest == 0:
         problems.append(f"weight column {column!r} is 0 in every row; some weight must be above 0.")
+    problems += _unusual_weights(column, float(facts["lightest"][0] or 0.0), largest)
+    return problems, largest, int(facts["zero"][0] or 0)
+
+
+def _unusual_weights(column: str, lightest: float, largest: float) -> Iterator[str]:
+    """Yield that weights are of an unusual size, or too far apart; `lightest` is the smallest above 0."""
     if largest != 0 and not 1 / LARGEST_WEIGHT <= abs(largest) <= LARGEST_WEIGHT:
-        problems.append(f"weight column {column!r} has {largest:g} as its largest weight; rescale it to about 1.")
-    elif largest > 0 and largest / float(facts["lightest"][0]) > WIDEST_WEIGHTS:
-        lightest = float(facts["lightest"][0])
-        problems.append(
+        yield f"weight column {column!r} has {largest:g} as its largest weight; rescale it to about 1."
+    elif largest > 0 and largest / lightest > WIDEST_WEIGHTS:
+        yield (
             f"the weights of column {column!r} run from {lightest:g} to {largest:g}, over {WIDEST_WEIGHTS:g} times "
             "apart: next to the heaviest, the lightest people count for nothing; check them."
         )
-    return problems, largest, int(facts["zero"][0] or 0)
 
 
 def id_problems(source: Source, column: str, kind: Kind, rows: int) -> Iterator[str]:
@@ -377,3 +383,35 @@ def _example_rows(source: Source, bad: nw.Expr) -> str:
         return ""
     listed = ", ".join(str(number) for number in numbers[:_SHOWN]) + (", ..." if len(numbers) > _SHOWN else "")
     return f" (row {listed})" if len(numbers) == 1 else f" (rows {listed})"
+
+
+# What is no error, but a reader needs to know -------------------------------------------------------------
+
+
+def label_notes(roles: Roles, kinds: Mapping[str, Kind], cells: Cells) -> Iterator[str]:
+    """Yield remarks on group labels that a person would take for one group, or for none."""
+    for column in roles.group_columns:
+        if kinds[column] == "text":
+            labels = [label for label in cells.labels[column_key(column)] if label != MISSING]
+            yield from (f"{column}: {remark}" for remark in _label_remarks(labels))
+
+
+def _label_remarks(labels: Sequence[str]) -> Iterator[str]:
+    spellings: dict[str, list[str]] = {}
+    for label in labels:
+        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    for alike in spellings.values():
+        if len(alike) > 1:
+            listed = ", ".join(repr(label) for label in alike)
+            yield f"{listed} differ only in capitals or spaces; they are {len(alike)} groups here."
+    for label in labels:
+        if label.strip().casefold() in _MISSING_WORDS:
+            yield f"{label!r} looks like a word for missing; if it is, name it among `missing_values`."
+    words = [repr(label) for label in labels if not _is_number(label)]
+    numbers = len(labels) - len(words)
+    if len(labels) > MAX_NUMERIC_GROUPS and numbers > 0.8 * len(labels):
+        yield f"{numbers} of {len(labels)} groups are numbers; {', '.join(words)} makes it text without cut points."
+
+
+def _is_number(label: str) -> bool:
+    return label.replace(".", "", 1).replace("-", "", 1).isdigit()

@@ -12,8 +12,8 @@ import pytest
 from evenhand import errors
 from evenhand.errors import ConfigError, EvenhandError, MissingExtraError
 from evenhand.stats.linear_search import SearchProblem, milp, search_problem, solve_milp, widest_margin
-from evenhand.stats.linear_search.candidate import LinearCandidate, SolverReport
-from evenhand.stats.linear_search.program import build_program
+from evenhand.stats.linear_search.milp import build_program
+from evenhand.stats.linear_search.problem import LinearCandidate, SolverReport
 from evenhand.stats.linear_search.sweep import best_direction
 from evenhand.stats.types import BoolArray, FloatArray
 
@@ -41,7 +41,7 @@ def solve(problem: SearchProblem, **options: float) -> LinearCandidate:
 
 
 @needs_highs
-@pytest.mark.parametrize("directions", [0, 500])
+@pytest.mark.parametrize("directions", [0, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_the_optimum_is_that_of_all_linear_classifiers(
     problem_of: Make, best_of: Best, case: dict[str, object], directions: int

@@ -27,7 +27,7 @@ from evenhand.stats.noise import (
     thresholded,
     with_derived,
 )
-from evenhand.stats.noise.draws import fill_mistakes, no_mistakes
+from evenhand.stats.noise.states import fill_mistakes, no_mistakes
 from evenhand.stats.types import FloatArray
 
 Make = Callable[..., Experiment]
@@ -43,7 +43,7 @@ MODES: list[dict[str, Any]] = [
 
 
 def check_sums(trial: Experiment, done: Simulation, full: Paths) -> None:
-    """Every statistic of every cell equals the one of the full predictions."""
+    """Every metric of every cell equals the one of the full predictions."""
     counts, moments = done.sums.counts(), done.sums.moments()
     for cell in range(len(trial.base.starts) - 1):
         at = np.unravel_index(cell, trial.cells)
@@ -323,6 +323,7 @@ def test_every_person_is_touched_equally_often_with_exact_shares(experiment: Mak
     np.testing.assert_allclose(touched / 2_000, 0.3, atol=5 * np.sqrt(0.3 * 0.7 / 2_000))
 
 
+@pytest.mark.slow
 def test_fresh_and_common_random_numbers_agree_on_average(experiment: Make) -> None:
     seeds = replicate_seeds(400, np.random.default_rng(7))
     both = [simulate(experiment(common=common), seeds).sums.counts().pabak() for common in (True, False)]

@@ -9,9 +9,9 @@ import numpy as np
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import IntArray
-from evenhand.table.coding import Coded
-from evenhand.table.labels import label_of, sort_key
-from evenhand.table.labels import shown as shown_values
+from evenhand.table.keys import label_of, sort_key
+from evenhand.table.keys import shown as shown_values
+from evenhand.table.rows import Coded
 
 MOST_LABELS = 100
 _SHOWN = 5

@@ -8,8 +8,8 @@ import numpy as np
 
 from evenhand.errors import DataError, count
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.table.coding import Coded
-from evenhand.table.labels import shown
+from evenhand.table.keys import shown
+from evenhand.table.rows import Coded
 
 _SHOWN = 3
 

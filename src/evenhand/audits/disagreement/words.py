@@ -10,9 +10,8 @@ import numpy as np
 from evenhand.errors import DataError, count
 from evenhand.stats.feedback import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, FeedbackKind
 from evenhand.stats.types import IntArray
-from evenhand.table.coding import Coded
-from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS
-from evenhand.table.labels import label_of, shown
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, shown
+from evenhand.table.rows import Coded
 
 _UNKNOWN, _NONE = -2, -1
 _AGREE = dict.fromkeys(("agree", "agrees", "right", "correct", "about right"), AGREE)

@@ -26,19 +26,20 @@ from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.effort import linear_weights
 from evenhand.stats.pairs import (
+    SIZE,
+    Bounds,
     GridMoments,
+    check_people,
+    corrected_grid,
     fairness_by_weight,
     individual_fairness_cells,
     individual_fairness_counts,
 )
-from evenhand.stats.pairs.by_weight import corrected_grid
-from evenhand.stats.pairs.grid import SIZE, Bounds
-from evenhand.stats.pairs.people import check_people
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.cells import Cells, Measure
+from evenhand.table.cells import Cells, Measure, score_measures, weight_measures
 from evenhand.table.keys import Key
-from evenhand.table.measures import score_measures, weight_measures
-from evenhand.table.staged import StagedRows, Stages
+from evenhand.table.rows import DerivedRows as StagedRows
+from evenhand.table.rows import Stages
 from evenhand.table.table import Table
 
 MOST_IN_MEMORY = 5_000_000
@@ -230,7 +231,7 @@ def gather_crowd(table: Table, spec: EffortSpec) -> Crowd:
     slopes = _require_engine(table, spec)
     table.refuse_columns_starting(OURS)
     column = inertia_column(spec)
-    table.require_numbers([*spec.trajectory, *([column] if column is not None else [])])
+    table.read_in_engine([*spec.trajectory, *([column] if column is not None else [])])
     steps = [nw.col(name).cast(nw.Float64) for name in spec.trajectory]
     change = _sum([x * float(c / spec.unit) for x, c in zip(steps, slopes, strict=True) if c != 0.0])
     rise, total, inertia = (nw.col(f"{OURS}{name}") for name in ("rise", "total", "inertia"))
