@@ -33,11 +33,10 @@ from evenhand.study.bots import (
     right_answers,
     visit_study,
 )
-from evenhand.study.bots.simulation import Mind, distances
 from evenhand.study.bots.browser import as_number, read_page
+from evenhand.study.bots.simulation import Mind, distances
 from evenhand.study.cases import Critics
-from evenhand.study.flow.design import Design, load_design
-from evenhand.study.flow.design import Step
+from evenhand.study.flow.design import Design, Step, load_design
 from evenhand.study.responses import Responses
 from evenhand.study.schema import FACTORS
 from evenhand.study.simulate import Respondents

@@ -12,9 +12,19 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ConfigError
 from evenhand.study.flow.design import Design
-from evenhand.study.flow.pages import LONGEST_TEXT, read_form, read_percent
-from evenhand.study.flow.pages import CaseView, CheckView, PairView, TextView, time_labels, told, view_of
 from evenhand.study.flow.language import LANGUAGES, built_in, check_words
+from evenhand.study.flow.pages import (
+    LONGEST_TEXT,
+    CaseView,
+    CheckView,
+    PairView,
+    TextView,
+    read_form,
+    read_percent,
+    time_labels,
+    told,
+    view_of,
+)
 from evenhand.study.responses import build_responses
 from evenhand.study.template import study_template
 

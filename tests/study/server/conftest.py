@@ -119,7 +119,7 @@ class Served:
     def browser(self, address: str = "203.0.113.7") -> Browser:
         return Browser(self.app, address, self.base)
 
-    def desk(self) -> Browser:
+    def researcher(self) -> Browser:
         """Return the browser of a researcher who is logged in."""
         browser = self.browser("198.51.100.1")
         assert browser.login().headers["location"] == "/researcher"

@@ -37,7 +37,7 @@ PAGES = (
     "/researcher/bonus.csv",
     "/api/health",
     "/api/dashboard",
-    "/static/desk.css",
+    "/static/researcher.css",
     "/static/none.css",
     "/nowhere",
 )
@@ -71,7 +71,7 @@ def send(browser: Any, method: str, url: str, token: str | None, **headers: str)
 def visitor_for(effort: Any, url: str) -> Any:
     """Return a browser in which a form can be sent: enrolled, logged in, or just arrived."""
     if url.startswith("/researcher") and not url.endswith("login"):
-        return effort.desk()
+        return effort.researcher()
     browser = effort.browser()
     if url in ("/consent", "/researcher/login"):
         browser.get(url)
@@ -82,7 +82,12 @@ def visitor_for(effort: Any, url: str) -> Any:
 
 def state(effort: Any) -> tuple[Any, ...]:
     counts = effort.study.results.counts()
-    return counts.conditions, counts.answers, effort.study.closed, [one.action for one in effort.study.researchers.actions()]
+    return (
+        counts.conditions,
+        counts.answers,
+        effort.study.closed,
+        [one.action for one in effort.study.researchers.actions()],
+    )
 
 
 class TestForgedRequests:
@@ -268,7 +273,9 @@ class TestLogin:
     def test_guesses_for_one_name_from_many_addresses_are_stopped_also_after_a_restart(
         self, serve: Any, effort_design: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("evenhand.study.server.security.is_password", lambda stored, given: given == "right password")
+        monkeypatch.setattr(
+            "evenhand.study.server.security.is_password", lambda stored, given: given == "right password"
+        )
         served = serve(effort_design)
         statuses = [served.browser(f"203.0.113.{at}").login("anna", "wrong").status_code for at in range(12)]
         served = serve(effort_design)
@@ -282,25 +289,25 @@ class TestLogin:
             effort.browser("203.0.113.66").login("anna", "wrong password")
         assert effort.browser("198.51.100.1").login().headers["location"] == "/researcher"
 
-    def test_strangers_do_not_lock_a_browser_that_was_logged_in(self, effort: Any) -> None:
-        desk = effort.desk()
-        desk.post("/researcher/logout", {"csrf": desk.token("/researcher")})
+    def test_other_people_do_not_lock_a_browser_that_was_logged_in(self, effort: Any) -> None:
+        researcher = effort.researcher()
+        researcher.post("/researcher/logout", {"csrf": researcher.token("/researcher")})
         for at in range(21):
             effort.browser(f"203.0.113.{at}").login("anna", "wrong password")
         for _ in range(11):
-            effort.browser(desk.address).login("otto", "wrong password")
-        assert effort.browser(desk.address).login().status_code == 429
+            effort.browser(researcher.address).login("otto", "wrong password")
+        assert effort.browser(researcher.address).login().status_code == 429
         assert effort.browser("192.0.2.9").login().status_code == 429
-        assert desk.login().headers["location"] == "/researcher"
+        assert researcher.login().headers["location"] == "/researcher"
 
     def test_a_browser_that_was_logged_in_guesses_no_longer_than_others(
         self, effort: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        desk = effort.desk()
-        desk.post("/researcher/logout", {"csrf": desk.token("/researcher")})
+        researcher = effort.researcher()
+        researcher.post("/researcher/logout", {"csrf": researcher.token("/researcher")})
         monkeypatch.setattr("evenhand.study.server.security.is_password", lambda stored, given: False)
-        assert [desk.login().status_code for _ in range(21)] == [422] * 20 + [429]
-        statuses = [desk.login(f"name{at}").status_code for at in range(11)]
+        assert [researcher.login().status_code for _ in range(21)] == [422] * 20 + [429]
+        statuses = [researcher.login(f"name{at}").status_code for at in range(11)]
         assert statuses[-1] == 429, "it has no limit of its own for other names"
 
     def test_the_count_is_of_a_network_not_of_an_address_in_ipv6(
@@ -315,17 +322,17 @@ class TestLogin:
     def test_an_unknown_name_costs_as_much_as_a_wrong_password(
         self, effort: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from evenhand.study.server import passwords
+        from evenhand.study.server import security
 
-        effort.study.researchers.set_password("anna", passwords.hash_password("correct horse battery"))
+        effort.study.researchers.set_password("anna", security.hash_password("correct horse battery"))
         seen: list[str] = []
-        verify = type(passwords._HASHER).verify
+        verify = type(security._HASHER).verify
 
         def noted(self: Any, stored: str, given: str) -> bool:
             seen.append(stored.split("$")[3])
             return bool(verify(self, stored, given))
 
-        monkeypatch.setattr(type(passwords._HASHER), "verify", noted)
+        monkeypatch.setattr(type(security._HASHER), "verify", noted)
         known, unknown = effort.browser().login("anna", "wrong password"), effort.browser().login("otto")
         assert len(seen) == 2
         assert seen[0] == seen[1]
@@ -353,15 +360,15 @@ class TestLogin:
         assert browser.get("/api/dashboard").status_code == 401
 
     def test_a_new_password_ends_old_sessions(self, effort: Any, password_hash: str) -> None:
-        desk = effort.desk()
-        assert desk.get("/researcher").status_code == 200
+        researcher = effort.researcher()
+        assert researcher.get("/researcher").status_code == 200
         effort.study.researchers.set_password("anna", password_hash)
-        assert desk.get("/researcher").status_code == 303
+        assert researcher.get("/researcher").status_code == 303
 
     def test_a_session_runs_out(self, effort: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        desk = effort.desk()
+        researcher = effort.researcher()
         monkeypatch.setattr("evenhand.study.store.researchers.seconds_of", lambda _: 4e9)
-        assert desk.get("/researcher").headers["location"] == "/researcher/login"
+        assert researcher.get("/researcher").headers["location"] == "/researcher/login"
 
     @pytest.mark.parametrize(
         "url", ["/researcher/export/csv", "/researcher/export/json", "/researcher/bonus.csv", "/api/dashboard"]
@@ -430,7 +437,7 @@ class TestAnswers:
     @pytest.mark.parametrize("https", [False, True])
     def test_every_answer_has_the_headers(self, serve: Any, effort_design: Any, https: bool) -> None:
         served = serve(effort_design, https=https)
-        for browser in (served.browser(), served.desk()):
+        for browser in (served.browser(), served.researcher()):
             answers = [browser.get(url) for url in PAGES]
             answers.append(browser.post("/consent", {}))
             answers.append(browser.post("/consent", {"a": "b" * 70_000}))
@@ -457,7 +464,7 @@ class TestAnswers:
     def test_an_error_of_ours_tells_nothing(
         self, effort: Any, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        browser = effort.desk()
+        browser = effort.researcher()
         browser.begin()
         token, secret = browser.token("/step/0"), "what the person wrote"
 
@@ -484,7 +491,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "TRACE", "PATCH", "DELETE", "PROPFIND", "GE T", "X" * 500])
     def test_odd_methods_are_refused_or_answered(self, effort: Any, method: str) -> None:
-        browser = effort.desk()
+        browser = effort.researcher()
         for url in PAGES:
             answer = browser.send(method, url)
             assert answer.status_code in (200, 303, 401, 404, 405)
@@ -536,21 +543,21 @@ class TestLogs:
         browser = effort.browser()
         browser.begin("?PROLIFIC_PID=id-of-a-person&lang=en")
         browser.finish(reason="what a person wrote")
-        desk = effort.desk()
+        researcher = effort.researcher()
         effort.browser().login("anna", "a wrong password")
-        desk.get("/researcher/export/csv")
-        desk.get("/researcher/bonus.csv")
-        form = {"csrf": desk.token("/researcher"), "who": "id-of-a-person"}
-        page = desk.post("/researcher/withdraw", form)
+        researcher.get("/researcher/export/csv")
+        researcher.get("/researcher/bonus.csv")
+        form = {"csrf": researcher.token("/researcher"), "who": "id-of-a-person"}
+        page = researcher.post("/researcher/withdraw", form)
         code = re.search(r'name="who" value="(p\w{10})"', page.text)
         assert code is not None
-        desk.post("/researcher/withdraw", {**form, "who": code[1], "confirm": "yes"})
+        researcher.post("/researcher/withdraw", {**form, "who": code[1], "confirm": "yes"})
         ours = [record for record in caplog.records if not record.name.startswith("httpx")]
         logged = "\n".join(record.getMessage() for record in ours)
         assert "method=POST path=/consent status=303" in logged
         assert "method=GET path=/researcher/bonus.csv status=200" in logged
         secrets = ["id-of-a-person", "what a person wrote", "correct horse battery", "a wrong password", form["csrf"]]
-        secrets += [*browser.jar.values(), *desk.jar.values(), "PROLIFIC_PID", "$argon2"]
+        secrets += [*browser.jar.values(), *researcher.jar.values(), "PROLIFIC_PID", "$argon2"]
         assert not [secret for secret in secrets if secret in logged]
         assert "id-of-a-person" not in json.dumps([one.detail for one in effort.study.researchers.actions()])
 

@@ -199,7 +199,9 @@ def test_changing_an_answer_after_a_break_starts_the_time_anew(
 
 
 def test_a_draft_lasts_until_its_answer(study: Study, person: Participant, start: datetime) -> None:
-    assert study.answers.save_draft(person, FIRST.key, {"reason": "the tr", "overall": "2"}, now=start + timedelta(minutes=20))
+    assert study.answers.save_draft(
+        person, FIRST.key, {"reason": "the tr", "overall": "2"}, now=start + timedelta(minutes=20)
+    )
     assert study.answers.save_draft(person, SECOND.key, {"reason": "other"})
     assert study.answers.save_draft(person, FIRST.key, {"reason": "the trend"})
     assert study.answers.page(person, FIRST.key) == (None, {"reason": "the trend"})

@@ -143,7 +143,9 @@ def test_when_answers_were_saved(filled: Study, start: datetime) -> None:
 
 def test_clocks_that_differ_stop_no_export(study: Study, start: datetime) -> None:
     person = study.participants.enrol("key", now=start)
-    study.answers.save(person, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=90), last=True)
+    study.answers.save(
+        person, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=90), last=True
+    )
     late = study.participants.enrol("middle", now=start)
     study.answers.save(late, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=1))
     responses = study.results.responses()

@@ -24,8 +24,8 @@ from sqlalchemy.pool import QueuePool
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.study.flow.design import Step
 from evenhand.study.store import Store, StoreError, Study, StudyClosed, database, open_store, sqlite
-from evenhand.study.store.sqlite import SharedSync
 from evenhand.study.store.records import Busy
+from evenhand.study.store.sqlite import SharedSync
 
 PAIR = Step("pair:1/A", "pair", item="1", subject="A", position=1)
 PAYLOAD = {"trajectory": 1, "aggregate": 3, "overall": 2}
@@ -165,7 +165,9 @@ def test_a_log_that_cannot_be_opened_once_stops_nobody(sqlite_study: Study, monk
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", no_handles)
-        assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0).status == "saved", "the log is open already"
+        assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0).status == "saved", (
+            "the log is open already"
+        )
         log.close()
         with pytest.raises(StoreError, match="Too many open files"):
             sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
@@ -408,7 +410,9 @@ def test_what_no_answer_would_survive_is_never_accepted(
     assert str(caught.value).endswith("also not with --accept. Give the changed study a new name.")
     assert store.study("arrests")._row == study._row
     more = {"places": 6, "conditions": {"a": 2.0, "b": 1.0, "c": 1.0}}
-    assert store.register(make_design(**BEFORE | more, fingerprint="1" * 64), accept=True).participants.by_token(person.token)
+    assert store.register(make_design(**BEFORE | more, fingerprint="1" * 64), accept=True).participants.by_token(
+        person.token
+    )
 
 
 def test_two_servers_make_one_study(store_url: str, make_design: Any) -> None:

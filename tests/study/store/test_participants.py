@@ -123,7 +123,9 @@ def test_an_abandoned_place_is_given_out_again(store: Store, make_design: Any, s
     study.answers.save(gone, PAIR, 0, PAYLOAD, revision=0, now=start)
     study.answers.save(stays, PAIR, 0, PAYLOAD, revision=0, now=start + timedelta(hours=1.5))
     later = start + timedelta(hours=2, seconds=1)
-    assert study.participants.enrol("new", now=start + timedelta(hours=2)).place == 2, "exactly two hours is not yet abandoned"
+    assert study.participants.enrol("new", now=start + timedelta(hours=2)).place == 2, (
+        "exactly two hours is not yet abandoned"
+    )
     assert study.participants.enrol("newer", now=later).place == gone.place
     assert study.participants.enrol("newest", now=later).place == 3
     back = study.participants.by_token(gone.token)
@@ -219,10 +221,14 @@ def test_withdrawing_may_keep_answers_but_never_exports_them(study: Study) -> No
 
 
 def test_recruitment_ids_are_apart_and_can_be_erased(study: Study, store_url: str, start: datetime) -> None:
-    people = [study.participants.enrol(f"key {number}", recruitment_id=f"prolific-{number}", now=start) for number in range(3)]
+    people = [
+        study.participants.enrol(f"key {number}", recruitment_id=f"prolific-{number}", now=start) for number in range(3)
+    ]
     study.participants.enrol("without")
     for number in (2, 0):
-        study.answers.save(people[number], PAIR, 0, PAYLOAD, revision=0, last=True, now=start + timedelta(minutes=9 - number))
+        study.answers.save(
+            people[number], PAIR, 0, PAYLOAD, revision=0, last=True, now=start + timedelta(minutes=9 - number)
+        )
     assert [row.recruitment_id for row in study.participants.bonus_rows()] == ["prolific-2", "prolific-0"]
     assert [row.participant for row in study.participants.bonus_rows()] == [people[2].code, people[0].code]
     assert "prolific" not in study.results.responses().to_csv()

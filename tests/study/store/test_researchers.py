@@ -91,7 +91,9 @@ def test_attempts_that_are_over_are_deleted(study: Study, start: datetime) -> No
 def test_attempts_at_the_same_moment_do_not_slip_past(study: Study, store_url: str, make_design: Any) -> None:
     with open_store(store_url) as second_store, ThreadPoolExecutor(8) as pool:
         servers = [study, second_store.register(make_design())]
-        left = list(pool.map(lambda number: servers[number % 2].researchers.note_attempt("name:anna", limit=5), range(20)))
+        left = list(
+            pool.map(lambda number: servers[number % 2].researchers.note_attempt("name:anna", limit=5), range(20))
+        )
     assert sorted(left, reverse=True) == list(range(4, -16, -1))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.responses import Responses
-from evenhand.study.server.dashboard_charts import ChartProcess
+from evenhand.study.server.dashboard_charts import chart_process
 from evenhand.study.store import Counts, PageCounts, StoreError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Dashboard:
 
     def __init__(self, design: Design, study: Study, estimate: Estimator | None) -> None:
         self._study, self._names = study, page_names(design)
-        self.charts = ChartProcess()
+        self.charts = chart_process()
         self._live = None if estimate is None else LiveEstimates(estimate, self._read)
         self._lock, self._counted = threading.Lock(), 0.0
         self._counts: tuple[bool, Counts, Hashable] | None = None

@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -74,6 +75,12 @@ class ChartProcess:
             self._drawn.clear()
         if process is not None:
             process.shutdown(wait=False, cancel_futures=True)
+
+
+@cache
+def chart_process() -> ChartProcess:
+    """Return the one process that draws for this one."""
+    return ChartProcess()
 
 
 def _prepare_process() -> None:
