@@ -40,7 +40,7 @@ from evenhand.core.spec import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
-from evenhand.study.flow.words import built_in
+from evenhand.study.flow.language import built_in
 from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
 from evenhand.study.sections import AttentionCheck, Bonus, Condition, Feedback, Payment, Questions, Recruitment
 from evenhand.study.spec import StudySpec

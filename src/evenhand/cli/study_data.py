@@ -17,6 +17,7 @@ from evenhand.errors import ConfigError, count, require_choice, require_extra
 
 if TYPE_CHECKING:
     from evenhand.study.bots import Visit
+    from evenhand.study.bots.visitor import Ending
     from evenhand.study.flow.design import Design
     from evenhand.study.responses import Responses
     from evenhand.study.spec import StudySpec
@@ -33,7 +34,7 @@ Database = Annotated[
     ),
 ]
 OutFile = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; by default standard output.")]
-_ENDINGS = {
+_ENDINGS: dict[Ending, str] = {
     "finished": "finished",
     "dropped": "dropped out",
     "withdrew": "withdrew",

@@ -122,7 +122,7 @@ def _balanced_column(columns: Sequence[str], balance: str | None) -> str | None:
 
 def _usable(values: FloatArray, unknown: BoolArray) -> tuple[BoolArray, tuple[str, ...]]:
     """Tell who has a whole trajectory and a known group, and say how many have not."""
-    whole: BoolArray = np.isfinite(values).all(axis=1)
+    whole: BoolArray = np.asarray(np.isfinite(values).all(axis=1))
     notes = tuple(
         f"{count(int(left_out.sum()), 'person', 'people')} with {why} were left out."
         for left_out, why in ((~whole, "a gap in the trajectory"), (whole & unknown, "an unknown group"))

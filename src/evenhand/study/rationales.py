@@ -183,7 +183,7 @@ def code_rationales(
         raise DataError(f"no rationale was coded by both {first!r} and {second!r}.")
     marks = {coder: _marks(sheet, [ids[row] for row in both], names) for coder, sheet in given.items()}
     barred = np.isin(names, list(exclude))
-    kept = ~(marks[first] | marks[second])[:, barred].any(axis=1)
+    kept = np.asarray(~(marks[first] | marks[second])[:, barred].any(axis=1))
     coding = _Coding(both, kept, marks, names, np.flatnonzero(~barred).tolist())
     left_out = [
         {"n": n, "reason": reason}

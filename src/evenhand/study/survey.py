@@ -183,7 +183,7 @@ def _stacked(
     return {name: values for name, values in tidy.items() if name not in _COORDINATES or set(values) - {None}}
 
 
-def _rows_of(columns: Mapping[str, Sequence[Any]], rows: IntArray) -> dict[str, list[Any]]:
+def _rows_of(columns: Mapping[str, Sequence[Any] | Values], rows: IntArray) -> dict[str, list[Any]]:
     return {name: [values[row] for row in rows] for name, values in columns.items()}
 
 

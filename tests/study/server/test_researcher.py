@@ -457,10 +457,9 @@ class TestCharts:
             assert again.done()
             for worker in process._process._processes.values():
                 worker.kill()
-            assert process.draw(dropout_bars, (PageCounts(0, 2, 0, None),), ("consent",)) == "", (
-                "only the chart is missing"
-            )
-            assert "2 still on it" in process.draw(dropout_bars, (PageCounts(0, 2, 0, None),), ("consent",))
+            two = (PageCounts(0, 2, 0, None),)
+            assert process.draw(dropout_bars, two, ("consent",)) == "", "only the chart is missing"
+            assert "2 still on it" in process.draw(dropout_bars, two, ("consent",))
         finally:
             process.close()
 

@@ -14,8 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.errors import ConfigError
-from evenhand.study.responses import read_columns
-from evenhand.study.schema import Kind, as_text
+from evenhand.study.schema import Kind, as_text, read_columns
 from evenhand.study.sets import Instrument, SubjectSet
 from evenhand.study.spec import StudySpec
 

@@ -181,9 +181,7 @@ def _line(values: Sequence[tuple[int, float | None]], x: alt.X, ticks: Sequence[
     return [line.mark_line(color=_BLUE, strokeWidth=2), dots]
 
 
-def _band(
-    ends: Sequence[tuple[int, float | None, float | None]], x: alt.X, ticks: Sequence[float], **mark: Any
-) -> alt.Chart | None:
+def _band(ends: Sequence[tuple[int, float | None, float | None]], x: alt.X, ticks: Sequence[float], **mark: Any) -> Any:
     """Return the area between two ends over the points that have both; a bar where only one point has."""
     import altair as alt
 
@@ -238,7 +236,7 @@ def time_bars(pages: Sequence[PageCounts], names: Sequence[str]) -> str:
 _COLOURS = {"dropped": (_RED, 1.0), "waiting": (_BLUE, 0.5), "quartiles": (_BLUE, 0.5), "median": (_BLUE, 1.0)}
 
 
-def _bars(pages: int, bars: Sequence[tuple[int, float, float, str]], ticks: Sequence[float]) -> alt.LayerChart:
+def _bars(pages: int, bars: Sequence[tuple[int, float, float, str]], ticks: Sequence[float]) -> Any:
     """Return bars over pages from 1: each has its page, both ends and its kind; the thinnest is a pixel high."""
     import altair as alt
 
@@ -261,7 +259,7 @@ def _bars(pages: int, bars: Sequence[tuple[int, float, float, str]], ticks: Sequ
     )
 
 
-def _svg(chart: alt.LayerChart, width: int, title: str, words: str) -> str:
+def _svg(chart: Any, width: int, title: str, words: str) -> str:
     """Return the drawing with what it shows in words, for those who do not see it."""
     name = f"chart-{hashlib.sha256(title.encode()).hexdigest()[:8]}"
     return to_svg(chart.properties(width=width, height=_HEIGHT), title, f"{title}: {words}", name=name)

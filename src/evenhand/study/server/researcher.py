@@ -18,8 +18,8 @@ from starlette.responses import RedirectResponse, Response
 
 from evenhand.errors import EvenhandError, count, require_choice
 from evenhand.study.analysis.serum import bonus_table
-from evenhand.study.responses import Responses, apply_exclusions, write_csv
-from evenhand.study.schema import Values
+from evenhand.study.responses import Responses, apply_exclusions
+from evenhand.study.schema import Values, write_csv
 from evenhand.study.server import dashboard_charts as charts
 from evenhand.study.server.dashboard import Dashboard
 from evenhand.study.server.middleware import read_fields
@@ -123,9 +123,9 @@ class Pages:
 
     def dashboard(self, request: Request, done: str = "") -> Response:
         """Show the numbers of the study."""
-        return self._dashboard(request, NOTICES.get(done, ""), 200)
+        return self._dashboard_page(request, NOTICES.get(done, ""), 200)
 
-    def _dashboard(self, request: Request, notice: str, status: int) -> Response:
+    def _dashboard_page(self, request: Request, notice: str, status: int) -> Response:
         session, cookie = self._logins.session(request), self._security.researcher(request)
         if session is None or cookie is None:
             return _redirect("/researcher/login")
@@ -198,7 +198,7 @@ class Pages:
     def _not_exported(self, request: Request, responses: Responses, error: EvenhandError) -> Response:
         if not len(responses.person):
             return _redirect("/researcher?done=empty")
-        return self._dashboard(request, f"This could not be exported: {error}", 422)
+        return self._dashboard_page(request, f"This could not be exported: {error}", 422)
 
     def withdraw(self, request: Request, fields: Fields) -> Response:
         """Delete somebody's answers, by their code or recruitment id, after asking once more."""

@@ -45,6 +45,7 @@ _PERSON = (
     _P.withdrawn_at,
     _P.fingerprint,
 )
+_FIRST_TIME = _PERSON.index(_P.since)
 _OF_STUDY = _P.study_id == bindparam("study")
 _BY_TOKEN = select(*_PERSON).where(_OF_STUDY, _P.token == bindparam("token"))
 _BY_ENROLMENT = select(*_PERSON).where(_OF_STUDY, _P.enrolment == bindparam("enrolment"))
@@ -259,17 +260,9 @@ class Participants:
         return [BonusRow(row[0], row[1], row[2], moment_of(row[3])) for row in rows]
 
     def _participant(self, row: Any) -> Participant:
-        *known, since, enrolled_at, seen_at, finished_at, withdrawn_at, fingerprint = row
-        return Participant(
-            *known,
-            moment_of(since),
-            moment_of(enrolled_at),
-            moment_of(seen_at),
-            None if finished_at is None else moment_of(finished_at),
-            None if withdrawn_at is None else moment_of(withdrawn_at),
-            self.row.completion_code,
-            fingerprint,
-        )
+        times = [None if seconds is None else moment_of(seconds) for seconds in row[_FIRST_TIME:-1]]
+        values: list[Any] = [*row[:_FIRST_TIME], *times, self.row.completion_code, row[-1]]
+        return Participant(*values)
 
 
 def enrolment_of(key: str) -> str:
