@@ -182,7 +182,7 @@ class TestCookies:
         browser.jar = httpx.Cookies({security.researcher_cookie: value})
         assert browser.get("/researcher").headers["location"] == "/researcher/login"
         with pytest.raises(BadSignature):
-            security._desks.loads(value)
+            security._researchers.loads(value)
 
     def test_a_cookie_of_another_study_is_nobody_even_under_one_key(
         self, serve: Any, effort_design: Any, feedback_design: Any, monkeypatch: pytest.MonkeyPatch
@@ -471,8 +471,8 @@ class TestAnswers:
         def fails(*_: object, **__: object) -> None:
             raise RuntimeError(secret)
 
-        for name in ("person", "session"):
-            monkeypatch.setattr(type(effort.study), name, fails)
+        monkeypatch.setattr(type(effort.study.participants), "by_token", fails)
+        monkeypatch.setattr(type(effort.study.researchers), "session", fails)
         answer = send(browser, "PUT", url, token) if "api" in url else browser.get(url)
         assert answer.status_code == 500
         assert all(name in answer.headers for name in HEADERS)
