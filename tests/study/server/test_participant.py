@@ -583,7 +583,7 @@ def test_errors_are_told_in_the_persons_language_without_details(
         anna.start()
         anna.send(csrf="forged")
         assert anna.page.status_code == 403
-        study.page = lambda *_: 1 / 0  # type: ignore[method-assign, assignment]
+        monkeypatch.setattr(type(study.answers), "page", lambda *_, **__: 1 / 0)
         page = anna.get("/step/0")
         assert anna.page.status_code == 500
         assert anna.heading.startswith("Something went wrong on our side.")
