@@ -345,7 +345,7 @@ def test_password(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert re.fullmatch(r"The password of researcher is now: (\w{5}-){3}\w{5}\n", done.stdout)
     name = eh.study.read_study("study.toml").name
     with open_store("study.db") as store:
-        made = store.study(name).password_hash("researcher")
+        made = store.study(name).researchers.password_hash("researcher")
     assert made is not None
     assert made.startswith("$argon2id$")
     assert done.stdout.split()[-1] not in made

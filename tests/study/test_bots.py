@@ -204,7 +204,7 @@ def test_every_branch_and_nothing_lost(site: Site) -> None:
     assert count_events(visits).keys() >= ALL_EVENTS
     endings = [visit.ended for visit in visits]
     assert {"finished", "dropped", "withdrew"} == set(endings)
-    counts = site.open().counts()
+    counts = site.open().results.counts()
     assert sum(one.finished for one in counts.conditions) == endings.count("finished")
     assert sum(one.withdrawn for one in counts.conditions) == endings.count("withdrew")
     assert counts.answers == len(responses.person)

@@ -571,9 +571,7 @@ def test_pages_speak_the_persons_language(make: Make) -> None:
         assert '<html lang="de">' in anna.page.text
 
 
-def test_errors_are_told_in_the_persons_language_without_details(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_are_told_in_the_persons_language_without_details(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     app, study, _ = make("feedback")
     with Visitor(app) as anna:
         anna.get("/nowhere")

@@ -34,7 +34,8 @@ log = logging.getLogger("evenhand.study")
 _MOST_CHARTS = 500
 _PATIENCE = 60.0
 _SMALL, _WIDE, _HEIGHT = 272, 392, 136
-_BLUE, _RED = PALETTE[:2]
+_BLUE, _RED, _LIGHT_BLUE = PALETTE[0], PALETTE[1], PALETTE[5]
+_COLOURS = {"dropped": _RED, "waiting": _LIGHT_BLUE, "quartiles": _LIGHT_BLUE, "median": "currentColor"}
 
 
 class ChartProcess:
@@ -233,9 +234,6 @@ def time_bars(pages: Sequence[PageCounts], names: Sequence[str]) -> str:
     return _svg(_bars(len(pages), bars, ticks), _WIDE, "Seconds on each page", words or "no times yet")
 
 
-_COLOURS = {"dropped": (_RED, 1.0), "waiting": (_BLUE, 0.5), "quartiles": (_BLUE, 0.5), "median": (_BLUE, 1.0)}
-
-
 def _bars(pages: int, bars: Sequence[tuple[int, float, float, str]], ticks: Sequence[float]) -> Any:
     """Return bars over pages from 1: each has its page, both ends and its kind; the thinnest is a pixel high."""
     import altair as alt
@@ -249,10 +247,10 @@ def _bars(pages: int, bars: Sequence[tuple[int, float, float, str]], ticks: Sequ
     bar = alt.Chart(data(rows)).encode(x=alt.X("page:O", scale=scale, axis=axis), y2="high")
     return alt.layer(
         *(
-            bar.mark_bar(color=colour, opacity=opacity, clip=True)
+            bar.mark_bar(color=colour, clip=True)
             .transform_filter(f"datum.kind === '{kind}'")
             .encode(y=_value_axis("low:Q", ticks))
-            for kind, (colour, opacity) in _COLOURS.items()
+            for kind, colour in _COLOURS.items()
             if any(row["kind"] == kind for row in rows)
         ),
         *([] if rows else [bar.mark_bar().encode(y=_value_axis("low:Q", ticks))]),
