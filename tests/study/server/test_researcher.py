@@ -455,6 +455,7 @@ class TestCharts:
             assert "page 1 (consent): 0 dropped out, 1 still on it" in first
             again = process._future(dropout_bars, ((PageCounts(0, 1, 0, None),), ("consent",)))
             assert again.done()
+            assert process._process is not None
             for worker in process._process._processes.values():
                 worker.kill()
             two = (PageCounts(0, 2, 0, None),)
