@@ -36,7 +36,7 @@ from evenhand.models.estimators import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
-from evenhand.study.flow.words import built_in
+from evenhand.study.flow.language import built_in
 from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
 from evenhand.study.sections import AttentionCheck, Bonus, Condition, Feedback, Payment, Questions, Recruitment
 from evenhand.study.spec import StudySpec

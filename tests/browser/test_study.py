@@ -37,8 +37,8 @@ class Running:
 
     def rows(self, recruitment_id: str) -> list[dict[str, Any]]:
         """Return the stored answers of one person in the order they were asked."""
-        columns = self.study.responses().to_columns()
-        code = self.study.person_by_recruitment(recruitment_id).code
+        columns = self.study.results.responses().to_columns()
+        code = self.study.participants.by_recruitment_id(recruitment_id).code
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return [row for row in rows if row["participant"] == code]
 

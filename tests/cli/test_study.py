@@ -83,7 +83,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, kind: str) -> Path:
 
 def fill(study: Study, design: Any) -> None:
     for number in range(12):
-        person = study.enrol(f"key {number}", recruitment_id=f"id-{number}", language="en")
+        person = study.participants.enrol(f"key {number}", recruitment_id=f"id-{number}", language="en")
         steps = design.plan(person.condition, person.place).steps
         for index, step in enumerate(steps if number < 10 else steps[:7]):
             payload: dict[str, Any] = {}
@@ -100,7 +100,7 @@ def fill(study: Study, design: Any) -> None:
                 label = design.cases[step.item][design.spec.feedback.decision]
                 payload = {"decision": label, "answer": ("agree", "disagree")[index % 2], "reason": None}
             last = index + 1 == len(steps)
-            assert study.save(person, step, index, payload, revision=0, last=last).status == "saved"
+            assert study.answers.save(person, step, index, payload, revision=0, last=last).status == "saved"
 
 
 @pytest.fixture
@@ -345,7 +345,7 @@ def test_password(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert re.fullmatch(r"The password of researcher is now: (\w{5}-){3}\w{5}\n", done.stdout)
     name = eh.study.read_study("study.toml").name
     with open_store("study.db") as store:
-        made = store.study(name).password_hash("researcher")
+        made = store.study(name).researchers.password_hash("researcher")
     assert made is not None
     assert made.startswith("$argon2id$")
     assert done.stdout.split()[-1] not in made

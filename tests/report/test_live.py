@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 import evenhand as eh
 from evenhand.report.live import live_estimates
 from evenhand.study.responses import Responses, read_columns
-from evenhand.study.server.estimates import Estimate, first_answers
+from evenhand.study.server.dashboard import Estimate, first_answers
 from evenhand.study.spec import StudySpec
 from evenhand.study.template import study_template
 

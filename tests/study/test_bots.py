@@ -23,21 +23,20 @@ pytest.importorskip("httpx", reason="virtual respondents need httpx")
 import evenhand as eh
 from evenhand.errors import ConfigError
 from evenhand.study.bots import (
-    STRAIGHT,
-    Answers,
-    Crowd,
-    Manners,
-    Walk,
+    NO_DETOURS,
+    AnswerModel,
+    Behaviour,
+    Visit,
+    Visitors,
     count_events,
     lost_answers,
     right_answers,
     visit_study,
 )
-from evenhand.study.bots.minds import Mind, distances
-from evenhand.study.bots.page import as_number, read_page
-from evenhand.study.critics import Critics
-from evenhand.study.flow.design import Design, load_design
-from evenhand.study.flow.steps import Step
+from evenhand.study.bots.browser import as_number, read_page
+from evenhand.study.bots.simulation import Answerer, distances
+from evenhand.study.cases import Critics
+from evenhand.study.flow.design import Design, Step, load_design
 from evenhand.study.responses import Responses
 from evenhand.study.schema import FACTORS
 from evenhand.study.simulate import Respondents
@@ -45,7 +44,7 @@ from evenhand.study.spec import read_study
 from evenhand.study.store import Store, Study, open_store
 from evenhand.study.template import study_template, write_made_up
 
-BUSY = Manners(
+BUSY = Behaviour(
     reload=0.1,
     mistake=0.1,
     draft=0.1,
@@ -127,10 +126,10 @@ class Site:
         for store in self.stores:
             store.close()
 
-    def crowd(self, people: int, **more: Any) -> Crowd:
-        known = more.pop("answers", Answers())
-        known = Answers(known.respondents, known.critics, right_answers(self.design.spec))
-        return Crowd(people, answers=known, patience=60.0, **more)
+    def visitors(self, people: int, **more: Any) -> Visitors:
+        known = more.pop("answers", AnswerModel())
+        known = AnswerModel(known.respondents, known.critics, right_answers(self.design.spec))
+        return Visitors(people, answers=known, patience=60.0, **more)
 
 
 @pytest.fixture
@@ -160,33 +159,33 @@ def row_of(step: Step, fields: dict[str, list[str]]) -> dict[str, Any]:
     return row | {f"factor_{name}": int(name in fields["factors"]) for name in FACTORS}
 
 
-def allowed_rows(walks: list[Walk], design: Design, study: Study) -> dict[Key, list[dict[str, Any] | None]]:
+def allowed_rows(visits: list[Visit], design: Design, study: Study) -> dict[Key, list[dict[str, Any] | None]]:
     """Return what the export may hold: what was last acknowledged, or what was sent after it without an answer."""
     rows: dict[Key, list[dict[str, Any] | None]] = {}
-    for walk in walks:
-        person = study.person_by_recruitment(walk.recruitment_id)
-        if walk.ended == "withdrew" or person is None:
-            assert walk.ended == "withdrew" or not walk.acknowledged
+    for visit in visits:
+        person = study.participants.by_recruitment_id(visit.recruitment_id)
+        if visit.ended == "withdrew" or person is None:
+            assert visit.ended == "withdrew" or not visit.acknowledged
             continue
         steps = design.plan(person.condition, person.place).steps
-        for index in walk.acknowledged.keys() | walk.unsure.keys():
+        for index in visit.acknowledged.keys() | visit.unsure.keys():
             step = steps[index]
             if step.item is not None:
-                last = walk.acknowledged.get(index)
+                last = visit.acknowledged.get(index)
                 rows[person.code, step.item, step.subject or ""] = [
                     None if last is None else row_of(step, last),
-                    *(row_of(step, fields) for fields in walk.unsure.get(index, [])),
+                    *(row_of(step, fields) for fields in visit.unsure.get(index, [])),
                 ]
     return rows
 
 
-def assert_all_stored(site: Site, walks: list[Walk]) -> Responses:
+def assert_all_stored(site: Site, visits: list[Visit]) -> Responses:
     """What was acknowledged, what is stored and what is exported are the same."""
     study = site.open()
-    assert [fault for walk in walks for fault in walk.faults] == []
-    assert lost_answers(walks, site.design, study) == []
-    responses = study.responses()
-    found, allowed = stored_rows(responses), allowed_rows(walks, site.design, study)
+    assert [fault for visit in visits for fault in visit.faults] == []
+    assert lost_answers(visits, site.design, study) == []
+    responses = study.results.responses()
+    found, allowed = stored_rows(responses), allowed_rows(visits, site.design, study)
     assert found.keys() <= allowed.keys()
     for key, rows in allowed.items():
         stored = {name: found[key][name] for name in rows[-1] or ()} if key in found else None
@@ -200,12 +199,12 @@ KINDS = [("effort", "sqlite"), ("feedback", "sqlite"), ON_POSTGRESQL]
 
 @pytest.mark.parametrize("site", KINDS, indirect=True, ids="-".join)
 def test_every_branch_and_nothing_lost(site: Site) -> None:
-    walks = visit_study(site.address, site.crowd(20, manners=BUSY, seed=3))
-    responses = assert_all_stored(site, walks)
-    assert count_events(walks).keys() >= ALL_EVENTS
-    endings = [walk.ended for walk in walks]
+    visits = visit_study(site.address, site.visitors(20, behaviour=BUSY, seed=3))
+    responses = assert_all_stored(site, visits)
+    assert count_events(visits).keys() >= ALL_EVENTS
+    endings = [visit.ended for visit in visits]
     assert {"finished", "dropped", "withdrew"} == set(endings)
-    counts = site.open().counts()
+    counts = site.open().results.counts()
     assert sum(one.finished for one in counts.conditions) == endings.count("finished")
     assert sum(one.withdrawn for one in counts.conditions) == endings.count("withdrew")
     assert counts.answers == len(responses.person)
@@ -217,9 +216,9 @@ def test_every_branch_and_nothing_lost(site: Site) -> None:
 @pytest.mark.parametrize("site", [("effort", "sqlite")], indirect=True, ids="-".join)
 def test_the_analysis_finds_how_they_answered(site: Site) -> None:
     people = Respondents(weight=0.9, heterogeneity=0, careless=0, noise=0.3)
-    walks = visit_study(site.address, site.crowd(24, manners=STRAIGHT, answers=Answers(respondents=people)))
-    assert {walk.ended for walk in walks} == {"finished"}
-    result = site.design.spec.analyze(assert_all_stored(site, walks))
+    visits = visit_study(site.address, site.visitors(24, behaviour=NO_DETOURS, answers=AnswerModel(respondents=people)))
+    assert {visit.ended for visit in visits} == {"finished"}
+    result = site.design.spec.analyze(assert_all_stored(site, visits))
     for condition in ("income", "arrests"):
         assert result.weights[condition] == pytest.approx(0.9, abs=0.1)
 
@@ -227,8 +226,8 @@ def test_the_analysis_finds_how_they_answered(site: Site) -> None:
 @pytest.mark.parametrize("site", [("feedback", "sqlite")], indirect=True, ids="-".join)
 def test_the_audit_finds_what_they_disagreed_with(site: Site, tmp_path: Path) -> None:
     critics = Critics(disagree=0.1, groups={"Felony": 0.6}, careless=0, leaning=0, case=0)
-    walks = visit_study(site.address, site.crowd(40, manners=STRAIGHT, answers=Answers(critics=critics)))
-    responses = assert_all_stored(site, walks)
+    visits = visit_study(site.address, site.visitors(40, behaviour=NO_DETOURS, answers=AnswerModel(critics=critics)))
+    responses = assert_all_stored(site, visits)
     said = {"data": responses.to_frame(), "case": "item", "critic": "participant", "answer": "answer"}
     table = eh.Table(str(tmp_path / "cases.csv"), id="case", groups="charge")
     found = eh.disagreement(table, decision="label", feedback=said)
@@ -238,30 +237,30 @@ def test_the_audit_finds_what_they_disagreed_with(site: Site, tmp_path: Path) ->
 
 @pytest.mark.parametrize("site", [("effort", "sqlite"), ON_POSTGRESQL], indirect=True, ids="-".join)
 def test_a_killed_server_loses_nothing(site: Site) -> None:
-    manners = BUSY.model_copy(update={"drop": 0.0, "withdraw": 0.0, "elsewhere": 0.0})
+    behaviour = BUSY.model_copy(update={"drop": 0.0, "withdraw": 0.0, "elsewhere": 0.0})
     with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(visit_study, site.address, site.crowd(12, manners=manners, think=0.05, seed=5))
+        work = pool.submit(visit_study, site.address, site.visitors(12, behaviour=behaviour, think=0.05, seed=5))
         for _ in range(2):
             time.sleep(1.5)
             site.kill()
             site.start()
-        walks = work.result(timeout=180)
-    assert_all_stored(site, walks)
-    assert {walk.ended for walk in walks} == {"finished"}
-    assert count_events(walks)["lost a connection"] > 0
+        visits = work.result(timeout=180)
+    assert_all_stored(site, visits)
+    assert {visit.ended for visit in visits} == {"finished"}
+    assert count_events(visits)["lost a connection"] > 0
 
 
 @pytest.mark.parametrize("site", [("feedback", "sqlite")], indirect=True, ids="-".join)
 def test_a_full_and_a_closed_study(site: Site) -> None:
     site.open().close()
-    walks = visit_study(site.address, site.crowd(3))
-    assert [walk.ended for walk in walks] == ["closed"] * 3
-    assert [walk.faults for walk in walks] == [[]] * 3
+    visits = visit_study(site.address, site.visitors(3))
+    assert [visit.ended for visit in visits] == ["closed"] * 3
+    assert [visit.faults for visit in visits] == [[]] * 3
 
 
 @pytest.mark.parametrize("site", [("effort", "sqlite")], indirect=True, ids="-".join)
 def test_ctrl_c_stops_the_server_cleanly(site: Site) -> None:
-    visit_study(site.address, site.crowd(2, manners=STRAIGHT))
+    visit_study(site.address, site.visitors(2, behaviour=NO_DETOURS))
     assert site.stop() == 0
     log = (site.path.parent / "server.log").read_text()
     assert log.endswith("Stopped. Everything that was acknowledged is stored.\n")
@@ -273,17 +272,17 @@ def test_several_processes_serve_one_study(tmp_path: Path, workers: str) -> None
     site = Site(tmp_path, "effort", str(tmp_path / "study.db"))
     site.start("--workers", workers)
     try:
-        walks = visit_study(site.address, site.crowd(12, manners=BUSY, seed=8))
-        assert_all_stored(site, walks)
+        visits = visit_study(site.address, site.visitors(12, behaviour=BUSY, seed=8))
+        assert_all_stored(site, visits)
     finally:
         site.end()
 
 
 def test_nobody_there() -> None:
     with pytest.raises(ConfigError, match=r"no study answers at http://127\.0\.0\.1:9;"):
-        visit_study("http://127.0.0.1:9", Crowd(1))
+        visit_study("http://127.0.0.1:9", Visitors(1))
     with pytest.raises(ConfigError, match="must start with http:// or https://; got 'ftp://x'"):
-        visit_study("ftp://x", Crowd(1))
+        visit_study("ftp://x", Visitors(1))
 
 
 # Reading pages and answering them ---------------------------------------------------------------------------
@@ -338,8 +337,8 @@ def test_careful_people_pass_checks_and_careless_ones_do_not() -> None:
     right = {frozenset(("Dog", "Chair", "Horse")): "Chair"}
     shares = []
     for careless in (0.0, 1.0):
-        who = Answers(Respondents(careless=careless), Critics(careless=careless), right)
-        minds = [Mind(who, np.random.default_rng(seed)) for seed in range(400)]
-        shares.append(np.mean([mind.fill(page, page.form)["choice"] == ["Chair"] for mind in minds]))
+        who = AnswerModel(Respondents(careless=careless), Critics(careless=careless), right)
+        answerers = [Answerer(who, np.random.default_rng(seed)) for seed in range(400)]
+        shares.append(np.mean([answerer.fill(page, page.form)["choice"] == ["Chair"] for answerer in answerers]))
     assert shares[0] == pytest.approx(0.98, abs=0.02)
     assert shares[1] == pytest.approx(0.3 + 0.7 / 3, abs=0.08)

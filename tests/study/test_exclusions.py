@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.errors import ConfigError
 from evenhand.study import Exclusions, Responses, apply_exclusions, read_responses, study_schema
-from evenhand.study.exclusions import answered_share
+from evenhand.study.responses import answered_share
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import pytest
 from evenhand.errors import ConfigError
 from evenhand.stats.regression import ols, wald_equal
 from evenhand.study import Respondents, people_needed, power
-from evenhand.study.power import _regression_p
-from evenhand.study.simulate import draw_answers
+from evenhand.study.simulate import _regression_p, draw_answers
 
 
 def test_all_studies_at_once_give_what_one_by_one_gives() -> None:

@@ -15,7 +15,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ConfigError, DataError
 from evenhand.study import StudySpec, read_study, study_schema, study_template
-from evenhand.study.flow.words import LANGUAGES, built_in, built_in_questions
+from evenhand.study.flow.language import LANGUAGES, built_in, built_in_questions
 from evenhand.study.schema import KINDS, SCALE
 from evenhand.study.sections import Questions
 from evenhand.study.spec import texts_of

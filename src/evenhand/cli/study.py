@@ -1,23 +1,38 @@
-"""`evenhand study`: write a study down, run it on a web server, try it out."""
+"""`evenhand study`: write a study down and run it on a web server; what is done with answers is in `study_data`."""
 
 from __future__ import annotations
 
+import gc
+import json
+import os
+import secrets
 import shutil
+import sys
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli import study_data
-from evenhand.cli.console import BROKEN, FINE, err, out, print_error, print_line
-from evenhand.cli.study_data import STUDY, Database, StudyFile, open_study, start_study
-from evenhand.errors import ConfigError, EvenhandError, count, did_you_mean, require_choice
+from evenhand.cli.console import FINE, print_error, print_line
+from evenhand.cli.study_data import STUDY, Database, Opened, StudyFile, open_study, start_study
+from evenhand.errors import ConfigError, EvenhandError, did_you_mean, require_choice
 
 if TYPE_CHECKING:
-    from evenhand.study.bots import Walk
+    from fastapi import FastAPI
+
+    from evenhand.study.flow.design import Design
     from evenhand.study.schema import Kind
-    from evenhand.study.spec import StudySpec
+    from evenhand.study.store import Study
+
+_SWITCH = 0.001
+"""Seconds after which a thread lets others run: five times as soon as usual, for short waits count here."""
+_SETTINGS = "EVENHAND_STUDY_SERVING"
+RESEARCHER = "researcher"
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -53,29 +68,27 @@ def new(
 
     Then change the texts of study.toml to those of your study, and replace what was made up.
     """
+    from evenhand.study import template
     from evenhand.study.schema import KINDS
-    from evenhand.study.template import (
-        CASES,
-        INSTRUCTIONS,
-        made_up_names,
-        spread_checks,
-        study_template,
-        write_made_up,
-    )
 
     require_choice("--kind", kind, KINDS)
     known: Kind = "effort" if kind == "effort" else "feedback"
-    given = data or []
-    settings = _own_data(known, given, id_column, decision) if given else {}
+    files = data or []
+    settings = _own_data(known, files, id_column, decision) if files else {}
     if known == "feedback":
-        settings["checks"] = spread_checks(settings.get("cases", CASES)["per_critic"])
-    names = [path.name for path in given] or list(made_up_names(known))
-    _make_folder(folder, ["study.toml", *names], force, [path.resolve() for path in given])
-    _write(folder / "study.toml", study_template(known, instructions=INSTRUCTIONS[known], **settings))
-    files = [_copy(path, folder / path.name) for path in given] or write_made_up(folder, known)
-    print_line(f"Wrote {folder / 'study.toml'} and {', '.join(path.name for path in files)}.")
+        settings["checks"] = template.spread_checks(settings.get("cases", template.CASES)["per_critic"])
+    names = [path.name for path in files] or list(template.made_up_names(known))
+    _make_folder(folder, ["study.toml", *names], force, [path.resolve() for path in files])
+    text = template.study_template(known, instructions=template.INSTRUCTIONS[known], **settings)
+    _write(folder / "study.toml", text)
+    if files:
+        for path in files:
+            _copy(path, folder / path.name)
+    else:
+        template.write_made_up(folder, known)
+    print_line(f"Wrote {folder / 'study.toml'} and {', '.join(names)}.")
     ready = _is_ready(folder / "study.toml")
-    for line in _to_change(known, bool(given)):
+    for line in _to_change(known, bool(files)):
         print_line(f"  {line}")
     if ready:
         print_line(f"Then: evenhand study serve {folder / 'study.toml'}")
@@ -101,38 +114,42 @@ def _own_data(kind: Kind, data: Sequence[Path], id_column: str | None, decision:
 def _columns(path: Path, id_column: str | None, decision: str | None) -> dict[str, Any]:
     """Find out what the columns of a file of cases mean: as told, by the template's names, or by a guess."""
     from evenhand.cli.init import propose
+    from evenhand.study.schema import as_text, read_columns
     from evenhand.table.files import FileOptions
     from evenhand.table.profile import profile
 
     columns = profile(str(path), FileOptions())
-    found, names = propose(columns), [column.name for column in columns]
-    for option, given in (("--id", id_column), ("--decision", decision)):
-        if given is not None and given not in names:
-            raise ConfigError(f"{option} got {given!r}; {did_you_mean(given, names)}")
-    guesses = [column.name for column in (*found.decisions, found.outcome) if column is not None]
-    case = next((name for name in (id_column, "case", found.id) if name in names), None)
-    decided = next((name for name in (decision, "label", "decision", *guesses) if name in names), None)
-    if case is None or decided is None:
-        lacking, option = (
-            ("identifies a case", "--id") if case is None else ("is what the system decided", "--decision")
-        )
-        raise ConfigError(f"no column of '{path}' says by its name that it {lacking}; name it with {option} COLUMN.")
-    from evenhand.study.responses import read_columns
-    from evenhand.study.schema import as_text
-
+    proposal, names = propose(columns), [column.name for column in columns]
+    guesses = [column.name for column in (*proposal.decisions, proposal.outcome) if column is not None]
+    case = _column(path, names, ("--id", id_column), ["case", proposal.id], "identifies a case")
+    decided = _column(
+        path, names, ("--decision", decision), ["label", "decision", *guesses], "is what the system decided"
+    )
     cells, _ = read_columns(path)
-    labels = sorted({str(label) for label in as_text(cells[decided]) if label is not None})
-    groups = [column.name for column in found.groups if column.name not in (case, decided)][:1]
-    hidden = {case, decided, *groups}
+    labels = {str(label) for label in as_text(cells[decided]) if label is not None}
+    groups = [column.name for column in proposal.groups if column.name not in (case, decided)][:1]
     return {
         "cases": path.name,
         "id": case,
         "decision": decided,
-        "labels": labels,
+        "labels": sorted(labels),
         "groups": groups,
-        "shown": [column.name for column in columns if column.name not in hidden] or [decided],
+        "shown": [name for name in names if name not in (case, decided, *groups)] or [decided],
         "per_critic": min(50, len(cells[case])),
     }
+
+
+def _column(
+    path: Path, names: Sequence[str], option: tuple[str, str | None], guesses: Sequence[str | None], role: str
+) -> str:
+    """Return the column that an option names, else the first guess that is there."""
+    flag, given = option
+    if given is not None and given not in names:
+        raise ConfigError(f"{flag} got {given!r}; {did_you_mean(given, names)}")
+    for name in (given, *guesses):
+        if name is not None and name in names:
+            return name
+    raise ConfigError(f"no column of '{path}' says by its name that it {role}; name it with {flag} COLUMN.")
 
 
 def _make_folder(folder: Path, names: Sequence[str], force: bool, given: Sequence[Path]) -> None:
@@ -154,13 +171,12 @@ def _write(path: Path, text: str) -> None:
         raise ConfigError(f"'{path}' cannot be written: {error.strerror or error}.") from error
 
 
-def _copy(source: Path, target: Path) -> Path:
+def _copy(source: Path, target: Path) -> None:
     try:
         if source.resolve() != target.resolve():
             shutil.copyfile(source, target)
     except OSError as error:
         raise ConfigError(f"'{source}' cannot be copied to '{target}': {error.strerror or error}.") from error
-    return target
 
 
 def _is_ready(path: Path) -> bool:
@@ -211,8 +227,6 @@ def serve(
 
     On the open internet put a proxy with https in front, and give --https and --proxy.
     """
-    from evenhand.cli.study_server import Serving, serve_study
-
     opened, design = start_study(study, database, accept=accept)
     limit = rate or float("inf")
     serving = Serving(str(study), opened.url, host, port, workers, https=https, proxy=proxy, rate=limit)
@@ -228,94 +242,121 @@ def password(
     generate: Annotated[bool, typer.Option("--generate", help="Make one up and print it, instead of asking.")] = False,
 ) -> int:
     """Set a researcher's password for the dashboard; who is logged in by that name has to log in again."""
-    from evenhand.cli.study_server import new_password, set_password
-
     with open_study(study, database) as opened:
+        from evenhand.study.server.security import hash_password
+
         word = new_password() if generate else typer.prompt("New password", hide_input=True, confirmation_prompt=True)
-        set_password(opened.study, name, word)
+        opened.study.researchers.set_password(name, hash_password(word))
     print_line(f"The password of {name} is now: " if generate else f"The password of {name} is set.", word * generate)
     return FINE
 
 
-@app.command()
-def simulate(
-    url: Annotated[str, typer.Argument(help="Where the study runs, such as http://127.0.0.1:8000.")],
-    people: Annotated[int, typer.Option(min=1, help="Virtual respondents.")] = 20,
-    rate: Annotated[float, typer.Option(min=0, help="How many of them arrive a second; 0 is all at once.")] = 5.0,
-    think: Annotated[float, typer.Option(min=0, help="Seconds that a page takes them on average.")] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same characters.")] = 0,
-    straight: Annotated[
-        bool, typer.Option("--straight", help="Nobody reloads, goes back, sends twice, leaves or withdraws.")
-    ] = False,
-    study: Annotated[
-        Path | None,
-        typer.Option(help="The study.toml, for the right answers of its attention checks and the name of the id."),
-    ] = None,
-) -> int:
-    """Send virtual respondents through a running study, over HTTP, to see whether it holds.
+@dataclass(frozen=True)
+class Serving:
+    """How a study is served; a process of the server gets it through its environment."""
 
-    They answer as simulated people with known weights would, and do what people do: reload, go back and change an
-    answer, send a form twice or empty, leave and come back, go on elsewhere, drop out, withdraw. Their answers are
-    stored like all others: use a database of its own. The exit code is 1 when the server did what it should not.
-    """
-    from evenhand.study.bots import STRAIGHT, Answers, Crowd, Manners, right_answers, visit_study
-    from evenhand.study.spec import read_study
-
-    spec: StudySpec | None = read_study(study) if study is not None else None
-    crowd = Crowd(
-        people,
-        rate,
-        think,
-        seed,
-        answers=Answers(right=right_answers(spec) if spec else {}),
-        manners=STRAIGHT if straight else Manners(),
-        parameter=spec.recruitment.id_parameter if spec else "PROLIFIC_PID",
-    )
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("Virtual respondents"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = bar.add_task("", total=people)
-        walks = visit_study(url, crowd, lambda _: bar.advance(task))
-    return _tell(walks)
+    study: str
+    database: str
+    host: str
+    port: int
+    workers: int = 1
+    https: bool = False
+    proxy: str | None = None
+    rate: float = 50.0
 
 
-def _tell(walks: Sequence[Walk]) -> int:
-    """Print what became of a crowd; return the exit code."""
-    import numpy as np
+def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
+    """Say where the study is, and serve it until it is stopped."""
+    import uvicorn
 
-    from evenhand.study.bots import count_events
+    from evenhand.study.server.middleware import require_proxies
+    from evenhand.study.server.protocol import listen, server_options
 
-    words = {
-        "finished": "finished",
-        "dropped": "dropped out",
-        "withdrew": "withdrew",
-        "full": "found the study full",
-        "closed": "found it closed",
-        "failed": "failed",
-    }
-    ended = [walk.ended for walk in walks]
-    parts = [f"{ended.count(name)} {said}" for name, said in words.items() if name in ended]
-    print_line(f"{count(len(walks), 'virtual respondent')}: {', '.join(parts)}.")
-    seconds = [second for walk in walks for second in walk.seconds]
-    answers = sum(len(walk.acknowledged) for walk in walks)
-    if seconds:
-        middle, slow = 1_000 * np.percentile(seconds, [50, 99])
-        took = f"an answer and the next page took {middle:.0f} ms (median), {slow:.0f} ms at most for 99 of 100"
-        print_line(f"{count(answers, 'page')} answered and acknowledged; {took}.")
-    strayed = count_events(walks)
-    if strayed:
-        print_line(f"On the way: {', '.join(f'{name} {times:,} times' for name, times in strayed.most_common())}.")
-    faults = [fault for walk in walks for fault in walk.faults]
-    if not faults:
-        out.print("The server did nothing that it should not.")
-        return FINE
-    for fault in faults[:20]:
-        print_error(fault)
-    print_error(
-        f"{count(len(faults), 'fault')} of the server" + ("; the first 20 are shown." if len(faults) > 20 else ".")
-    )
-    return BROKEN
+    require_proxies(serving.proxy)
+    listener, options = listen(serving.host, serving.port), server_options(serving.proxy)
+    single = make_app(opened, design, serving) if serving.workers == 1 else None
+    _announce(opened, serving, listener.getsockname()[1], first_password(opened.study))
+    try:
+        if single is not None:
+            uvicorn.Server(uvicorn.Config(single, **options)).run(sockets=[listener])
+        else:
+            opened.store.close()
+            os.environ[_SETTINGS] = json.dumps(asdict(serving))
+            factory = "evenhand.cli.study:app_of_environment"
+            uvicorn.run(factory, factory=True, workers=serving.workers, fd=listener.fileno(), **options)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listener.close()
+        single = None
+        gc.collect()  # what engines hold is let go before Python ends, or they complain
+    print_line("Stopped. Everything that was acknowledged is stored.")
+    return FINE
+
+
+def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
+    """Return the web application, with the estimates that its dashboard shows."""
+    from evenhand.report.live import live_estimates
+    from evenhand.study.server.app import create_app
+
+    estimates = live_estimates(design.spec)
+
+    def close() -> None:
+        opened.store.close()
+        gc.unfreeze()
+
+    app = create_app(design, opened.study, estimates=estimates, https=serving.https, rate=serving.rate, on_close=close)
+    # What is there now stays: the garbage collector need not look through it, which would hold everybody up.
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(_SWITCH)
+    return app
+
+
+def app_of_environment() -> FastAPI:
+    """Return the web application that the environment describes: one of several processes calls this."""
+    from evenhand.study.server.protocol import end_with_parent
+
+    end_with_parent()
+    serving = Serving(**json.loads(os.environ[_SETTINGS]))
+    opened, design = start_study(Path(serving.study), serving.database)
+    return make_app(opened, design, serving)
+
+
+def _announce(opened: Opened, serving: Serving, port: int, fresh: str | None) -> None:
+    spec = opened.spec
+    shown = f"[{serving.host}]" if ":" in serving.host else serving.host
+    base = f"http://{'127.0.0.1' if shown == '0.0.0.0' else shown}:{port}"  # noqa: S104
+    print_line(f"{spec.words(spec.title)} ({spec.name}, {spec.kind} study)")
+    print_line("  Participants  ", f"{base}/?{spec.recruitment.id_parameter}=ID")
+    print_line("  Dashboard     ", f"{base}/researcher")
+    print_line("  Answers       ", opened.shown)
+    print_line("  Code at end   ", opened.study.completion_code)
+    if fresh is not None:
+        print_line("  Log in as     ", RESEARCHER)
+        print_line("  Password      ", fresh)
+        print_line("  The password is shown this once; evenhand study password sets another.")
+    if serving.https:
+        print_line("  People reach both under the https address of your proxy, not under the one above.")
+    elif serving.host not in _LOOPBACK:
+        print_error("Warning: without https everybody on the way can read and change what people send; use --https.")
+    print_line("Press Ctrl-C to stop; start it again with the same command.")
+
+
+def new_password() -> str:
+    """Return a password to print: four groups of five letters and digits, about 99 bits."""
+    return "-".join("".join(secrets.choice(_LETTERS) for _ in range(5)) for _ in range(4))
+
+
+def first_password(study: Study) -> str | None:
+    """Set a new password where there is none yet and return it."""
+    if study.researchers.names():
+        return None
+    from evenhand.study.server.security import hash_password
+
+    word = new_password()
+    # Of two servers that start at once, one sets it.
+    return word if study.researchers.set_first_password(RESEARCHER, hash_password(word)) else None
 
 
 study_data.add_commands(app)

@@ -1,20 +1,23 @@
-"""The commands of `evenhand study` that look at a study's answers or take care of them."""
+"""The commands of `evenhand study` that look at a study's answers, take care of them, or try a study out."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from evenhand.cli.console import FINE, out, print_error, print_line, progress
+from evenhand.cli.console import BROKEN, FINE, err, out, print_error, print_line, progress
 from evenhand.errors import ConfigError, count, require_choice, require_extra
 
 if TYPE_CHECKING:
-    from evenhand.report.audit import Audit
+    from evenhand.study.bots import Visit
+    from evenhand.study.bots.visitor import Ending
     from evenhand.study.flow.design import Design
     from evenhand.study.responses import Responses
     from evenhand.study.spec import StudySpec
@@ -31,6 +34,14 @@ Database = Annotated[
     ),
 ]
 OutFile = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; by default standard output.")]
+_ENDINGS: dict[Ending, str] = {
+    "finished": "finished",
+    "dropped": "dropped out",
+    "withdrew": "withdrew",
+    "full": "found the study full",
+    "closed": "found it closed",
+    "failed": "failed",
+}
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")]
 
 
@@ -103,6 +114,7 @@ def _require_server() -> None:
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this module."""
     for name, command in (
+        ("simulate", simulate),
         ("status", status),
         ("export", export),
         ("analyze", analyze),
@@ -116,24 +128,98 @@ def add_commands(app: typer.Typer) -> None:
         app.command(name)(command)
 
 
+def simulate(
+    url: Annotated[str, typer.Argument(help="Where the study runs, such as http://127.0.0.1:8000.")],
+    people: Annotated[int, typer.Option(min=1, help="Virtual respondents.")] = 20,
+    rate: Annotated[float, typer.Option(min=0, help="How many of them arrive a second; 0 is all at once.")] = 5.0,
+    think: Annotated[float, typer.Option(min=0, help="Seconds that a page takes them on average.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same characters.")] = 0,
+    straight: Annotated[
+        bool, typer.Option("--straight", help="Nobody reloads, goes back, sends twice, leaves or withdraws.")
+    ] = False,
+    study: Annotated[
+        Path | None,
+        typer.Option(help="The study.toml, for the right answers of its attention checks and the name of the id."),
+    ] = None,
+) -> int:
+    """Send virtual respondents through a running study, over HTTP, to see whether it holds.
+
+    They answer as simulated people with known weights would, and do what people do: reload, go back and change an
+    answer, send a form twice or empty, leave and come back, go on elsewhere, drop out, withdraw. Their answers are
+    stored like all others: use a database of its own. The exit code is 1 when the server did what it should not.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from evenhand.study.bots import NO_DETOURS, AnswerModel, Behaviour, Visitors, right_answers, visit_study
+    from evenhand.study.spec import read_study
+
+    spec: StudySpec | None = read_study(study) if study is not None else None
+    visitors = Visitors(
+        people,
+        rate,
+        think,
+        seed,
+        answers=AnswerModel(right=right_answers(spec) if spec else {}),
+        behaviour=NO_DETOURS if straight else Behaviour(),
+        parameter=spec.recruitment.id_parameter if spec else "PROLIFIC_PID",
+    )
+    columns = (TextColumn("Virtual respondents"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("", total=people)
+        visits = visit_study(url, visitors, lambda _: bar.advance(task))
+    return _report(visits)
+
+
+def _report(visits: Sequence[Visit]) -> int:
+    """Print what became of virtual respondents; return the exit code."""
+    import numpy as np
+
+    from evenhand.study.bots import count_events
+
+    endings = Counter(visit.ended for visit in visits)
+    parts = [f"{endings[name]} {words}" for name, words in _ENDINGS.items() if endings[name]]
+    print_line(f"{count(len(visits), 'virtual respondent')}: {', '.join(parts)}.")
+    seconds = [second for visit in visits for second in visit.seconds]
+    answers = sum(len(visit.acknowledged) for visit in visits)
+    if seconds:
+        middle, slow = 1_000 * np.percentile(seconds, [50, 99])
+        took = f"an answer and the next page took {middle:.0f} ms (median), {slow:.0f} ms at most for 99 of 100"
+        print_line(f"{count(answers, 'page')} answered and acknowledged; {took}.")
+    events = count_events(visits)
+    if events:
+        print_line(f"On the way: {', '.join(f'{name} {times:,} times' for name, times in events.most_common())}.")
+    return _report_faults([fault for visit in visits for fault in visit.faults])
+
+
+def _report_faults(faults: Sequence[str]) -> int:
+    if not faults:
+        out.print("The server did nothing that it should not.")
+        return FINE
+    for fault in faults[:20]:
+        print_error(fault)
+    shown = "; the first 20 are shown." if len(faults) > 20 else "."
+    print_error(f"{count(len(faults), 'fault')} of the server{shown}")
+    return BROKEN
+
+
 def status(study: StudyFile = STUDY, database: Database = None) -> int:
     """Show how many people came, how far they are, and how the attention checks went."""
     with open_study(study, database) as opened:
-        found, spec, closed = opened.study.counts(), opened.spec, opened.study.closed
+        counts, spec, closed = opened.study.results.counts(), opened.spec, opened.study.closed
     state = "closed: nobody new is taken in" if closed else "open"
     print_line(f"{spec.words(spec.title)} ({spec.name}, {spec.kind} study), {state}")
     head = ("", "enrolled", "active", "away", "dropped out", "finished", "withdrawn")
     rows = [
-        (one.condition or "all", one.enrolled, one.active, one.away, one.abandoned, one.finished, one.withdrawn)
-        for one in found.conditions
+        (row.condition or "all", row.enrolled, row.active, row.away, row.abandoned, row.finished, row.withdrawn)
+        for row in counts.conditions
     ]
     for row in (head, *rows):
         print_line(f"  {row[0]!s:<16}" + "".join(f"{cell!s:>12}" for cell in row[1:]))
-    for check in found.checks:
+    for check in counts.checks:
         print_line(f"  Attention check {check.check}: {check.passed:,} passed, {check.failed:,} failed")
-    last = f"; the last at {found.last_answer:%Y-%m-%d %H:%M:%S} UTC" if found.last_answer else ""
+    last = f"; the last at {counts.last_answer:%Y-%m-%d %H:%M:%S} UTC" if counts.last_answer else ""
     noun = "pairs" if spec.kind == "effort" else "cases"
-    print_line(f"  {count(found.answers, 'answer')} to {noun}{last}")
+    print_line(f"  {count(counts.answers, 'answer')} to {noun}{last}")
     return FINE
 
 
@@ -150,7 +236,7 @@ def export(
     People are called by a random code; recruitment ids are not in it. In CSV an apostrophe stands before text that a
     spreadsheet would run as a formula; `eh.study.read_responses` takes it away again.
     """
-    from evenhand.study.server import exports
+    from evenhand.study.server import researcher as exports
 
     if form is None:
         ending = "csv" if out_file is None else out_file.suffix.lower().removeprefix(".")
@@ -159,9 +245,9 @@ def export(
     if form == "parquet" and out_file is None:
         raise ConfigError("Parquet is no text; name a file with --out.")
     with open_study(study, database) as opened:
-        responses = opened.study.responses()
+        responses = opened.study.results.responses()
     wanted: exports.Format = "csv" if form == "csv" else "parquet" if form == "parquet" else "json"
-    _deliver(exports.export(responses, wanted), out_file, _told(responses))
+    _deliver(exports.export(responses, wanted), out_file, _summary(responses))
     return FINE
 
 
@@ -180,13 +266,14 @@ def analyze(
 
     Effort: what people's overall judgement follows, trajectory or total. Feedback: the disagreement audit of the cases.
     """
+    from evenhand.report.live import audit_study
     from evenhand.report.text import print_summary
 
     answers, spec = _answers(study, database, responses)
     if not len(answers.person):
         raise ConfigError("nobody has answered yet; there is nothing to analyse.")
     with progress(quiet):
-        audit = _analysis(answers, spec)
+        audit = audit_study(answers, spec)
         files = audit.save(out_folder)
     if not quiet:
         print_summary(audit, out)
@@ -197,7 +284,7 @@ def analyze(
 def _answers(study: Path, database: str | None, file: Path | None) -> tuple[Responses, StudySpec]:
     if file is None:
         with open_study(study, database) as opened:
-            return opened.study.responses(), opened.spec
+            return opened.study.results.responses(), opened.spec
     from evenhand.study.responses import read_responses
     from evenhand.study.spec import read_study
 
@@ -205,52 +292,21 @@ def _answers(study: Path, database: str | None, file: Path | None) -> tuple[Resp
     return read_responses(file, spec.kind, points=len(spec.scale)), spec
 
 
-def _analysis(responses: Responses, spec: StudySpec) -> Audit:
-    from evenhand.report.audit import audit
-
-    about = {"title": spec.words(spec.title), "system": f"the study {spec.name}"}
-    if spec.feedback is None:
-        return audit(responses, study=spec.analysis, report=about)
-    from evenhand.study.exclusions import apply_exclusions
-    from evenhand.study.responses import read_columns
-    from evenhand.table import Table
-
-    asked, kept = spec.feedback, apply_exclusions(responses, spec.analysis.exclusions)
-    if not len(kept.person):
-        raise ConfigError("[analysis.exclusions] leaves out everybody who answered; there is nothing to analyse.")
-    columns, _ = read_columns(spec.folder / asked.cases)
-    wanted = {asked.id, asked.decision, *asked.groups}
-    table = Table({name: columns[name] for name in wanted}, id=asked.id, groups=list(asked.groups))
-    # Where people may also just disagree, an answer has no direction of its own.
-    directed = "disagree" not in asked.answers
-    answer = [word if directed or word == "agree" else "disagree" for word in kept.answers["answer"]]
-    said = {"case": kept.answers["item"], "critic": kept.people["participant"][kept.person], "answer": answer}
-    settings = {
-        "decision": asked.decision,
-        "labels": list(asked.labels),
-        "ordered": True if directed else None,
-        "seed": spec.analysis.seed,
-        "confidence": spec.analysis.confidence,
-        "feedback": {"data": said, "case": "case", "critic": "critic", "answer": "answer"},
-    }
-    return audit(table, disagreement=settings, report=about)
-
-
 def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile = None) -> int:
     """Write whom to pay which bonus, by recruitment id, as CSV; only truth-serum bonuses follow from the answers."""
-    from evenhand.study.responses import write_csv
-    from evenhand.study.server.exports import bonus_list
+    from evenhand.study.schema import write_csv
+    from evenhand.study.server.researcher import bonus_list
 
     with open_study(study, database) as opened:
-        rows = opened.study.bonus_rows()
-        paid = bonus_list(opened.study.responses(), rows, opened.spec)
-    told = (
+        rows = opened.study.participants.bonus_rows()
+        paid = bonus_list(opened.study.results.responses(), rows, opened.spec)
+    summary = (
         f"{count(len(paid['participant']), 'bonus', 'bonuses')} for {count(len(rows), 'person', 'people')} who finished"
     )
-    _deliver(write_csv(paid).encode(), out_file, told)
+    _deliver(write_csv(paid).encode(), out_file, summary)
     if any(name is None for name in paid["recruitment_id"]):
         print_error("Some of them have no recruitment id: they came without one, or the ids were erased.")
-    if any(one.by == "reasons" for one in opened.spec.payment.bonuses):
+    if any(bonus.by == "reasons" for bonus in opened.spec.payment.bonuses):
         print_error("Bonuses for the best reasons are not in it: somebody has to rate the reasons first.")
     return FINE
 
@@ -299,9 +355,9 @@ def withdraw(
     with open_study(study, database) as opened:
         if not yes:
             typer.confirm(f"Delete all answers of {who}?", abort=True)
-        person = opened.study.person_by_recruitment(who)
+        person = opened.study.participants.by_recruitment_id(who)
         code = who if person is None else person.code
-        if not opened.study.withdraw(code):
+        if not opened.study.participants.withdraw(code):
             raise ConfigError(f"there is no participant {who!r} in {opened.spec.name}.")
         _note(opened, "deleted the answers of a person", code)
     print_line(f"The answers of {who} are deleted.")
@@ -318,9 +374,9 @@ def erase_ids(study: StudyFile = STUDY, database: Database = None, yes: Yes = Fa
             print_error("The study is open: who took part can take part again, unknown, once the ids are gone.")
         if not yes:
             typer.confirm("Delete the recruitment ids of all participants?", abort=True)
-        erased = opened.study.erase_recruitment_ids()
+        erased = opened.study.participants.erase_recruitment_ids()
         _note(opened, "erased the recruitment ids", f"{erased:,}")
-        clean = opened.study.empty_log()
+        clean = opened.study.participants.empty_log()
     print_line(f"{count(erased, 'recruitment id')} deleted.")
     if not clean:
         print_error("A reading that is still under way keeps them in the log of the database; they go when it is over.")
@@ -329,15 +385,15 @@ def erase_ids(study: StudyFile = STUDY, database: Database = None, yes: Yes = Fa
 
 def _note(opened: Opened, action: str, detail: str = "") -> None:
     """Write into the log of actions what was done from the command line."""
-    opened.study.log("command line", action, detail)
+    opened.study.researchers.log("command line", action, detail)
 
 
-def _told(responses: Responses) -> str:
+def _summary(responses: Responses) -> str:
     people, answers = len(responses.people["participant"]), len(responses.person)
     return f"{count(people, 'person', 'people')}, {count(answers, 'answer')}"
 
 
-def _deliver(content: bytes, target: Path | None, told: str) -> None:
+def _deliver(content: bytes, target: Path | None, summary: str) -> None:
     if target is None:
         sys.stdout.write(content.decode())
         return
@@ -347,4 +403,4 @@ def _deliver(content: bytes, target: Path | None, told: str) -> None:
             file.write(content)
     except OSError as error:
         raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
-    print_line(f"Wrote {target}: {told}.")
+    print_line(f"Wrote {target}: {summary}.")

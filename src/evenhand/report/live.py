@@ -17,14 +17,15 @@ from evenhand.audits.disagreement.notions import WORDS, notions_for
 from evenhand.audits.disagreement.panel import gather
 from evenhand.audits.disagreement.records import GapRecord
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.errors import EvenhandError
+from evenhand.errors import ConfigError, EvenhandError
+from evenhand.report.audit import Audit, audit
 from evenhand.study.analysis.correlations import correlation_tables
 from evenhand.study.analysis.parts import parts_of
 from evenhand.study.analysis.regressions import WEIGHT, regression_table
-from evenhand.study.exclusions import apply_exclusions
-from evenhand.study.responses import Responses, read_columns
+from evenhand.study.responses import Responses, apply_exclusions
+from evenhand.study.schema import read_columns
 from evenhand.study.sections import Feedback
-from evenhand.study.server.estimates import Estimate, Estimator
+from evenhand.study.server.dashboard import Estimate, Estimator
 from evenhand.study.spec import StudySpec
 from evenhand.table.table import Table
 
@@ -176,3 +177,29 @@ def _cases(spec: StudySpec, asked: Feedback) -> Table | None:
 
 def _undefined(label: str, group: str, why: str) -> Estimate:
     return Estimate(label, group, None, None, None, None, None, 0, 0, f"undefined: {why}")
+
+
+def audit_study(responses: Responses, spec: StudySpec) -> Audit:
+    """Analyse the answers of a study: the analysis of an effort study, or the disagreement audit of the cases."""
+    about = {"title": spec.words(spec.title), "system": f"the study {spec.name}"}
+    if spec.feedback is None:
+        return audit(responses, study=spec.analysis, report=about)
+    asked, kept = spec.feedback, apply_exclusions(responses, spec.analysis.exclusions)
+    if not len(kept.person):
+        raise ConfigError("[analysis.exclusions] leaves out everybody who answered; there is nothing to analyse.")
+    columns, _ = read_columns(spec.folder / asked.cases)
+    wanted = {asked.id, asked.decision, *asked.groups}
+    table = Table({name: columns[name] for name in wanted}, id=asked.id, groups=list(asked.groups))
+    # Where people may also just disagree, an answer has no direction of its own.
+    directed = "disagree" not in asked.answers
+    answer = [word if directed or word == "agree" else "disagree" for word in kept.answers["answer"]]
+    said = {"case": kept.answers["item"], "critic": kept.people["participant"][kept.person], "answer": answer}
+    settings = {
+        "decision": asked.decision,
+        "labels": list(asked.labels),
+        "ordered": True if directed else None,
+        "seed": spec.analysis.seed,
+        "confidence": spec.analysis.confidence,
+        "feedback": {"data": said, "case": "case", "critic": "critic", "answer": "answer"},
+    }
+    return audit(table, disagreement=settings, report=about)

@@ -15,7 +15,8 @@ from evenhand.report.config import AuditConfig, ReportSettings
 from evenhand.study.analysis.analyze import run
 from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.spec import AnalysisSpec
-from evenhand.study.responses import Responses, write_csv
+from evenhand.study.responses import Responses
+from evenhand.study.schema import write_csv
 
 _SECTIONS = ("study", "thresholds", "report")
 

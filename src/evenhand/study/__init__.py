@@ -1,15 +1,12 @@
 """Human studies: the design of what people are shown, their answers, and what the answers say."""
 
 from evenhand.study.analysis import AnalysisSpec, StudyResult, analyze
-from evenhand.study.cases import Assignment, CaseSettings, assign_cases
-from evenhand.study.critics import Critics, simulate_feedback
-from evenhand.study.exclusions import Exclusions, apply_exclusions
+from evenhand.study.cases import Assignment, CaseSettings, Critics, assign_cases, simulate_feedback
 from evenhand.study.instrument import design_sets
-from evenhand.study.power import Power, people_needed, power
 from evenhand.study.rationales import CodedRationales, code_rationales, export_rationales, rationale_sheet
-from evenhand.study.responses import Responses, read_responses
+from evenhand.study.responses import Exclusions, Responses, apply_exclusions, read_responses
 from evenhand.study.sets import Instrument, SetSettings, load_instrument
-from evenhand.study.simulate import Respondents, simulate_responses
+from evenhand.study.simulate import Power, Respondents, people_needed, power, simulate_responses
 from evenhand.study.spec import StudySpec, read_study, study_schema
 from evenhand.study.survey import SurveyMap, read_survey
 from evenhand.study.template import study_template

@@ -1,8 +1,12 @@
-"""The design of a feedback study: which critic sees which cases, so that everybody and everything is covered."""
+"""Feedback studies: which critic sees which cases, so that all are covered; and simulated critics to try one out.
+
+A simulated critic disagrees with the decision on a case with log odds logit(rate of the case's group) + the critic's
+own leaning + what everybody finds of the case. Disagreement may have a direction: too high or too low.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,12 +15,18 @@ from pydantic import Field
 
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.settings import Settings
-from evenhand.stats.types import IntArray
-from evenhand.study.responses import read_columns
-from evenhand.study.schema import as_text
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.study.responses import Responses, build_responses
+from evenhand.study.schema import FEEDBACK, as_text, read_columns
 from evenhand.table.frames import build_frame
 
 _TRIES = 200
+_REASONS = {
+    "agree": ("Looks right to me.", "I would have decided the same."),
+    "disagree": ("The decision does not fit the case.", "I see it differently."),
+    "too_high": ("Too harsh for what is there.", "This is rated too high."),
+    "too_low": ("Not strict enough.", "This is rated too low."),
+}
 
 
 class CaseSettings(Settings):
@@ -201,10 +211,10 @@ def _covering_deal(
     for what, codes, names in (("group", group, group_names), ("label", label, label_names)):
         sizes = np.bincount(codes, minlength=len(names))
         if spec.cover and sizes.min() < subsets:
-            at = int(np.argmin(sizes))
+            smallest, held = names[int(np.argmin(sizes))], count(int(sizes.min()), "case")
             raise DataError(
-                f"{what} {names[at]!r} has {count(int(sizes[at]), 'case')}, too few for {subsets} subsets that must "
-                "each hold one; use larger subsets (`per_critic`), fewer `cases`, or cover=False."
+                f"{what} {smallest!r} has {held}, too few for {subsets} subsets that must each hold one; use larger "
+                "subsets (`per_critic`), fewer `cases`, or cover=False."
             )
     for _ in range(_TRIES):
         deal = _deal(group, label, subsets, rng)
@@ -236,6 +246,150 @@ def _coverage(
     table = np.array([np.bincount(codes[cases], minlength=len(names)) for cases in seen])
     sizes = np.bincount(codes[chosen], minlength=len(names))
     return [
-        CoverRecord(what, name, int(sizes[at]), int(table[:, at].min()), int(table[:, at].max()))
-        for at, name in enumerate(names)
+        CoverRecord(what, name, int(sizes[code]), int(table[:, code].min()), int(table[:, code].max()))
+        for code, name in enumerate(names)
     ]
+
+
+class Critics(Settings):
+    """What simulated critics are like.
+
+    Examples
+    --------
+    >>> Critics(groups={"Black": 0.4}).rate("White"), Critics(groups={"Black": 0.4}).rate("Black")
+    (0.25, 0.4)
+    """
+
+    disagree: float = Field(0.25, gt=0, lt=1, description="Chance that a middling critic disagrees.")
+    groups: dict[str, float] = Field({}, description="The same for groups of cases in which it is another.")
+    too_high: float = Field(0.5, ge=0, le=1, description="Share of disagreement that finds a decision too high.")
+    leaning: float = Field(0.5, ge=0, description="Spread of critics' own leanings, in log odds.")
+    case: float = Field(0.5, ge=0, description="Spread over cases of what everybody finds of one, in log odds.")
+    careless: float = Field(0.04, ge=0, le=1, description="Share of critics who answer at random and fail checks.")
+    reasons: float = Field(0.3, ge=0, le=1, description="Share of answers with a reason in words.")
+
+    def rate(self, group: str) -> float:
+        """Return the chance of disagreement in a group."""
+        return self.groups.get(group, self.disagree)
+
+
+def simulate_feedback(
+    data: Any,
+    assignment: Assignment,
+    *,
+    id: str,  # noqa: A002
+    decision: str,
+    groups: Sequence[str] | str = (),
+    labels: Sequence[str] | None = None,
+    answers: Sequence[str] = ("agree", "disagree"),
+    critics: Critics | Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Responses:
+    """Make the responses of one feedback study: every critic of an assignment judges their cases.
+
+    Parameters
+    ----------
+    data : the cases, as given to `assign_cases`.
+    assignment : who sees what; `assign_cases` makes it.
+    id, decision, groups : the columns, as in `assign_cases`.
+    labels : all labels, lowest first: nobody finds the lowest too high or the highest too low. By default those seen.
+    answers : what critics can say; with 'too_high' or 'too_low' disagreement has a direction.
+    critics : what critics are like, or its settings as a mapping.
+    seed : the same seed gives the same answers.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> cases = {"case": range(100), "label": ["high", "low"] * 50, "race": ["A"] * 60 + ["B"] * 40}
+    >>> dealt = eh.study.assign_cases(cases, id="case", decision="label", groups="race", per_critic=20, per_case=3)
+    >>> eh.study.simulate_feedback(cases, dealt, id="case", decision="label", groups="race", critics={"disagree": 0.3})
+    <Responses: feedback, 15 people, 300 answers>
+    """
+    who = critics if isinstance(critics, Critics) else Critics.parse(critics or {}, "the critics")
+    cases = read_cases(data, id, decision, (groups,) if isinstance(groups, str) else tuple(groups))
+    order = cases.label_names if labels is None else list(map(str, labels))
+    _require_known(cases, who, order)
+    rows = _rows(cases, assignment)
+    critic = np.repeat(np.arange(len(assignment.critics)), list(map(len, assignment.critics)))
+    rng = np.random.default_rng(seed)
+    careless = rng.random(len(assignment.critics)) < who.careless
+    chance = _chance_to_disagree(cases, rows, critic, careless, who, rng)
+    level = np.array(list(map(order.index, cases.label_names)))[cases.label[rows]]
+    words = _words(rng.random(rows.size) < chance, level, len(order) - 1, answers, who, rng)
+    return build_responses(
+        {
+            "participant": [f"c{number + 1:04d}" for number in critic],
+            **_of_critics(careless, critic, rng),
+            "item": [cases.ids[row] for row in rows],
+            "position": [position for seen in assignment.critics for position in range(1, len(seen) + 1)],
+            "decision": np.array(cases.label_names)[cases.label[rows]].tolist(),
+            "answer": words,
+            "reason": _reasons(words, who, rng),
+        },
+        "feedback",
+        where="the simulated answers",
+    )
+
+
+def _chance_to_disagree(
+    cases: Cases, rows: IntArray, critic: IntArray, careless: BoolArray, who: Critics, rng: np.random.Generator
+) -> FloatArray:
+    """Return the chance of every answer to be a disagreement; careless critics toss a coin."""
+    rates = np.array([who.rate(name) for name in cases.group_names])[cases.group[rows]]
+    odds = np.log(rates / (1 - rates)) + who.leaning * rng.standard_normal(len(careless))[critic]
+    odds += who.case * rng.standard_normal(len(cases.ids))[rows]
+    return np.where(careless[critic], 0.5, 1 / (1 + np.exp(-odds)))
+
+
+def _require_known(cases: Cases, who: Critics, order: Sequence[str]) -> None:
+    for name in who.groups:
+        if name not in cases.group_names:
+            raise ConfigError(f"`groups` of the critics got {name!r}; {did_you_mean(name, cases.group_names)}")
+    for label in cases.label_names:
+        if label not in order:
+            raise ConfigError(f"`labels` lacks {label!r}, which the system gave; {did_you_mean(label, order)}")
+
+
+def _rows(cases: Cases, assignment: Assignment) -> IntArray:
+    """Return which case each answer is about, critic by critic."""
+    indices = {name: index for index, name in enumerate(cases.ids)}
+    try:
+        return np.array([indices[case] for seen in assignment.critics for case in seen], dtype=np.int64)
+    except KeyError as error:
+        raise DataError(f"the assignment has a case {error} that is not among the cases.") from None
+
+
+def _words(
+    against: BoolArray, level: IntArray, highest: int, answers: Sequence[str], who: Critics, rng: np.random.Generator
+) -> list[str]:
+    """Return the answers in words; where both directions are open, chance picks one."""
+    allowed = set(answers)
+    for answer in answers:
+        if answer not in FEEDBACK:
+            raise ConfigError(f"`answers` got {answer!r}; {did_you_mean(answer, FEEDBACK)}")
+    if "agree" not in allowed or len(allowed) < 2:
+        raise ConfigError("`answers` must hold 'agree' and something else.")
+    high = rng.random(against.size) < who.too_high
+    high = (high | (level == highest)) & (level > 0)
+    directed = [("too_high", high), ("too_low", ~high)]
+    chosen = np.full(against.size, "disagree" if "disagree" in allowed else "agree", dtype=object)
+    for word, here in directed:
+        if word in allowed:
+            chosen[here] = word
+    return [str(word) for word in np.where(against, chosen, "agree")]
+
+
+def _of_critics(careless: BoolArray, critic: IntArray, rng: np.random.Generator) -> dict[str, list[Any]]:
+    duration: FloatArray = np.round(np.where(careless, 300, 1500) * rng.lognormal(0, 0.3, careless.size))
+    checks = rng.binomial(3, np.where(careless, 0.3, 0.97))
+    return {
+        "duration": duration[critic].tolist(),
+        "finished": [1] * critic.size,
+        "checks_passed": checks[critic].tolist(),
+        "checks_total": [3] * critic.size,
+    }
+
+
+def _reasons(words: Sequence[str], who: Critics, rng: np.random.Generator) -> list[str | None]:
+    quiet, pick = rng.random(len(words)) >= who.reasons, rng.integers(0, 2, len(words))
+    return [None if q else _REASONS[word][number] for q, word, number in zip(quiet, words, pick, strict=True)]

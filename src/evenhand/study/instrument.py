@@ -94,40 +94,53 @@ def _pool(
         raise ConfigError(f"`trajectory` needs at least 3 time steps; got {len(trajectory)}.")
     if table.roles.id is None:
         raise ConfigError("the table names no id column; sets must say whom they show: give id='...' to Table.")
-    columns = table.roles.group_columns
-    if balance is not None and balance not in columns:
-        raise ConfigError(f"`balance` got {balance!r}; {did_you_mean(balance, columns)}")
-    by = balance or (columns[0] if columns else None)
+    by = _balanced_column(table.roles.group_columns, balance)
     rows = table.person_rows(list(trajectory))
     values = np.column_stack([rows.numbers[name] for name in trajectory])
     codes, labels = rows.groups.joint([column_key(by)]) if by else (np.zeros(len(values), dtype=np.int64), ("",))
-    unknown = np.array([label == MISSING for label in labels])[codes]
-    whole = np.isfinite(values).all(axis=1)
-    notes = [
-        f"{count(int(gone.sum()), 'person', 'people')} with {why} were left out."
-        for gone, why in ((~whole, "a gap in the trajectory"), (whole & unknown, "an unknown group"))
-        if gone.any()
-    ]
-    keep = whole & ~unknown
-    if keep.sum() < 5:
-        raise DataError(f"a set needs five people; the table holds {int(keep.sum())} with a whole trajectory.")
-    kept = values[keep]
-    raw = np.column_stack([trajectory_measure(kept, spec.measure, spec.times), kept.sum(axis=1)])
-    unit = raw.std(axis=0)
-    if not (unit > 0).all():
-        raise DataError(f"all {'trajectories' if unit[0] == 0 else 'totals'} are equal; there is nothing to compare.")
+    keep, notes = _usable(values, np.array([label == MISSING for label in labels])[codes])
+    raw, unit = _measures(values[keep], spec)
     scores = _scores(rows.scores, model)
-    ids = tuple(one for one, kept_one in zip(rows.ids or (), keep, strict=True) if kept_one)
     pool = _Pool(
-        ids,
-        kept,
+        tuple(name for name, is_kept in zip(rows.ids or (), keep, strict=True) if is_kept),
+        values[keep],
         raw / unit,
         (float(unit[0]), float(unit[1])),
         labels if by else (),
         codes[keep],
         None if scores is None else scores[keep],
     )
-    return pool, tuple(notes)
+    return pool, notes
+
+
+def _balanced_column(columns: Sequence[str], balance: str | None) -> str | None:
+    """Return the group column to balance over; None where the table has none."""
+    if balance is not None and balance not in columns:
+        raise ConfigError(f"`balance` got {balance!r}; {did_you_mean(balance, columns)}")
+    return balance or (columns[0] if columns else None)
+
+
+def _usable(values: FloatArray, unknown: BoolArray) -> tuple[BoolArray, tuple[str, ...]]:
+    """Tell who has a whole trajectory and a known group, and say how many have not."""
+    whole: BoolArray = np.asarray(np.isfinite(values).all(axis=1))
+    notes = tuple(
+        f"{count(int(left_out.sum()), 'person', 'people')} with {why} were left out."
+        for left_out, why in ((~whole, "a gap in the trajectory"), (whole & unknown, "an unknown group"))
+        if left_out.any()
+    )
+    keep: BoolArray = whole & ~unknown
+    if keep.sum() < 5:
+        raise DataError(f"a set needs five people; the table holds {int(keep.sum())} with a whole trajectory.")
+    return keep, notes
+
+
+def _measures(values: FloatArray, spec: SetSettings) -> tuple[FloatArray, FloatArray]:
+    """Return the measure and the total of every trajectory, (people, 2), and their standard deviations."""
+    raw = np.column_stack([trajectory_measure(values, spec.measure, spec.times), values.sum(axis=1)])
+    unit = raw.std(axis=0)
+    if not (unit > 0).all():
+        raise DataError(f"all {'trajectories' if unit[0] == 0 else 'totals'} are equal; there is nothing to compare.")
+    return raw, unit
 
 
 def _scores(scores: Mapping[str, FloatArray], model: str | None) -> FloatArray | None:
@@ -155,9 +168,9 @@ class _Chooser:
         for group in order:
             people = self.rng.permutation(np.flatnonzero(self.free & (self.pool.codes == group)))
             for person in people[:_TRIES]:
-                found = self._around(int(person))
-                if found is not None:
-                    return self._taken(name, int(person), *found)
+                others = self._around(int(person))
+                if others is not None:
+                    return self._taken(name, int(person), *others)
         lacking = ", ".join(f"{role} {times:,} times" for role, times in self.missing.items() if times)
         hint = "" if max(self.missing, key=lambda role: self.missing[role]) != "A" else self._hint_for_copies()
         raise DataError(
@@ -208,10 +221,10 @@ class _Chooser:
         return crossing_of(np.abs(measures - self.pool.measures[person])) or 0.0
 
     def _fits(self, measures: FloatArray, person: int, role: str) -> BoolArray:
-        """Tell whose trajectory and aggregate stand to those of K as the role wants."""
-        own, spec = self.pool.measures[person], self.spec
-        distance = np.abs(measures - own)
-        turned = measures[:, 0] * own[0] < 0
+        """Tell whose trajectory and aggregate are as near to those of K, or as far from them, as the role wants."""
+        reference, spec = self.pool.measures[person], self.spec
+        distance = np.abs(measures - reference)
+        turned = measures[:, 0] * reference[0] < 0
         far_trajectory, far_aggregate = _DIFFERENT[role]
         if far_trajectory:
             fits = (distance[:, 0] >= spec.different_trajectory) & (turned | (not spec.opposite))

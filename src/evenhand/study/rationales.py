@@ -16,8 +16,8 @@ from evenhand.errors import ConfigError, DataError, count, did_you_mean, require
 from evenhand.stats.agreement import cohen_kappa, pabak, why_undefined
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.analysis.factors import share_estimates
-from evenhand.study.responses import Responses, read_columns, write_csv
-from evenhand.study.schema import as_text
+from evenhand.study.responses import Responses
+from evenhand.study.schema import as_text, read_columns, write_csv
 from evenhand.table.frames import build_frame
 
 SOURCES = ("reason", "factor_text")
@@ -71,20 +71,20 @@ class CodedRationales:
         """Return everything as plain values that JSON can hold."""
         return {
             "coders": list(self.coders),
-            "shares": [asdict(one) for one in self.shares],
-            "agreement": [asdict(one) for one in self.agreement],
-            "left_out": [dict(one) for one in self.left_out],
+            "shares": [asdict(share) for share in self.shares],
+            "agreement": [asdict(record) for record in self.agreement],
+            "left_out": [dict(reason) for reason in self.left_out],
         }
 
     def to_frame(self, table: str = "shares", backend: str | None = None) -> Any:
         """Return 'shares' or 'agreement' as a data frame."""
         require_choice("table", table, ["shares", "agreement"])
-        rows = [asdict(one) for one in (self.shares if table == "shares" else self.agreement)]
+        rows = [asdict(record) for record in (self.shares if table == "shares" else self.agreement)]
         names = list(rows[0]) if rows else []
         return build_frame({name: [row[name] for row in rows] for name in names}, backend)
 
     def __repr__(self) -> str:
-        codes = len({one.code for one in self.shares})
+        codes = len({share.code for share in self.shares})
         return f"<CodedRationales: {count(codes, 'code')} by {self.coders[0]} and {self.coders[1]}>"
 
 
@@ -181,17 +181,36 @@ def code_rationales(
     both = np.array([row for row in rows if ids[row] in given[first] and ids[row] in given[second]], dtype=np.int64)
     if not both.size:
         raise DataError(f"no rationale was coded by both {first!r} and {second!r}.")
-    marks = {
-        coder: np.array([[name in given[coder][ids[row]] for name in names] for row in both])
-        for coder in (first, second)
-    }
+    marks = {coder: _marks(sheet, [ids[row] for row in both], names) for coder, sheet in given.items()}
     barred = np.isin(names, list(exclude))
-    kept = ~(marks[first] | marks[second])[:, barred].any(axis=1)
-    shown = [at for at in range(len(names)) if not barred[at]]
-    shares = _shares(responses, both, kept, marks, names, shown, confidence)
-    gone = [(len(rows) - len(both), "not coded by both coders"), (int((~kept).sum()), f"coded {', '.join(exclude)}")]
-    left_out = tuple({"n": n, "reason": reason} for n, reason in gone if n)
-    return CodedRationales(tuple(shares), tuple(_agreement(marks, names)), (first, second), left_out)
+    kept = np.asarray(~(marks[first] | marks[second])[:, barred].any(axis=1))
+    coding = _Coding(both, kept, marks, names, np.flatnonzero(~barred).tolist())
+    left_out = [
+        {"n": n, "reason": reason}
+        for n, reason in (
+            (len(rows) - len(both), "not coded by both coders"),
+            (int((~kept).sum()), f"coded {', '.join(exclude)}"),
+        )
+        if n
+    ]
+    shares, agreement = tuple(_shares(responses, coding, confidence)), tuple(_agreement(marks, names))
+    return CodedRationales(shares, agreement, (first, second), tuple(left_out))
+
+
+@dataclass(frozen=True)
+class _Coding:
+    """What both coders marked: the answers coded by both, which of them count, the marks of each, and codes shown."""
+
+    rows: IntArray
+    kept: BoolArray
+    marks: Mapping[str, BoolArray]
+    names: Sequence[str]
+    shown: Sequence[int]
+
+
+def _marks(sheet: Mapping[str, frozenset[str]], ids: Sequence[str], names: Sequence[str]) -> BoolArray:
+    """Return which codes a coder gave to which rationales."""
+    return np.array([[name in sheet[identifier] for name in names] for identifier in ids])
 
 
 def _rows(responses: Responses, source: str, items: Sequence[str] | None) -> IntArray:
@@ -219,17 +238,17 @@ def _read_codes(sheet: Any, coder: str, known: set[str]) -> dict[str, frozenset[
     for name in ("id", "codes"):
         if name not in columns:
             raise DataError(f"the sheet of {coder!r} has no column {name!r}; {did_you_mean(name, columns)}")
-    found: dict[str, frozenset[str]] = {}
+    coded: dict[str, frozenset[str]] = {}
     seen: set[str] = set()
-    for one, text in zip(as_text(columns["id"]), as_text(columns["codes"]), strict=True):
-        if one not in known:
-            raise DataError(f"the sheet of {coder!r} has an id {one!r} that is not among these responses.")
-        if one in seen:
-            raise DataError(f"the sheet of {coder!r} has the id {one!r} more than once.")
-        seen.add(one)
+    for identifier, text in zip(as_text(columns["id"]), as_text(columns["codes"]), strict=True):
+        if identifier not in known:
+            raise DataError(f"the sheet of {coder!r} has an id {identifier!r} that is not among these responses.")
+        if identifier in seen:
+            raise DataError(f"the sheet of {coder!r} has the id {identifier!r} more than once.")
+        seen.add(identifier)
         if text is not None:
-            found[one] = frozenset(code.strip() for code in text.split(_SEPARATOR) if code.strip())
-    return found
+            coded[identifier] = frozenset(code.strip() for code in text.split(_SEPARATOR) if code.strip())
+    return coded
 
 
 def _code_names(given: Mapping[str, Mapping[str, frozenset[str]]], codes: Sequence[str] | None) -> list[str]:
@@ -243,54 +262,45 @@ def _code_names(given: Mapping[str, Mapping[str, frozenset[str]]], codes: Sequen
     return list(codes)
 
 
-def _shares(
-    responses: Responses,
-    rows: IntArray,
-    kept: BoolArray,
-    marks: Mapping[str, BoolArray],
-    names: Sequence[str],
-    shown: Sequence[int],
-    confidence: float,
-) -> Iterator[CodeShare]:
-    first, second = marks
+def _shares(responses: Responses, coding: _Coding, confidence: float) -> Iterator[CodeShare]:
+    first, second = coding.marks
+    marks = coding.marks
     views = {first: marks[first], second: marks[second], "both": marks[first] & marks[second]}
-    conditions = responses.condition_of_rows()[rows]
+    conditions = responses.condition_of_rows()[coding.rows]
     for condition in responses.conditions:
-        here = kept & (conditions == condition)
-        who = responses.person[rows[here]]
+        here = coding.kept & (conditions == condition)
+        who = responses.person[coding.rows[here]]
         if not who.size:
             continue
-        for at in shown:
+        for code in coding.shown:
             for coder, marked in views.items():
-                estimates = share_estimates(marked[here, at].astype(np.float64), who, confidence)
-                for method, found in estimates.items():
-                    status = (
-                        "ok" if finite(found.low) is not None else "no interval: too few people, or all coded alike"
-                    )
+                estimates = share_estimates(marked[here, code].astype(np.float64), who, confidence)
+                for method, share in estimates.items():
+                    low = finite(share.low)
                     yield CodeShare(
                         condition,
-                        names[at],
+                        coding.names[code],
                         coder,
                         method,
                         len(who),
                         len(np.unique(who)),
-                        finite(found.value),
-                        finite(found.low),
-                        finite(found.high),
-                        status,
+                        finite(share.value),
+                        low,
+                        finite(share.high),
+                        "ok" if low is not None else "no interval: too few people, or all coded alike",
                     )
 
 
 def _agreement(marks: Mapping[str, BoolArray], names: Sequence[str]) -> Iterator[CodeAgreement]:
-    one, other = marks.values()
-    for at, name in enumerate(names):
-        pair = one[:, at], other[:, at]
+    first, second = marks.values()
+    for code, name in enumerate(names):
+        pair = first[:, code], second[:, code]
         kappa = finite(float(cohen_kappa(*pair)))
         status = "ok" if kappa is not None else f"undefined: {why_undefined('cohen_kappa', *pair)}"
-        yield CodeAgreement(name, "kappa", len(one), kappa, status)
-        yield CodeAgreement(name, "pabak", len(one), float(pabak(*pair)), "ok")
-        yield CodeAgreement(name, "observed_agreement", len(one), float((pair[0] == pair[1]).mean()), "ok")
-    together = [np.array([_SEPARATOR.join(np.array(names)[row]) for row in marked]) for marked in (one, other)]
+        yield CodeAgreement(name, "kappa", len(first), kappa, status)
+        yield CodeAgreement(name, "pabak", len(first), float(pabak(*pair)), "ok")
+        yield CodeAgreement(name, "observed_agreement", len(first), float((pair[0] == pair[1]).mean()), "ok")
+    together = [np.array([_SEPARATOR.join(np.array(names)[row]) for row in marked]) for marked in (first, second)]
     number = finite(float(cohen_kappa(*together)))
     status = "ok" if number is not None else "undefined: both coders gave every rationale the same codes"
-    yield CodeAgreement("(all)", "kappa", len(one), number, status)
+    yield CodeAgreement("(all)", "kappa", len(first), number, status)

@@ -1,18 +1,18 @@
-"""Responses: what people answered, in one tidy schema for both kinds of study; our own export and its reader."""
+"""Responses: what people answered, in one tidy schema for both kinds of study, and who is left out of the analysis."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BeforeValidator, Field
 
 from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
+from evenhand.settings import Settings
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study.schema import (
     BY_NAME,
@@ -26,12 +26,14 @@ from evenhand.study.schema import (
     as_column,
     as_text,
     columns_of,
+    read_columns,
+    write_csv,
 )
 from evenhand.table.frames import build_frame
 from evenhand.table.keys import shown
-from evenhand.table.sources import engine_errors, fetch, open_source
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+CORE = {"effort": ("trajectory", "aggregate", "overall"), "feedback": ("answer",)}
+"""What an answer must hold to count as given."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,9 @@ class Responses:
     def keep(self, people: BoolArray, excluded: tuple[ExclusionRecord, ...] = ()) -> Responses:
         """Return the responses of some of the people."""
         rows = people[self.person]
-        place = np.cumsum(people) - 1
+        index = np.cumsum(people) - 1
         answers = {name: values[rows] for name, values in self.answers.items()}
-        answers["person"] = place[self.person[rows]]
+        answers["person"] = index[self.person[rows]]
         kept = {name: values[people] for name, values in self.people.items()}
         return replace(self, people=kept, answers=answers, excluded=(*self.excluded, *excluded))
 
@@ -182,59 +184,6 @@ def read_responses(data: Any, kind: Kind | None = None, *, points: int = len(SCA
     return build_responses(columns, kind, points=points, where="the responses", backend=backend)
 
 
-def read_columns(data: Any) -> tuple[dict[str, list[Any]], str | None]:
-    """Return a table's columns as lists with None for gaps; a CSV file is read as text, so that nothing is guessed."""
-    if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in {".csv", ".tsv", ".txt"}:
-        return read_csv(Path(data)), None
-    source = open_source(data)
-    with engine_errors():
-        return fetch(source.frame), source.backend
-
-
-def read_csv(path: Path) -> dict[str, list[Any]]:
-    """Read a CSV file as text; UTF-8 with or without a mark, else Windows-1252."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"'{path}' could not be read: {error.strerror or error}.") from None
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("cp1252", errors="replace")
-    delimiter = "\t" if text.split("\n", 1)[0].count("\t") > text.split("\n", 1)[0].count(",") else ","
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
-    except csv.Error as error:
-        raise DataError(f"'{path}' could not be read as CSV: {error}.") from None
-    if not rows:
-        raise DataError(f"'{path}' is empty.")
-    header, body = [_unmarked(name) for name in rows[0]], rows[1:]
-    repeated = {name for name in header if header.count(name) > 1}
-    if repeated:
-        raise DataError(f"'{path}' has more than one column {sorted(repeated)[0]!r}; rename one of them.")
-    short = next((number for number, row in enumerate(body, 2) if len(row) != len(header)), None)
-    if short is not None:
-        raise DataError(
-            f"line {short} of '{path}' has {len(body[short - 2])} fields where the header has {len(header)}."
-        )
-    return {name: [_unmarked(row[place]) or None for row in body] for place, name in enumerate(header)}
-
-
-def write_csv(columns: Mapping[str, list[Any] | Values]) -> str:
-    r"""Return columns as CSV, an apostrophe before text that a spreadsheet would run; `read_csv` takes it away again.
-
-    Examples
-    --------
-    >>> write_csv({"reason": ["=1+1", None], "n": [1.0, 2.5]})
-    "reason,n\n'=1+1,1\n,2.5\n"
-    """
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_safe(name) for name in columns])
-    writer.writerows(zip(*([_cell(value) for value in values] for values in columns.values()), strict=True))
-    return out.getvalue()
-
-
 def build_responses(
     columns: Mapping[str, list[Any] | Values],
     kind: Kind,
@@ -255,17 +204,32 @@ def build_responses(
         raise DataError(f"'participant' in {where} is empty in {count(int(nobody.sum()), 'row')}; every row needs one.")
     names, who = np.unique(typed["participant"].astype(str), return_inverse=True)
     personal = _personal(typed, who, len(names), where)
-    first = np.full(len(names), -1)
-    first[who[::-1]] = np.arange(len(who))[::-1]
-    people = {name: typed[name][first] for name in personal if name != "participant"}
-    people = {"participant": names.astype(object), "condition": np.full(len(names), None), **people}
-    rows = np.flatnonzero([item is not None for item in typed["item"]])
-    parts = [typed[name] for name in ("subject", "item") if name in typed]
-    order = rows[np.lexsort([*(part[rows].astype(str) for part in parts), who[rows]])]
+    people = {
+        "participant": names.astype(object),
+        "condition": np.full(len(names), None),
+        **_first_of_each(typed, [name for name in personal if name != "participant"], who, len(names)),
+    }
+    order = _answer_order(typed, who)
     answers = {"person": who[order], **{name: v[order] for name, v in typed.items() if name not in personal}}
-    found = Responses(kind, people, answers, points, notes=notes, backend=backend)
-    _check_answers(found, where)
-    return found
+    responses = Responses(kind, people, answers, points, notes=notes, backend=backend)
+    _check_answers(responses, where)
+    return responses
+
+
+def _first_of_each(
+    columns: Mapping[str, Values], names: Sequence[str], who: IntArray, people: int
+) -> dict[str, Values]:
+    """Return the values of columns in the first row of each person."""
+    first = np.full(people, -1)
+    first[who[::-1]] = np.arange(len(who))[::-1]
+    return {name: columns[name][first] for name in names}
+
+
+def _answer_order(columns: Mapping[str, Values], who: IntArray) -> IntArray:
+    """Return the rows that hold an answer, by person, item and subject."""
+    rows = np.flatnonzero([item is not None for item in columns["item"]])
+    keys = [columns[name][rows].astype(str) for name in ("subject", "item") if name in columns]
+    return rows[np.lexsort([*keys, who[rows]])]
 
 
 def _typed(name: str, values: list[Any] | Values, points: int, where: str) -> Values:
@@ -296,12 +260,12 @@ def _personal(columns: Mapping[str, Values], who: IntArray, people: int, where: 
 
 def _check_answers(responses: Responses, where: str) -> None:
     keys = np.array([f"{who}/{pair}" for who, pair in zip(responses.person, responses.pairs(), strict=True)])
-    found, times = np.unique(keys, return_counts=True) if keys.size else (keys, np.zeros(0, dtype=np.int64))
+    distinct, times = np.unique(keys, return_counts=True) if keys.size else (keys, np.zeros(0, dtype=np.int64))
     if (times > 1).any():
-        at = int(np.flatnonzero(keys == found[np.argmax(times > 1)])[0])
-        who = responses.people["participant"][responses.person[at]]
+        row = int(np.flatnonzero(keys == distinct[np.argmax(times > 1)])[0])
+        who = responses.people["participant"][responses.person[row]]
         raise DataError(
-            f"{where} holds {count(int((times > 1).sum()), 'answer')} more than once, first {responses.pairs()[at]!r} "
+            f"{where} holds {count(int((times > 1).sum()), 'answer')} more than once, first {responses.pairs()[row]!r} "
             f"of {who!r}; keep one of them."
         )
     if responses.kind == "feedback":
@@ -314,16 +278,112 @@ def _with_gaps(values: Values) -> Any:
     return np.ma.masked_invalid(values) if values.dtype.kind == "f" else values
 
 
-def _safe(text: str) -> str:
-    return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
+def _none_for_false(value: Any) -> Any:
+    """Accept false for none, which TOML does not have."""
+    return None if value is False else value
 
 
-def _unmarked(text: str) -> str:
-    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_FORMULA) else text
+class Exclusions(Settings):
+    """The rules, in the order in which they are applied; a person is counted under the first one they break.
+
+    Examples
+    --------
+    >>> Exclusions().failed_checks
+    2
+    """
+
+    unfinished: bool = Field(False, description="Leave out who did not reach the end.")
+    failed_checks: Annotated[
+        Annotated[int, Field(ge=1)] | None,
+        BeforeValidator(_none_for_false, json_schema_input_type=Annotated[int, Field(ge=1)] | Literal[False] | None),
+    ] = Field(2, description="Leave out who failed this many attention checks or more; false keeps them.")
+    incomplete: float | None = Field(
+        None, gt=0, le=1, description="Leave out who answered less than this share of their questions."
+    )
+    too_fast: float | None = Field(None, gt=0, description="Leave out who took fewer seconds than this.")
+    same_answer: bool = Field(False, description="Leave out who gave one and the same answer throughout.")
 
 
-def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and value != value):
-        return ""
-    # The shortest text that reads back as the same number.
-    return str(value).removesuffix(".0") if isinstance(value, float) else _safe(str(value))
+def apply_exclusions(responses: Responses, rules: Exclusions | dict[str, Any] | None = None) -> Responses:
+    """Leave out the people that the rules name, and record who and why.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> rows = {"participant": ["p1", "p2"], "checks_passed": [3, 1], "checks_total": [3, 3], "item": ["1", "1"],
+    ...         "subject": ["A", "A"], "trajectory": [1, 2], "aggregate": [2, 1], "overall": [1, 2]}
+    >>> kept = eh.study.apply_exclusions(eh.study.read_responses(rows))
+    >>> kept.excluded[0].rule, kept.excluded[0].participants
+    ('failed_checks', ('p2',))
+    """
+    if not isinstance(rules, Exclusions):
+        rules = Exclusions.parse(rules or {}, "[exclusions]")
+    names = responses.people["participant"]
+    rows = np.bincount(responses.person, minlength=len(names))
+    left = np.ones(len(names), dtype=bool)
+    records = []
+    for rule, limit, broken in _broken(responses, rules):
+        out = broken & left
+        records.append(
+            ExclusionRecord(
+                rule, limit, int(out.sum()), int(rows[out].sum()), int(broken.sum()), tuple(map(str, names[out]))
+            )
+        )
+        left &= ~out
+    return responses.keep(left, tuple(records))
+
+
+def _broken(responses: Responses, rules: Exclusions) -> Iterator[tuple[str, str, BoolArray]]:
+    """Yield every rule in force, in words, and who breaks it. Who has no record of a thing does not break its rule."""
+    if rules.unfinished:
+        yield "unfinished", "did not reach the end", _of_person(responses, "finished") == 0
+    if rules.failed_checks is not None:
+        failed = _of_person(responses, "checks_total") - _of_person(responses, "checks_passed")
+        yield "failed_checks", f"failed {rules.failed_checks} or more attention checks", failed >= rules.failed_checks
+    if rules.incomplete is not None:
+        limit = f"answered less than {100 * rules.incomplete:g}% of their questions"
+        yield "incomplete", limit, answered_share(responses) < rules.incomplete - 1e-12
+    if rules.too_fast is not None:
+        yield (
+            "too_fast",
+            f"took less than {rules.too_fast:g} seconds",
+            _of_person(responses, "duration") < rules.too_fast,
+        )
+    if rules.same_answer:
+        yield "same_answer", "gave one and the same answer throughout", _same_answer(responses)
+
+
+def answered_share(responses: Responses) -> FloatArray:
+    """Return each person's whole answers over the most that anybody in their condition was asked."""
+    who, people = responses.person, len(responses.people["participant"])
+    whole = np.bincount(who, weights=_whole(responses).astype(np.float64), minlength=people)
+    asked = np.bincount(who, minlength=people)
+    condition = np.unique([str(name or "") for name in responses.people["condition"]], return_inverse=True)[1]
+    most = np.zeros(condition.max(initial=0) + 1)
+    np.maximum.at(most, condition, asked)
+    with np.errstate(all="ignore"):
+        return np.where(most[condition] > 0, whole / most[condition], 0.0)
+
+
+def _whole(responses: Responses) -> BoolArray:
+    """Tell which answers hold all that an answer must."""
+    columns = [responses.answers[name] for name in CORE[responses.kind]]
+    held = [~np.isnan(c) if c.dtype.kind == "f" else np.array([v is not None for v in c], dtype=bool) for c in columns]
+    return np.asarray(np.logical_and.reduce(held))
+
+
+def _same_answer(responses: Responses) -> BoolArray:
+    """Tell who gave one answer to all questions, of at least four."""
+    who, people = responses.person, len(responses.people["participant"])
+    texts = np.stack([responses.answers[name].astype(str) for name in CORE[responses.kind]])
+    codes = np.unique(texts, return_inverse=True)[1].reshape(texts.shape)
+    low, high = np.full(people, codes.max(initial=0)), np.zeros(people, dtype=np.int64)
+    np.minimum.at(low, who, codes.min(axis=0))
+    np.maximum.at(high, who, codes.max(axis=0))
+    return np.asarray((low == high) & (np.bincount(who, minlength=people) >= 4))
+
+
+def _of_person(responses: Responses, name: str) -> FloatArray:
+    values = responses.people.get(name)
+    people = len(responses.people["participant"])
+    return np.full(people, np.nan) if values is None else np.asarray(values, dtype=np.float64)

@@ -1,16 +1,24 @@
-"""The tidy schema of answers: one row for each thing a person judged, the same columns for every kind of study."""
+"""The tidy schema of answers: one row for each thing a person judged, the same columns for every kind of study.
+
+With it comes how tables of a study are read, and written as CSV.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, count
-from evenhand.table.keys import label_of, shown
+from evenhand.table.keys import label_of, shown, yes_or_no
+from evenhand.table.sources import engine_errors, fetch, open_source
 
 Kind = Literal["effort", "feedback"]
 KINDS: tuple[Kind, ...] = ("effort", "feedback")
@@ -21,8 +29,7 @@ SCALE = ("Very similar", "Similar", "Slightly similar", "Slightly different", "D
 FACTORS = ("trajectory", "aggregate", "other")
 FEEDBACK = ("agree", "disagree", "too_high", "too_low")
 
-_YES = {"1", "true", "yes", "y", "x", "on", "t"}
-_NO = {"0", "false", "no", "n", "off", "f"}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -161,5 +168,77 @@ def _whole(value: Any, points: int) -> float | None:
 
 
 def _yes_no(value: Any) -> float | None:
-    word = label_of(value).strip().casefold()
-    return 1.0 if word in _YES else 0.0 if word in _NO else None
+    answer = yes_or_no(value)
+    return None if answer is None else float(answer)
+
+
+def read_columns(data: Any) -> tuple[dict[str, list[Any]], str | None]:
+    """Return a table's columns as lists with None for gaps; a CSV file is read as text, so that nothing is guessed."""
+    if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in {".csv", ".tsv", ".txt"}:
+        return read_csv(Path(data)), None
+    source = open_source(data)
+    with engine_errors():
+        return fetch(source.frame), source.backend
+
+
+def read_csv(path: Path) -> dict[str, list[Any]]:
+    """Read a CSV file as text; UTF-8 with or without a mark, else Windows-1252."""
+    rows = _csv_rows(path)
+    if not rows:
+        raise DataError(f"'{path}' is empty.")
+    header, body = [_unmarked(name) for name in rows[0]], rows[1:]
+    repeated = sorted(name for name in set(header) if header.count(name) > 1)
+    if repeated:
+        raise DataError(f"'{path}' has more than one column {repeated[0]!r}; rename one of them.")
+    for line, row in enumerate(body, 2):
+        if len(row) != len(header):
+            raise DataError(f"line {line} of '{path}' has {len(row)} fields where the header has {len(header)}.")
+    return {name: [_unmarked(row[position]) or None for row in body] for position, name in enumerate(header)}
+
+
+def _csv_rows(path: Path) -> list[list[str]]:
+    """Return the rows of a file that are not empty; a tab separates them where the header has more tabs than commas."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"'{path}' could not be read: {error.strerror or error}.") from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", errors="replace")
+    header = text.split("\n", 1)[0]
+    delimiter = "\t" if header.count("\t") > header.count(",") else ","
+    try:
+        return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+    except csv.Error as error:
+        raise DataError(f"'{path}' could not be read as CSV: {error}.") from None
+
+
+def write_csv(columns: Mapping[str, list[Any] | Values]) -> str:
+    r"""Return columns as CSV, an apostrophe before text that a spreadsheet would run; `read_csv` takes it away again.
+
+    Examples
+    --------
+    >>> write_csv({"reason": ["=1+1", None], "n": [1.0, 2.5]})
+    "reason,n\n'=1+1,1\n,2.5\n"
+    """
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_safe(name) for name in columns])
+    writer.writerows(zip(*([_cell(value) for value in values] for values in columns.values()), strict=True))
+    return out.getvalue()
+
+
+def _safe(text: str) -> str:
+    return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
+
+
+def _unmarked(text: str) -> str:
+    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_FORMULA) else text
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    # The shortest text that reads back as the same number.
+    return str(value).removesuffix(".0") if isinstance(value, float) else _safe(str(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -18,9 +18,9 @@ from evenhand.study.analysis.analyze import run
 from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.cases import Assignment, deal_cases, read_cases
-from evenhand.study.flow.words import built_in_questions, check_words
-from evenhand.study.responses import Responses, read_columns
-from evenhand.study.schema import SCALE, Kind
+from evenhand.study.flow.language import built_in_questions, check_words
+from evenhand.study.responses import Responses
+from evenhand.study.schema import SCALE, Kind, read_columns
 from evenhand.study.sections import (
     IS_TEXT,
     PAYMENT_PLACEHOLDERS,
@@ -85,7 +85,8 @@ class StudySpec(Settings):
     def _one_share(cls, values: Any) -> Any:
         """Take the share of people with a truth-serum bonus from [[payment.bonuses]], where it is paid."""
         try:
-            shares = [one.get("share", 0.1) for one in values["payment"]["bonuses"] if one["by"] == "truth_serum"]
+            bonuses = [bonus for bonus in values["payment"]["bonuses"] if bonus["by"] == "truth_serum"]
+            shares = [bonus.get("share", 0.1) for bonus in bonuses]
             analysis = {**values.get("analysis", {})}
         except (KeyError, TypeError, AttributeError):
             return values
@@ -134,25 +135,32 @@ class StudySpec(Settings):
             if language not in self.languages:
                 known = did_you_mean(language, self.languages)
                 raise ValueError(f"[interface.{language}] is no language of the study; {known}")
-        problems, texts = [], [(where, text) for where, text in texts_of(self) if not _unasked(where, self.kind)]
-        lacking = [(where, self._lacks(where, text)) for where, text in texts if text]
-        if any(languages for _, languages in lacking):
-            listed = "; ".join(f"`{where}` lacks {', '.join(held)}" for where, held in lacking if held)
-            shape = ", ".join(f"{language} = '...'" for language in self.languages)
-            problems.append(
-                f"these texts are not there in every language of the study ({', '.join(self.languages)}), "
-                f"write them as in {{ {shape} }}: {listed}"
-            )
-        for language in self.languages:
-            try:
-                check_words(language, self.interface.get(language, {}))
-            except ValueError as error:
-                problems.append(str(error))
+        texts = [(where, text) for where, text in texts_of(self) if not _unasked(where, self.kind)]
+        problems = [*self._missing_texts(texts), *self._missing_words()]
         if problems:
             raise ValueError("\n".join(problems))
         for where, text in texts:
             self._check_parts(where, text)
         return self
+
+    def _missing_texts(self, texts: Sequence[tuple[str, str | Mapping[str, str]]]) -> Iterator[str]:
+        """Yield one sentence that names all texts that lack a language, if any does."""
+        lacking = [(where, self._lacks(where, text)) for where, text in texts if text]
+        if any(languages for _, languages in lacking):
+            listed = "; ".join(f"`{where}` lacks {', '.join(missing)}" for where, missing in lacking if missing)
+            shape = ", ".join(f"{language} = '...'" for language in self.languages)
+            yield (
+                f"these texts are not there in every language of the study ({', '.join(self.languages)}), "
+                f"write them as in {{ {shape} }}: {listed}"
+            )
+
+    def _missing_words(self) -> Iterator[str]:
+        """Yield a sentence for each language that lacks words of the pages."""
+        for language in self.languages:
+            try:
+                check_words(language, self.interface.get(language, {}))
+            except ValueError as error:
+                yield str(error)
 
     @model_validator(mode="after")
     def _checks_can_be_passed(self) -> Self:
@@ -254,17 +262,12 @@ def _texts_in(value: Any, where: str, is_text: bool) -> Iterator[tuple[str, str 
         yield where, value
     elif isinstance(value, BaseModel):
         yield from texts_of(value, f"{where}.")
-    elif isinstance(value, Mapping) and where == "feedback.names":
-        yield from ((f"{where}.{key}", inner) for key, inner in value.items())
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _texts_in(inner, f"{where}.{key}", False)
-    elif isinstance(value, tuple) and (where == "scale" or where.endswith(".choices")):
-        for point, inner in enumerate(value, 1):
-            yield f"{where}.{point}", inner
-    elif isinstance(value, tuple):
-        for place, inner in enumerate(value, 1):
-            yield from _texts_in(inner, f"{where}.{place}", False)
+    elif isinstance(value, Mapping | tuple):
+        items = value.items() if isinstance(value, Mapping) else enumerate(value, 1)
+        # Names, points of the scale and choices are texts themselves; other settings may hold some.
+        holds_texts = where in ("feedback.names", "scale") or (isinstance(value, tuple) and where.endswith(".choices"))
+        for key, inner in items:
+            yield from _texts_in(inner, f"{where}.{key}", holds_texts)
 
 
 _DEFAULTS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +11,11 @@ from pydantic import Field, model_validator
 
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.settings import Settings
-from evenhand.study.responses import Responses, build_responses, read_columns
-from evenhand.study.schema import BY_NAME, FACTORS, FEEDBACK, SCALE, Kind, as_text
+from evenhand.stats.types import IntArray
+from evenhand.study.responses import Responses, build_responses
+from evenhand.study.schema import BY_NAME, FACTORS, FEEDBACK, SCALE, Kind, Values, as_text, read_columns
 
-_PLACES = ("condition", "item", "subject")
+_COORDINATES = ("condition", "item", "subject")
 _Columns = Mapping[str, list[Any]]
 
 
@@ -77,9 +78,9 @@ def read_survey(data: Any, kind: Kind, columns: SurveyMap | Mapping[str, Any], *
     --------
     >>> import evenhand as eh
     >>> export = {"ResponseId": ["R1"], "S1_A_t": ["Similar"], "S1_A_a": ["Different"], "S1_A_o": ["Similar"]}
-    >>> found = eh.study.read_survey(export, "effort", {"columns": {"participant": "ResponseId",
+    >>> responses = eh.study.read_survey(export, "effort", {"columns": {"participant": "ResponseId",
     ...     "trajectory": "S{item}_{subject}_t", "aggregate": "S{item}_{subject}_a", "overall": "S{item}_{subject}_o"}})
-    >>> found.answers["aggregate"]
+    >>> responses.answers["aggregate"]
     array([5.])
     """
     settings = columns if isinstance(columns, SurveyMap) else SurveyMap.parse(columns, "the column map")
@@ -120,34 +121,38 @@ def _require_columns(table: _Columns, settings: SurveyMap) -> None:
 
 
 def _placeholders(pattern: str) -> tuple[str, ...]:
-    return tuple(place for place in _PLACES if "{" + place + "}" in pattern)
+    return tuple(name for name in _COORDINATES if "{" + name + "}" in pattern)
 
 
 def _regex(pattern: str) -> re.Pattern[str]:
     text = re.escape(pattern)
-    for place in _PLACES:
-        text = text.replace(re.escape("{" + place + "}"), f"(?P<{place}>[A-Za-z0-9.-]+)", 1)
+    for name in _COORDINATES:
+        text = text.replace(re.escape("{" + name + "}"), f"(?P<{name}>[A-Za-z0-9.-]+)", 1)
     return re.compile(text)
 
 
 def _melted(table: _Columns, settings: SurveyMap) -> dict[str, list[Any]]:
     """Turn one row a person into one row an answer; who answered nothing keeps one row without an item."""
-    rows = len(next(iter(table.values())))
-    found: dict[tuple[str, ...], dict[str, list[Any]]] = {}
-    partial: list[tuple[str, dict[str, str], list[Any]]] = []
-    most = max((len(_placeholders(pattern)) for pattern in settings.columns.values()), default=0)
-    for name, place, values in _matches(table, settings):
-        if len(place) < most:
-            partial.append((name, place, values))
-        else:
-            found.setdefault(tuple(place.get(part, "") for part in _PLACES), {})[name] = values
-    for name, place, values in partial:  # what belongs to a whole set, such as the score of K
-        for key, columns in found.items():
-            if all(key[_PLACES.index(part)] == word for part, word in place.items()):
-                columns[name] = values
     patterned = [name for name, pattern in settings.columns.items() if _placeholders(pattern)]
     personal = {name: table[column] for name, column in settings.columns.items() if name not in patterned}
-    return _stacked(found, patterned, personal, rows)
+    return _stacked(_judged(table, settings), patterned, personal, len(next(iter(table.values()))))
+
+
+def _judged(table: _Columns, settings: SurveyMap) -> dict[tuple[str, ...], dict[str, list[Any]]]:
+    """Return the columns of each thing that was judged, by its condition, item and subject."""
+    judged: dict[tuple[str, ...], dict[str, list[Any]]] = {}
+    partial: list[tuple[str, dict[str, str], list[Any]]] = []
+    most = max((len(_placeholders(pattern)) for pattern in settings.columns.values()), default=0)
+    for name, coordinates, values in _matches(table, settings):
+        if len(coordinates) < most:
+            partial.append((name, coordinates, values))
+        else:
+            judged.setdefault(tuple(coordinates.get(part, "") for part in _COORDINATES), {})[name] = values
+    for name, coordinates, values in partial:  # what belongs to a whole set, such as the score of K
+        for key, columns in judged.items():
+            if coordinates.items() <= dict(zip(_COORDINATES, key, strict=True)).items():
+                columns[name] = values
+    return judged
 
 
 def _matches(table: _Columns, settings: SurveyMap) -> Iterator[tuple[str, dict[str, str], list[Any]]]:
@@ -161,25 +166,25 @@ def _matches(table: _Columns, settings: SurveyMap) -> Iterator[tuple[str, dict[s
 
 
 def _stacked(
-    found: dict[tuple[str, ...], dict[str, list[Any]]], patterned: list[str], personal: _Columns, rows: int
+    judged: Mapping[tuple[str, ...], _Columns], patterned: list[str], personal: _Columns, rows: int
 ) -> dict[str, list[Any]]:
-    tidy: dict[str, list[Any]] = {name: [] for name in [*personal, *patterned, *_PLACES]}
-    spoke = np.zeros(rows, dtype=bool)
-    for key, columns in found.items():
-        block = {name: as_text(columns.get(name, [None] * rows)) for name in patterned}
-        said = np.array([any(v is not None for v in row) for row in zip(*block.values(), strict=True)], dtype=bool)
-        spoke |= said
-        for name in patterned:
-            tidy[name] += block[name][said].tolist()
-        for place, word in zip(_PLACES, key, strict=True):
-            if place not in personal:
-                tidy[place] += [word or None] * int(said.sum())
-        for name, values in personal.items():
-            tidy[name] += [values[row] for row in np.flatnonzero(said)]
-    for row in np.flatnonzero(~spoke):
-        for name, column in tidy.items():
-            column.append(personal[name][row] if name in personal else None)
-    return {name: values for name, values in tidy.items() if name not in _PLACES or any(v is not None for v in values)}
+    """Return the columns of everything that was judged below each other, and a row for each who judged nothing."""
+    silent = np.ones(rows, dtype=bool)
+    blocks: list[dict[str, list[Any]]] = []
+    for key, columns in judged.items():
+        texts = {name: as_text(columns.get(name, [None] * rows)) for name in patterned}
+        here = np.flatnonzero(np.logical_or.reduce(list(texts.values())).astype(bool))
+        silent[here] = False
+        coordinates = {name: [word or None] * len(here) for name, word in zip(_COORDINATES, key, strict=True)}
+        blocks.append(coordinates | _rows_of(texts, here) | _rows_of(personal, here))
+    nothing = {name: [None] * rows for name in (*patterned, *_COORDINATES)}
+    blocks.append(_rows_of(nothing | dict(personal), np.flatnonzero(silent)))
+    tidy = {name: [value for block in blocks for value in block[name]] for name in blocks[-1]}
+    return {name: values for name, values in tidy.items() if name not in _COORDINATES or set(values) - {None}}
+
+
+def _rows_of(columns: Mapping[str, Sequence[Any] | Values], rows: IntArray) -> dict[str, list[Any]]:
+    return {name: [values[row] for row in rows] for name, values in columns.items()}
 
 
 def _add_checks(tidy: dict[str, list[Any]], table: _Columns, settings: SurveyMap) -> None:
@@ -201,7 +206,7 @@ def _add_checks(tidy: dict[str, list[Any]], table: _Columns, settings: SurveyMap
 
 
 def _join_people(tidy: dict[str, list[Any]], people: Any, settings: SurveyMap) -> list[str]:
-    """Add the columns of a second table with one row a person."""
+    """Add the columns of a second table with one row a person; return notes on who is in only one of the two."""
     if people is None:
         return []
     if "participant" not in settings.people:
@@ -210,40 +215,47 @@ def _join_people(tidy: dict[str, list[Any]], people: Any, settings: SurveyMap) -
     for column in settings.people.values():
         if column not in table:
             raise DataError(f"the table of people has no column {column!r}; {did_you_mean(column, table)}")
-    ids = as_text(table[settings.people["participant"]])
-    place = {who: row for row, who in enumerate(ids) if who is not None}
-    if len(place) < sum(who is not None for who in ids):
-        raise DataError("the table of people names a participant more than once; keep one row each.")
-    known = as_text(tidy["participant"])
+    row_of = _row_of_each(as_text(table[settings.people["participant"]]))
+    participants = as_text(tidy["participant"])
     for name, column in settings.people.items():
         if name != "participant":
-            tidy[name] = [table[column][place[who]] if who in place else None for who in known]
-    strangers, unmatched = len(set(place) - set(known)), len({who for who in known if who not in place})
+            tidy[name] = [table[column][row_of[who]] if who in row_of else None for who in participants]
+    silent, unmatched = len(row_of.keys() - set(participants)), len(set(participants) - row_of.keys())
     notes = []
-    if strangers:
-        notes.append(f"{count(strangers, 'person', 'people')} of the second table gave no answers here.")
+    if silent:
+        notes.append(f"{count(silent, 'person', 'people')} of the second table gave no answers here.")
     if unmatched:
         notes.append(f"{count(unmatched, 'person', 'people')} who answered are not in the second table.")
     return notes
 
 
+def _row_of_each(participants: Values) -> dict[str, int]:
+    row_of = {who: row for row, who in enumerate(participants) if who is not None}
+    if len(row_of) < sum(who is not None for who in participants):
+        raise DataError("the table of people names a participant more than once; keep one row each.")
+    return row_of
+
+
 def _translate(tidy: dict[str, list[Any]], settings: SurveyMap) -> None:
     """Turn the export's words into ours, in place."""
-    scale = {word.casefold(): str(point) for point, word in enumerate(settings.scale, 1)}
-    for name, values in list(tidy.items()):
-        column = BY_NAME.get(name)
-        if column is not None and column.type == "scale":
-            tidy[name] = [scale.get(w.casefold(), w) if w is not None else None for w in as_text(values)]
-        if name in settings.percent:
-            tidy[name] = [_share(word) for word in as_text(values)]
+    scale = {word: str(point) for point, word in enumerate(settings.scale, 1)}
+    replacements = {column.name: scale for column in BY_NAME.values() if column.type == "scale"}
+    replacements |= {"answer": settings.answers, "condition": settings.conditions}
+    for name in tidy.keys() & replacements.keys():
+        if replacements[name]:
+            tidy[name] = _replaced(tidy[name], replacements[name])
+    for name in tidy.keys() & set(settings.percent):
+        tidy[name] = [_share(word) for word in as_text(tidy[name])]
     if "factors" in tidy:
         ticked = as_text(tidy.pop("factors"))
         for factor, word in settings.factors.items():
-            tidy[f"factor_{factor}"] = [None if t is None else word.casefold() in t.casefold() for t in ticked]
-    for name, words in (("answer", settings.answers), ("condition", settings.conditions)):
-        if name in tidy and words:
-            folded = {word.casefold(): ours for word, ours in words.items()}
-            tidy[name] = [folded.get(w.casefold(), w) if w is not None else None for w in as_text(tidy[name])]
+            tidy[f"factor_{factor}"] = [None if text is None else word.casefold() in text.casefold() for text in ticked]
+
+
+def _replaced(values: list[Any], words: Mapping[str, str]) -> list[Any]:
+    """Return values with each known word replaced by ours, whatever its case."""
+    ours = {word.casefold(): replacement for word, replacement in words.items()}
+    return [None if word is None else ours.get(word.casefold(), word) for word in as_text(values)]
 
 
 def _share(word: str | None) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ConfigError, require_choice
-from evenhand.study.responses import write_csv
-from evenhand.study.schema import KINDS, Kind
+from evenhand.study.schema import KINDS, Kind, read_columns, write_csv
 
 _COMMON = '''# A study for evenhand. Texts may be in several languages: title = {{ en = "...", de = "..." }}.
 kind = "{kind}"
@@ -224,17 +225,18 @@ def _made_up_sets(folder: Path) -> list[Path]:
 
 def _made_up_cases(path: Path) -> Path:
     from evenhand.datasets import make_defendants
-    from evenhand.study.responses import read_columns
 
     people, _ = read_columns(make_defendants(2_000, seed=2))
     # Every critic must see every group, so that only groups of some size are of use.
-    kept = [row for row, race in enumerate(people["race"]) if people["race"].count(race) >= _FEWEST][:_CASES]
+    sizes = Counter(people["race"])
+    large = [sizes[race] >= _FEWEST for race in people["race"]]
+    shown = {name: list(compress(values, large))[:_CASES] for name, values in people.items()}
     columns = {
-        "case": [f"d{people['defendant'][row]:04d}" for row in kept],
-        **{name: [people[name][row] for row in kept] for name in ("race", "sex", "age")},
-        "charge": [people["charge_degree"][row] for row in kept],
-        "priors": [sum(people[f"arrests_year{year}"][row] for year in range(1, 5)) for row in kept],
-        "label": ["high" if people["risk_logistic"][row] > 0.3 else "low" for row in kept],
+        "case": [f"d{number:04d}" for number in shown["defendant"]],
+        **{name: shown[name] for name in ("race", "sex", "age")},
+        "charge": shown["charge_degree"],
+        "priors": list(map(sum, zip(*(shown[f"arrests_year{year}"] for year in range(1, 5)), strict=True))),
+        "label": ["high" if risk > 0.3 else "low" for risk in shown["risk_logistic"]],
     }
     try:
         path.write_text(write_csv(columns), encoding="utf-8", newline="")

@@ -119,7 +119,7 @@ class Served:
     def browser(self, address: str = "203.0.113.7") -> Browser:
         return Browser(self.app, address, self.base)
 
-    def desk(self) -> Browser:
+    def researcher(self) -> Browser:
         """Return the browser of a researcher who is logged in."""
         browser = self.browser("198.51.100.1")
         assert browser.login().headers["location"] == "/researcher"
@@ -182,8 +182,8 @@ def make(password_hash: str) -> Serve:
 
     def start(store: Store, design: Design, *, https: bool = False, rate: float = math.inf, **options: Any) -> Served:
         study = store.register(design)
-        if not study.researchers():
-            study.set_password(RESEARCHER, password_hash)
+        if not study.researchers.names():
+            study.researchers.set_password(RESEARCHER, password_hash)
         app = create_app(design, study, https=https, rate=rate, **options)
         return Served(design, study, app, "https://study.example" if https else "http://study.example")
 

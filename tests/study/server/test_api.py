@@ -9,7 +9,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import unsupported_method
 
-from evenhand.study.server.estimates import Estimate
+from evenhand.study.server.dashboard import Estimate
 from evenhand.study.store.answers import DRAFT_BYTES
 
 OPERATIONS = (("get", "/api/health"), ("put", "/api/draft/{index}"), ("get", "/api/dashboard"))
@@ -79,21 +79,21 @@ class TestDashboard:
         assert answer.json() == {"error": "Please log in."}
 
     def test_holds_the_numbers_and_a_stamp_that_changes_with_them(self, effort: Any) -> None:
-        desk, browser = effort.desk(), effort.browser()
-        empty = desk.get("/api/dashboard").json()
+        researcher, browser = effort.researcher(), effort.browser()
+        empty = researcher.get("/api/dashboard").json()
         assert (empty["answers"], empty["last_answer"], empty["estimates"]) == (0, None, [])
         browser.begin()
         browser.answer("/step/0")
         browser.answer("/step/1")
-        effort.app.state.desk.changed()
-        full = desk.get("/api/dashboard").json()
+        effort.app.state.dashboard.changed()
+        full = researcher.get("/api/dashboard").json()
         assert full["answers"] == 1
         assert full["stamp"] != empty["stamp"]
         assert sum(one["active"] for one in full["conditions"]) == 1
         assert full["pages"][1]["name"] == "set 1, pair 1"
         assert (full["pages"][1]["answers"], full["pages"][2]["waiting"]) == (1, 1)
-        assert desk.get("/api/dashboard").json()["stamp"] == full["stamp"]
-        assert f'data-stamp="{full["stamp"]}"' in desk.get("/researcher").text
+        assert researcher.get("/api/dashboard").json()["stamp"] == full["stamp"]
+        assert f'data-stamp="{full["stamp"]}"' in researcher.get("/researcher").text
 
     def test_an_undefined_estimate_is_null(self, serve: Any, effort_design: Any) -> None:
         none = Estimate("Weight", "income", None, None, None, None, None, 0, 0, "undefined: too few answers")
@@ -101,10 +101,10 @@ class TestDashboard:
         browser = served.browser()
         browser.begin()
         browser.finish()
-        desk = served.desk()
-        desk.get("/api/dashboard")
-        served.app.state.desk.wait(10)
-        (found,) = desk.get("/api/dashboard").json()["estimates"]
+        researcher = served.researcher()
+        researcher.get("/api/dashboard")
+        served.app.state.dashboard.wait(10)
+        (found,) = researcher.get("/api/dashboard").json()["estimates"]
         assert (found["value"], found["status"]) == (None, "undefined: too few answers")
 
 
@@ -124,7 +124,7 @@ class TestSchema:
         schema.app = effort.app
         cookies, headers = {}, {}
         if who != "anonymous":
-            browser = effort.desk()
+            browser = effort.researcher()
             browser.begin()
             cookies, headers = dict(browser.jar), {"X-CSRF-Token": browser.token("/step/0")}
         operation = schema[path][method.upper()]

@@ -60,7 +60,7 @@ class TestSizes:
         browser.answer("/step/0")
         answer = browser.answer("/step/1", reason="a" * 2_001)
         assert answer.headers.get("location", "") != "/step/2"
-        assert feedback.study.counts().answers == 0
+        assert feedback.study.results.counts().answers == 0
 
     @pytest.mark.parametrize("kind", ["multipart/form-data; boundary=x", "text/plain", "application/json", ""])
     def test_a_form_in_another_coding_is_refused(self, effort: Any, kind: str) -> None:
@@ -117,10 +117,10 @@ class TestCharacters:
 
     @pytest.mark.parametrize("who", ["%00", "%ff", "a" * 5_000, "%ed%a0%80"])
     def test_odd_names_of_people_do_no_harm(self, effort: Any, who: str) -> None:
-        desk = effort.desk()
-        body = f"csrf={desk.token('/researcher')}&confirm=yes&who={who}"
+        researcher = effort.researcher()
+        body = f"csrf={researcher.token('/researcher')}&confirm=yes&who={who}"
         headers = {"content-type": "application/x-www-form-urlencoded"}
-        assert desk.send("POST", "/researcher/withdraw", content=body, headers=headers).status_code in (303, 422)
+        assert researcher.send("POST", "/researcher/withdraw", content=body, headers=headers).status_code in (303, 422)
 
 
 class TestText:
@@ -132,18 +132,18 @@ class TestText:
         shown = browser.get("/step/1").text
         assert "alert(" in shown
         assert SCRIPT not in shown
-        desk = feedback.desk()
+        researcher = feedback.researcher()
         for url in ("/researcher", "/api/dashboard", "/researcher/export/json"):
-            answer = desk.get(url)
+            answer = researcher.get(url)
             assert SCRIPT not in answer.text or not answer.headers["content-type"].startswith("text/html")
             assert answer.headers["x-content-type-options"] == "nosniff"
-        exported = desk.get("/researcher/export/json")
+        exported = researcher.get("/researcher/export/json")
         assert exported.json()[0]["reason"] == SCRIPT
         assert exported.headers["content-disposition"].startswith("attachment")
 
     def test_a_script_that_a_researcher_types_is_text(self, effort: Any) -> None:
-        desk = effort.desk()
-        page = desk.post("/researcher/withdraw", {"csrf": desk.token("/researcher"), "who": SCRIPT})
+        researcher = effort.researcher()
+        page = researcher.post("/researcher/withdraw", {"csrf": researcher.token("/researcher"), "who": SCRIPT})
         assert "alert(" in page.text
         assert SCRIPT not in page.text
 
@@ -167,19 +167,19 @@ class TestText:
         browser.answer("/step/0")
         for at, reason in enumerate([FORMULA, "+1", "-1+2", "@SUM(A1)", "\t=1", FORMULA], 1):
             browser.answer(f"/step/{at}", reason=reason)
-        desk = feedback.desk()
-        rows = list(csv.DictReader(io.StringIO(desk.get("/researcher/export/csv").text)))
+        researcher = feedback.researcher()
+        rows = list(csv.DictReader(io.StringIO(researcher.get("/researcher/export/csv").text)))
         reasons = [row["reason"] for row in rows if row["reason"]]
         assert f"'{FORMULA}" in reasons
         assert not [reason for reason in reasons if reason[0] in "=+-@\t\r"]
-        assert FORMULA in [row["reason"] for row in desk.get("/researcher/export/json").json()]
+        assert FORMULA in [row["reason"] for row in researcher.get("/researcher/export/json").json()]
 
     def test_a_formula_as_a_recruitment_id_is_neutral_in_the_bonus_list(self, effort: Any) -> None:
         for number in range(3):
             browser = effort.browser()
             browser.begin(f"?PROLIFIC_PID==1%2B{number}")
             browser.finish(overall=str(1 + 2 * number))
-        rows = list(csv.DictReader(io.StringIO(effort.desk().get("/researcher/bonus.csv").text)))
+        rows = list(csv.DictReader(io.StringIO(effort.researcher().get("/researcher/bonus.csv").text)))
         assert rows
         assert all(row["recruitment_id"].startswith("'=1+") for row in rows)
 
@@ -187,7 +187,7 @@ class TestText:
         browser = effort.browser()
         browser.begin()
         pages = [browser.get(url).text for url in ("/consent", "/step/0", "/withdraw", "/researcher/login", "/nowhere")]
-        pages.append(effort.desk().get("/researcher").text)
+        pages.append(effort.researcher().get("/researcher").text)
         for page in pages:
             assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:|<script(?![^>]* src=\"/static/)", page)
 
@@ -203,12 +203,12 @@ class TestPaths:
             "..\\app.py",
             "/etc/passwd",
             "%2fetc%2fpasswd",
-            "desk.css/../../app.py",
-            "desk.css%00",
+            "researcher.css/../../app.py",
+            "researcher.css%00",
             "",
             ".",
             "templates",
-            "desk.css/",
+            "researcher.css/",
             "DESK.CSS",
             "__init__.py",
         ],
@@ -222,10 +222,10 @@ class TestPaths:
 
     def test_static_files_are_kept_only_under_their_version(self, effort: Any) -> None:
         browser = effort.browser()
-        address = re.search(r'href="(/static/desk\.css\?v=\w+)"', browser.get("/researcher/login").text)
+        address = re.search(r'href="(/static/researcher\.css\?v=\w+)"', browser.get("/researcher/login").text)
         assert address is not None
         assert "immutable" in browser.get(address[1]).headers["cache-control"]
-        assert browser.get("/static/desk.css?v=old").headers["cache-control"] == "no-cache"
+        assert browser.get("/static/researcher.css?v=old").headers["cache-control"] == "no-cache"
 
     @pytest.mark.parametrize(
         "query",

@@ -15,7 +15,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.study.flow.design import Design, load_design
-from evenhand.study.flow.words import LANGUAGES, words_in
+from evenhand.study.flow.language import LANGUAGES, words_in
 from evenhand.study.server.app import create_app
 from evenhand.study.store import Study, open_store
 from evenhand.study.template import study_template
@@ -141,7 +141,7 @@ def make(tmp_path: Path, sets: eh.study.Instrument) -> Iterator[Make]:
 
 
 def rows_of(study: Study) -> list[dict[str, Any]]:
-    columns = study.responses().to_columns()
+    columns = study.results.responses().to_columns()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -375,7 +375,7 @@ def test_the_next_person_at_the_same_browser_starts_anew(make: Make) -> None:
         assert "my secret" not in shared.page.text
         shared.get("/?PROLIFIC_PID=anna")
         assert shared.place == "/step/1"
-    assert sum(one.enrolled for one in study.counts().conditions) == 2
+    assert sum(one.enrolled for one in study.results.counts().conditions) == 2
 
 
 def test_somebody_can_stop_and_have_everything_deleted(make: Make) -> None:
@@ -403,7 +403,7 @@ def test_consent_comes_first(make: Make) -> None:
         page = anna.send()
         assert anna.place == "/consent?missing=1"
         assert 'href="#agree"' in page
-    assert sum(one.enrolled for one in study.counts().conditions) == 0
+    assert sum(one.enrolled for one in study.results.counts().conditions) == 0
 
 
 def test_closed_full_and_without_a_link(make: Make) -> None:
@@ -441,8 +441,8 @@ def test_an_id_that_nobody_filled_in_is_none(given: str, make: Make) -> None:
         anna.start("/?PROLIFIC_PID=5f1a")
         anna.get(f"/?PROLIFIC_PID={given}")
         assert anna.place == "/step/0"
-    assert study.person_by_recruitment("5f1a") is not None
-    assert sum(one.enrolled for one in study.counts().conditions) == 1
+    assert study.participants.by_recruitment_id("5f1a") is not None
+    assert sum(one.enrolled for one in study.results.counts().conditions) == 1
 
 
 def test_without_ids_a_link_that_nobody_filled_in_enrols_nobody_else(make: Make) -> None:
@@ -451,8 +451,8 @@ def test_without_ids_a_link_that_nobody_filled_in_enrols_nobody_else(make: Make)
         with Visitor(app) as anna:
             anna.start("/?PROLIFIC_PID={{%25PROLIFIC_PID%25}}")
             assert anna.place == "/step/0"
-    assert sum(one.enrolled for one in study.counts().conditions) == 2
-    assert study.person_by_recruitment("{{%PROLIFIC_PID%}}") is None
+    assert sum(one.enrolled for one in study.results.counts().conditions) == 2
+    assert study.participants.by_recruitment_id("{{%PROLIFIC_PID%}}") is None
 
 
 @pytest.mark.parametrize("given", ["x" * 201, "a%00b", "a%E2%80%8Bb", "a%0Ab"])
@@ -463,7 +463,7 @@ def test_an_id_that_cannot_be_used_enrols_nobody(given: str, make: Make) -> None
         assert anna.place == "/study/need_link"
         anna.start(f"/?PROLIFIC_PID={'x' * 200}")
         assert anna.place == "/step/0"
-    assert sum(one.enrolled for one in study.counts().conditions) == 1
+    assert sum(one.enrolled for one in study.results.counts().conditions) == 1
 
 
 def test_the_consent_tells_what_is_paid_and_how_to_say_no(make: Make) -> None:
@@ -514,7 +514,7 @@ def test_choices_are_shown_in_the_persons_language_and_stored_in_the_first(make:
             anna.answer()
         assert re.search(r'value="Blue"[^>]*> <span>Blau</span>', anna.page.text)
         anna.walk()
-    assert study.responses().people["checks_passed"].tolist() == [3]
+    assert study.results.responses().people["checks_passed"].tolist() == [3]
 
 
 def test_hostile_names_and_values_stay_text(make: Make) -> None:
@@ -571,7 +571,7 @@ def test_pages_speak_the_persons_language(make: Make) -> None:
         assert '<html lang="de">' in anna.page.text
 
 
-def test_errors_are_told_in_the_persons_language_without_details(make: Make) -> None:
+def test_errors_are_told_in_the_persons_language_without_details(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     app, study, _ = make("feedback")
     with Visitor(app) as anna:
         anna.get("/nowhere")
@@ -581,7 +581,7 @@ def test_errors_are_told_in_the_persons_language_without_details(make: Make) -> 
         anna.start()
         anna.send(csrf="forged")
         assert anna.page.status_code == 403
-        study.page = lambda *_: 1 / 0  # type: ignore[method-assign, assignment]
+        monkeypatch.setattr(type(study.answers), "page", lambda *_, **__: 1 / 0)
         page = anna.get("/step/0")
         assert anna.page.status_code == 500
         assert anna.heading.startswith("Something went wrong on our side.")
@@ -708,11 +708,11 @@ def test_an_old_consent_form_never_enrols_again(make: Make) -> None:
         anna.get("/?PROLIFIC_PID=anna")
         form = anna.page
         anna.send(agree="yes")
-        study.erase_recruitment_ids()
+        study.participants.erase_recruitment_ids()
         anna.page = form
         anna.send({"agree": "yes"}, to="/consent")
-        assert sum(one.enrolled for one in study.counts().conditions) == 1
-        assert [row.recruitment_id for row in study.bonus_rows()] in ([], [None])
+        assert sum(one.enrolled for one in study.results.counts().conditions) == 1
+        assert [row.recruitment_id for row in study.participants.bonus_rows()] in ([], [None])
 
 
 def test_who_began_before_a_change_is_told_and_loses_nothing(make: Make) -> None:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from evenhand.errors import ConfigError
-from evenhand.study.server.limits import require_proxies
+from evenhand.study.server.middleware import require_proxies
 from evenhand.study.store import StoreError
 
 PARTICIPANT = (("POST", "/consent"), ("POST", "/step/0"), ("POST", "/withdraw"), ("PUT", "/api/draft/0"))
@@ -37,7 +37,7 @@ PAGES = (
     "/researcher/bonus.csv",
     "/api/health",
     "/api/dashboard",
-    "/static/desk.css",
+    "/static/researcher.css",
     "/static/none.css",
     "/nowhere",
 )
@@ -55,7 +55,7 @@ HEADERS = (
 @pytest.fixture
 def answers(effort: Any) -> Callable[[], int]:
     """Return how many answers of any kind are stored."""
-    return lambda: sum(page.times.answers for page in effort.study.counts().pages if page.times)
+    return lambda: sum(page.times.answers for page in effort.study.results.counts().pages if page.times)
 
 
 def send(browser: Any, method: str, url: str, token: str | None, **headers: str) -> Any:
@@ -71,7 +71,7 @@ def send(browser: Any, method: str, url: str, token: str | None, **headers: str)
 def visitor_for(effort: Any, url: str) -> Any:
     """Return a browser in which a form can be sent: enrolled, logged in, or just arrived."""
     if url.startswith("/researcher") and not url.endswith("login"):
-        return effort.desk()
+        return effort.researcher()
     browser = effort.browser()
     if url in ("/consent", "/researcher/login"):
         browser.get(url)
@@ -81,8 +81,13 @@ def visitor_for(effort: Any, url: str) -> Any:
 
 
 def state(effort: Any) -> tuple[Any, ...]:
-    counts = effort.study.counts()
-    return counts.conditions, counts.answers, effort.study.closed, [one.action for one in effort.study.actions()]
+    counts = effort.study.results.counts()
+    return (
+        counts.conditions,
+        counts.answers,
+        effort.study.closed,
+        [one.action for one in effort.study.researchers.actions()],
+    )
 
 
 class TestForgedRequests:
@@ -165,7 +170,7 @@ class TestCookies:
         security = effort.app.state.context.security
         for name, url, way in (
             (security.visitor_cookie, "/step/0", "/consent"),
-            (security.desk_cookie, "/researcher", "/researcher/login"),
+            (security.researcher_cookie, "/researcher", "/researcher/login"),
         ):
             answer = effort.browser().get(url, headers={"cookie": f"{name}={value}".encode("latin-1")})
             assert (answer.status_code, answer.headers["location"]) == (303, way)
@@ -174,10 +179,10 @@ class TestCookies:
         browser, security = effort.browser(), effort.app.state.context.security
         browser.begin()
         value = next(iter(browser.jar.values()))
-        browser.jar = httpx.Cookies({security.desk_cookie: value})
+        browser.jar = httpx.Cookies({security.researcher_cookie: value})
         assert browser.get("/researcher").headers["location"] == "/researcher/login"
         with pytest.raises(BadSignature):
-            security._desks.loads(value)
+            security._researchers.loads(value)
 
     def test_a_cookie_of_another_study_is_nobody_even_under_one_key(
         self, serve: Any, effort_design: Any, feedback_design: Any, monkeypatch: pytest.MonkeyPatch
@@ -222,7 +227,7 @@ class TestReplay:
         browser.post("/consent", form)
         browser.jar = httpx.Cookies(before)
         browser.post("/consent", form)
-        assert sum(one.enrolled for one in effort.study.counts().conditions) == 1
+        assert sum(one.enrolled for one in effort.study.results.counts().conditions) == 1
 
     def test_the_same_answer_twice_is_one_answer(self, effort: Any, answers: Callable[[], int]) -> None:
         browser = effort.browser()
@@ -252,13 +257,13 @@ class TestReplay:
             url = browser.answer(url).headers["location"]
         browser.post(url, browser.fields(url, choice="Red"))
         browser.post(url, browser.fields(url, choice="Blue"))
-        (check,) = feedback.study.counts().checks
+        (check,) = feedback.study.results.counts().checks
         assert (check.passed, check.failed) == (0, 1)
 
 
 class TestLogin:
     def test_guesses_from_one_address_are_stopped(self, effort: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: False)
+        monkeypatch.setattr("evenhand.study.server.security.is_password", lambda stored, given: False)
         browser = effort.browser()
         statuses = [browser.login(f"name{at}", "wrong password").status_code for at in range(12)]
         assert statuses[:10] == [422] * 10
@@ -268,7 +273,9 @@ class TestLogin:
     def test_guesses_for_one_name_from_many_addresses_are_stopped_also_after_a_restart(
         self, serve: Any, effort_design: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: given == "right password")
+        monkeypatch.setattr(
+            "evenhand.study.server.security.is_password", lambda stored, given: given == "right password"
+        )
         served = serve(effort_design)
         statuses = [served.browser(f"203.0.113.{at}").login("anna", "wrong").status_code for at in range(12)]
         served = serve(effort_design)
@@ -282,31 +289,31 @@ class TestLogin:
             effort.browser("203.0.113.66").login("anna", "wrong password")
         assert effort.browser("198.51.100.1").login().headers["location"] == "/researcher"
 
-    def test_strangers_do_not_lock_a_browser_that_was_logged_in(self, effort: Any) -> None:
-        desk = effort.desk()
-        desk.post("/researcher/logout", {"csrf": desk.token("/researcher")})
+    def test_other_people_do_not_lock_a_browser_that_was_logged_in(self, effort: Any) -> None:
+        researcher = effort.researcher()
+        researcher.post("/researcher/logout", {"csrf": researcher.token("/researcher")})
         for at in range(21):
             effort.browser(f"203.0.113.{at}").login("anna", "wrong password")
         for _ in range(11):
-            effort.browser(desk.address).login("otto", "wrong password")
-        assert effort.browser(desk.address).login().status_code == 429
+            effort.browser(researcher.address).login("otto", "wrong password")
+        assert effort.browser(researcher.address).login().status_code == 429
         assert effort.browser("192.0.2.9").login().status_code == 429
-        assert desk.login().headers["location"] == "/researcher"
+        assert researcher.login().headers["location"] == "/researcher"
 
     def test_a_browser_that_was_logged_in_guesses_no_longer_than_others(
         self, effort: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        desk = effort.desk()
-        desk.post("/researcher/logout", {"csrf": desk.token("/researcher")})
-        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: False)
-        assert [desk.login().status_code for _ in range(21)] == [422] * 20 + [429]
-        statuses = [desk.login(f"name{at}").status_code for at in range(11)]
+        researcher = effort.researcher()
+        researcher.post("/researcher/logout", {"csrf": researcher.token("/researcher")})
+        monkeypatch.setattr("evenhand.study.server.security.is_password", lambda stored, given: False)
+        assert [researcher.login().status_code for _ in range(21)] == [422] * 20 + [429]
+        statuses = [researcher.login(f"name{at}").status_code for at in range(11)]
         assert statuses[-1] == 429, "it has no limit of its own for other names"
 
     def test_the_count_is_of_a_network_not_of_an_address_in_ipv6(
         self, effort: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("evenhand.study.server.desk.is_right", lambda stored, given: False)
+        monkeypatch.setattr("evenhand.study.server.security.is_password", lambda stored, given: False)
         statuses = [
             effort.browser(f"2001:db8::{at:x}").login(f"name{at}", "wrong password").status_code for at in range(11)
         ]
@@ -315,17 +322,17 @@ class TestLogin:
     def test_an_unknown_name_costs_as_much_as_a_wrong_password(
         self, effort: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from evenhand.study.server import passwords
+        from evenhand.study.server import security
 
-        effort.study.set_password("anna", passwords.hash_password("correct horse battery"))
+        effort.study.researchers.set_password("anna", security.hash_password("correct horse battery"))
         seen: list[str] = []
-        verify = type(passwords._HASHER).verify
+        verify = type(security._HASHER).verify
 
         def noted(self: Any, stored: str, given: str) -> bool:
             seen.append(stored.split("$")[3])
             return bool(verify(self, stored, given))
 
-        monkeypatch.setattr(type(passwords._HASHER), "verify", noted)
+        monkeypatch.setattr(type(security._HASHER), "verify", noted)
         known, unknown = effort.browser().login("anna", "wrong password"), effort.browser().login("otto")
         assert len(seen) == 2
         assert seen[0] == seen[1]
@@ -353,15 +360,15 @@ class TestLogin:
         assert browser.get("/api/dashboard").status_code == 401
 
     def test_a_new_password_ends_old_sessions(self, effort: Any, password_hash: str) -> None:
-        desk = effort.desk()
-        assert desk.get("/researcher").status_code == 200
-        effort.study.set_password("anna", password_hash)
-        assert desk.get("/researcher").status_code == 303
+        researcher = effort.researcher()
+        assert researcher.get("/researcher").status_code == 200
+        effort.study.researchers.set_password("anna", password_hash)
+        assert researcher.get("/researcher").status_code == 303
 
     def test_a_session_runs_out(self, effort: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        desk = effort.desk()
+        researcher = effort.researcher()
         monkeypatch.setattr("evenhand.study.store.researchers.seconds_of", lambda _: 4e9)
-        assert desk.get("/researcher").headers["location"] == "/researcher/login"
+        assert researcher.get("/researcher").headers["location"] == "/researcher/login"
 
     @pytest.mark.parametrize(
         "url", ["/researcher/export/csv", "/researcher/export/json", "/researcher/bonus.csv", "/api/dashboard"]
@@ -411,7 +418,7 @@ class TestOthers:
         browser.begin("?PROLIFIC_PID=two")
         browser.answer("/step/0")
         assert "of the first" not in browser.get("/step/1").text
-        assert sum(one.enrolled for one in feedback.study.counts().conditions) == 2
+        assert sum(one.enrolled for one in feedback.study.results.counts().conditions) == 2
 
     def test_who_withdrew_can_answer_no_more(self, feedback: Any) -> None:
         browser = feedback.browser()
@@ -423,14 +430,14 @@ class TestOthers:
         headers = {"x-csrf-token": form["csrf"]}
         kept = browser.send("PUT", "/api/draft/1", json={"fields": {"reason": "x"}}, headers=headers)
         assert kept.json() == {"kept": False}
-        assert feedback.study.counts().answers == 0
+        assert feedback.study.results.counts().answers == 0
 
 
 class TestAnswers:
     @pytest.mark.parametrize("https", [False, True])
     def test_every_answer_has_the_headers(self, serve: Any, effort_design: Any, https: bool) -> None:
         served = serve(effort_design, https=https)
-        for browser in (served.browser(), served.desk()):
+        for browser in (served.browser(), served.researcher()):
             answers = [browser.get(url) for url in PAGES]
             answers.append(browser.post("/consent", {}))
             answers.append(browser.post("/consent", {"a": "b" * 70_000}))
@@ -457,15 +464,15 @@ class TestAnswers:
     def test_an_error_of_ours_tells_nothing(
         self, effort: Any, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        browser = effort.desk()
+        browser = effort.researcher()
         browser.begin()
         token, secret = browser.token("/step/0"), "what the person wrote"
 
         def fails(*_: object, **__: object) -> None:
             raise RuntimeError(secret)
 
-        for name in ("person", "session"):
-            monkeypatch.setattr(type(effort.study), name, fails)
+        monkeypatch.setattr(type(effort.study.participants), "by_token", fails)
+        monkeypatch.setattr(type(effort.study.researchers), "session", fails)
         answer = send(browser, "PUT", url, token) if "api" in url else browser.get(url)
         assert answer.status_code == 500
         assert all(name in answer.headers for name in HEADERS)
@@ -484,7 +491,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "TRACE", "PATCH", "DELETE", "PROPFIND", "GE T", "X" * 500])
     def test_odd_methods_are_refused_or_answered(self, effort: Any, method: str) -> None:
-        browser = effort.desk()
+        browser = effort.researcher()
         for url in PAGES:
             answer = browser.send(method, url)
             assert answer.status_code in (200, 303, 401, 404, 405)
@@ -536,23 +543,23 @@ class TestLogs:
         browser = effort.browser()
         browser.begin("?PROLIFIC_PID=id-of-a-person&lang=en")
         browser.finish(reason="what a person wrote")
-        desk = effort.desk()
+        researcher = effort.researcher()
         effort.browser().login("anna", "a wrong password")
-        desk.get("/researcher/export/csv")
-        desk.get("/researcher/bonus.csv")
-        form = {"csrf": desk.token("/researcher"), "who": "id-of-a-person"}
-        page = desk.post("/researcher/withdraw", form)
+        researcher.get("/researcher/export/csv")
+        researcher.get("/researcher/bonus.csv")
+        form = {"csrf": researcher.token("/researcher"), "who": "id-of-a-person"}
+        page = researcher.post("/researcher/withdraw", form)
         code = re.search(r'name="who" value="(p\w{10})"', page.text)
         assert code is not None
-        desk.post("/researcher/withdraw", {**form, "who": code[1], "confirm": "yes"})
+        researcher.post("/researcher/withdraw", {**form, "who": code[1], "confirm": "yes"})
         ours = [record for record in caplog.records if not record.name.startswith("httpx")]
         logged = "\n".join(record.getMessage() for record in ours)
         assert "method=POST path=/consent status=303" in logged
         assert "method=GET path=/researcher/bonus.csv status=200" in logged
         secrets = ["id-of-a-person", "what a person wrote", "correct horse battery", "a wrong password", form["csrf"]]
-        secrets += [*browser.jar.values(), *desk.jar.values(), "PROLIFIC_PID", "$argon2"]
+        secrets += [*browser.jar.values(), *researcher.jar.values(), "PROLIFIC_PID", "$argon2"]
         assert not [secret for secret in secrets if secret in logged]
-        assert "id-of-a-person" not in json.dumps([one.detail for one in effort.study.actions()])
+        assert "id-of-a-person" not in json.dumps([one.detail for one in effort.study.researchers.actions()])
 
     def test_a_path_forges_no_line_of_the_log(self, effort: Any, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO, "evenhand.study")

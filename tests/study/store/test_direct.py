@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import TextClause, select, text
 
-from evenhand.study.store.database import Database, parse_url
-from evenhand.study.store.direct import Direct
-from evenhand.study.store.errors import StoreError
+from evenhand.study.store.database import Database, Direct, parse_url
+from evenhand.study.store.records import StoreError
 
 _INSERT = text("INSERT INTO t (a, b) VALUES (:a, :b) RETURNING b")
 _COUNT = text("SELECT count(*) FROM t")

@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import insert
 
 from evenhand.errors import ConfigError
-from evenhand.study.flow.steps import Step
+from evenhand.study.flow.design import Step
 from evenhand.study.responses import Responses, read_responses
 from evenhand.study.store import Store, StoreError, Study, backup, open_store
 from evenhand.study.store.backup import _hold
@@ -56,15 +56,15 @@ def fill(study: Study, start: datetime) -> None:
         (Step("check:2", "check", check=2), {"choice": "red", "passed": 0}),
     ]
     for name, reach in (("done", 6), ("middle", 4), ("silent", 2), ("withdrawn", 6)):
-        person, now = study.enrol(name, now=start), start
+        person, now = study.participants.enrol(name, now=start), start
         for index, (step, payload) in enumerate(steps[:reach]):
             now += timedelta(seconds=10 + index)
-            study.save(person, step, index, payload, revision=0, last=index == 5, now=now)
-            found = study.person(person.token)
+            study.answers.save(person, step, index, payload, revision=0, last=index == 5, now=now)
+            found = study.participants.by_token(person.token)
             assert found is not None
             person = found
         if name == "withdrawn":
-            study.withdraw(person)
+            study.participants.withdraw(person)
 
 
 def by_overall(responses: Responses) -> dict[str, list[Any]]:
@@ -87,7 +87,7 @@ def filled(store: Store, make_design: Any, start: datetime) -> Study:
 
 
 def test_the_tidy_table(filled: Study) -> None:
-    found = by_overall(filled.responses())
+    found = by_overall(filled.results.responses())
     assert found["subject"] == ["A", "B", "B", None]
     assert found["overall"] == [5.0, 2.0, 2.0, None]
     assert found["item"] == ["set 2", "set 2", "set 2", None]
@@ -105,9 +105,9 @@ def test_the_tidy_table(filled: Study) -> None:
 
 
 def test_who_only_enrolled_is_in_the_export_without_an_answer(study: Study) -> None:
-    assert len(study.responses().people["participant"]) == 0
-    person = study.enrol("key")
-    columns = study.responses().to_columns()
+    assert len(study.results.responses().people["participant"]) == 0
+    person = study.participants.enrol("key")
+    columns = study.results.responses().to_columns()
     assert columns["participant"].tolist() == [person.code]
     assert columns["item"].tolist() == [None]
     assert np.isnan(columns["duration"]).all()
@@ -119,56 +119,58 @@ def test_both_databases_export_the_same(postgres_url: str, tmp_path: Path, make_
         with open_store(url) as opened:
             study = opened.register(make_design(conditions={"income": 1.0}))
             fill(study, start)
-            tables.append(by_overall(study.responses()))
-            counts = study.counts(now=start)
+            tables.append(by_overall(study.results.responses()))
+            counts = study.results.counts(now=start)
             tables[-1]["counts"] = [counts]
     assert tables[0] == tables[1]
 
 
 def test_hostile_text_is_kept_in_the_database_and_harmless_in_the_export(filled: Study, tmp_path: Path) -> None:
-    text = filled.responses().to_csv()
+    text = filled.results.responses().to_csv()
     assert "'=HYPERLINK" in text
     assert ",=HYPERLINK" not in text
     assert ',"=HYPERLINK' not in text
     assert "'-2 years" in text
-    read = read_responses(filled.responses().save(tmp_path / "out.csv"), "effort")
-    assert by_overall(read) == by_overall(filled.responses())
+    read = read_responses(filled.results.responses().save(tmp_path / "out.csv"), "effort")
+    assert by_overall(read) == by_overall(filled.results.responses())
 
 
 def test_when_answers_were_saved(filled: Study, start: datetime) -> None:
-    found = filled.saved_at()
+    found = filled.results.saved_at()
     moments = sorted((item, subject, seconds - start.timestamp()) for (_, item, subject), seconds in found.items())
     assert moments == [("set 2", "A", 60.0), ("set 2", "B", 33.0), ("set 2", "B", 33.0)]
 
 
 def test_clocks_that_differ_stop_no_export(study: Study, start: datetime) -> None:
-    person = study.enrol("key", now=start)
-    study.save(person, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=90), last=True)
-    late = study.enrol("middle", now=start)
-    study.save(late, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=1))
-    responses = study.responses()
+    person = study.participants.enrol("key", now=start)
+    study.answers.save(
+        person, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=90), last=True
+    )
+    late = study.participants.enrol("middle", now=start)
+    study.answers.save(late, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=1))
+    responses = study.results.responses()
     assert responses.people["duration"].tolist() == [0.0, 0.0]
     assert responses.numbers("seconds").tolist() == [0.0, 0.0]
 
 
 def test_the_version_changes_with_what_is_exported(study: Study, start: datetime) -> None:
-    versions = [study.version()]
+    versions = [study.results.version()]
 
     def differs() -> bool:
-        versions.append(study.version())
+        versions.append(study.results.version())
         return versions[-1] not in versions[:-1]
 
-    person = study.enrol("key", now=start)
+    person = study.participants.enrol("key", now=start)
     assert differs()
-    study.save(person, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start)
+    study.answers.save(person, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start)
     assert differs()
-    study.save(person, pair("1", "A", 1), 0, {"overall": 2}, revision=1, now=start)
+    study.answers.save(person, pair("1", "A", 1), 0, {"overall": 2}, revision=1, now=start)
     assert differs(), "an answer changed within the same moment"
-    study.save(person, pair("1", "A", 1), 0, {"overall": 2}, revision=1, now=start + timedelta(seconds=5))
+    study.answers.save(person, pair("1", "A", 1), 0, {"overall": 2}, revision=1, now=start + timedelta(seconds=5))
     assert not differs(), "a repeated answer changes nothing"
-    study.finish(person, now=start)
+    study.participants.finish(person, now=start)
     assert differs()
-    study.withdraw(person, erase=False)
+    study.participants.withdraw(person, erase=False)
     assert differs()
     assert not differs()
 
@@ -192,11 +194,11 @@ def test_an_id_that_no_key_can_hold_is_refused_at_the_start(tmp_path: Path) -> N
 
 def test_a_feedback_study(store: Store, make_design: Any) -> None:
     study = store.register(make_design(kind="feedback", places=9))
-    person = study.enrol("key")
+    person = study.participants.enrol("key")
     for index, answer in enumerate(("agree", "too_high")):
         step = Step(f"case:{index}", "case", item=f"00{index}", position=index + 1)
-        study.save(person, step, index, {"decision": "high", "answer": answer, "reason": ""}, revision=0)
-    columns = study.responses().to_columns()
+        study.answers.save(person, step, index, {"decision": "high", "answer": answer, "reason": ""}, revision=0)
+    columns = study.results.responses().to_columns()
     assert columns["item"].tolist() == ["000", "001"]
     assert columns["answer"].tolist() == ["agree", "too_high"]
     assert columns["decision"].tolist() == ["high", "high"]
@@ -217,18 +219,18 @@ def test_a_real_design_registers(store: Store, tmp_path: Path) -> None:
     )
     design = load_design(read_study(tmp_path / "study.toml"))
     study = store.register(design)
-    person = study.enrol("key")
+    person = study.participants.enrol("key")
     plan = design.plan(person.condition, person.place)
     for index, step in enumerate(plan.steps):
         payload = {"decision": "low", "answer": "agree"}
         last = index == len(plan.steps) - 1
-        assert study.save(person, step, index, payload, revision=0, last=last).status == "saved"
-    assert len(study.responses().person) == 10
-    assert study.responses().people["finished"].tolist() == [1.0]
+        assert study.answers.save(person, step, index, payload, revision=0, last=last).status == "saved"
+    assert len(study.results.responses().person) == 10
+    assert study.results.responses().people["finished"].tolist() == [1.0]
 
 
 def test_counts(filled: Study, start: datetime) -> None:
-    counts = filled.counts(now=start + timedelta(minutes=2))
+    counts = filled.results.counts(now=start + timedelta(minutes=2))
     (income,) = counts.conditions
     assert (income.enrolled, income.active, income.abandoned, income.finished, income.withdrawn) == (4, 2, 0, 1, 1)
     assert counts.answers == 3
@@ -245,7 +247,7 @@ def test_counts(filled: Study, start: datetime) -> None:
         (1, 15.0),
     ]
     assert counts.steps["pair:set 2/B"].answers == 2
-    later = filled.counts(now=start + timedelta(days=1))
+    later = filled.results.counts(now=start + timedelta(days=1))
     assert (later.conditions[0].active, later.conditions[0].abandoned) == (0, 2)
     assert [(page.waiting, page.dropped) for page in later.pages][2] == (0, 1)
 
@@ -253,15 +255,15 @@ def test_counts(filled: Study, start: datetime) -> None:
 def test_quartiles_are_those_of_numpy(store: Store, make_design: Any, start: datetime) -> None:
     study, spent = store.register(make_design()), [3.0, 8.5, 1.25, 40.0, 7.0]
     for number, seconds in enumerate(spent):
-        person = study.enrol(f"key {number}", now=start)
+        person = study.participants.enrol(f"key {number}", now=start)
         step = pair("1", "A", 1)
-        study.save(person, step, 0, {"overall": 1}, revision=0, now=start + timedelta(seconds=seconds))
-    times = study.counts(now=start).steps["pair:1/A"]
+        study.answers.save(person, step, 0, {"overall": 1}, revision=0, now=start + timedelta(seconds=seconds))
+    times = study.results.counts(now=start).steps["pair:1/A"]
     assert (times.lower, times.median, times.upper) == tuple(np.quantile(spent, [0.25, 0.5, 0.75]))
 
 
 def test_counts_of_nothing(study: Study) -> None:
-    counts = study.counts()
+    counts = study.results.counts()
     assert (counts.pages, counts.checks, counts.answers, counts.last_answer) == ((), (), 0, None)
     assert counts.conditions[0].enrolled == 0
 
@@ -307,9 +309,9 @@ def test_a_hundred_thousand_answers_in_seconds(tmp_path: Path, make_design: Any)
             connection.execute(insert(PARTICIPANTS), people)
             connection.execute(insert(ANSWERS), answers)
         began = time.process_time()
-        responses = study.responses()
+        responses = study.results.responses()
         middle = time.process_time()
-        counts = study.counts()
+        counts = study.results.counts()
         assert len(responses.person) == counts.answers == 100_000
         # A few times what it takes, so that a quadratic step is seen and a busy machine is not.
         assert middle - began < 15
@@ -317,13 +319,13 @@ def test_a_hundred_thousand_answers_in_seconds(tmp_path: Path, make_design: Any)
 
 
 def test_a_backup_while_people_answer(store: Store, study: Study, store_url: str, tmp_path: Path) -> None:
-    people = [study.enrol(f"key {number}") for number in range(3)]
+    people = [study.participants.enrol(f"key {number}") for number in range(3)]
     stop, acknowledged = threading.Event(), [0, 0, 0]
 
     def answer(number: int) -> None:
         while not stop.is_set():
             index = acknowledged[number]
-            study.save(
+            study.answers.save(
                 people[number],
                 pair(str(index), "A", index + 1),
                 index,
@@ -347,11 +349,11 @@ def test_a_backup_while_people_answer(store: Store, study: Study, store_url: str
             thread.join()
     assert copy.stat().st_mode & 0o077 == 0
     with open_store(_restored(copy, store_url)) as opened:
-        responses = opened.study("arrests").responses()
+        responses = opened.study("arrests").results.responses()
         found = [int((responses.people["participant"][responses.person] == person.code).sum()) for person in people]
         assert all(low <= number <= high + 1 for low, number, high in zip(before, found, after, strict=True))
         for person, number in zip(people, found, strict=True):
-            copied = opened.study("arrests").person(person.token)
+            copied = opened.study("arrests").participants.by_token(person.token)
             assert copied is not None
             assert copied.reached == number, "the copy is of one moment"
     assert [file.name for file in tmp_path.glob(".copy*")] == []
@@ -429,7 +431,7 @@ def test_a_backup_leaves_another_that_is_being_made_alone(tmp_path: Path, make_d
 
 def test_a_backup_is_one_file(tmp_path: Path, make_design: Any) -> None:
     with open_store(str(tmp_path / "study.db")) as opened:
-        opened.register(make_design()).enrol("key")
+        opened.register(make_design()).participants.enrol("key")
         copy = backup(str(tmp_path / "study.db"), tmp_path / "copy.db")
         alone = tmp_path / "elsewhere"
         alone.mkdir()

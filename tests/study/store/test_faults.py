@@ -22,27 +22,27 @@ from sqlalchemy import exc, text
 from sqlalchemy.pool import QueuePool
 
 from evenhand.errors import ConfigError, EvenhandError
-from evenhand.study.flow.steps import Step
-from evenhand.study.store import Store, StoreError, Study, StudyClosed, database, disk, open_store
-from evenhand.study.store.disk import SharedSync
-from evenhand.study.store.errors import Busy
+from evenhand.study.flow.design import Step
+from evenhand.study.store import Store, StoreError, Study, StudyClosed, database, open_store, sqlite
+from evenhand.study.store.records import Busy
+from evenhand.study.store.sqlite import SharedSync
 
 PAIR = Step("pair:1/A", "pair", item="1", subject="A", position=1)
 PAYLOAD = {"trajectory": 1, "aggregate": 3, "overall": 2}
 
 WRITER = """
 import os, sys, threading
-from evenhand.study.flow.steps import Step
+from evenhand.study.flow.design import Step
 from evenhand.study.store import open_store
 
 study = open_store(sys.argv[1], migrate=False).study("arrests")
 
 def answer(number):
-    person = study.enrol(f"{os.getpid()} {number}")
+    person = study.participants.enrol(f"{os.getpid()} {number}")
     for index in range(100_000):
         step = Step(f"pair:{index}/A", "pair", item=str(index), subject="A", position=index + 1)
         payload = {"trajectory": 1, "aggregate": 2, "overall": index % 6 + 1, "reason": "x" * (index % 300)}
-        saved = study.save(person, step, index, payload, revision=0)
+        saved = study.answers.save(person, step, index, payload, revision=0)
         if saved.status == "saved":
             os.write(1, f"{person.code} {index}\\n".encode())
 
@@ -68,7 +68,7 @@ def test_kill_loses_no_acknowledged_answer(store: Store, store_url: str, study: 
     acknowledged = {line.strip() for line in told if line.endswith("\n")}
     assert len(acknowledged) >= 60 * servers
     _wait_until_quiet(study)
-    responses = study.responses()
+    responses = study.results.responses()
     names = responses.people["participant"][responses.person]
     stored = {f"{who} {item}" for who, item in zip(names, responses.answers["item"], strict=True)}
     assert acknowledged <= stored
@@ -78,15 +78,15 @@ def test_kill_loses_no_acknowledged_answer(store: Store, store_url: str, study: 
     with open_store(store_url) as restarted:
         again = restarted.study("arrests")
         assert again.secret == secret
-        for person in (found for found in map(again.person, _tokens(store)) if found is not None):
+        for person in (found for found in map(again.participants.by_token, _tokens(store)) if found is not None):
             assert person.reached == sum(code == person.code for code in names)
 
 
 def _wait_until_quiet(study: Study) -> None:
     """Wait until nothing is added for half a second: PostgreSQL may still commit what a killed writer had sent."""
     before = -1.0
-    while study.version()[0] != before:
-        before = study.version()[0]
+    while study.results.version()[0] != before:
+        before = study.results.version()[0]
         time.sleep(0.5)
 
 
@@ -108,8 +108,8 @@ def sqlite_study(tmp_path: Path, make_design: Any) -> Any:
 def test_sqlite_acknowledges_after_a_sync_that_began_after_the_commit(
     sqlite_study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    person, seen = sqlite_study.enrol("key"), []
-    real = disk._sync
+    person, seen = sqlite_study.participants.enrol("key"), []
+    real = sqlite._sync
 
     def sync(handle: int) -> None:
         assert os.path.samestat(os.fstat(handle), os.stat(tmp_path / "study.db-wal"))
@@ -118,45 +118,45 @@ def test_sqlite_acknowledges_after_a_sync_that_began_after_the_commit(
         other.close()
         real(handle)
 
-    monkeypatch.setattr(disk, "_sync", sync)
-    sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
+    monkeypatch.setattr(sqlite, "_sync", sync)
+    sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
     assert seen == [1]
-    sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
+    sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
     assert seen == [1, 1], "a repeated answer may have come before the first was synced"
-    sqlite_study.save_draft(person, "pair:1/B", {"reason": "a"})
+    sqlite_study.answers.save_draft(person, "pair:1/B", {"reason": "a"})
     assert seen == [1, 1], "a draft need not outlive a loss of power"
 
 
 def test_sqlite_commits_that_wait_together_share_a_sync(sqlite_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    people, syncs = [sqlite_study.enrol(f"key {number}") for number in range(16)], []
+    people, syncs = [sqlite_study.participants.enrol(f"key {number}") for number in range(16)], []
 
     def sync(handle: int) -> None:
         syncs.append(handle)
         time.sleep(0.05)
 
-    monkeypatch.setattr(disk, "_sync", sync)
+    monkeypatch.setattr(sqlite, "_sync", sync)
     with ThreadPoolExecutor(16) as pool:
-        saved = list(pool.map(lambda person: sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0), people))
+        saved = list(pool.map(lambda person: sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0), people))
     assert {one.status for one in saved} == {"saved"}
     assert len(syncs) <= 8
 
 
 def test_a_failed_sync_acknowledges_nothing_more(sqlite_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    person = sqlite_study.enrol("key")
+    person = sqlite_study.participants.enrol("key")
 
     def fail(handle: int) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(disk, "_sync", fail)
+        patch.setattr(sqlite, "_sync", fail)
         with pytest.raises(StoreError, match=r"study.db' cannot be written: Input/output error\.$"):
-            sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
+            sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
     with pytest.raises(StoreError, match="Input/output error"):
-        sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
+        sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
 
 
 def test_a_log_that_cannot_be_opened_once_stops_nobody(sqlite_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    person = sqlite_study.enrol("key")
+    person = sqlite_study.participants.enrol("key")
     log = sqlite_study._database._log
     assert log is not None
 
@@ -165,16 +165,18 @@ def test_a_log_that_cannot_be_opened_once_stops_nobody(sqlite_study: Study, monk
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", no_handles)
-        assert sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0).status == "saved", "the log is open already"
+        assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0).status == "saved", (
+            "the log is open already"
+        )
         log.close()
         with pytest.raises(StoreError, match="Too many open files"):
-            sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0)
-    assert sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0).status == "repeated"
+            sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
+    assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0).status == "repeated"
 
 
 def test_a_sync_follows_the_file_that_has_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, synced = tmp_path / "log", []
-    monkeypatch.setattr(disk, "_sync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    monkeypatch.setattr(sqlite, "_sync", lambda handle: synced.append(os.fstat(handle).st_ino))
     shared = SharedSync(str(path))
     shared.wait()
     assert synced == [], "no file, nothing to sync"
@@ -190,29 +192,29 @@ def test_a_sync_follows_the_file_that_has_the_name(tmp_path: Path, monkeypatch: 
 
 
 def test_who_does_not_wait_is_told_at_once_that_another_process_writes(sqlite_study: Study, tmp_path: Path) -> None:
-    person = sqlite_study.enrol("key")
+    person = sqlite_study.participants.enrol("key")
     with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
         with pytest.raises(Busy):
-            sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False)
+            sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False)
         with pytest.raises(Busy):
-            sqlite_study.save_draft(person, PAIR.key, {"reason": "a"}, wait=False)
+            sqlite_study.answers.save_draft(person, PAIR.key, {"reason": "a"}, wait=False)
         with pytest.raises(Busy):
-            sqlite_study.page(person, PAIR.key, wait=False, now=datetime.now(UTC) + timedelta(hours=1))
+            sqlite_study.answers.page(person, PAIR.key, wait=False, now=datetime.now(UTC) + timedelta(hours=1))
         assert time.monotonic() - began < 2
         other.execute("ROLLBACK")
-    assert sqlite_study.answer(person, PAIR.key) is None
-    assert sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False).status == "saved"
+    assert sqlite_study.answers.get(person, PAIR.key) is None
+    assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False).status == "saved"
     with sqlite_study._database.page_reading() as direct:
         assert direct.execute(text("PRAGMA busy_timeout"), {}).scalar() == 30_000, "others wait as before"
 
 
 def test_who_does_not_wait_is_told_at_once_that_another_thread_writes(sqlite_study: Study) -> None:
-    person = sqlite_study.enrol("key")
+    person = sqlite_study.participants.enrol("key")
     with sqlite_study._database.writing(), pytest.raises(Busy):
-        sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False)
-    assert sqlite_study.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False).status == "saved"
+        sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False)
+    assert sqlite_study.answers.save(person, PAIR, 0, PAYLOAD, revision=0, wait=False).status == "saved"
 
 
 def test_postgres_gets_twenty_connections_at_most(postgres_url: str) -> None:
@@ -242,7 +244,7 @@ def test_who_waits_for_a_sync_never_gets_one_that_began_before(tmp_path: Path, m
         began.append(time.monotonic())
         time.sleep(0.003)
 
-    monkeypatch.setattr(disk, "_sync", sync)
+    monkeypatch.setattr(sqlite, "_sync", sync)
 
     def wait() -> None:
         for _ in range(30):
@@ -272,15 +274,15 @@ def test_sqlite_is_durable_by_its_own_settings(sqlite_study: Study, tmp_path: Pa
 def test_a_broken_connection_is_replaced(postgres_url: str, make_design: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_store(postgres_url) as opened:
         study = opened.register(make_design())
-        person = study.enrol("key")
+        person = study.participants.enrol("key")
         with psycopg.connect(postgres_url, autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE pid <> pg_backend_pid() AND application_name = 'evenhand'"
             )
         monkeypatch.setattr(database, "_IDLE_SECONDS", -1)
-        assert study.person(person.token) == person
-        assert study.save(person, PAIR, 0, PAYLOAD, revision=0).status == "saved"
+        assert study.participants.by_token(person.token) == person
+        assert study.answers.save(person, PAIR, 0, PAYLOAD, revision=0).status == "saved"
 
 
 @pytest.mark.parametrize(
@@ -327,7 +329,7 @@ def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_secrets_are_in_no_repr(study: Study) -> None:
-    person = study.enrol("key")
+    person = study.participants.enrol("key")
     assert person.token not in repr(person)
     assert str(study.secret) not in repr(study._row)
 
@@ -356,7 +358,7 @@ def test_settings_and_secrets(store: Store, make_design: Any, monkeypatch: pytes
     same = store.register(make_design(completion_code="CODE-1", abandon_after=1.0))
     assert (same.secret, same.completion_code) == (study.secret, "CODE-1")
     assert store.study("arrests").completion_code == "CODE-1"
-    assert same.enrol("key").completion_code == "CODE-1"
+    assert same.participants.enrol("key").completion_code == "CODE-1"
     monkeypatch.setenv("EVENHAND_STUDY_SECRET", "s" * 32)
     assert study.secret == b"s" * 32
     monkeypatch.setenv("EVENHAND_STUDY_SECRET", "short")
@@ -366,16 +368,16 @@ def test_settings_and_secrets(store: Store, make_design: Any, monkeypatch: pytes
 
 def test_another_design_under_the_same_name(store: Store, make_design: Any) -> None:
     study = store.register(make_design())
-    person = study.enrol("key")
+    person = study.participants.enrol("key")
     with pytest.raises(ConfigError, match=r"Give the changed study a new name, or accept the change with --accept\.$"):
         store.register(make_design(fingerprint="0" * 64))
     accepted = store.register(make_design(fingerprint="0" * 64), accept=True)
-    assert accepted.person(person.token) == person
+    assert accepted.participants.by_token(person.token) == person
     assert person.fingerprint == "f" * 64
     with pytest.raises(StudyClosed, match="the study 'arrests' was changed; start this server anew"):
-        study.enrol("new")
-    assert study.enrol("key") == person
-    assert accepted.enrol("new").fingerprint == "0" * 64
+        study.participants.enrol("new")
+    assert study.participants.enrol("key") == person
+    assert accepted.participants.enrol("new").fingerprint == "0" * 64
     assert store.register(make_design(fingerprint="0" * 64)).secret == study.secret
     assert store.studies() == ["arrests"]
     with pytest.raises(ConfigError, match=r"there is no study 'arests' in .*; did you mean 'arrests'\?"):
@@ -398,17 +400,19 @@ def test_what_no_answer_would_survive_is_never_accepted(
     store: Store, make_design: Any, after: dict[str, Any], said: str
 ) -> None:
     study = store.register(make_design(**BEFORE))
-    person = study.enrol("key")
+    person = study.participants.enrol("key")
     changed = make_design(**BEFORE | after, fingerprint="0" * 64)
     store.register(changed, accept=True)
     store.register(make_design(**BEFORE), accept=True)
-    study.save(person, Step("case:1", "case", item="1", position=1), 0, {"answer": "agree"}, revision=0)
+    study.answers.save(person, Step("case:1", "case", item="1", position=1), 0, {"answer": "agree"}, revision=0)
     with pytest.raises(ConfigError, match=said) as caught:
         store.register(changed, accept=True)
     assert str(caught.value).endswith("also not with --accept. Give the changed study a new name.")
     assert store.study("arrests")._row == study._row
     more = {"places": 6, "conditions": {"a": 2.0, "b": 1.0, "c": 1.0}}
-    assert store.register(make_design(**BEFORE | more, fingerprint="1" * 64), accept=True).person(person.token)
+    assert store.register(make_design(**BEFORE | more, fingerprint="1" * 64), accept=True).participants.by_token(
+        person.token
+    )
 
 
 def test_two_servers_make_one_study(store_url: str, make_design: Any) -> None:
@@ -420,20 +424,20 @@ def test_two_servers_make_one_study(store_url: str, make_design: Any) -> None:
 
 def test_an_accepted_design_may_ask_a_step_again(study: Study) -> None:
     """After a change of the plan a key may be due that was answered before: the new answer is kept, not the old."""
-    person = study.enrol("key")
-    study.save(person, PAIR, 0, PAYLOAD, revision=0)
-    saved = study.save(person, PAIR, 1, {**PAYLOAD, "overall": 5}, revision=1)
+    person = study.participants.enrol("key")
+    study.answers.save(person, PAIR, 0, PAYLOAD, revision=0)
+    saved = study.answers.save(person, PAIR, 1, {**PAYLOAD, "overall": 5}, revision=1)
     assert (saved.status, saved.revision, saved.reached) == ("saved", 2, 2)
-    assert study.responses().numbers("overall").tolist() == [5.0]
+    assert study.results.responses().numbers("overall").tolist() == [5.0]
 
 
 def test_payloads_keep_every_character(study: Study) -> None:
     hostile = {"reason": '=HYPERLINK("http://x") <script>\x00\U0001f600 \u202e\' ""; DROP TABLE answers; --\r\n'}
-    person = study.enrol("key")
-    study.save(person, PAIR, 0, {**PAYLOAD, **hostile}, revision=0)
-    study.save_draft(person, "pair:1/B", hostile)
-    stored = study.answer(person, PAIR.key)
+    person = study.participants.enrol("key")
+    study.answers.save(person, PAIR, 0, {**PAYLOAD, **hostile}, revision=0)
+    study.answers.save_draft(person, "pair:1/B", hostile)
+    stored = study.answers.get(person, PAIR.key)
     assert stored is not None
     assert stored.payload["reason"] == hostile["reason"]
-    assert study.page(person, "pair:1/B")[1] == hostile
+    assert study.answers.page(person, "pair:1/B")[1] == hostile
     assert json.loads(json.dumps(stored.payload)) == stored.payload

@@ -15,8 +15,7 @@ from evenhand.study.analysis.regressions import regression_table
 from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.serum import bonus_table
 from evenhand.study.analysis.spec import AnalysisSpec
-from evenhand.study.exclusions import Exclusions, apply_exclusions
-from evenhand.study.responses import Responses, read_responses
+from evenhand.study.responses import Exclusions, Responses, apply_exclusions, read_responses
 
 
 def analyze(

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 
 from evenhand.core.spec import Spec, Threshold
 from evenhand.errors import did_you_mean
-from evenhand.study.exclusions import Exclusions
+from evenhand.study.responses import Exclusions
 
 METRICS = ("effort_weight", "correlation_difference")
 

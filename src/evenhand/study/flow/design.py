@@ -7,15 +7,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import zip_longest
 from math import gcd
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from evenhand.errors import ConfigError
-from evenhand.study.flow.steps import Plan, Step
-from evenhand.study.responses import read_columns
-from evenhand.study.schema import Kind, as_text
+from evenhand.study.schema import Kind, as_text, read_columns
 from evenhand.study.sets import Instrument, SubjectSet
 from evenhand.study.spec import StudySpec
 
@@ -24,6 +23,38 @@ LONGEST_KEY = 200
 """Characters of the id of a case: it is a key of the database."""
 _UNSEEN = ("analysis", "payment", "recruitment", "interface", "contact", "consent", "debrief")
 """Sections that may change while a study runs: they do not decide what people are asked."""
+StepKind = Literal["instructions", "practice", "pair", "case", "check"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One page.
+
+    Parameters
+    ----------
+    key : what the answer is stored under; unique within a person, and the same after a restart.
+    kind : what is asked.
+    item : the set (effort) or the case (feedback).
+    subject : who of the set is compared with K: A, B, C or D.
+    position : place of the item in the person's own order, from 1.
+    check : number of the attention check, from 1.
+    """
+
+    key: str
+    kind: StepKind
+    item: str | None = None
+    subject: str | None = None
+    position: int | None = None
+    check: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that one person sees, in order: a function of the study, the condition and the place, never stored."""
+
+    condition: str
+    place: int
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +101,7 @@ class Design:
     @property
     def conditions(self) -> dict[str, float]:
         """The conditions and how many people each should get, relative to the others; one without a name if none."""
-        return {name: one.share for name, one in self.spec.conditions.items()} or {"": 1.0}
+        return {name: condition.share for name, condition in self.spec.conditions.items()} or {"": 1.0}
 
     @property
     def places(self) -> int | None:
@@ -94,23 +125,21 @@ class Design:
         """Yield the pairs of the person's sets, both in an order of the person's own."""
         number = list(self.spec.conditions).index(condition)
         rng = np.random.default_rng([self.seed, number, place])
-        names = [one.name for one in self.instruments[condition].sets]
+        names = [item.name for item in self.instruments[condition].sets]
         seen = rng.permutation(sets_of_place(len(names), self.spec.sets_per_person, place, [self.seed, number]))
-        for position, at in enumerate(seen, 1):
+        for position, item in enumerate((names[index] for index in seen), 1):
             for role in rng.permutation(len(SUBJECTS)):
                 subject = SUBJECTS[role]
-                yield Step(f"pair:{names[at]}/{subject}", "pair", item=names[at], subject=subject, position=position)
+                yield Step(f"pair:{item}/{subject}", "pair", item=item, subject=subject, position=position)
 
     def _with_checks(self, items: list[Step]) -> Iterator[Step]:
         """Yield the items with each attention check after the item that it belongs to, late ones at the end."""
         last = items[-1].position or 0
         due = [(min(check.after, last), number) for number, check in enumerate(self.spec.attention, 1)]
-        for at, step in enumerate(items):
-            if at == 0:
-                yield from (_check(number) for after, number in due if after == 0)
+        yield from (_check(number) for after, number in due if after == 0)
+        for step, following in zip_longest(items, items[1:]):
             yield step
-            following = items[at + 1].position if at + 1 < len(items) else None
-            if following != step.position:
+            if following is None or following.position != step.position:
                 yield from (_check(number) for after, number in due if after == step.position)
 
     def practice_case(self, place: int) -> str | None:
@@ -120,7 +149,7 @@ class Design:
 
     def set_of(self, condition: str, item: str) -> SubjectSet:
         """Return a set of a condition by name."""
-        return next(one for one in self.instruments[condition].sets if one.name == item)
+        return next(shown for shown in self.instruments[condition].sets if shown.name == item)
 
 
 def load_design(spec: StudySpec) -> Design:
@@ -129,8 +158,9 @@ def load_design(spec: StudySpec) -> Design:
     critics, cases = _feedback_cases(spec)
     seen: dict[str, Any] = spec.model_dump(mode="json", exclude=set(_UNSEEN))
     parts = {**_settings_of(seen), "the file of the cases": cases}
-    parts |= {f"the sets of conditions.{name}": one.to_dict() for name, one in instruments.items()}
-    seen["instruments"] = {name: one.to_dict() for name, one in instruments.items()}
+    sets = {name: instrument.to_dict() for name, instrument in instruments.items()}
+    parts |= {f"the sets of conditions.{name}": shown for name, shown in sets.items()}
+    seen["instruments"] = sets
     seen["critics"], seen["cases"] = critics, cases
     short = {name: _hash(part)[:12] for name, part in parts.items()}
     return Design(spec, instruments, critics, cases, _hash(seen), short)
@@ -138,11 +168,11 @@ def load_design(spec: StudySpec) -> Design:
 
 def _settings_of(seen: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings by name, those of sections as in `questions.overall`."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in seen.items():
-        inner = value.items() if name in ("conditions", "feedback", "questions") and value else ()
-        found |= {f"{name}.{key}": one for key, one in inner} or {name: value}
-    return found
+        section = value.items() if name in ("conditions", "feedback", "questions") and value else ()
+        settings |= {f"{name}.{key}": setting for key, setting in section} or {name: value}
+    return settings
 
 
 def _hash(value: Any) -> str:
@@ -159,7 +189,7 @@ def sets_of_place(pool: int, wanted: int, place: int, seed: Sequence[int]) -> li
     Examples
     --------
     >>> seen = [sets_of_place(6, 4, place, [0]) for place in range(6)]
-    >>> [sum(one in sets for sets in seen) for one in range(6)]
+    >>> [sum(number in sets for sets in seen) for number in range(6)]
     [4, 4, 4, 4, 4, 4]
     """
     block, person = divmod(place, pool)

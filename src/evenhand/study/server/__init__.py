@@ -1,1 +1,1 @@
-"""The study server: pages for people who take part, and a desk for the researcher."""
+"""The study server: pages for people who take part, and a dashboard for the researcher."""

@@ -10,13 +10,13 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from evenhand.study.server.limits import MOST_FIELDS, read_json
-from evenhand.study.server.security import WRITTEN_BY, VisitorCookie
-from evenhand.study.store.people import enrolment_of
+from evenhand.study.server.middleware import MOST_FIELDS, is_small_number, read_json
+from evenhand.study.server.security import WRITTEN_BY, Logins, VisitorCookie
+from evenhand.study.store.participants import enrolment_of
 
 if TYPE_CHECKING:
     from evenhand.study.server.app import AppContext
-    from evenhand.study.server.desk import Desk
+    from evenhand.study.server.dashboard import Dashboard
 
 _NOT_FORM = ("csrf", "revision")
 _TEXT: dict[str, Any] = {"type": "string", "pattern": "^[^\\u0000]*$"}
@@ -137,10 +137,11 @@ def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem} for status in (400, *statuses, 429, 500)}
 
 
-def router(context: AppContext, desk: Desk) -> APIRouter:
+def router(context: AppContext, dashboard: Dashboard) -> APIRouter:
     """Return the JSON routes."""
     routes = APIRouter(prefix="/api")
     study, design = context.study, context.design
+    logins = Logins(study, context.security)
 
     @routes.get("/health", responses=_problems())
     def health() -> Health:
@@ -157,7 +158,7 @@ def router(context: AppContext, desk: Desk) -> APIRouter:
         return Kept(kept=await run_in_threadpool(keep, visitor, index, typed, revision))
 
     def keep(visitor: VisitorCookie, index: int, typed: dict[str, Any], revision: int) -> bool:
-        person = study.person(visitor.token) if visitor.token else None
+        person = study.participants.by_token(visitor.token) if visitor.token else None
         if person is None:
             raise HTTPException(403)
         if person.fingerprint not in (None, design.fingerprint):
@@ -166,14 +167,14 @@ def router(context: AppContext, desk: Desk) -> APIRouter:
         if not visitor.first <= index < len(steps) or index > person.reached:
             raise HTTPException(404)
         draft = {**typed, WRITTEN_BY: enrolment_of(visitor.session)}
-        return study.save_draft(person, steps[index].key, draft, revision=revision)
+        return study.answers.save_draft(person, steps[index].key, draft, revision=revision)
 
     @routes.get("/dashboard", responses=_problems(401))
-    def dashboard(request: Request) -> DashboardNumbers:
+    def numbers(request: Request) -> DashboardNumbers:
         """Return the numbers of the dashboard; only for researchers who are logged in."""
-        if desk.session(request) is None:
+        if logins.session(request) is None:
             raise HTTPException(401)
-        return DashboardNumbers.model_validate(desk.numbers().as_json())
+        return DashboardNumbers.model_validate(dashboard.state().as_json())
 
     return routes
 
@@ -185,10 +186,10 @@ def _fields_of(body: Any) -> tuple[dict[str, Any], int]:
         raise HTTPException(422)
     given = fields.get("revision", "0")
     revision = given[0] if isinstance(given, list) and len(given) == 1 else given
-    if not (isinstance(revision, str) and revision.isascii() and revision.isdigit() and len(revision) < 10):
+    if not is_small_number(revision):
         raise HTTPException(422)
     return fields, int(revision)
 
 
 def _is_field(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(text, str) for text in value))

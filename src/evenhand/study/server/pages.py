@@ -6,14 +6,20 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evenhand.study.flow.design import Design
-from evenhand.study.flow.forms import LONGEST_TEXT, Fields
-from evenhand.study.flow.numbers import show_number
-from evenhand.study.flow.steps import Plan
-from evenhand.study.flow.views import CaseView, CheckView, PairView, View, told, view_of
-from evenhand.study.flow.words import words_in
+from evenhand.study.flow.design import Design, Plan, Step
+from evenhand.study.flow.language import show_number, words_in
+from evenhand.study.flow.pages import (
+    LONGEST_TEXT,
+    CaseView,
+    CheckView,
+    Fields,
+    PairView,
+    View,
+    filled_paragraphs,
+    view_of,
+)
 from evenhand.study.schema import FACTORS
-from evenhand.study.server.charts import Line, pair_chart
+from evenhand.study.server.pair_chart import Line, pair_chart
 
 LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français"}
 FORM_FIELDS = (
@@ -51,6 +57,28 @@ class Filled:
     locked: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StepPage:
+    """The page of a step as one browser sees it.
+
+    Parameters
+    ----------
+    plan, index : the person's plan, and which of its steps.
+    language : the language of the page.
+    first : the first step that this browser may open.
+    """
+
+    plan: Plan
+    index: int
+    language: str
+    first: int
+
+    @property
+    def step(self) -> Step:
+        """The step that is shown."""
+        return self.plan.steps[self.index]
+
+
 def common_values(design: Design, language: str, heading: str, *, may_stop: bool = False) -> dict[str, Any]:
     """Return what every page needs; `heading` may name a word of the interface."""
     spec, words = design.spec, words_in(language, design.spec.interface)
@@ -69,7 +97,7 @@ def consent_values(design: Design, language: str, csrf: str, *, missing: bool) -
     """Return what the page of the consent shows."""
     values = common_values(design, language, "consent")
     return values | {
-        "paragraphs": told(design.spec, design.spec.consent, language),
+        "paragraphs": filled_paragraphs(design.spec, design.spec.consent, language),
         "csrf": csrf,
         "languages": [(code, LANGUAGE_NAMES.get(code, code)) for code in design.spec.languages],
         "errors": {"agree": values["w"]["tick_to_start"]} if missing else {},
@@ -81,19 +109,17 @@ def done_values(design: Design, language: str, code: str) -> dict[str, Any]:
     spec = design.spec
     url = spec.recruitment.completion_url
     return common_values(design, language, "thanks", may_stop=True) | {
-        "paragraphs": told(spec, spec.debrief, language),
+        "paragraphs": filled_paragraphs(spec, spec.debrief, language),
         "code": code,
         "url": url and url.replace("{code}", code),
     }
 
 
-def step_values(
-    design: Design, plan: Plan, index: int, language: str, csrf: str, filled: Filled, first: int
-) -> tuple[str, dict[str, Any]]:
-    """Return the template of a step and what fills it; `first` is the first step that this browser may open."""
-    step, view = plan.steps[index], view_of(design, plan, plan.steps[index], language)
-    words = words_in(language, design.spec.interface)
-    template, heading, own = _of_view(view, words, language)
+def step_values(design: Design, shown: StepPage, csrf: str, filled: Filled) -> tuple[str, dict[str, Any]]:
+    """Return the template of a step and what fills it."""
+    plan, index, language = shown.plan, shown.index, shown.language
+    view, words = view_of(design, plan, shown.step, language), words_in(language, design.spec.interface)
+    template, heading, specific = _of_view(view, words, language)
     page, pages = index + 1, len(plan.steps)
     after_practice = index > 0 and plan.steps[index - 1].kind == "practice" and filled.revision == 0
     values = common_values(design, language, heading, may_stop=True) | {
@@ -106,23 +132,24 @@ def step_values(
         "stale": filled.stale,
         "locked": filled.locked,
         "limit": LONGEST_TEXT,
-        "practice": step.kind == "practice",
+        "practice": shown.step.kind == "practice",
         "practice_done": after_practice,
-        "back": _back(plan, index, first),
+        "back": _back(shown),
         "ends": [show_number(end, "%", language) for end in (0, 100)],
         "page": page,
         "pages": pages,
         "page_of": _fill(words["page_of"], page=page, pages=pages),
     }
-    return template, values | own
+    return template, values | specific
 
 
-def empty_form_key(plan: Plan, index: int, language: str, first: int) -> Hashable:
+def empty_form_key(shown: StepPage) -> Hashable:
     """Return what decides how the page of a step looks that nobody has filled in."""
-    step, before = plan.steps[index], plan.steps[index - 1].kind if index else None
-    pair = sum(one.item == step.item for one in plan.steps[:index]) if step.kind == "pair" else None
+    plan, index, step = shown.plan, shown.index, shown.step
+    before = plan.steps[index - 1].kind if index else None
+    pair = sum(earlier.item == step.item for earlier in plan.steps[:index]) if step.kind == "pair" else None
     place = plan.place if step.kind == "practice" else None
-    return plan.condition, place, step, pair, index, len(plan.steps), before, _back(plan, index, first), language
+    return plan.condition, place, step, pair, index, len(plan.steps), before, _back(shown), shown.language
 
 
 def fields_of(payload: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -177,11 +204,12 @@ def _names(view: PairView) -> dict[str, str]:
     return {"reference": view.reference, "subject": view.subject}
 
 
-def _back(plan: Plan, index: int, first: int) -> int | None:
+def _back(shown: StepPage) -> int | None:
     """Return the step that a person may go back to from a step: the nearest that is no attention check."""
-    if plan.steps[index].kind == "check":
+    if shown.step.kind == "check":
         return None
-    return next((at for at in range(index - 1, first - 1, -1) if plan.steps[at].kind != "check"), None)
+    earlier = range(shown.index - 1, shown.first - 1, -1)
+    return next((index for index in earlier if shown.plan.steps[index].kind != "check"), None)
 
 
 def _fill(text: str, **values: object) -> str:
@@ -203,7 +231,7 @@ def as_fields(raw: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     {'factors': ['other'], 'reason': ['why']}
     """
     lists = {name: _listed(raw[name]) for name in FORM_FIELDS if raw.get(name)}
-    return {name: [one[: LONGEST_TEXT + 1] for one in given] for name, given in lists.items()}
+    return {name: [text[: LONGEST_TEXT + 1] for text in texts] for name, texts in lists.items()}
 
 
 def _listed(given: str | Sequence[str]) -> Sequence[str]:

@@ -13,11 +13,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from evenhand.study.flow.forms import read_form
-from evenhand.study.flow.steps import Plan
-from evenhand.study.server.limits import is_plain, read_fields
+from evenhand.study.flow.pages import Fields, read_form
+from evenhand.study.server.middleware import is_plain, is_small_number, read_fields
 from evenhand.study.server.pages import (
     Filled,
+    StepPage,
     as_fields,
     common_values,
     consent_values,
@@ -27,9 +27,8 @@ from evenhand.study.server.pages import (
     step_values,
 )
 from evenhand.study.server.security import WRITTEN_BY, VisitorCookie
-from evenhand.study.server.syncing import Syncs
-from evenhand.study.store.errors import Busy, StudyClosed, StudyFull
-from evenhand.study.store.people import enrolment_of
+from evenhand.study.store.participants import enrolment_of
+from evenhand.study.store.records import Busy, StudyClosed, StudyFull
 
 if TYPE_CHECKING:
     from evenhand.study.server.app import AppContext
@@ -39,9 +38,9 @@ _LONGEST_ID = 200
 _MOST_EMPTY_FORMS = 2_000
 
 
-def router(pages: Pages) -> APIRouter:
+def router(context: AppContext) -> APIRouter:
     """Return the routes of participants."""
-    routes = APIRouter()
+    pages, routes = Pages(context), APIRouter()
     routes.add_route("/", pages.enter, ["GET"])
     routes.add_route("/consent", pages.show_consent, ["GET"])
     routes.add_route("/consent", pages.take_consent, ["POST"])
@@ -61,7 +60,6 @@ class Pages:
         self._context, self._design, self._study = context, context.design, context.study
         self._security = context.security
         self._empty_forms: dict[Hashable, list[str]] = {}
-        self._syncs = Syncs(self._study.sync)
 
     def enter(self, request: Request) -> Response:
         """Read who comes and in which language, and send them to a clean address where they left off."""
@@ -74,7 +72,7 @@ class Pages:
         if given and given != cookie.recruitment_id:
             # Another person at the same browser: nothing of the one before is shown.
             cookie = VisitorCookie(recruitment_id=given, language=cookie.language)
-            known = self._study.person_by_recruitment(given)
+            known = self._study.participants.by_recruitment_id(given)
             if known is not None:
                 cookie = replace(cookie, token=known.token, first=known.reached)
         asked = request.query_params.get("lang", "")
@@ -121,7 +119,9 @@ class Pages:
         language = self._language(request, cookie)
         try:
             # The session is random and signed: a form sent twice, or from two tabs, enrols one person.
-            person = self._study.enrol(cookie.session, recruitment_id=cookie.recruitment_id, language=language)
+            person = self._study.participants.enrol(
+                cookie.session, recruitment_id=cookie.recruitment_id, language=language
+            )
         except StudyClosed:
             return _redirect("/study/closed")
         except StudyFull:
@@ -133,78 +133,79 @@ class Pages:
 
     async def show_step(self, request: Request) -> Response:
         """Show the page of a step with what was stored or begun."""
-        # A file is read faster than a thread is woken, and one thread has nobody to wait for.
+        # On SQLite a page is read and an answer is stored without a thread of its own, for threads wait for Python's
+        # lock. Measured with benchmarks/study_load.py at 200 answers a second: an answer and the next page take 2.8 ms
+        # of CPU, and 3.6 to 5.1 ms with threads, which one process cannot do 300 times a second.
         if self._study.in_file:
             with suppress(Busy):
                 return self._show_step(request, wait=False)
         return await run_in_threadpool(self._show_step, request)
 
     def _show_step(self, request: Request, *, wait: bool = True) -> Response:
-        index, cookie = request.path_params["index"], self._security.visitor(request)
+        cookie = self._security.visitor(request)
         person = self._person(cookie)
         if cookie is None or person is None:
             return _redirect("/consent")
-        if person.finished_at or person.withdrawn_at or index > person.reached or self._has_changed(person):
+        page = self._open(request, cookie, person)
+        if page is None or person.finished_at or person.withdrawn_at:
             return _redirect(self._way_on(person))
+        filled = None if page.index < page.first else self._filled(request, cookie, person, page, wait)
+        if filled is None:
+            return self._message(page.language, "elsewhere", again=True)
+        return self._step_page(cookie, page, filled)
+
+    def _open(self, request: Request, cookie: VisitorCookie, person: Participant) -> StepPage | None:
+        """Return the page that an address names; None where the person has not come so far, or the study changed."""
+        index = request.path_params["index"]
+        if index > person.reached or self._has_changed(person):
+            return None
         plan = self._design.plan(person.condition, person.place)
         if index >= len(plan.steps):
-            return _redirect(self._way_on(person))
-        language = self._language(request, cookie, person)
-        if index < cookie.first:
-            return self._message(language, "elsewhere", again=True)
-        filled = self._filled(cookie, person, plan, index, language, request, wait)
-        if filled is None:
-            return self._message(language, "elsewhere", again=True)
-        return self._step_page(cookie, plan, index, language, filled)
+            return None
+        return StepPage(plan, index, self._language(request, cookie, person), cookie.first)
 
     def _filled(
-        self,
-        cookie: VisitorCookie,
-        person: Participant,
-        plan: Plan,
-        index: int,
-        language: str,
-        request: Request,
-        wait: bool,
+        self, request: Request, cookie: VisitorCookie, person: Participant, page: StepPage, wait: bool
     ) -> Filled | None:
         """Return how the form of a step is filled in: with the draft of this browser, else with what is stored.
 
         None where the answer was given in another browser: to know somebody's id is not enough to read it.
         """
-        step, browser = plan.steps[index], enrolment_of(cookie.session)
-        answer, draft = self._study.page(person, step.key, wait=wait)
+        browser = enrolment_of(cookie.session)
+        answer, draft = self._study.answers.page(person, page.step.key, wait=wait)
         if answer is not None and answer.payload.get(WRITTEN_BY, browser) != browser:
             return None
         draft = draft if draft and draft.get(WRITTEN_BY) == browser else None
         revision, stale = answer.revision if answer else 0, _asks(request, "stale")
-        locked = step.kind == "check" and answer is not None
+        locked = page.step.kind == "check" and answer is not None
         if draft is None or stale or locked:
             return Filled(fields_of(answer.payload) if answer else {}, revision, stale=stale, locked=locked)
         fields = as_fields(draft)
-        errors = read_form(self._design, plan, step, fields, language)[1] if _asks(request, "missing") else {}
-        return Filled(fields, revision, errors)
+        return Filled(fields, revision, self._read(page, fields)[1] if _asks(request, "missing") else {})
 
-    def _step_page(
-        self, cookie: VisitorCookie, plan: Plan, index: int, language: str, filled: Filled, status: int = 200
-    ) -> Response:
+    def _read(self, page: StepPage, fields: Fields) -> tuple[dict[str, Any], dict[str, str]]:
+        return read_form(self._design, page.plan, page.step, fields, page.language)
+
+    def _step_page(self, cookie: VisitorCookie, page: StepPage, filled: Filled, status: int = 200) -> Response:
         csrf = self._security.csrf_token(cookie.session)
         if filled != Filled():
-            template, values = step_values(self._design, plan, index, language, csrf, filled, cookie.first)
+            template, values = step_values(self._design, page, csrf, filled)
             return self._context.page(template, status, **values)
-        return HTMLResponse(csrf.join(self._empty_form(plan, index, language, cookie.first)), status)
+        return HTMLResponse(csrf.join(self._empty_form(page)), status)
 
-    def _empty_form(self, plan: Plan, index: int, language: str, first: int) -> list[str]:
-        """Return the page of a step that nobody has filled in, parted where the token of the form stands.
+    def _empty_form(self, page: StepPage) -> list[str]:
+        """Return the page of a step that nobody has filled in, split where the token of the form belongs.
 
-        It is the same for everybody who sees the step in the same place, and is kept where many do.
+        It is the same for everybody who sees the step in the same place, and is kept where many do: rendering it anew
+        for everybody took the CPU for an answer and the next page from 3.7 to 5.7 ms (benchmarks/study_load.py).
         """
-        key = empty_form_key(plan, index, language, first)
+        key = empty_form_key(page)
         parts = self._empty_forms.get(key)
         if parts is None:
             mark = secrets.token_hex(16)
-            template, values = step_values(self._design, plan, index, language, mark, Filled(), first)
+            template, values = step_values(self._design, page, mark, Filled())
             parts = self._context.templates.get_template(template).render(values).split(mark)
-            if plan.steps[index].kind != "case" and len(self._empty_forms) < _MOST_EMPTY_FORMS:
+            if page.step.kind != "case" and len(self._empty_forms) < _MOST_EMPTY_FORMS:
                 self._empty_forms[key] = parts
         return parts
 
@@ -217,37 +218,45 @@ class Pages:
             response = self._answer(request, fields, wait=False)
         except Busy:
             response = await run_in_threadpool(self._answer, request, fields)
-        await self._syncs.wait()
+        await self._study.sync()
         return response
 
     def _answer(self, request: Request, raw: Mapping[str, str | list[str]], *, wait: bool = True) -> Response:
-        index, cookie = request.path_params["index"], self._security.require_csrf(request, raw)
+        cookie = self._security.require_csrf(request, raw)
         person = self._person(cookie)
         if person is None:
             return _redirect("/consent")
-        if index < cookie.first or index > person.reached or self._has_changed(person):
+        page, browser = self._open(request, cookie, person), enrolment_of(cookie.session)
+        if page is None or not self._may_answer(page, person, browser):
             return _redirect(self._way_on(person))
-        plan = self._design.plan(person.condition, person.place)
-        if index >= len(plan.steps):
-            return _redirect(self._way_on(person))
-        step, fields, revision = plan.steps[index], as_fields(raw), _revision(raw)
-        browser = enrolment_of(cookie.session)
-        if index < person.reached and not self._is_by(browser, person, step.key):
-            return _redirect(self._way_on(person))
-        language = self._language(request, cookie, person)
-        payload, errors = read_form(self._design, plan, step, fields, language)
+        index, fields, revision = page.index, as_fields(raw), _revision(raw)
+        payload, errors = self._read(page, fields)
         draft = {**fields, WRITTEN_BY: browser}
-        if errors and self._study.save_draft(person, step.key, draft, revision=revision, wait=wait):
+        if errors and self._study.answers.save_draft(person, page.step.key, draft, revision=revision, wait=wait):
             return _redirect(f"/step/{index}?missing=1")
         if errors:
-            return self._step_page(cookie, plan, index, language, Filled(fields, revision, errors), 422)
-        last = index + 1 == len(plan.steps)
-        durable = not self._study.in_file  # else `take_step` waits for the disk, together with others
+            return self._step_page(cookie, page, Filled(fields, revision, errors), 422)
+        last = index + 1 == len(page.plan.steps)
         payload[WRITTEN_BY] = browser
-        saved = self._study.save(person, step, index, payload, revision=revision, last=last, durable=durable, wait=wait)
+        saved = self._study.answers.save(
+            person,
+            page.step,
+            index,
+            payload,
+            revision=revision,
+            last=last,
+            durable=not self._study.in_file,  # else `take_step` waits for the disk, together with others
+            wait=wait,
+        )
         if saved.status == "stale":
             return _redirect(f"/step/{index}?stale=1")
         return _redirect("/done" if last else f"/step/{min(index + 1, saved.reached)}")
+
+    def _may_answer(self, page: StepPage, person: Participant, browser: str) -> bool:
+        """Tell whether this browser may answer a step: not those that were answered in another one."""
+        if page.index < page.first:
+            return False
+        return page.index == person.reached or self._is_by(browser, person, page.step.key)
 
     def show_done(self, request: Request) -> Response:
         """Show the debrief and the completion code."""
@@ -287,7 +296,7 @@ class Pages:
         if person is not None and person.enrolment != enrolment_of(cookie.session):
             return _redirect("/withdraw")
         if person is not None and person.withdrawn_at is None:
-            self._study.withdraw(person, erase=True)
+            self._study.participants.withdraw(person, erase=True)
         return _redirect("/study/deleted")
 
     def show_why_not(self, request: Request) -> Response:
@@ -314,11 +323,11 @@ class Pages:
 
     def _is_by(self, browser: str, person: Participant, key: str) -> bool:
         """Tell whether an answer was given in a browser; also where there is none yet."""
-        answer = self._study.answer(person, key)
+        answer = self._study.answers.get(person, key)
         return answer is None or answer.payload.get(WRITTEN_BY, browser) == browser
 
     def _person(self, cookie: VisitorCookie | None) -> Participant | None:
-        return self._study.person(cookie.token) if cookie and cookie.token else None
+        return self._study.participants.by_token(cookie.token) if cookie and cookie.token else None
 
     def _refusal(self, cookie: VisitorCookie) -> str | None:
         """Return why nobody new may take part with this cookie, if so."""
@@ -367,10 +376,10 @@ def preferred_language(accepted: str, languages: tuple[str, ...]) -> str:
     ('de', 'en')
     """
     wishes = []
-    for place, part in enumerate(accepted[:500].split(",")):
+    for order, part in enumerate(accepted[:500].split(",")):
         name, _, weight = part.partition(";q=")
         try:
-            wishes.append((-float(weight or 1), place, name.strip().lower()))
+            wishes.append((-float(weight or 1), order, name.strip().lower()))
         except ValueError:
             continue
     for _, _, name in sorted(wishes):
@@ -393,4 +402,4 @@ def _revision(fields: Mapping[str, Any]) -> int:
     """Return the revision that a form edits; one that is no number edits none."""
     given = fields.get("revision", "0")
     text = given[-1] if isinstance(given, list) and given else given
-    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return int(text) if is_small_number(text) else 0

@@ -1,6 +1,6 @@
 """How the server listens: connections that send too much or dawdle are closed, and workers end with their parent.
 
-With a proxy in front these limits are its task; without one they keep a stranger from using up memory or connections.
+With a proxy in front these limits are its task; without one they keep anybody from using up memory or connections.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 import time
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from evenhand.errors import ConfigError
 
 MOST_HEADER_BYTES = 64 * 1024
 PATIENCE = 20.0
@@ -164,3 +167,38 @@ def end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket, so that a port in use is told before anything starts."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(2048)
+        listener.set_inheritable(True)
+    except OSError as error:
+        listener.close()
+        raise ConfigError(
+            f"port {port} of {host} cannot be used: {error.strerror or error}; give another with --port, or stop what "
+            "uses it."
+        ) from None
+    return listener
+
+
+def server_options(proxy: str | None) -> dict[str, Any]:
+    """Return how uvicorn serves a study: our limits, no log of its own, and a proxy whose word is taken, if any."""
+    return {
+        "access_log": False,
+        "log_level": "warning",
+        "server_header": False,
+        "lifespan": "on",
+        "proxy_headers": proxy is not None,
+        "forwarded_allow_ips": proxy,
+        "timeout_keep_alive": 30,
+        "timeout_graceful_shutdown": 10,
+        "backlog": 2048,
+        "http": BoundedProtocol,
+        "limit_concurrency": most_connections(allow_files()),
+    }

@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
+import numpy as np
 from fastapi import APIRouter, Depends
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from evenhand.errors import EvenhandError, count
-from evenhand.study.responses import Responses, write_csv
-from evenhand.study.server.desk import ATTEMPT_SECONDS, Desk, Throttled, total
-from evenhand.study.server.desk_charts import axes, dropout_bars, is_open, show, time_bars, trend
-from evenhand.study.server.exports import FORMATS, MEDIA, bonus_list, export
-from evenhand.study.server.limits import read_fields
-from evenhand.study.server.security import DeskCookie, DeviceCookie
-from evenhand.study.store.records import Session
+from evenhand.errors import EvenhandError, count, require_choice
+from evenhand.study.analysis.serum import bonus_table
+from evenhand.study.responses import Responses, apply_exclusions
+from evenhand.study.schema import Values, write_csv
+from evenhand.study.server import dashboard_charts as charts
+from evenhand.study.server.dashboard import Dashboard
+from evenhand.study.server.middleware import read_fields
+from evenhand.study.server.security import (
+    ATTEMPT_SECONDS,
+    FAILED_LOGIN,
+    DeviceCookie,
+    Logins,
+    ResearcherCookie,
+    Throttled,
+)
+from evenhand.study.store import Action, BonusRow, Session
 
 if TYPE_CHECKING:
     from evenhand.study.server.app import AppContext
+    from evenhand.study.spec import StudySpec
 
+Format = Literal["csv", "parquet", "json"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+MEDIA = {
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+}
 Fields = Annotated[dict[str, str | list[str]], Depends(read_fields)]
 NOTICES = {
     "withdrawn": "The answers of this person were deleted.",
@@ -33,9 +55,9 @@ NOTICES = {
 }
 
 
-def router(context: AppContext, desk: Desk) -> APIRouter:
+def router(context: AppContext, dashboard: Dashboard) -> APIRouter:
     """Return the routes of researchers."""
-    pages = Pages(context, desk)
+    pages = Pages(context, dashboard)
     routes = APIRouter(prefix="/researcher", include_in_schema=False)
     routes.add_api_route("", pages.dashboard, methods=["GET"])
     routes.add_api_route("/login", pages.show_login, methods=["GET"])
@@ -51,22 +73,23 @@ def router(context: AppContext, desk: Desk) -> APIRouter:
 class Pages:
     """The researcher's pages of one study."""
 
-    def __init__(self, context: AppContext, desk: Desk) -> None:
-        self._context, self._desk, self._study = context, desk, context.study
+    def __init__(self, context: AppContext, dashboard: Dashboard) -> None:
+        self._context, self._dashboard, self._study = context, dashboard, context.study
         self._spec, self._security = context.design.spec, context.security
+        self._logins = Logins(context.study, context.security)
 
     def show_login(self, request: Request) -> Response:
         """Show the form to log in."""
-        if self._desk.session(request) is not None:
+        if self._logins.session(request) is not None:
             return _redirect("/researcher")
         return self._login_page(request, "", 200)
 
     def login(self, request: Request, fields: Fields) -> Response:
         """Log a researcher in, with a session of its own that nobody could know before."""
-        self._security.require_desk_csrf(request, fields)
+        self._security.require_researcher_csrf(request, fields)
         name, password = _text(fields, "name").strip()[:200], _text(fields, "password")
         try:
-            token = self._desk.login(name, password, request)
+            token = self._logins.login(name, password, request)
         except Throttled:
             said = f"Too many attempts. Please wait {ATTEMPT_SECONDS // 60} minutes."
             response = self._login_page(request, said, 429, name)
@@ -78,58 +101,58 @@ class Pages:
         device = self._security.device(request)
         known = device is not None and device.name == name
         self._security.remember_device(response, device if device is not None and known else DeviceCookie(name))
-        self._security.remember_desk(response, DeskCookie(token=token))
+        self._security.remember_researcher(response, ResearcherCookie(token=token))
         return response
 
     def _login_page(self, request: Request, problem: str, status: int, name: str = "") -> Response:
-        held = self._security.desk(request)
-        cookie, known = held or DeskCookie(), bool(self._study.researchers())
+        held = self._security.researcher(request)
+        cookie, known = held or ResearcherCookie(), bool(self._study.researchers.names())
         response = self._page("login.html", cookie, status, problem=problem, known=known, name=name)
         if held is None:
-            self._security.remember_desk(response, cookie)
+            self._security.remember_researcher(response, cookie)
         return response
 
     def logout(self, request: Request, fields: Fields) -> Response:
         """End the session, here and in the database."""
-        cookie = self._security.require_desk_csrf(request, fields)
+        cookie = self._security.require_researcher_csrf(request, fields)
         if cookie.token:
-            self._study.end_session(cookie.token)
+            self._study.researchers.end_session(cookie.token)
         response = _redirect("/researcher/login")
-        self._security.forget_desk(response)
+        self._security.forget_researcher(response)
         return response
 
     def dashboard(self, request: Request, done: str = "") -> Response:
         """Show the numbers of the study."""
-        return self._dashboard(request, NOTICES.get(done, ""), 200)
+        return self._dashboard_page(request, NOTICES.get(done, ""), 200)
 
-    def _dashboard(self, request: Request, notice: str, status: int) -> Response:
-        session, cookie = self._desk.session(request), self._security.desk(request)
+    def _dashboard_page(self, request: Request, notice: str, status: int) -> Response:
+        session, cookie = self._logins.session(request), self._security.researcher(request)
         if session is None or cookie is None:
             return _redirect("/researcher/login")
-        numbers = self._desk.numbers()
-        counts = numbers.counts
+        state = self._dashboard.state()
+        counts, draw = state.counts, self._dashboard.charts.draw
         return self._page(
             "dashboard.html",
             cookie,
             status,
             name=session.name,
-            numbers=numbers,
+            numbers=state,
             counts=counts,
             checks=counts.checks,
-            stamp=numbers.as_json()["stamp"],
+            stamp=state.as_json()["stamp"],
             notice=notice,
-            actions=self._desk.done(20),
-            axes=axes(numbers.snapshot),
+            actions=recent_actions(self._study.researchers.actions(200), 20),
+            axes=charts.axes(state.snapshot),
             link=self._link(request),
             code=self._study.completion_code,
             places=self._context.design.places,
-            dropout=dropout_bars(numbers.pages, numbers.names),
-            times=time_bars(numbers.pages, numbers.names),
-            trend=trend,
-            show=show,
-            is_open=is_open,
+            dropout=draw(charts.dropout_bars, state.pages, state.names),
+            times=draw(charts.time_bars, state.pages, state.names),
+            trend=partial(draw, charts.trend),
+            show=charts.show,
+            is_open=charts.is_open,
             count=count,
-            total=total,
+            total=_total,
             ago=_ago,
             kind=self._spec.kind,
             confidence=self._spec.analysis.confidence,
@@ -151,42 +174,44 @@ class Pages:
         session = self._require(request)
         if form not in FORMATS:
             raise HTTPException(404)
-        responses = self._study.responses()
+        responses = self._study.results.responses()
         try:
             content = export(responses, form)
         except EvenhandError as error:
             return self._not_exported(request, responses, error)
-        self._study.log(session.name, "exported the answers", form)
+        self._study.researchers.log(session.name, "exported the answers", form)
         return _download(content, f"{self._spec.name}.{form}", MEDIA[form])
 
     def bonus(self, request: Request) -> Response:
         """Return whom to pay a bonus."""
         session = self._require(request)
-        responses, finished = self._study.responses(), self._study.bonus_rows()
+        responses, finished = self._study.results.responses(), self._study.participants.bonus_rows()
         try:
             listed = bonus_list(responses, finished, self._spec)
         except EvenhandError as error:
             return self._not_exported(request, responses, error)
-        self._study.log(session.name, "exported the bonus list", count(len(listed["participant"]), "bonus", "bonuses"))
+        self._study.researchers.log(
+            session.name, "exported the bonus list", count(len(listed["participant"]), "bonus", "bonuses")
+        )
         return _download(write_csv(listed).encode(), f"{self._spec.name}-bonus.csv", MEDIA["csv"])
 
     def _not_exported(self, request: Request, responses: Responses, error: EvenhandError) -> Response:
         if not len(responses.person):
             return _redirect("/researcher?done=empty")
-        return self._dashboard(request, f"This could not be exported: {error}", 422)
+        return self._dashboard_page(request, f"This could not be exported: {error}", 422)
 
     def withdraw(self, request: Request, fields: Fields) -> Response:
         """Delete somebody's answers, by their code or recruitment id, after asking once more."""
         session, cookie = self._require_form(request, fields)
         who = _text(fields, "who").strip()
         if _text(fields, "confirm") != "yes":
-            known = self._study.person_by_recruitment(who)
+            known = self._study.participants.by_recruitment_id(who)
             code = known.code if known is not None else who
             return self._page("confirm.html", cookie, 200, action="withdraw", who=code)
-        if not self._study.withdraw(who, erase=True):
+        if not self._study.participants.withdraw(who, erase=True):
             return _redirect("/researcher?done=nobody")
-        self._study.log(session.name, "deleted the answers of a person", who)
-        self._desk.changed()
+        self._study.researchers.log(session.name, "deleted the answers of a person", who)
+        self._dashboard.changed()
         return _redirect("/researcher?done=withdrawn")
 
     def erase(self, request: Request, fields: Fields) -> Response:
@@ -194,40 +219,57 @@ class Pages:
         session, cookie = self._require_form(request, fields)
         if _text(fields, "confirm") != "yes":
             return self._page("confirm.html", cookie, 200, action="erase", who="", serum=self._pays_bonus())
-        erased = self._study.erase_recruitment_ids()
-        self._study.log(session.name, "erased the recruitment ids", f"{erased:,}")
+        erased = self._study.participants.erase_recruitment_ids()
+        self._study.researchers.log(session.name, "erased the recruitment ids", f"{erased:,}")
         return _redirect("/researcher?done=erased")
 
     def close(self, request: Request, fields: Fields) -> Response:
         """Take nobody new."""
         session, _ = self._require_form(request, fields)
         self._study.close()
-        self._study.log(session.name, "closed the study")
-        self._desk.changed()
+        self._study.researchers.log(session.name, "closed the study")
+        self._dashboard.changed()
         return _redirect("/researcher?done=closed")
 
     def reopen(self, request: Request, fields: Fields) -> Response:
         """Take people again."""
         session, _ = self._require_form(request, fields)
         self._study.reopen()
-        self._study.log(session.name, "reopened the study")
-        self._desk.changed()
+        self._study.researchers.log(session.name, "reopened the study")
+        self._dashboard.changed()
         return _redirect("/researcher?done=reopened")
 
     def _require(self, request: Request) -> Session:
-        session = self._desk.session(request)
+        session = self._logins.session(request)
         if session is None:
             raise HTTPException(401)
         return session
 
-    def _require_form(self, request: Request, fields: dict[str, str | list[str]]) -> tuple[Session, DeskCookie]:
+    def _require_form(self, request: Request, fields: dict[str, str | list[str]]) -> tuple[Session, ResearcherCookie]:
         session = self._require(request)
-        return session, self._security.require_desk_csrf(request, fields)
+        return session, self._security.require_researcher_csrf(request, fields)
 
-    def _page(self, template: str, cookie: DeskCookie, status: int, **values: object) -> Response:
+    def _page(self, template: str, cookie: ResearcherCookie, status: int, **values: object) -> Response:
         csrf = self._security.csrf_token(cookie.session)
         title = self._spec.words(self._spec.title)
         return self._context.page(f"researcher/{template}", status, csrf=csrf, title=title, **values)
+
+
+def recent_actions(actions: Sequence[Action], most: int) -> list[tuple[Action, int]]:
+    """Return what was done, the newest first; failed logins in a row are one, with how many they were."""
+    listed: list[tuple[Action, int]] = []
+    for action in actions:
+        last = listed[-1][0] if listed else None
+        if last is not None and last.action == action.action == FAILED_LOGIN and last.researcher == action.researcher:
+            listed[-1] = (last, listed[-1][1] + 1)
+        else:
+            listed.append((action, 1))
+    return listed[:most]
+
+
+def _total(counts: Sequence[Any], name: str) -> int:
+    """Return the sum of one count over conditions."""
+    return sum(getattr(condition, name) for condition in counts)
 
 
 def _text(fields: dict[str, str | list[str]], name: str) -> str:
@@ -253,3 +295,78 @@ def _ago(moment: datetime | None) -> str:
         if seconds >= size:
             return f"{count(seconds // size, unit)} ago"
     return "just now"
+
+
+def export(responses: Responses, form: Format) -> bytes:
+    """Return the tidy table of the answers in a format.
+
+    In CSV an apostrophe stands before text that a spreadsheet would run; `read_responses` takes it away again.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> export(eh.study.simulate_responses(1, seed=1), "csv").splitlines()[0][:21]
+    b'participant,condition'
+    """
+    require_choice("format", form, FORMATS)
+    columns = responses.to_columns()
+    if form == "csv":
+        return write_csv(columns).encode()
+    return _parquet(columns) if form == "parquet" else _json(columns)
+
+
+def bonus_list(responses: Responses, rows: list[BonusRow], spec: StudySpec) -> dict[str, list[Any]]:
+    """Return whom to pay which bonus and why, one row a person and bonus, for those who finished.
+
+    Only bonuses for the truth serum follow from the answers; those for the best reasons need somebody to rate them.
+    """
+    paid: dict[str, list[Any]] = {
+        "recruitment_id": [],
+        "participant": [],
+        "amount": [],
+        "currency": [],
+        "reason": [],
+    }
+    bonuses = [bonus for bonus in spec.payment.bonuses if bonus.by == "truth_serum"]
+    if responses.kind != "effort" or not bonuses or not len(responses.person):
+        return paid
+    scores, _ = bonus_table(apply_exclusions(responses, spec.analysis.exclusions), spec.analysis)
+    finished = {row.participant: row for row in rows}
+    for bonus in bonuses:
+        for score in scores:
+            row = finished.get(score.participant)
+            if score.bonus and row is not None:
+                cells = (row.recruitment_id, row.participant, bonus.amount, spec.payment.currency, bonus.by)
+                for name, value in zip(paid, cells, strict=True):
+                    paid[name].append(value)
+    return paid
+
+
+def _json(columns: dict[str, Values]) -> bytes:
+    listed = {name: [_json_value(value) for value in values.tolist()] for name, values in columns.items()}
+    rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
+    return json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=0).encode()
+
+
+def _json_value(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _parquet(columns: dict[str, Values]) -> bytes:
+    from evenhand.table.files import connect
+
+    typed = ", ".join(
+        f"CAST({_quoted(name)} AS {'DOUBLE' if values.dtype.kind == 'f' else 'VARCHAR'}) AS {_quoted(name)}"
+        for name, values in columns.items()
+    )
+    with tempfile.TemporaryDirectory() as folder, connect() as connection:
+        path = os.path.join(folder, "responses.parquet")
+        connection.execute("SET preserve_insertion_order = true")
+        connection.register("answers", columns)
+        connection.execute(f"COPY (SELECT {typed} FROM answers) TO '{path}' (FORMAT parquet)")  # noqa: S608
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,4 +1,4 @@
-"""Who somebody is: signed cookies, tokens against forged requests, and the headers of every answer.
+"""Who somebody is: signed cookies, tokens against forged requests, logins; and the headers of every answer.
 
 A cookie is signed, not encrypted: it holds nothing that its owner may not know. It never grants more than its random
 `session` and, for somebody enrolled or logged in, a secret token that the database knows.
@@ -8,21 +8,38 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
 from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from evenhand.errors import ConfigError
+
+if TYPE_CHECKING:
+    from evenhand.study.store import Session, Study
+
 CSRF_FIELD = "csrf"
 CSRF_HEADER = "x-csrf-token"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 1_000
+_HASHER = PasswordHasher(time_cost=3, memory_cost=64 * 1024, parallelism=1)
+_AT_ONCE = BoundedSemaphore(2)
+"""Each check takes 64 MiB; more than two at once wait, so that a flood of logins cannot use up the memory."""
+FAILED_LOGIN, UNKNOWN_NAME = "failed to log in", "(unknown name)"
+NAME_ATTEMPTS, ADDRESS_ATTEMPTS, ATTEMPT_SECONDS = 20, 10, 15 * 60
 _VISIT_SECONDS = 90 * 24 * 3600
 _CLOCK_SECONDS = 24 * 3600
 """How far ahead the clock of another server of the study, or of this one before it was set right, may have been."""
@@ -57,7 +74,7 @@ WRITTEN_BY = "_session"
 
 
 @dataclass(frozen=True, slots=True)
-class DeskCookie:
+class ResearcherCookie:
     """What a researcher's browser holds: `token` is the secret of the session in the database, None before login."""
 
     session: str = field(default_factory=lambda: secrets.token_urlsafe(18))
@@ -92,11 +109,11 @@ class Security:
         self.https = https
         prefix = "__Host-" if https else ""
         self.visitor_cookie = f"{prefix}evenhand-{name}"
-        self.desk_cookie = f"{prefix}evenhand-desk-{name}"
+        self.researcher_cookie = f"{prefix}evenhand-researcher-{name}"
         self.device_cookie = f"{prefix}evenhand-device-{name}"
         self._key = hashlib.sha256(b"csrf:" + name.encode() + b":" + secret).digest()
         self._visitors = _serializer(secret, f"visitor:{name}")
-        self._desks = _serializer(secret, f"desk:{name}")
+        self._researchers = _serializer(secret, f"researcher:{name}")
         self._devices = _serializer(secret, f"device:{name}")
 
     def visitor(self, request: Request) -> VisitorCookie | None:
@@ -116,18 +133,18 @@ class Security:
         """Take the participant's cookie away."""
         self._set(response, self.visitor_cookie, "", 0)
 
-    def desk(self, request: Request) -> DeskCookie | None:
+    def researcher(self, request: Request) -> ResearcherCookie | None:
         """Return the researcher's cookie; None where there is none, or it is not one of ours."""
-        held = _read(self._desks, request.cookies.get(self.desk_cookie), _VISIT_SECONDS)
-        return DeskCookie(held[0], held[1]) if isinstance(held, list) and len(held) == 2 else None
+        held = _read(self._researchers, request.cookies.get(self.researcher_cookie), _VISIT_SECONDS)
+        return ResearcherCookie(held[0], held[1]) if isinstance(held, list) and len(held) == 2 else None
 
-    def remember_desk(self, response: Response, cookie: DeskCookie) -> None:
+    def remember_researcher(self, response: Response, cookie: ResearcherCookie) -> None:
         """Set the researcher's cookie; it goes when the browser closes."""
-        self._set(response, self.desk_cookie, str(self._desks.dumps([cookie.session, cookie.token])), None)
+        self._set(response, self.researcher_cookie, str(self._researchers.dumps([cookie.session, cookie.token])), None)
 
-    def forget_desk(self, response: Response) -> None:
+    def forget_researcher(self, response: Response) -> None:
         """Take the researcher's cookie away."""
-        self._set(response, self.desk_cookie, "", 0)
+        self._set(response, self.researcher_cookie, "", 0)
 
     def device(self, request: Request) -> DeviceCookie | None:
         """Return what an earlier login left in this browser; None where there was none within 90 days."""
@@ -149,9 +166,11 @@ class Security:
             raise HTTPException(403)
         return cookie
 
-    def require_desk_csrf(self, request: Request, form: Mapping[str, str | list[str]] | None = None) -> DeskCookie:
+    def require_researcher_csrf(
+        self, request: Request, form: Mapping[str, str | list[str]] | None = None
+    ) -> ResearcherCookie:
         """Return the researcher's cookie if the form carries its token; else answer 403."""
-        cookie = self.desk(request)
+        cookie = self.researcher(request)
         if cookie is None or not self._matches(request, form, cookie.session):
             raise HTTPException(403)
         return cookie
@@ -162,6 +181,82 @@ class Security:
 
     def _set(self, response: Response, name: str, value: str, seconds: int | None) -> None:
         response.set_cookie(name, value, max_age=seconds, path="/", secure=self.https, httponly=True, samesite="lax")
+
+
+class Logins:
+    """Researchers who log in, and how often somebody may try.
+
+    Parameters
+    ----------
+    study : the study with its researchers.
+    security : its cookies.
+    """
+
+    def __init__(self, study: Study, security: Security) -> None:
+        self._researchers, self._security = study.researchers, security
+
+    def session(self, request: Request) -> Session | None:
+        """Return the session of a researcher who is logged in."""
+        cookie = self._security.researcher(request)
+        return self._researchers.session(cookie.token) if cookie is not None and cookie.token else None
+
+    def login(self, name: str, password: str, request: Request) -> str | None:
+        """Return the token of a new session, or None where name or password is wrong.
+
+        Raises
+        ------
+        Throttled : after too many attempts. They are counted in the database before the password is looked at, so that
+            several servers and restarts do not add attempts.
+        """
+        limits = self._limits(name, request)
+        for key, limit in limits:
+            if self._researchers.note_attempt(key, limit=limit, window=ATTEMPT_SECONDS) < 0:
+                raise Throttled
+        stored = self._researchers.password_hash(name)
+        if not is_password(stored, password):
+            # A name that is not known may be a password in the wrong field. It is logged too: the work is the same.
+            self._researchers.log(name if stored is not None else UNKNOWN_NAME, FAILED_LOGIN)
+            return None
+        for key, _ in limits:
+            self._researchers.forget_attempts(key)
+        token = self._researchers.open_session(name)
+        self._researchers.log(name, "logged in")
+        return token
+
+    def _limits(self, name: str, request: Request) -> list[tuple[str, int]]:
+        """Return what attempts are counted by, and how many are allowed: the address first, then the name.
+
+        What the address may not try does not count for the name, so one address cannot lock a name. Many addresses
+        can; therefore a browser in which somebody logged in under this name before has a count of its own.
+        """
+        device = self._security.device(request)
+        if device is not None and device.name.casefold() == name.casefold():
+            return [(f"device:{device.key}", NAME_ATTEMPTS)]
+        client = request.client
+        address = address_of((client.host, client.port) if client else None)
+        return [(f"address:{address}", ADDRESS_ATTEMPTS), (f"name:{name.casefold()}", NAME_ATTEMPTS)]
+
+
+class Throttled(Exception):  # noqa: N818
+    """Too many attempts to log in."""
+
+
+def address_of(client: tuple[str, int] | None) -> str:
+    """Return the address that limits are counted for: an IPv4 address, or the /64 network of an IPv6 address.
+
+    Examples
+    --------
+    >>> address_of(("2001:db8::1", 4711)) == address_of(("2001:db8::2", 4712))
+    True
+    """
+    host = client[0] if client else ""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if ip.version == 4:
+        return str(ip)
+    return str(ip.ipv4_mapped or ipaddress.ip_network((ip, 64), strict=False))
 
 
 def from_elsewhere(method: str, headers: Headers, https: bool) -> bool:
@@ -220,3 +315,34 @@ def _read(serializer: URLSafeTimedSerializer, value: str | None, seconds: int) -
     except BadData:
         return None
     return held if -_CLOCK_SECONDS <= time.time() - signed.timestamp() <= seconds else None
+
+
+def hash_password(password: str) -> str:
+    """Return what is stored of a password.
+
+    Examples
+    --------
+    >>> hash_password("too short")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: a password needs at least 12 characters; got 9.
+    """
+    if len(password) < SHORTEST_PASSWORD:
+        raise ConfigError(f"a password needs at least {SHORTEST_PASSWORD} characters; got {len(password)}.")
+    if len(password) > LONGEST_PASSWORD:
+        raise ConfigError(f"a password may have at most {LONGEST_PASSWORD:,} characters; got {len(password):,}.")
+    return _HASHER.hash(password)
+
+
+def is_password(stored: str | None, password: str) -> bool:
+    """Tell whether a password is the stored one; for an unknown name (None) the work is the same and the answer no."""
+    with _AT_ONCE:
+        try:
+            _HASHER.verify(stored or _nobody(), password[:LONGEST_PASSWORD])
+        except (VerificationError, InvalidHashError):
+            return False
+    return stored is not None
+
+
+@cache
+def _nobody() -> str:
+    return _HASHER.hash("the password of nobody")

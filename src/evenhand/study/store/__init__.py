@@ -6,7 +6,6 @@ for _module in ("sqlalchemy", "alembic", "psycopg"):
     require_extra(_module, "study", "the database of a study")
 
 from evenhand.study.store.backup import backup  # noqa: E402
-from evenhand.study.store.errors import StoreError, StudyClosed, StudyFull  # noqa: E402
 from evenhand.study.store.records import (  # noqa: E402
     Action,
     Answer,
@@ -18,6 +17,9 @@ from evenhand.study.store.records import (  # noqa: E402
     Participant,
     Saved,
     Session,
+    StoreError,
+    StudyClosed,
+    StudyFull,
     Times,
 )
 from evenhand.study.store.study import Store, Study, open_store  # noqa: E402

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, TextClause, bindparam, null, select, text, union_all
 
-from evenhand.study.flow.steps import Step
-from evenhand.study.store.direct import Direct
-from evenhand.study.store.records import Answer, Participant, Saved
-from evenhand.study.store.room import Room, seconds_of
+from evenhand.study.flow.design import Step
+from evenhand.study.store.database import Database, Direct
+from evenhand.study.store.records import Answer, Participant, Saved, seconds_of
 from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS
 
 AWAY_SECONDS = 30 * 60
@@ -71,8 +71,11 @@ _PAGE = union_all(
 )
 
 
-class Answers(Room):
+@dataclass(frozen=True)
+class Answers:
     """The answers of a study."""
+
+    database: Database
 
     def save(
         self,
@@ -100,7 +103,7 @@ class Answers(Room):
         payload : the answer in the names of the schema.
         revision : the revision that the form was made from; 0 where nothing was stored.
         last : whether this is the last step, which finishes the person.
-        durable : whether to wait for the disk; who says False calls `sync` before anybody is told that it is saved.
+        durable : whether to wait for the disk; who says False awaits `Study.sync` before saying that it is saved.
         wait : whether to wait while somebody else writes to a SQLite file; else `Busy` is raised and nothing is done.
         now : the moment; by default the clock's.
         """
@@ -120,12 +123,12 @@ class Answers(Room):
             "now": moment,
         }
         onwards = {"person": person.id, "index": index, "now": moment, "finished_at": moment if last else None}
-        if not self._database.sqlite and index == person.reached:
-            with self._database.page_reading() as direct:
+        if not self.database.sqlite and index == person.reached:
+            with self.database.page_reading() as direct:
                 stored = direct.execute(_ADVANCE_AT_ONCE, {**values, **onwards}).scalar()
             if stored is not None:
                 return Saved("saved", int(stored), index + 1)
-        with self._database.page_writing(durable=durable, wait=wait) as connection:
+        with self.database.page_writing(durable=durable, wait=wait) as connection:
             moved = connection.execute(_ADVANCE, onwards)
             if moved.rowcount == 1:
                 return Saved("saved", _write(connection, values), index + 1)
@@ -141,17 +144,17 @@ class Answers(Room):
         """
         moment = seconds_of(now)
         if person.finished_at is person.withdrawn_at is None and moment - person.seen_at.timestamp() > AWAY_SECONDS:
-            with self._database.page_writing(durable=False, wait=wait) as connection:
+            with self.database.page_writing(durable=False, wait=wait) as connection:
                 connection.execute(_BACK, {"person": person.id, "now": moment})
-        with self._database.page_reading() as connection:
+        with self.database.page_reading() as connection:
             rows = connection.execute(_PAGE, {"person": person.id, "step": step_key}).all()
         answer = next((Answer(json.loads(row[0]), row[1]) for row in rows if row[1] is not None), None)
         draft = next((json.loads(row[0]) for row in rows if row[1] is None), None)
         return answer, draft
 
-    def answer(self, person: Participant, step_key: str) -> Answer | None:
+    def get(self, person: Participant, step_key: str) -> Answer | None:
         """Return the stored answer to a step; None where there is none."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(_STORED, {"person": person.id, "step": step_key}).first()
         return None if row is None else Answer(json.loads(row[0]), row[1])
 
@@ -176,7 +179,7 @@ class Answers(Room):
             return False
         key = {"person": person.id, "step": step_key}
         silence = moment - person.seen_at.timestamp()
-        with self._database.page_writing(durable=False, wait=wait) as connection:
+        with self.database.page_writing(durable=False, wait=wait) as connection:
             _, finished_at, withdrawn_at = connection.execute(_STATE, {"person": person.id}).one()
             if finished_at is not None or withdrawn_at is not None:
                 return False

@@ -15,7 +15,7 @@ from sqlalchemy import URL
 
 from evenhand.errors import ConfigError
 from evenhand.study.store.database import parse_url
-from evenhand.study.store.errors import StoreError
+from evenhand.study.store.records import StoreError
 
 if sys.platform != "win32":
     import fcntl

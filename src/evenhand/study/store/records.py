@@ -1,13 +1,65 @@
-"""What the store hands out: people, answers, counts. All are plain values; none holds a connection."""
+"""What the store hands out (people, answers, counts: plain values, none holds a connection), and how it can fail."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
+from evenhand.errors import EvenhandError
+from evenhand.study.schema import Kind
+
+SILENT_SECONDS = 30 * 60
+"""How long somebody who agreed to take part and answered nothing yet holds a place."""
 SaveStatus = Literal["saved", "repeated", "stale", "too_early", "locked"]
+
+
+class StudyClosed(EvenhandError):  # noqa: N818
+    """The study takes nobody new."""
+
+
+class StudyFull(EvenhandError):  # noqa: N818
+    """Every place of the study is taken."""
+
+
+class StoreError(EvenhandError):
+    """The database could not be reached, or refused what was asked."""
+
+
+class Busy(StoreError):  # noqa: N818
+    """Somebody else writes at this moment, and the caller did not want to wait; nothing was done."""
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    """A study as the database has it.
+
+    Parameters
+    ----------
+    id, name, kind : number, short name, and 'effort' or 'feedback'.
+    fingerprint : what the study showed when it was registered, as one hash.
+    conditions : the conditions with their shares of people.
+    places : how many people fit into a condition; None for any number.
+    seed : seed of the draws between conditions.
+    points : points of the scale.
+    abandon_after : seconds after which a person who does nothing no longer holds their place.
+    secret : what cookies are signed with.
+    completion_code : what people hand in to be paid.
+    """
+
+    id: int
+    name: str
+    kind: Kind
+    fingerprint: str
+    conditions: Mapping[str, float]
+    places: int | None
+    seed: int
+    points: int
+    abandon_after: float
+    secret: bytes = field(repr=False)
+    completion_code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +228,30 @@ class Action:
     researcher: str
     action: str
     detail: str
+
+
+def seconds_of(now: datetime | None) -> float:
+    """Return a moment, by default this one, as seconds since 1970."""
+    return time.time() if now is None else now.timestamp()
+
+
+def moment_of(seconds: float) -> datetime:
+    """Return seconds since 1970 as a moment in UTC.
+
+    Examples
+    --------
+    >>> moment_of(0.5).isoformat()
+    '1970-01-01T00:00:00.500000+00:00'
+    """
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def is_storable(text: str, longest: int = 200) -> bool:
+    r"""Tell whether a text from outside can be looked up at all: short, printable, and valid Unicode.
+
+    Examples
+    --------
+    >>> is_storable("5f1a"), is_storable(""), is_storable("a\x00b"), is_storable("\ud800")
+    (True, False, False, False)
+    """
+    return 0 < len(text) <= longest and text.isprintable()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import delete, insert, select, text
 
-from evenhand.study.store.records import Action, Session
-from evenhand.study.store.room import Room, is_storable, moment_of, seconds_of
+from evenhand.study.store.database import Database
+from evenhand.study.store.records import Action, Session, StudyRow, is_storable, moment_of, seconds_of
 from evenhand.study.store.tables import ACTIONS, ATTEMPTS, RESEARCHERS, SESSIONS
 
 SESSION_SECONDS = 12 * 3600
@@ -18,15 +19,14 @@ ATTEMPTS_ALLOWED = 5
 ATTEMPT_WINDOW = 15 * 60
 _DETAIL_LENGTH = 1_000
 
+_INSERT = (
+    "INSERT INTO researchers (study_id, name, password_hash, changed_at) VALUES (:study, :name, :hash, :now)"
+    " ON CONFLICT (study_id, name)"
+)
 _SET_PASSWORD = text(
-    "INSERT INTO researchers (study_id, name, password_hash, changed_at) VALUES (:study, :name, :hash, :now)"
-    " ON CONFLICT (study_id, name) DO UPDATE SET password_hash = excluded.password_hash,"
-    " changed_at = excluded.changed_at"
+    f"{_INSERT} DO UPDATE SET password_hash = excluded.password_hash, changed_at = excluded.changed_at"
 )
-_FIRST_PASSWORD = text(
-    "INSERT INTO researchers (study_id, name, password_hash, changed_at) VALUES (:study, :name, :hash, :now)"
-    " ON CONFLICT (study_id, name) DO NOTHING"
-)
+_FIRST_PASSWORD = text(f"{_INSERT} DO NOTHING")
 _ATTEMPT = text(
     "INSERT INTO attempts (study_id, digest, started_at, number) VALUES (:study, :digest, :now, 1)"
     " ON CONFLICT (study_id, digest) DO UPDATE SET"
@@ -36,23 +36,27 @@ _ATTEMPT = text(
 )
 
 
-class Researchers(Room):
-    """Who may look at a study."""
+@dataclass(frozen=True)
+class Researchers:
+    """Who may look at a study, and what they did."""
+
+    database: Database
+    row: StudyRow
 
     def set_password(self, name: str, password_hash: str, *, now: datetime | None = None) -> None:
         """Store the hash of a researcher's password; all sessions of that researcher end."""
-        values = {"study": self._id, "name": name, "hash": password_hash, "now": seconds_of(now)}
-        with self._database.writing() as connection:
+        values = {"study": self.row.id, "name": name, "hash": password_hash, "now": seconds_of(now)}
+        with self.database.writing() as connection:
             connection.execute(_SET_PASSWORD, values)
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.study_id == self._id, SESSIONS.c.name == name))
+            connection.execute(delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.name == name))
 
     def set_first_password(self, name: str, password_hash: str, *, now: datetime | None = None) -> bool:
         """Store the hash of a researcher's password unless they have one; return whether it was stored.
 
         Of several servers that start at the same moment, one gets True.
         """
-        values = {"study": self._id, "name": name, "hash": password_hash, "now": seconds_of(now)}
-        with self._database.writing() as connection:
+        values = {"study": self.row.id, "name": name, "hash": password_hash, "now": seconds_of(now)}
+        with self.database.writing() as connection:
             return connection.execute(_FIRST_PASSWORD, values).rowcount == 1
 
     def password_hash(self, name: str) -> str | None:
@@ -60,15 +64,15 @@ class Researchers(Room):
         if not is_storable(name):
             return None
         asked = select(RESEARCHERS.c.password_hash).where(
-            RESEARCHERS.c.study_id == self._id, RESEARCHERS.c.name == name
+            RESEARCHERS.c.study_id == self.row.id, RESEARCHERS.c.name == name
         )
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return connection.execute(asked).scalar()
 
-    def researchers(self) -> list[str]:
+    def names(self) -> list[str]:
         """Return the names of all who have a password, sorted."""
-        asked = select(RESEARCHERS.c.name).where(RESEARCHERS.c.study_id == self._id).order_by(RESEARCHERS.c.name)
-        with self._database.reading() as connection:
+        asked = select(RESEARCHERS.c.name).where(RESEARCHERS.c.study_id == self.row.id).order_by(RESEARCHERS.c.name)
+        with self.database.reading() as connection:
             return list(connection.execute(asked).scalars())
 
     def open_session(self, name: str, *, seconds: float = SESSION_SECONDS, now: datetime | None = None) -> str:
@@ -76,32 +80,33 @@ class Researchers(Room):
         moment, token = seconds_of(now), secrets.token_urlsafe(32)
         values = {
             "digest": _digest(token),
-            "study_id": self._id,
+            "study_id": self.row.id,
             "name": name,
             "opened_at": moment,
             "expires_at": moment + seconds,
         }
-        with self._database.writing() as connection:
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.study_id == self._id, SESSIONS.c.expires_at <= moment))
+        over = delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.expires_at <= moment)
+        with self.database.writing() as connection:
+            connection.execute(over)
             connection.execute(insert(SESSIONS), values)
         return token
 
     def session(self, token: str, *, now: datetime | None = None) -> Session | None:
         """Return the session of a token; None where there is none or it is over."""
         asked = select(SESSIONS.c.name, SESSIONS.c.opened_at, SESSIONS.c.expires_at).where(
-            SESSIONS.c.study_id == self._id,
+            SESSIONS.c.study_id == self.row.id,
             SESSIONS.c.digest == _digest(token),
             SESSIONS.c.expires_at > seconds_of(now),
         )
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(asked).first()
         return None if row is None else Session(row[0], moment_of(row[1]), moment_of(row[2]))
 
     def end_session(self, token: str) -> None:
         """Log a researcher out."""
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             connection.execute(
-                delete(SESSIONS).where(SESSIONS.c.study_id == self._id, SESSIONS.c.digest == _digest(token))
+                delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.digest == _digest(token))
             )
 
     def note_attempt(
@@ -120,13 +125,13 @@ class Researchers(Room):
         now : the moment; by default the clock's.
         """
         moment = seconds_of(now)
-        values = {"study": self._id, "digest": self._keyed(key), "now": moment, "cutoff": moment - window}
-        with self._database.writing() as connection:
+        values = {"study": self.row.id, "digest": self._keyed(key), "now": moment, "cutoff": moment - window}
+        with self.database.writing() as connection:
             number = int(connection.execute(_ATTEMPT, values).scalar_one())
         if number == 1:
             # In a transaction of its own: two that hold one row each and want the other's would never end.
-            old = delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self._id, ATTEMPTS.c.started_at <= moment - window)
-            with self._database.writing() as connection:
+            old = delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self.row.id, ATTEMPTS.c.started_at <= moment - window)
+            with self.database.writing() as connection:
                 connection.execute(old)
         return limit - number
 
@@ -135,42 +140,42 @@ class Researchers(Room):
     ) -> int:
         """Return how many attempts to log in are left, at least 0, without counting one."""
         asked = select(ATTEMPTS.c.number).where(
-            ATTEMPTS.c.study_id == self._id,
+            ATTEMPTS.c.study_id == self.row.id,
             ATTEMPTS.c.digest == self._keyed(key),
             ATTEMPTS.c.started_at > seconds_of(now) - window,
         )
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return max(0, limit - int(connection.execute(asked).scalar() or 0))
 
     def forget_attempts(self, key: str) -> None:
         """Begin the count of attempts anew, after a login that succeeded."""
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             connection.execute(
-                delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self._id, ATTEMPTS.c.digest == self._keyed(key))
+                delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self.row.id, ATTEMPTS.c.digest == self._keyed(key))
             )
 
     def log(self, researcher: str, action: str, detail: str = "", *, now: datetime | None = None) -> None:
         """Write down what a researcher did."""
         values = {
-            "study_id": self._id,
+            "study_id": self.row.id,
             "at": seconds_of(now),
             "researcher": _cut(researcher),
             "action": _cut(action),
             "detail": _cut(detail),
         }
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             connection.execute(insert(ACTIONS), values)
 
     def actions(self, limit: int = 100) -> list[Action]:
         """Return what researchers did, the newest first."""
         c = ACTIONS.c
-        asked = select(c.at, c.researcher, c.action, c.detail).where(c.study_id == self._id)
-        with self._database.reading() as connection:
+        asked = select(c.at, c.researcher, c.action, c.detail).where(c.study_id == self.row.id)
+        with self.database.reading() as connection:
             rows = connection.execute(asked.order_by(c.at.desc(), c.id.desc()).limit(limit)).all()
         return [Action(moment_of(row[0]), row[1], row[2], row[3]) for row in rows]
 
     def _keyed(self, key: str) -> str:
-        return hmac.new(self._row.secret, key.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
+        return hmac.new(self.row.secret, key.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
 
 def _digest(token: str) -> str:

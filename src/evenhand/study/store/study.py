@@ -10,19 +10,18 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import bindparam, select, text, update
+from sqlalchemy import Connection, bindparam, select, text, update
 
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.study.flow.design import Design
+from evenhand.study.store import migrations
 from evenhand.study.store.answers import Answers
 from evenhand.study.store.database import Database, parse_url
-from evenhand.study.store.export import Export
-from evenhand.study.store.migrations.run import migrate as bring_up
-from evenhand.study.store.migrations.run import require_current
-from evenhand.study.store.numbers import Numbers
-from evenhand.study.store.people import People
+from evenhand.study.store.participants import Participants
+from evenhand.study.store.records import StudyRow, seconds_of
 from evenhand.study.store.researchers import Researchers
-from evenhand.study.store.room import StudyRow, seconds_of
+from evenhand.study.store.results import Results
+from evenhand.study.store.sqlite import AwaitedSync
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, STUDIES
 
 SECRET_VARIABLE = "EVENHAND_STUDY_SECRET"  # noqa: S105
@@ -50,9 +49,9 @@ def open_store(url: str, *, migrate: bool = True) -> Store:
     store = Store(Database(parse_url(url)))
     try:
         if migrate:
-            bring_up(store.database)
+            migrations.migrate(store.database)
         else:
-            require_current(store.database)
+            migrations.require_current(store.database)
         store.database.tidy_log()
     except BaseException:
         store.close()
@@ -83,7 +82,7 @@ class Store:
             asked = select(c.id, c.kind, c.fingerprint, c.settings).where(c.name == name)
             known = connection.execute(asked.with_for_update(key_share=True)).first()
             if known is None:
-                made = {
+                new = {
                     "name": name,
                     "kind": design.kind,
                     "fingerprint": design.fingerprint,
@@ -92,28 +91,31 @@ class Store:
                     "created_at": seconds_of(now),
                     "completion_code": "".join(secrets.choice(_CODE_LETTERS) for _ in range(8)),
                 }
-                connection.execute(_MAKE, made)
+                connection.execute(_MAKE, new)
                 known = connection.execute(asked).one()
-            if known.fingerprint != design.fingerprint and not accept:
-                enrolled = connection.execute(_SOMEBODY, {"study": known.id}).first()
-                if enrolled is not None:
-                    raise ConfigError(
-                        f"the study {name!r} in '{self.database.shown}' was made with other contents: people there saw "
-                        f"something else{_changed(json.loads(known.settings), design)}. Give the changed study a new "
-                        "name, or accept the change with --accept."
-                    )
             if known.fingerprint != design.fingerprint:
-                broken = _broken(known.kind, json.loads(known.settings), design)
-                if broken and connection.execute(_SOME_ANSWER, {"study": known.id}).first() is not None:
-                    raise ConfigError(
-                        f"the study {name!r} in '{self.database.shown}' has answers, and with them {broken} cannot "
-                        "change any more, also not with --accept. Give the changed study a new name."
-                    )
+                self._require_compatible(connection, known, design, accept)
             values: dict[str, Any] = {"settings": settings, "fingerprint": design.fingerprint, "kind": design.kind}
             code = design.spec.recruitment.completion_code
             values |= {} if code is None else {"completion_code": code}
             connection.execute(update(STUDIES).where(STUDIES.c.name == name).values(values))
         return self.study(name)
+
+    def _require_compatible(self, connection: Connection, known: Any, design: Design, accept: bool) -> None:
+        """Refuse a changed design that was not accepted, or that does not go with the answers that are there."""
+        before = json.loads(known.settings)
+        if not accept and connection.execute(_SOMEBODY, {"study": known.id}).first() is not None:
+            raise ConfigError(
+                f"the study {design.name!r} in '{self.database.shown}' was made with other contents: people there saw "
+                f"something else{_changed(before, design)}. Give the changed study a new name, or accept the change "
+                "with --accept."
+            )
+        broken = _broken(known.kind, before, design)
+        if broken and connection.execute(_SOME_ANSWER, {"study": known.id}).first() is not None:
+            raise ConfigError(
+                f"the study {design.name!r} in '{self.database.shown}' has answers, and with them {broken} cannot "
+                "change any more, also not with --accept. Give the changed study a new name."
+            )
 
     def study(self, name: str) -> Study:
         """Return a study that is in the database, as it was last registered."""
@@ -143,12 +145,31 @@ class Store:
         self.close()
 
 
-class Study(People, Answers, Researchers, Numbers, Export):
-    """A study in a store: its people, answers, researchers and numbers.
+class Study:
+    """A study in a store.
 
-    All methods may be called from many threads, and from several servers on one database. Those that depend on the
-    time take `now` for tests.
+    All methods, here and of its parts, may be called from many threads, and from several servers on one database. Those
+    that depend on the time take `now` for tests.
+
+    Parameters
+    ----------
+    database, row : where the study is, and what is known of it.
+
+    Attributes
+    ----------
+    participants : who takes part: enrolment, withdrawal, recruitment ids.
+    answers : what they answer, page by page.
+    researchers : who may look at the study, and what they did.
+    results : what has been collected: the responses and the counts.
     """
+
+    def __init__(self, database: Database, row: StudyRow) -> None:
+        self._database, self._row = database, row
+        self._awaited_sync = AwaitedSync(database.sync)
+        self.participants = Participants(database, row)
+        self.answers = Answers(database)
+        self.researchers = Researchers(database, row)
+        self.results = Results(database, row)
 
     @property
     def name(self) -> str:
@@ -160,9 +181,9 @@ class Study(People, Answers, Researchers, Numbers, Export):
         """Whether the database is a file that is read at once (SQLite), and not a server that is waited for."""
         return self._database.sqlite
 
-    def sync(self) -> None:
+    async def sync(self) -> None:
         """Return when everything that was stored before this call is on the disk."""
-        self._database.sync()
+        await self._awaited_sync.wait()
 
     @property
     def secret(self) -> bytes:
@@ -183,7 +204,7 @@ class Study(People, Answers, Researchers, Numbers, Export):
     def closed(self) -> bool:
         """Whether the study takes nobody new."""
         with self._database.reading() as connection:
-            return connection.execute(_CLOSED, {"study": self._id}).scalar_one() is not None
+            return connection.execute(_CLOSED, {"study": self._row.id}).scalar_one() is not None
 
     def close(self, *, now: datetime | None = None) -> None:
         """Take nobody new from now on; who began may finish."""
@@ -193,9 +214,9 @@ class Study(People, Answers, Researchers, Numbers, Export):
         """Take people again."""
         self._set_closed(None)
 
-    def _set_closed(self, at: float | None) -> None:
+    def _set_closed(self, moment: float | None) -> None:
         with self._database.writing() as connection:
-            connection.execute(update(STUDIES).where(STUDIES.c.id == self._id).values(closed_at=at))
+            connection.execute(update(STUDIES).where(STUDIES.c.id == self._row.id).values(closed_at=moment))
 
 
 _MAKE = text(

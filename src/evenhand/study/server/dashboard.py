@@ -1,23 +1,35 @@
-"""Live estimates: what the answers say so far and how it narrowed, computed beside the pages and never in their way."""
+"""The numbers of the dashboard: counts as of now, and live estimates that are computed beside the pages.
+
+Live estimates are what the answers say so far and how it narrowed; they never stand in the way of a page.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.responses import Responses
-from evenhand.study.store.errors import StoreError
+from evenhand.study.server.dashboard_charts import chart_process
+from evenhand.study.store import Counts, PageCounts, StoreError
+
+if TYPE_CHECKING:
+    from evenhand.study.flow.design import Design
+    from evenhand.study.store import Study
 
 log = logging.getLogger("evenhand.study")
 MOST_POINTS = 8
+_FRESH = 1.0
+"""Seconds for which counts are not counted again, however many dashboards are open."""
 _REST = 4.0
 """A computation is followed by at least this many times its own length of rest, so that it takes a fifth of a core."""
 _LEAST_REST = 5.0
@@ -76,6 +88,86 @@ class Snapshot:
     answers: int
     series: tuple[Series, ...]
     problem: str | None = None
+
+
+@dataclass(frozen=True)
+class DashboardState:
+    """The numbers of the dashboard at one moment; `names` are the names of the pages."""
+
+    closed: bool
+    counts: Counts
+    pages: tuple[PageCounts, ...]
+    names: tuple[str, ...]
+    snapshot: Snapshot
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as JSON has them; `stamp` changes when any of them does."""
+        held: dict[str, Any] = {
+            "closed": self.closed,
+            "answers": self.counts.answers,
+            "last_answer": self.counts.last_answer,
+            "conditions": [asdict(condition) for condition in self.counts.conditions],
+            "pages": [_page(page, name) for page, name in zip(self.pages, self.names, strict=True)],
+            "checks": [asdict(check) for check in self.counts.checks],
+            "estimates_of": self.snapshot.answers,
+            "estimates": [asdict(series.now) for series in self.snapshot.series],
+        }
+        stamp = hashlib.sha256(json.dumps(held, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        return {"stamp": stamp, **held}
+
+
+class Dashboard:
+    """The numbers of one study, counted and estimated as they are asked for.
+
+    Parameters
+    ----------
+    design, study : the study.
+    estimate : what is estimated from the answers; None for nothing.
+    """
+
+    def __init__(self, design: Design, study: Study, estimate: Estimator | None) -> None:
+        self._study, self._names = study, page_names(design)
+        self.charts = chart_process()
+        self._live = None if estimate is None else LiveEstimates(estimate, self._read)
+        self._lock, self._counted = threading.Lock(), 0.0
+        self._counts: tuple[bool, Counts, Hashable] | None = None
+
+    def state(self) -> DashboardState:
+        """Return the numbers as of now, at most a second old; the estimates are those that are known."""
+        closed, counts, version = self._count()
+        snapshot = Snapshot(0, ()) if self._live is None else self._live.latest(version)
+        pages = {page.index: page for page in counts.pages}
+        names = [*self._names, *(f"page {index + 1}" for index in range(len(self._names), len(pages)))]
+        shown = tuple(pages.get(index, PageCounts(index, 0, 0, None)) for index in range(len(names)))
+        return DashboardState(closed, counts, shown, tuple(names), snapshot)
+
+    def changed(self) -> None:
+        """Count and estimate anew, since answers were taken back or the study was closed."""
+        self._counted = 0.0
+        if self._live is not None:
+            self._live.forget()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the estimates that are being computed."""
+        if self._live is not None:
+            self._live.wait(seconds)
+
+    def close(self) -> None:
+        """Stop what runs beside the pages."""
+        self.charts.close()
+        if self._live is not None:
+            self._live.close()
+
+    def _count(self) -> tuple[bool, Counts, Hashable]:
+        with self._lock:
+            if self._counts is None or monotonic() - self._counted > _FRESH:
+                self._counts = (self._study.closed, self._study.results.counts(), self._study.results.version())
+                self._counted = monotonic()
+            return self._counts
+
+    def _read(self) -> tuple[Responses, IntArray]:
+        responses = self._study.results.responses()
+        return responses, arrivals(self._study, responses)
 
 
 class LiveEstimates:
@@ -146,26 +238,31 @@ class LiveEstimates:
 
     def _series(self, responses: Responses, order: IntArray, clock: float) -> tuple[Series, ...]:
         """Estimate from all answers, then from the first so many; what was computed before is not done again."""
-        found: dict[int, list[Estimate]] = {}
+        estimates: dict[int, list[Estimate]] = {}
         fresh: dict[str, list[Estimate]] = {}
         for n in sorted(points(len(order)), reverse=True):
             known = first_answers(responses, order, n)
             digest = _digest(known)
-            if digest not in self._known and found and (self._stopping.is_set() or monotonic() - clock > _BUDGET):
+            late = self._stopping.is_set() or monotonic() - clock > _BUDGET
+            if digest not in self._known and estimates and late:
                 continue
-            found[n] = fresh[digest] = self._known.get(digest) or self._estimate(known)
+            estimates[n] = fresh[digest] = self._known.get(digest) or self._estimate(known)
         self._known = fresh
-        if not found:
-            return ()
-        names = [(one.label, one.group) for one in found[max(found)]]
-        return tuple(
-            Series(
-                label,
-                group,
-                tuple((n, one) for n in sorted(found) for one in found[n] if (one.label, one.group) == (label, group)),
-            )
-            for label, group in names
-        )
+        return _as_series(estimates)
+
+
+def _as_series(estimates: dict[int, list[Estimate]]) -> tuple[Series, ...]:
+    """Return the estimates of each number of answers as one series for each thing estimated."""
+    if not estimates:
+        return ()
+    points_of: dict[tuple[str, str], list[tuple[int, Estimate]]] = {
+        (now.label, now.group): [] for now in estimates[max(estimates)]
+    }
+    for n in sorted(estimates):
+        for estimate in estimates[n]:
+            if (estimate.label, estimate.group) in points_of:
+                points_of[estimate.label, estimate.group].append((n, estimate))
+    return tuple(Series(label, group, tuple(shown)) for (label, group), shown in points_of.items())
 
 
 def points(answers: int) -> list[int]:
@@ -196,3 +293,37 @@ def first_answers(responses: Responses, order: IntArray, n: int) -> Responses:
 def _digest(responses: Responses) -> str:
     held = [(name, values.tolist()) for part in (responses.people, responses.answers) for name, values in part.items()]
     return hashlib.sha256(repr(held).encode()).hexdigest()
+
+
+def arrivals(study: Study, responses: Responses) -> IntArray:
+    """Return the answers of responses in the order in which they were saved last."""
+    saved = study.results.saved_at()
+    subject = responses.answers.get("subject", np.full(len(responses.person), None))
+    who = responses.people["participant"][responses.person]
+    keys = zip(who.tolist(), responses.answers["item"].tolist(), subject.tolist(), strict=True)
+    return np.argsort([saved.get(key, np.inf) for key in keys], kind="stable")
+
+
+def page_names(design: Design) -> tuple[str, ...]:
+    """Return what the pages of the study are called on the dashboard, by the plan of the first person."""
+    names, pairs = [], 0
+    for step in design.plan(next(iter(design.conditions)), 0).steps:
+        pairs = pairs % 4 + 1 if step.kind == "pair" else pairs
+        pair, check = f"set {step.position}, pair {pairs}", f"check {step.check}"
+        numbered = {"pair": pair, "case": f"case {step.position}", "check": check}
+        names.append(numbered.get(step.kind, step.kind))
+    return tuple(names)
+
+
+def _page(page: PageCounts, name: str) -> dict[str, Any]:
+    times = page.times
+    return {
+        "page": page.index + 1,
+        "name": name,
+        "waiting": page.waiting,
+        "dropped": page.dropped,
+        "answers": times.answers if times else 0,
+        "lower": times.lower if times else None,
+        "median": times.median if times else None,
+        "upper": times.upper if times else None,
+    }

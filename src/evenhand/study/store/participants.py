@@ -1,4 +1,4 @@
-"""People: enrolment in balance, coming back, withdrawing, and the ids that recruiters know them by."""
+"""Participants: balanced enrolment, coming back, withdrawing, and the ids that recruiters know them by."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count as numbers
+from itertools import count
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, case, delete, distinct, func, insert, or_, select, update
 
-from evenhand.study.store.errors import StudyClosed, StudyFull
-from evenhand.study.store.records import BonusRow, Participant
-from evenhand.study.store.room import SILENT_SECONDS, Room, StudyRow, is_storable, moment_of, seconds_of
+from evenhand.study.store.database import Database
+from evenhand.study.store.records import (
+    SILENT_SECONDS,
+    BonusRow,
+    Participant,
+    StudyClosed,
+    StudyFull,
+    StudyRow,
+    is_storable,
+    moment_of,
+    seconds_of,
+)
 from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS, RECRUITS, STUDIES
 
 _ERASE_SECONDS = 3.0
@@ -36,6 +45,7 @@ _PERSON = (
     _P.withdrawn_at,
     _P.fingerprint,
 )
+_FIRST_TIME = _PERSON.index(_P.since)
 _OF_STUDY = _P.study_id == bindparam("study")
 _BY_TOKEN = select(*_PERSON).where(_OF_STUDY, _P.token == bindparam("token"))
 _BY_ENROLMENT = select(*_PERSON).where(_OF_STUDY, _P.enrolment == bindparam("enrolment"))
@@ -80,8 +90,12 @@ class Tally:
     highest: int | None = None
 
 
-class People(Room):
-    """The people of a study."""
+@dataclass(frozen=True)
+class Participants:
+    """The participants of a study."""
+
+    database: Database
+    row: StudyRow
 
     def enrol(
         self, key: str, *, recruitment_id: str | None = None, language: str = "en", now: datetime | None = None
@@ -107,18 +121,18 @@ class People(Room):
         """
         moment, enrolment = seconds_of(now), enrolment_of(key)
         recruitment = recruitment_id if recruitment_id and is_storable(recruitment_id) else None
-        with self._database.writing() as connection:
-            closed_at, fingerprint = connection.execute(_LOCK_STUDY, {"study": self._id}).one()
+        with self.database.writing() as connection:
+            closed_at, fingerprint = connection.execute(_LOCK_STUDY, {"study": self.row.id}).one()
             known = self._known(connection, enrolment, recruitment)
             if known is not None:
                 return self._participant(known)
             if closed_at is not None:
-                raise StudyClosed(f"the study {self._row.name!r} is closed; it takes nobody new.")
-            if fingerprint != self._row.fingerprint:
-                raise StudyClosed(f"the study {self._row.name!r} was changed; start this server anew.")
+                raise StudyClosed(f"the study {self.row.name!r} is closed; it takes nobody new.")
+            if fingerprint != self.row.fingerprint:
+                raise StudyClosed(f"the study {self.row.name!r} was changed; start this server anew.")
             seat = self._free_seat(connection, moment)
             values = {
-                "study_id": self._id,
+                "study_id": self.row.id,
                 "enrolment": enrolment,
                 "code": _code(),
                 "token": secrets.token_urlsafe(32),
@@ -133,53 +147,53 @@ class People(Room):
             }
             number = connection.execute(insert(PARTICIPANTS).returning(_P.id), values).scalar_one()
             if recruitment is not None:
-                ids = {"participant_id": number, "study_id": self._id, "recruitment_id": recruitment}
+                ids = {"participant_id": number, "study_id": self.row.id, "recruitment_id": recruitment}
                 connection.execute(insert(RECRUITS), ids)
             made = connection.execute(select(*_PERSON).where(_P.id == number)).one()
         return self._participant(made)
 
     def _known(self, connection: Connection, enrolment: str, recruitment: str | None) -> Any:
-        same = connection.execute(_BY_ENROLMENT, {"study": self._id, "enrolment": enrolment}).first()
+        same = connection.execute(_BY_ENROLMENT, {"study": self.row.id, "enrolment": enrolment}).first()
         if same is not None or recruitment is None:
             return same
-        return connection.execute(_BY_RECRUITMENT, {"study": self._id, "recruitment": recruitment}).first()
+        return connection.execute(_BY_RECRUITMENT, {"study": self.row.id, "recruitment": recruitment}).first()
 
     def _free_seat(self, connection: Connection, moment: float) -> Seat:
         """Return where the next person goes."""
-        study = self._row
-        asked = {"study": self._id, "cutoff": moment - study.abandon_after, "silent_cutoff": moment - SILENT_SECONDS}
+        study = self.row
+        asked = {"study": study.id, "cutoff": moment - study.abandon_after, "silent_cutoff": moment - SILENT_SECONDS}
         tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
-        number = sum(tally.everybody for tally in tallies.values())
-        for name in by_need(study, {name: tally.held for name, tally in tallies.items()}, number):
+        enrolled = sum(tally.everybody for tally in tallies.values())
+        for name in by_need(study, {name: tally.held for name, tally in tallies.items()}, enrolled):
             tally = tallies.get(name, Tally())
             place = 0 if tally.highest is None else tally.highest + 1
             if tally.places < place:
                 held = set(connection.execute(_PLACES, {**asked, "condition": name}).scalars())
-                place = next(place for place in numbers() if place not in held)
+                place = next(place for place in count() if place not in held)
             if study.places is None or place < study.places:
                 return Seat(name, place)
         raise StudyFull(f"every place of the study {study.name!r} is taken.")
 
-    def person(self, token: str) -> Participant | None:
+    def by_token(self, token: str) -> Participant | None:
         """Return the person whose cookie holds a token; None where there is none."""
         if not is_storable(token):
             return None
-        with self._database.page_reading() as connection:
-            row = connection.execute(_BY_TOKEN, {"study": self._id, "token": token}).first()
+        with self.database.page_reading() as connection:
+            row = connection.execute(_BY_TOKEN, {"study": self.row.id, "token": token}).first()
         return None if row is None else self._participant(row)
 
-    def person_by_recruitment(self, recruitment_id: str) -> Participant | None:
+    def by_recruitment_id(self, recruitment_id: str) -> Participant | None:
         """Return the person whom the recruiter knows by an id; None where there is none, or ids were erased."""
         if not is_storable(recruitment_id):
             return None
-        with self._database.reading() as connection:
-            row = connection.execute(_BY_RECRUITMENT, {"study": self._id, "recruitment": recruitment_id}).first()
+        with self.database.reading() as connection:
+            row = connection.execute(_BY_RECRUITMENT, {"study": self.row.id, "recruitment": recruitment_id}).first()
         return None if row is None else self._participant(row)
 
     def finish(self, person: Participant, *, now: datetime | None = None) -> None:
         """Note that a person reached the end; a second time changes nothing."""
         done = update(PARTICIPANTS).where(_P.id == person.id, _P.finished_at.is_(None), _P.withdrawn_at.is_(None))
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             connection.execute(done.values(finished_at=seconds_of(now), seen_at=seconds_of(now)))
 
     def withdraw(self, who: Participant | str, *, erase: bool = True, now: datetime | None = None) -> bool:
@@ -197,19 +211,18 @@ class People(Room):
         code = who if isinstance(who, str) else who.code
         if not is_storable(code):
             return False
-        with self._database.writing() as connection:
-            found = connection.execute(
-                select(_P.id).where(_P.study_id == self._id, _P.code == code).with_for_update()
-            ).scalar()
-            if found is None:
+        with self.database.writing() as connection:
+            known = select(_P.id).where(_P.study_id == self.row.id, _P.code == code).with_for_update()
+            person = connection.execute(known).scalar()
+            if person is None:
                 return False
             moment = func.coalesce(_P.withdrawn_at, seconds_of(now))
-            connection.execute(update(PARTICIPANTS).where(_P.id == found).values(withdrawn_at=moment))
+            connection.execute(update(PARTICIPANTS).where(_P.id == person).values(withdrawn_at=moment))
             if erase:
-                connection.execute(delete(ANSWERS).where(ANSWERS.c.participant_id == found))
-                connection.execute(delete(DRAFTS).where(DRAFTS.c.participant_id == found))
+                connection.execute(delete(ANSWERS).where(ANSWERS.c.participant_id == person))
+                connection.execute(delete(DRAFTS).where(DRAFTS.c.participant_id == person))
         if erase:
-            self._database.tidy_log()
+            self.database.tidy_log()
         return True
 
     def empty_log(self, *, seconds: float = 0.0) -> bool:
@@ -222,16 +235,16 @@ class People(Room):
         ----------
         seconds : how long to try.
         """
-        return self._database.tidy_log(seconds)
+        return self.database.tidy_log(seconds)
 
     def erase_recruitment_ids(self) -> int:
         """Delete every recruitment id of the study, for good; return how many there were.
 
         `empty_log` then tells whether the log of SQLite still holds them.
         """
-        with self._database.writing() as connection:
-            erased = connection.execute(delete(RECRUITS).where(_R.study_id == self._id)).rowcount
-        self._database.tidy_log(_ERASE_SECONDS)
+        with self.database.writing() as connection:
+            erased = connection.execute(delete(RECRUITS).where(_R.study_id == self.row.id)).rowcount
+        self.database.tidy_log(_ERASE_SECONDS)
         return int(erased)
 
     def bonus_rows(self) -> list[BonusRow]:
@@ -239,47 +252,17 @@ class People(Room):
         asked = (
             select(_R.recruitment_id, _P.code, _P.condition, _P.finished_at)
             .join_from(PARTICIPANTS, RECRUITS, _R.participant_id == _P.id, isouter=True)
-            .where(_P.study_id == self._id, _P.finished_at.is_not(None), _P.withdrawn_at.is_(None))
+            .where(_P.study_id == self.row.id, _P.finished_at.is_not(None), _P.withdrawn_at.is_(None))
             .order_by(_P.finished_at, _P.id)
         )
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(asked).all()
         return [BonusRow(row[0], row[1], row[2], moment_of(row[3])) for row in rows]
 
     def _participant(self, row: Any) -> Participant:
-        (
-            number,
-            code,
-            token,
-            enrolment,
-            condition,
-            place,
-            language,
-            reached,
-            since,
-            enrolled_at,
-            seen_at,
-            finished_at,
-            withdrawn_at,
-            fingerprint,
-        ) = row
-        return Participant(
-            number,
-            code,
-            token,
-            enrolment,
-            condition,
-            place,
-            language,
-            reached,
-            moment_of(since),
-            moment_of(enrolled_at),
-            moment_of(seen_at),
-            None if finished_at is None else moment_of(finished_at),
-            None if withdrawn_at is None else moment_of(withdrawn_at),
-            self._row.completion_code,
-            fingerprint,
-        )
+        times = [None if seconds is None else moment_of(seconds) for seconds in row[_FIRST_TIME:-1]]
+        values: list[Any] = [*row[:_FIRST_TIME], *times, self.row.completion_code, row[-1]]
+        return Participant(*values)
 
 
 def enrolment_of(key: str) -> str:

@@ -12,9 +12,19 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ConfigError
 from evenhand.study.flow.design import Design
-from evenhand.study.flow.forms import LONGEST_TEXT, read_form, read_percent
-from evenhand.study.flow.views import CaseView, CheckView, PairView, TextView, time_labels, told, view_of
-from evenhand.study.flow.words import LANGUAGES, built_in, check_words
+from evenhand.study.flow.language import LANGUAGES, built_in, check_words
+from evenhand.study.flow.pages import (
+    LONGEST_TEXT,
+    CaseView,
+    CheckView,
+    PairView,
+    TextView,
+    filled_paragraphs,
+    read_form,
+    read_percent,
+    time_labels,
+    view_of,
+)
 from evenhand.study.responses import build_responses
 from evenhand.study.template import study_template
 
@@ -139,8 +149,8 @@ def test_what_is_paid_is_told_in_the_persons_words(effort: Make) -> None:
     design = effort(**{"sets_per_person = 3": f"sets_per_person = 3\n{told_so}"})
     view = view_of(design, *step_of(design, "instructions"), "en")
     assert view == TextView(("It takes 42 min.\nYou get 8.45 USD.", "Thank you."))
-    assert told(design.spec, "{amount} {currency}", "de") == ("8,45 USD",)
-    assert told(design.spec, "{other}", "de") == ("{other}",)
+    assert filled_paragraphs(design.spec, "{amount} {currency}", "de") == ("8,45 USD",)
+    assert filled_paragraphs(design.spec, "{other}", "de") == ("{other}",)
 
 
 def test_feedback_offers_only_answers_that_make_sense(feedback: Make) -> None:

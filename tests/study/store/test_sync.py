@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the study server needs evenhand[study]")
 
-from evenhand.study.server.syncing import Syncs
+from evenhand.study.store.sqlite import AwaitedSync
 
 
 class Disk:
@@ -33,7 +33,7 @@ class Disk:
 
 def test_many_share_a_sync_that_began_after_them() -> None:
     disk = Disk()
-    syncs = Syncs(disk.sync)
+    syncs = AwaitedSync(disk.sync)
 
     async def store(after: float) -> None:
         await asyncio.sleep(after)
@@ -54,7 +54,7 @@ def test_a_failed_sync_is_told_to_all_who_waited_for_it_and_to_nobody_else() -> 
     def fails() -> None:
         raise OSError("no space left")
 
-    syncs = Syncs(fails)
+    syncs = AwaitedSync(fails)
 
     async def both() -> list[object]:
         return list(await asyncio.gather(syncs.wait(), syncs.wait(), return_exceptions=True))
@@ -65,7 +65,7 @@ def test_a_failed_sync_is_told_to_all_who_waited_for_it_and_to_nobody_else() -> 
 
 
 def test_somebody_who_goes_away_does_not_hold_up_the_others() -> None:
-    syncs = Syncs(Disk().sync)
+    syncs = AwaitedSync(Disk().sync)
 
     async def some() -> None:
         gone = asyncio.ensure_future(syncs.wait())

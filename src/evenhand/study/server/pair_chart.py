@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
-from evenhand.study.flow.numbers import show_number
+from evenhand.study.flow.language import show_number
 
 WIDTH, HEIGHT = 360, 250
 _TOP, _BOTTOM = 26, 46

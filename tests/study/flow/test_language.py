@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.study.flow.numbers import show_number
+from evenhand.study.flow.language import show_number
 
 
 @pytest.mark.parametrize(

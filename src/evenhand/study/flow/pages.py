@@ -1,18 +1,30 @@
-"""What a page shows: the texts of a step in the person's language, filled in, with the values behind them."""
+"""The page of a step: what it shows in the person's language, and what its form may hold.
+
+`view_of` fills in the texts of a step, with the values behind them; `read_form` takes the fields that were sent and
+returns the answer to store, or what is missing in plain words.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from evenhand.study.flow.design import Design
-from evenhand.study.flow.numbers import show_amount, show_number
-from evenhand.study.flow.steps import Plan, Step
-from evenhand.study.flow.words import words_in
+from evenhand.study.flow.design import Design, Plan, Step
+from evenhand.study.flow.language import show_amount, show_number, words_in
+from evenhand.study.schema import FACTORS
 from evenhand.study.sections import Condition
 from evenhand.study.spec import StudySpec
 
+LONGEST_TEXT = 2_000
+SCALES = ("trajectory", "aggregate", "overall")
+SLIDERS = ("predicted", "risk")
+Fields = Mapping[str, Sequence[str]]
+"""The fields as they were sent: every value of each name."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _LETTERS = "LMNO"
 
 
@@ -85,7 +97,7 @@ def view_of(design: Design, plan: Plan, step: Step, language: str) -> View:
     """Return what the page of a step shows."""
     spec = design.spec
     if step.kind == "instructions":
-        return TextView(told(spec, spec.instructions, language))
+        return TextView(filled_paragraphs(spec, spec.instructions, language))
     if step.kind == "check":
         check = spec.attention[(step.check or 1) - 1]
         shown = (spec.words(choice, language) for choice in check.choices)
@@ -96,7 +108,7 @@ def view_of(design: Design, plan: Plan, step: Step, language: str) -> View:
     return _pair_view(design, plan, step, language)
 
 
-def told(spec: StudySpec, text: str | Mapping[str, str], language: str) -> tuple[str, ...]:
+def filled_paragraphs(spec: StudySpec, text: str | Mapping[str, str], language: str) -> tuple[str, ...]:
     """Return the paragraphs of a consent, instructions or debrief, with what people are paid filled in."""
     paid = spec.payment
     known = {
@@ -130,8 +142,9 @@ def time_labels(columns: tuple[str, ...]) -> tuple[str, ...]:
     (('2019', '2020'), ('year 1', 'year 2'))
     """
     first, last = min(columns), max(columns)
-    same = next((at for at, letter in enumerate(first) if at >= len(last) or letter != last[at]), len(first))
-    start = first[:same]
+    start = first[
+        : next((n for n, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+    ]
     shared = max(start.rfind(mark) for mark in "_ .-") + 1
     shorter = [column[shared:] or column for column in columns]
     return tuple(re.sub(r"(?<=[^\W\d])(?=\d)", " ", name).replace("_", " ").strip() for name in shorter)
@@ -141,16 +154,16 @@ def _pair_view(design: Design, plan: Plan, step: Step, language: str) -> PairVie
     spec, condition = design.spec, design.spec.conditions[plan.condition]
     instrument = design.instruments[plan.condition]
     item = instrument.sets[0] if step.item is None else design.set_of(plan.condition, step.item)
-    reference, others = item.subjects[0], {one.role: one for one in item.subjects[1:]}
+    reference, others = item.subjects[0], {subject.role: subject for subject in item.subjects[1:]}
     score = reference.score or 0.0
     if step.item is None or step.subject is None:
         values, other, pair = *_practice_values(reference.values, instrument.settings.step), 0
     else:
-        pair = [one.subject for one in plan.steps if one.item == step.item].index(step.subject) + 1
+        pair = [shown.subject for shown in plan.steps if shown.item == step.item].index(step.subject) + 1
         values, other = reference.values, others[step.subject].values
     names = _names(spec.words(condition.subject, language), max(pair, 1))
     percent = show_number(round(100 * score), "%", language)
-    filled = _filled(design, condition, language, {**names, "score": percent})
+    questions = _filled_questions(design, condition, language, {**names, "score": percent})
     return PairView(
         **names,
         times=time_labels(instrument.trajectory),
@@ -161,7 +174,7 @@ def _pair_view(design: Design, plan: Plan, step: Step, language: str) -> PairVie
         unit=spec.words(condition.unit, language),
         score=percent,
         risk_reference=score,
-        questions=filled,
+        questions=questions,
         scale=tuple(spec.words(point, language) for point in spec.scale),
         item=step.position or 0,
         items=spec.sets_per_person,
@@ -199,7 +212,7 @@ def _names(subject: str, pair: int) -> dict[str, str]:
     return {"reference": f"{called} K", "subject": f"{called} {_LETTERS[pair - 1]}"}
 
 
-def _filled(design: Design, condition: Condition, language: str, names: Mapping[str, str]) -> dict[str, str]:
+def _filled_questions(design: Design, condition: Condition, language: str, names: Mapping[str, str]) -> dict[str, str]:
     """Return every question with its placeholders filled in; nothing in the values is read as a placeholder again."""
     spec = design.spec
     known = {name: spec.words(getattr(condition, name), language) for name in ("feature", "subjects", "outcome")}
@@ -209,7 +222,7 @@ def _filled(design: Design, condition: Condition, language: str, names: Mapping[
 
 
 def _fill(text: str, known: Mapping[str, str]) -> str:
-    return re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], found[0]), text)
+    return re.sub(r"\{(\w+)\}", lambda match: known.get(match[1], match[0]), text)
 
 
 def _practice_values(values: tuple[float, ...], step: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -219,3 +232,110 @@ def _practice_values(values: tuple[float, ...], step: float) -> tuple[tuple[floa
         return round(value / step) * step
 
     return tuple(rounded(0.9 * value) for value in values), tuple(rounded(1.1 * value) for value in reversed(values))
+
+
+def read_form(
+    design: Design, plan: Plan, step: Step, fields: Fields, language: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the answer that a form holds, in the names of the tidy schema, and a sentence for each field that lacks.
+
+    The answer is only to be stored where no sentence came back. What was sent beyond the questions is ignored.
+    """
+    view, words = view_of(design, plan, step, language), words_in(language, design.spec.interface)
+    if isinstance(view, PairView):
+        return _pair(view, fields, words)
+    if isinstance(view, CaseView):
+        return _case(view, fields, words)
+    if isinstance(view, CheckView):
+        return _check(view, design, step, fields, words)
+    return {}, {}
+
+
+def read_percent(text: str) -> float | None:
+    """Return a percentage from 0 to 100 as a share, or None.
+
+    Examples
+    --------
+    >>> read_percent("37,5 %"), read_percent("0"), read_percent("101"), read_percent("nan"), read_percent("1e1")
+    (0.375, 0.0, None, None, None)
+    """
+    plain = text.strip().removesuffix("%").strip().replace(",", ".")
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,6})?", plain, flags=re.ASCII):
+        return None
+    number = float(plain)
+    return round(number / 100, 8) if math.isfinite(number) and number <= 100 else None
+
+
+def read_text(text: str) -> str | None:
+    r"""Return free text without control characters and outer blanks, with plain line ends; None where nothing is left.
+
+    Examples
+    --------
+    >>> read_text(" a\x00b\r\nc "), read_text("  ")
+    ('ab\nc', None)
+    """
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip() or None
+
+
+def _pair(view: PairView, fields: Fields, words: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    answer: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for name in SCALES:
+        given = _last(fields, name)
+        if given.isascii() and given.isdigit() and 1 <= int(given[:6]) <= len(view.scale):
+            answer[name] = int(given)
+        else:
+            errors[name] = words["choose_one"]
+    _read_factors(fields, answer, errors, words)
+    for name in SLIDERS:
+        answer[name] = read_percent(_last(fields, name))
+        if answer[name] is None:
+            errors[name] = words["number_0_100"]
+    answer["risk_reference"] = view.risk_reference
+    _add_text(answer, errors, "reason", read_text(_last(fields, "reason")), words)
+    return answer, errors
+
+
+def _read_factors(fields: Fields, answer: dict[str, Any], errors: dict[str, str], words: Mapping[str, str]) -> None:
+    """Read what people ticked; a text of their own ticks "other"."""
+    other = read_text(_last(fields, "factor_text"))
+    ticked = {factor for factor in fields.get("factors", ()) if factor in FACTORS} | ({"other"} if other else set())
+    answer |= {f"factor_{factor}": int(factor in ticked) for factor in FACTORS}
+    if not ticked:
+        errors["factors"] = words["choose_some"]
+    if "other" in ticked and other is None:
+        errors["factor_text"] = words["say_what"]
+    _add_text(answer, errors, "factor_text", other, words)
+
+
+def _case(view: CaseView, fields: Fields, words: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    given, errors = _last(fields, "answer"), {}
+    if given not in {value for value, _ in view.answers}:
+        errors["answer"] = words["choose_one"]
+    answer = {"decision": view.label, "answer": given}
+    _add_text(answer, errors, "reason", read_text(_last(fields, "reason")), words)
+    return answer, errors
+
+
+def _check(
+    view: CheckView, design: Design, step: Step, fields: Fields, words: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    given = _last(fields, "choice")
+    if given not in {value for value, _ in view.choices}:
+        return {}, {"choice": words["choose_one"]}
+    right = design.spec.attention[(step.check or 1) - 1].right_choice(design.spec.languages[0])
+    return {"choice": given, "passed": int(given == right)}, {}
+
+
+def _last(fields: Fields, name: str) -> str:
+    """Return the last value of a field, or nothing: so a repeated field cannot be read in two ways."""
+    values = fields.get(name, ())
+    return values[-1] if values else ""
+
+
+def _add_text(
+    answer: dict[str, Any], errors: dict[str, str], name: str, text: str | None, words: Mapping[str, str]
+) -> None:
+    if text is not None and len(text) > LONGEST_TEXT:
+        errors[name] = words["too_long"].replace("{limit}", str(LONGEST_TEXT))
+    answer[name] = text

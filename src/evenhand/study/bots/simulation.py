@@ -1,0 +1,290 @@
+"""Virtual respondents: who comes to a running server, how they answer, and whether all that it acknowledged is stored.
+
+They answer as simulated people with known weights would, and know nothing but the page. Of two trajectories they take
+in how far apart the two slopes are, and how far apart the totals, each relative to the two together:
+|k - s| / (|k| + |s|), 0 for the same and 1 for opposite slopes or nothing against something. From there on they answer
+as `Respondents` describes; of cases, as `Critics` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.errors import ConfigError, require_extra
+from evenhand.study.bots.browser import Fields, Form, Page, Site
+from evenhand.study.bots.visitor import Behaviour, Visit, Visitor
+from evenhand.study.cases import Critics
+from evenhand.study.simulate import Respondents
+
+if TYPE_CHECKING:
+    from evenhand.study.flow.design import Design
+    from evenhand.study.spec import StudySpec
+    from evenhand.study.store import Participant, Study
+
+Tick = Callable[[Visit], None]
+_FAR_TOTALS = 0.5
+"""Totals of which one is three times the other are as different as they get."""
+
+
+@dataclass(frozen=True)
+class AnswerModel:
+    """How virtual respondents answer, and the right answers of attention checks by their choices."""
+
+    respondents: Respondents = field(default_factory=Respondents)
+    critics: Critics = field(default_factory=Critics)
+    right: Mapping[frozenset[str], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Visitors:
+    """Who comes, and how.
+
+    Parameters
+    ----------
+    people : how many.
+    rate : how many arrive a second; 0 for all at once.
+    think : seconds that a page takes on average.
+    seed : the same seed gives the same characters; who gets which condition, the server decides.
+    answers, behaviour : how they answer, and what else they do.
+    parameter : the parameter of the link that says who comes.
+    patience : seconds to wait for a server that is away.
+    """
+
+    people: int = 20
+    rate: float = 0.0
+    think: float = 0.0
+    seed: int = 0
+    answers: AnswerModel = field(default_factory=AnswerModel)
+    behaviour: Behaviour = field(default_factory=Behaviour)
+    parameter: str = "PROLIFIC_PID"
+    patience: float = 10.0
+
+
+def visit_study(address: str, visitors: Visitors, tick: Tick | None = None) -> list[Visit]:
+    """Send virtual respondents to a running server; return what everybody went through.
+
+    Parameters
+    ----------
+    address : where the server is, such as http://127.0.0.1:8000.
+    visitors : who comes.
+    tick : called with each visit when it has ended.
+    """
+    require_extra("httpx", "study", "a virtual respondent")
+
+    def visit() -> list[Visit]:
+        return asyncio.run(_visit_all(Site(address, visitors.patience), visitors, tick))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return visit()
+    with ThreadPoolExecutor(1) as thread:  # a notebook has an event loop running in this one
+        return thread.submit(visit).result()
+
+
+async def _visit_all(site: Site, visitors: Visitors, tick: Tick | None) -> list[Visit]:
+    await site.require_study()
+    run = secrets.token_hex(4)
+
+    async def visit_once(number: int) -> Visit:
+        if visitors.rate:
+            await asyncio.sleep(number / visitors.rate)
+        visitor = Visitor(
+            site,
+            Visit(f"bot-{run}-{number:05d}"),
+            Answerer(visitors.answers, np.random.default_rng([visitors.seed, number, 1]), seed=visitors.seed),
+            visitors.behaviour,
+            np.random.default_rng([visitors.seed, number]),
+            think=visitors.think,
+            parameter=visitors.parameter,
+        )
+        visit = await visitor.run()
+        if tick is not None:
+            tick(visit)
+        return visit
+
+    return list(await asyncio.gather(*(visit_once(number) for number in range(visitors.people))))
+
+
+def right_answers(spec: StudySpec) -> dict[frozenset[str], str]:
+    """Return the right answers of a study's attention checks by their choices."""
+    first = spec.languages[0]
+    return {frozenset(check.offered(first)): check.right_choice(first) or "" for check in spec.attention}
+
+
+def count_events(visits: Sequence[Visit]) -> Counter[str]:
+    """Return how often visitors did what."""
+    total: Counter[str] = Counter()
+    for visit in visits:
+        total.update(visit.events)
+    return Counter({name: times for name, times in total.items() if times})
+
+
+def lost_answers(visits: Sequence[Visit], design: Design, study: Study) -> list[str]:
+    """Return a sentence for each answer that the server acknowledged but that is not stored as it was sent.
+
+    An answer that was sent without an acknowledgement may be stored or not, but nothing else may.
+    """
+    lost = []
+    for visit in visits:
+        if visit.ended == "withdrew" or not (visit.acknowledged or visit.unsure):
+            continue
+        person = study.participants.by_recruitment_id(visit.recruitment_id)
+        if person is None:
+            lost.append(f"{visit.recruitment_id} is not known.")
+            continue
+        for index, fields in visit.acknowledged.items():
+            allowed = [fields, *visit.unsure.get(index, [])]
+            stored = _stored(design, study, person, index)
+            if stored not in [_payload(design, person, index, sent) for sent in allowed]:
+                lost.append(f"{visit.recruitment_id}, step {index}: sent {fields}, stored {stored}.")
+    return lost
+
+
+def _payload(design: Design, person: Participant, index: int, fields: Fields) -> Any:
+    from evenhand.study.flow.pages import read_form
+
+    plan = design.plan(person.condition, person.place)
+    payload, errors = read_form(design, plan, plan.steps[index], fields, person.language)
+    if errors:
+        raise ConfigError(f"a virtual respondent sent a form with {errors}.")
+    return payload
+
+
+def _stored(design: Design, study: Study, person: Participant, index: int) -> Any:
+    answer = study.answers.get(person, design.plan(person.condition, person.place).steps[index].key)
+    if answer is None:
+        return None
+    # What begins with an underscore is a note of the server's own.
+    return {name: value for name, value in answer.payload.items() if not name.startswith("_")}
+
+
+class Answerer:
+    """One person's way of answering; the same seed gives the same answers to the same pages."""
+
+    def __init__(self, answers: AnswerModel, rng: np.random.Generator, *, seed: int = 0) -> None:
+        self.answers, self.rng, self.seed = answers, rng, seed
+        r, c = answers.respondents, answers.critics
+        self.habits = r.habit * rng.standard_normal(2)
+        self.lean, self.level = r.heterogeneity * rng.standard_normal(), r.level * rng.standard_normal()
+        self.leaning = c.leaning * rng.standard_normal()
+        self.chance = float(rng.random())
+
+    def fill(self, page: Page, form: Form) -> Fields:
+        """Return the form of a page, filled in."""
+        sent = {name: values for name, values in form.values().items() if name in _kept(form)}
+        if "trajectory" in form:
+            return sent | self._pair(page, form)
+        if "answer" in form:
+            return sent | self._case(page, form)
+        if "choice" in form:
+            return sent | {"choice": [self._check(page, form.choices("choice"))]}
+        return sent | {box.name: [box.value] for box in form.of_type("checkbox")}
+
+    def _pair(self, page: Page, form: Form) -> Fields:
+        r, points = self.answers.respondents, len(form.choices("trajectory"))
+        careless = self.chance < r.careless
+        slopes, totals = distances(page)
+        seen = []
+        for distance, other, habit in ((slopes, totals, self.habits[0]), (totals, slopes, self.habits[1])):
+            centre = r.similar + (r.different - r.similar) * (distance + r.spill * other)
+            seen.append(self._point(centre + habit + r.seen * self.rng.standard_normal(), points, careless))
+        a_t, a_a = r.strength * r.weight + self.lean, r.strength * (1 - r.weight) - self.lean
+        latent = r.intercept + a_t * seen[0] + a_a * seen[1] + self.level + r.noise * self.rng.standard_normal()
+        overall = self._point(latent, points, careless)
+        b_t, b_a = r.output_strength * r.output_weight, r.output_strength * (1 - r.output_weight)
+        moved = abs(b_t * seen[0] + b_a * seen[1] + r.output_noise * self.rng.standard_normal())
+        risk = min(1.0, _risk_shown(page) + moved)
+        predicted = 0.56 if overall <= points / 2 else 0.44
+        predicted = float(np.clip(predicted + 0.12 * self.rng.standard_normal(), 0, 1))
+        ticked = [
+            name
+            for name, chance in (("trajectory", r.weight), ("aggregate", 1 - r.weight))
+            if self.rng.random() < 0.45 + 0.5 * chance
+        ]
+        return {
+            "trajectory": [str(seen[0])],
+            "aggregate": [str(seen[1])],
+            "overall": [str(overall)],
+            "factors": ticked or ["other"],
+            "factor_text": [] if ticked else ["Something I cannot name"],
+            "predicted": [f"{100 * predicted:.0f}"],
+            "risk": [f"{100 * risk:.0f}"],
+            "reason": [_wordy(self.rng, "I looked at where it is going.", r.reasons)],
+        }
+
+    def _point(self, latent: float, points: int, careless: bool) -> int:
+        return int(self.rng.integers(1, points + 1)) if careless else int(np.clip(np.round(latent), 1, points))
+
+    def _case(self, page: Page, form: Form) -> Fields:
+        against = [value for value in form.choices("answer") if value != "agree"]
+        answer = "agree"
+        if against and self.rng.random() < self._chance_to_disagree(page):
+            directed = [value for value in ("too_high", "too_low") if value in against]
+            high = self.rng.random() < self.answers.critics.too_high
+            answer = directed[0 if high else -1] if directed else against[0]
+        return {"answer": [answer], "reason": [_wordy(self.rng, "I see it so.", self.answers.critics.reasons)]}
+
+    def _chance_to_disagree(self, page: Page) -> float:
+        critics, words = self.answers.critics, {cell for table in page.tables for row in table for cell in row}
+        words |= set(page.terms)
+        rate = next((rate for name, rate in critics.groups.items() if name in words), critics.disagree)
+        # What everybody finds of a case follows from its words, so that all who see it find the same.
+        digest = hashlib.sha256(f"{self.seed}:{sorted(words)}".encode()).digest()
+        shared = np.random.default_rng(list(digest[:16])).standard_normal()
+        odds = np.log(rate / (1 - rate)) + self.leaning + critics.case * shared
+        return 0.5 if self.chance < critics.careless else float(1 / (1 + np.exp(-odds)))
+
+    def _check(self, page: Page, choices: list[str]) -> str:
+        careless = self.chance < max(self.answers.respondents.careless, self.answers.critics.careless)
+        if self.rng.random() > (0.3 if careless else 0.97):
+            return str(self.rng.choice(choices))
+        known = self.answers.right.get(frozenset(choices))
+        named = [choice for choice in choices if page.text.casefold().count(choice.casefold()) > 1]
+        return known or (named[0] if len(named) == 1 else str(self.rng.choice(choices)))
+
+
+def distances(page: Page) -> tuple[float, float]:
+    """Return how far apart the two trajectories of a page are, in slope and in total, from 0 to 1 each.
+
+    Examples
+    --------
+    >>> from evenhand.study.bots.browser import read_page
+    >>> rows = "<tr><th>2019<td>10<td>40<tr><th>2020<td>20<td>30<tr><th>2021<td>30<td>20"
+    >>> distances(read_page("/step/1", 200, f"<table><tr><th>Year<th>K<th>L{rows}</table>"))
+    (1.0, 0.4)
+    """
+    series = [np.array(row) for row in page.series()[-2:]]
+    if len(series) < 2:
+        return 0.5, 0.5
+    times = np.arange(len(series[0])) - (len(series[0]) - 1) / 2
+    slopes = [float(times @ row) for row in series]
+    totals = [float(row.sum()) for row in series]
+    return _apart(*slopes), min(1.0, _apart(*totals) / _FAR_TOTALS)
+
+
+def _apart(first: float, second: float) -> float:
+    together = abs(first) + abs(second)
+    return abs(first - second) / together if together else 0.0
+
+
+def _risk_shown(page: Page) -> float:
+    """Return the score of K that the question names: the percentage that the text of the page mentions first."""
+    return page.percent / 100 if page.percent is not None else 0.3
+
+
+def _kept(form: Form) -> set[str]:
+    return {control.name for control in form.of_type("hidden")}
+
+
+def _wordy(rng: np.random.Generator, words: str, share: float) -> str:
+    return words if rng.random() < share else ""

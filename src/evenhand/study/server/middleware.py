@@ -1,0 +1,331 @@
+"""What every request passes before and after its route: security headers, the log and errors, limits, the origin.
+
+With it comes how much anybody may send (requests a second, bytes, fields, which characters), and what a visitor is told
+when something fails: one plain sentence in their language, never how it failed.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import math
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from evenhand.errors import ConfigError
+from evenhand.study.server.pages import common_values
+from evenhand.study.server.security import address_of, from_elsewhere, security_headers
+from evenhand.study.store import StoreError
+
+if TYPE_CHECKING:
+    from evenhand.study.server.app import AppContext
+
+log = logging.getLogger("evenhand.study")
+MOST_BYTES = 64 * 1024
+MOST_FIELDS = 100
+_CLIENT_GONE = 499
+_MOST_ADDRESSES = 20_000
+_BURST = 4.0
+"""How many seconds' worth of requests may come at once."""
+SENTENCES = {
+    400: "This request could not be read.",
+    401: "Please log in.",
+    403: "This was not accepted: the form was open too long or came from another site. Reload it and send it again.",
+    404: "There is no such page.",
+    405: "This page cannot be used in this way.",
+    413: "This is too long.",
+    415: "The form was sent in a way that this page does not read.",
+    422: "Something in this cannot be stored. Please go back and check it.",
+    429: "Too many requests. Please wait a moment and try again.",
+    500: "Something went wrong on our side. What was saved before is safe. Please try again.",
+}
+_WORDS = dict.fromkeys((400, 413, 415, 422), "not_stored") | {
+    403: "form_expired",
+    404: "not_found",
+    405: "not_found",
+    429: "slow_down",
+    500: "try_again",
+}
+"""The words of the pages that say the same to participants, in their language."""
+
+
+class SecurityHeaders:
+    """Adds the headers that every answer carries, except those that it has already."""
+
+    def __init__(self, app: ASGIApp, *, https: bool) -> None:
+        self._app, self._headers = app, security_headers(https)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = message.setdefault("headers", [])
+                named = {name.lower() for name, _ in headers}
+                message["headers"] = [*headers, *(pair for pair in self._headers if pair[0] not in named)]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+class RequestLog:
+    """Logs every request, and answers an error of ours with an apology: nothing of the error reaches the visitor.
+
+    The log has the method, the path without its query, the status and the milliseconds; of an error the kind and the
+    places in the code, but not its message, which may quote what people wrote, except where the database fails.
+    """
+
+    def __init__(self, app: ASGIApp, *, context: AppContext) -> None:
+        self._app, self._context = app, context
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        clock, status = perf_counter(), 0
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noted)
+        except ClientDisconnect:
+            status = _CLIENT_GONE
+        except Exception as error:
+            _log_error(error)
+            if status:
+                raise ConnectionAbortedError("an answer broke off") from None
+            await self._apology(scope)(scope, receive, send_noted)
+        finally:
+            path = quote(scope["path"][:200], safe="/")
+            spent = 1e3 * (perf_counter() - clock)
+            log.info("method=%s path=%s status=%d ms=%.1f", scope["method"], path, status, spent)
+
+    def _apology(self, scope: Scope) -> Response:
+        """Return the answer to an error of ours, in one line where even its page fails."""
+        try:
+            return error_response(self._context, scope, 500)
+        except Exception as error:
+            _log_error(error)
+            return PlainTextResponse(SENTENCES[500], 500)
+
+
+class RequestLimits:
+    """Refuses requests that come too often, are too long, or were sent by a page of another site."""
+
+    def __init__(self, app: ASGIApp, *, context: AppContext, rate: float) -> None:
+        self._app, self._context = app, context
+        self._rates = None if math.isinf(rate) else Rates(rate)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = self._refusal(scope) or self._app
+        await answer(scope, limited(receive), send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Return the answer to a request that goes no further."""
+        headers = Headers(scope=scope)
+        wait = 0.0 if self._rates is None else self._rates.wait(address_of(scope.get("client")))
+        if wait > 0:
+            return error_response(self._context, scope, 429, {"retry-after": str(math.ceil(wait))})
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()):
+            return error_response(self._context, scope, 400)
+        if int(length[:20]) > MOST_BYTES:
+            return error_response(self._context, scope, 413, {"connection": "close"})
+        if from_elsewhere(scope["method"], headers, self._context.security.https):
+            return error_response(self._context, scope, 403)
+        return None
+
+
+def error_response(
+    context: AppContext, scope: Scope, status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return a plain page, or JSON where JSON was asked for."""
+    sentence = SENTENCES.get(status, SENTENCES[500 if status >= 500 else 400])
+    if scope["path"].startswith("/api/"):
+        return JSONResponse({"error": sentence}, status, headers)
+    spec = context.design.spec
+    if scope["path"].startswith("/researcher"):
+        values = {"language": "en", "study": spec.words(spec.title, "en"), "sentence": sentence}
+        response = context.page("error.html", status, **values)
+    else:
+        visitor = context.security.visitor(Request(scope))
+        asked = visitor.language if visitor else None
+        language = asked if asked in spec.languages else spec.languages[0]
+        values = common_values(context.design, language, _WORDS.get(status, sentence))
+        response = context.page("participant/message.html", status, **values, again=True)
+    response.headers.update(headers or {})
+    return response
+
+
+def _log_error(error: Exception) -> None:
+    places = "".join(traceback.format_tb(error.__traceback__))
+    # What the store says is a sentence of ours, free of values; other messages may quote what people wrote.
+    said = f"{type(error).__name__}: {error}" if isinstance(error, StoreError) else type(error).__name__
+    log.error("internal error %s\n%s", said, places)
+
+
+class Rates:
+    """A token bucket for each address: `rate` requests a second, and four seconds' worth at once.
+
+    Addresses that were heard of longest ago are forgotten first, so that memory is bounded.
+
+    Examples
+    --------
+    >>> clock = iter([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    >>> rates = Rates(1.0, lambda: next(clock))
+    >>> [round(rates.wait("a"), 1) for _ in range(6)]
+    [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = monotonic) -> None:
+        self._rate, self._most, self._clock = rate, max(1.0, rate * _BURST), clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, address: str) -> float:
+        """Take one request of an address; return how many seconds it has to wait, 0 if none."""
+        now = self._clock()
+        left, since = self._buckets.pop(address, (self._most, now))
+        left = min(self._most, left + (now - since) * self._rate)
+        taken = left >= 1
+        self._buckets[address] = (left - 1 if taken else left, now)
+        if len(self._buckets) > _MOST_ADDRESSES:
+            self._buckets.popitem(last=False)
+        return 0.0 if taken else (1 - left) / self._rate
+
+
+def require_proxies(given: str | None) -> None:
+    """Refuse proxies that are not named by address: whoever is taken for one can claim any address for himself.
+
+    Examples
+    --------
+    >>> require_proxies("192.0.2.1, 10.0.0.0/8")
+    >>> require_proxies("*")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: --proxy must be the IP address or network of your proxy; got '*'.
+    """
+    for part in [] if given is None else given.split(","):
+        try:
+            network = ipaddress.ip_network(part.strip())
+        except ValueError:
+            network = None
+        if network is None or not network.prefixlen:
+            raise ConfigError(f"--proxy must be the IP address or network of your proxy; got {part.strip()!r}.")
+
+
+def limited(receive: Receive, most: int = MOST_BYTES) -> Receive:
+    """Return a `receive` that refuses a body over the limit, also one sent in chunks without a length."""
+    seen = 0
+
+    async def receive_limited() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise HTTPException(413)
+        return message
+
+    return receive_limited
+
+
+async def read_fields(request: Request) -> dict[str, str | list[str]]:
+    """Return the fields of a submitted form; a field sent more than once holds a list.
+
+    Only application/x-www-form-urlencoded is read (415 otherwise); too many fields, bytes that are not UTF-8 and NUL
+    characters, which PostgreSQL does not store, are answered with 422.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise HTTPException(415)
+    try:
+        text = (await request.body()).decode("utf-8")
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise HTTPException(422) from None
+    fields: dict[str, str | list[str]] = {}
+    for name, value in pairs:
+        if not (is_plain(name) and is_plain(value)):
+            raise HTTPException(422)
+        held = fields.get(name)
+        fields[name] = value if held is None else [*held, value] if isinstance(held, list) else [held, value]
+    return fields
+
+
+async def read_json(request: Request) -> Any:
+    """Return a JSON body; 415 for another type, 422 for what is no JSON or holds text that cannot be stored."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException(415)
+    try:
+        body = json.loads(await request.body(), parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise HTTPException(422) from None
+    if not _all_plain(body):
+        raise HTTPException(422)
+    return body
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether every database stores a text: no NUL, no half of a surrogate pair.
+
+    Examples
+    --------
+    >>> [is_plain(text) for text in ("é", "a" + chr(0), chr(0xD800))]
+    [True, False, False]
+    """
+    if "\x00" in text:
+        return False
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_small_number(text: Any) -> bool:
+    """Tell whether a value is a text of one to nine digits.
+
+    Examples
+    --------
+    >>> [is_small_number(text) for text in ("12", "٣", "1" * 10, "", 3)]
+    [True, False, False, False, False]
+    """
+    return isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _all_plain(value: Any) -> bool:
+    """Tell whether all texts within a JSON value are plain, however deep it is nested."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            if not is_plain(part):
+                return False
+        elif isinstance(part, dict):
+            waiting += [*part.keys(), *part.values()]
+        elif isinstance(part, list):
+            waiting += part
+    return True
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
