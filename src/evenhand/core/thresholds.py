@@ -226,7 +226,7 @@ def size_of_gap(
 
 def judged_size(record: Value | Gap) -> tuple[float | None, float | None, float | None]:
     """Return the number that a threshold is held against, with the limits that a verdict rests on."""
-    kind = record.kind if isinstance(record, Gap) else None
+    kind = record.kind if isinstance(record, Gap) and not record.signed else None
     return size_of_gap(kind, record.value, *limits_to_judge(record))
 
 
