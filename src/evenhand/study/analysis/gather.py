@@ -1,20 +1,19 @@
-"""The answers an analysis works on: for one condition and target, whole rows only."""
+"""The answers an analysis works on: for one condition and target, whole rows only; and what its records share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
-from evenhand.core.numbers import finite
+from evenhand.core.formats import finite
 from evenhand.stats.correlation import adjusted_p, spearman
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.study.analysis.records import EstimateRecord
+from evenhand.study.analysis.metrics import DISTANCES, TARGETS
+from evenhand.study.analysis.result import RegressionRecord, StudyGap, StudyValue
 from evenhand.study.responses import Responses
-
-TARGETS = ("overall", "output")
-DISTANCES = ("aggregate", "trajectory")
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Part:
     condition, target : which rows and what is explained; `seeds` tells their random numbers apart.
     distances : aggregate and trajectory distance, shape (rows, 2).
     y : the target.
-    who : the people, as places in the responses.
-    gaps : rows left out because a value is missing.
+    who : the people, as positions in the responses.
+    incomplete : rows left out because a value is missing.
     """
 
     condition: str
@@ -36,7 +35,7 @@ class Part:
     distances: FloatArray
     y: FloatArray
     who: IntArray
-    gaps: int
+    incomplete: int
 
     @property
     def people(self) -> int:
@@ -84,17 +83,21 @@ def why_undefined(part: Part) -> str:
 
 def why_no_spread(part: Part) -> str:
     """Say why a number has no standard error."""
-    return (
-        "too few people" if part.people < 3 else "too few answers" if len(part.y) < 4 else "nothing is left to chance"
-    )
+    if part.people < 3:
+        return "too few people"
+    return "too few answers" if len(part.y) < 4 else "nothing is left to chance"
 
 
-def record(
+def why_no_test(part: Part, value: float, statistic: float) -> str:
+    """Return the status of a number without a test; nothing where it has one, or is itself undefined."""
+    return f"no test: {why_no_spread(part)}" if np.isfinite(value) and not np.isfinite(statistic) else ""
+
+
+def estimate(
     part: Part,
-    term: str,
     method: str,
-    *,
     value: float,
+    *,
     stderr: float = np.nan,
     statistic: float = np.nan,
     df: float = np.inf,
@@ -102,42 +105,41 @@ def record(
     low: float = np.nan,
     high: float = np.nan,
     status: str = "",
-    target: str | None = None,
-    model: str = "condition",
-) -> EstimateRecord:
-    """Return a record, undefined numbers as null; adjusted p-values come later, with the family."""
+) -> dict[str, Any]:
+    """Return the columns that the records of all tables share, undefined numbers as null."""
     number = finite(value)
-    said = status or ("ok" if number is not None else f"undefined: {why_undefined(part)}")
-    return EstimateRecord(
-        model,
-        part.condition,
-        target or part.target,
-        term,
-        method,
-        len(part.y),
-        part.people,
-        finite(stderr),
-        finite(statistic),
-        finite(df),
-        finite(p_value),
-        None,
-        None,
-        number,
-        finite(low),
-        finite(high),
-        said,
-    )
+    return {
+        "condition": part.condition,
+        "target": part.target,
+        "method": method,
+        "n": part.people,
+        "answers": len(part.y),
+        "value": number,
+        "stderr": finite(stderr),
+        "statistic": finite(statistic),
+        "df": finite(df),
+        "p_value": finite(p_value),
+        "low": finite(low),
+        "high": finite(high),
+        "status": status or ("ok" if number is not None else f"undefined: {why_undefined(part)}"),
+    }
 
 
-def with_families(records: list[EstimateRecord], family_of: dict[str, str]) -> tuple[EstimateRecord, ...]:
-    """Adjust the p-values: a family is all tests by one method of the terms that share a family name."""
-    families: dict[tuple[str, str, str], list[int]] = {}
-    for place, one in enumerate(records):
-        if one.term in family_of and one.p_value is not None:
-            families.setdefault((one.model, one.method, family_of[one.term]), []).append(place)
+Tested = TypeVar("Tested", StudyValue, StudyGap, RegressionRecord)
+
+
+def with_adjusted_p(records: Sequence[Tested], family_of: Callable[[Tested], Hashable | None]) -> tuple[Tested, ...]:
+    """Adjust the p-values of all tests of a family together; a record whose family is None is not tested."""
+    families: dict[Hashable, list[int]] = {}
+    for position, record in enumerate(records):
+        family = family_of(record)
+        if family is not None and record.p_value is not None:
+            families.setdefault(family, []).append(position)
     adjusted = list(records)
-    for places in families.values():
-        p = np.array([records[place].p_value for place in places], dtype=np.float64)
-        for place, by_all, by_step in zip(places, adjusted_p(p, "bonferroni"), adjusted_p(p, "holm"), strict=True):
-            adjusted[place] = replace(records[place], p_adjusted=float(by_all), p_holm=float(by_step))
+    for positions in families.values():
+        p = np.array([records[position].p_value for position in positions], dtype=np.float64)
+        for position, bonferroni, holm in zip(
+            positions, adjusted_p(p, "bonferroni"), adjusted_p(p, "holm"), strict=True
+        ):
+            adjusted[position] = replace(records[position], p_adjusted=float(bonferroni), p_holm=float(holm))
     return tuple(adjusted)
