@@ -51,8 +51,8 @@ def analyze(responses: Responses | Any, **settings: Any) -> StudyResult:
     >>> sorted(result.weights)
     ['arrests', 'income']
     """
-    answers = responses if isinstance(responses, Responses) else read_responses(responses)
-    return run(answers, AnalysisSpec.parse(settings, "the arguments of analyze()"))
+    spec = AnalysisSpec.parse(settings, "the arguments of analyze()")
+    return run(responses if isinstance(responses, Responses) else read_responses(responses), spec)
 
 
 def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
