@@ -173,25 +173,27 @@ def _moderations(parts: Sequence[Part], spec: AnalysisSpec) -> Iterator[Regressi
     """
     for target in TARGETS:
         compared = [part for part in parts if part.target == target and part.people >= 2]
-        if len(compared) < 2:
-            continue
-        conditions = [part.condition for part in compared]
-        baseline = spec.baseline if spec.baseline in conditions else conditions[-1]
-        others = [condition for condition in conditions if condition != baseline]
-        whole = replace(
-            compared[0],
-            condition=f"{', '.join(others)} against {baseline}",
-            incomplete=sum(part.incomplete for part in compared),
-            distances=np.vstack([part.distances for part in compared]),
-            y=np.concatenate([part.y for part in compared]),
-            who=np.concatenate([part.who for part in compared]),
-        )
-        of_row = np.repeat(conditions, [len(part.y) for part in compared])
-        x = moderated(whole.distances, np.column_stack([of_row == condition for condition in others]))
-        terms = [*DISTANCES]
-        for condition in others:
-            terms += [f"{_CONDITION}{condition}", *(f"{distance}{TIMES}{condition}" for distance in DISTANCES)]
-        yield Regression("moderation", whole, x, terms)
+        if len(compared) > 1:
+            conditions = [part.condition for part in compared]
+            yield _moderation(compared, spec.baseline if spec.baseline in conditions else conditions[-1])
+
+
+def _moderation(compared: Sequence[Part], baseline: str) -> Regression:
+    others = [part.condition for part in compared if part.condition != baseline]
+    whole = replace(
+        compared[0],
+        condition=f"{', '.join(others)} against {baseline}",
+        incomplete=sum(part.incomplete for part in compared),
+        distances=np.vstack([part.distances for part in compared]),
+        y=np.concatenate([part.y for part in compared]),
+        who=np.concatenate([part.who for part in compared]),
+    )
+    of_row = np.repeat([part.condition for part in compared], [len(part.y) for part in compared])
+    x = moderated(whole.distances, np.column_stack([of_row == condition for condition in others]))
+    terms = [*DISTANCES]
+    for condition in others:
+        terms += [f"{_CONDITION}{condition}", *(f"{distance}{TIMES}{condition}" for distance in DISTANCES)]
+    return Regression("moderation", whole, x, terms)
 
 
 # The weight of effort -------------------------------------------------------------------------------------------------

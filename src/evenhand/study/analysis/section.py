@@ -131,6 +131,9 @@ _TESTS = {
     "steiger": "Steiger's z",
     "participant_bootstrap": "t of resampled people",
 }
+_Fit = tuple[str, str, str]
+"""A regression, its condition and its target."""
+
 _EXPLAINED = {"r_squared": "R-squared", "adjusted_r_squared": "Adj. R-squared", "f_statistic": "F"}
 
 
@@ -209,33 +212,47 @@ def _table_4(result: StudyResult) -> DisplayTable:
 
 def _table_5(result: StudyResult) -> DisplayTable:
     """Return terms down, regressions across; below each coefficient its classical and its clustered standard error."""
-    fits: dict[tuple[str, str, str], RegressionRecord] = {}
+    fits: dict[_Fit, RegressionRecord] = {}
     for record in result.regressions:
         fits.setdefault((record.regression, record.condition, record.target), record)
     held = {(r.regression, r.condition, r.target, r.metric, r.term, r.method): r for r in result.regressions}
     clustered = result.rows("regressions", metric="coefficient", method="clustered")
-    rows = []
-    for term in dict.fromkeys(str(r.term) for r in clustered if r.stderr is not None):
-        published = [held.get((*fit, "coefficient", term, "published")) for fit in fits]
-        people = [held.get((*fit, "coefficient", term, "clustered")) for fit in fits]
-        title = f"{term[0].upper()}{term[1:]}"
-        rows.append((title, *(_starred(r, "value", _REGRESSION_STARS) if r else "" for r in published)))
-        rows.append(("std. error, rows", *(_error(r) for r in published)))
-        rows.append(("std. error, people", *(_error(r) for r in people)))
+    rows: list[tuple[str, ...]] = []
+    for term in dict.fromkeys(r.term for r in clustered if r.stderr is not None):
+        published, people = (
+            [held.get((*fit, "coefficient", term, method)) for fit in fits] for method in ("published", "clustered")
+        )
+        rows += _coefficient_rows(term, published, people)
     for metric, title in _EXPLAINED.items():
         rows.append((title, *(_explained(held.get((*fit, metric, None, "published"))) for fit in fits)))
-    rows.append(("Answers", *(show(record.answers, "count") for record in fits.values())))
-    rows.append(("People", *(show(record.n, "count") for record in fits.values())))
-    moderation = next((condition for regression, condition, _ in fits if regression == "moderation"), None)
-    titles = (
-        f"{condition if regression == 'condition' else regression}, {target}".removeprefix(", ")
-        for regression, condition, target in fits
+    rows += _size_rows(list(fits.values()))
+    moderation = next(
+        (f"; moderation: {condition}" for regression, condition, _ in fits if regression == "moderation"), ""
     )
     caption = (
-        f"Regressions (the paper's table 5{f'; moderation: {moderation}' if moderation else ''}). Standard errors "
-        f"classical, as published, and clustered by person. {_star_words(_REGRESSION_STARS)}, as published."
+        f"Regressions (the paper's table 5{moderation}). Standard errors classical, as published, and clustered by "
+        f"person. {_star_words(_REGRESSION_STARS)}, as published."
     )
-    return PaperTable(caption, ("", *titles), tuple(rows))
+    return PaperTable(caption, ("", *map(_fit_title, fits)), tuple(rows))
+
+
+def _fit_title(fit: _Fit) -> str:
+    regression, condition, target = fit
+    return f"{regression if regression == 'moderation' else condition}, {target}".removeprefix(", ")
+
+
+def _size_rows(records: Sequence[RegressionRecord]) -> Iterator[tuple[str, ...]]:
+    yield ("Answers", *(show(record.answers, "count") for record in records))
+    yield ("People", *(show(record.n, "count") for record in records))
+
+
+def _coefficient_rows(
+    term: str, published: Sequence[RegressionRecord | None], people: Sequence[RegressionRecord | None]
+) -> Iterator[tuple[str, ...]]:
+    title = f"{term[0].upper()}{term[1:]}"
+    yield (title, *("" if record is None else _starred(record, "value", _REGRESSION_STARS) for record in published))
+    yield ("std. error, rows", *map(_error, published))
+    yield ("std. error, people", *map(_error, people))
 
 
 PAPER_TABLES: dict[int, Callable[[StudyResult], DisplayTable]] = {2: _table_2, 3: _table_3, 4: _table_4, 5: _table_5}
