@@ -26,7 +26,7 @@ from evenhand.stats.correlation import (
 from evenhand.stats.intervals import wilson
 from evenhand.stats.regression import ols
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.study.analysis.gather import Part, estimate, why_no_spread, why_no_test
+from evenhand.study.analysis.gather import Part, estimate, numbers_at, why_no_spread, why_no_test
 from evenhand.study.analysis.result import StudyGap, StudyValue
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.responses import Responses
@@ -116,17 +116,9 @@ def _by_people(
     if estimates is None or np.isnan(estimates.stderr[position]):
         reason = f"no interval: {why_no_spread(part)}" if np.isfinite(value) else ""
         return estimate(part, BY_PEOPLE, value, status=reason)
-    return estimate(
-        part,
-        BY_PEOPLE,
-        value,
-        stderr=float(estimates.stderr[position]),
-        statistic=float(estimates.statistic[position]),
-        df=estimates.df,
-        p_value=float(estimates.p_value[position]),
-        low=max(float(estimates.low[position]), -largest),
-        high=min(float(estimates.high[position]), largest),
-    )
+    numbers = numbers_at(estimates, position)
+    numbers |= {"low": max(numbers["low"], -largest), "high": min(numbers["high"], largest)}
+    return estimate(part, BY_PEOPLE, value, **numbers)
 
 
 def _row_tests(part: Part, r: FloatArray) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from evenhand.core.formats import finite
-from evenhand.stats.correlation import adjusted_p, spearman
+from evenhand.stats.correlation import ClusterEstimate, adjusted_p, spearman
+from evenhand.stats.regression import Coefficients
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.study.analysis.metrics import DISTANCES, TARGETS
 from evenhand.study.analysis.result import RegressionRecord, StudyGap, StudyValue
@@ -123,6 +124,12 @@ def estimate(
         "high": finite(high),
         "status": status or ("ok" if number is not None else f"undefined: {why_undefined(part)}"),
     }
+
+
+def numbers_at(estimates: ClusterEstimate | Coefficients, position: int) -> dict[str, Any]:
+    """Return standard error, test and limits of one of several estimates, as `estimate` takes them."""
+    names = ("stderr", "statistic", "p_value", "low", "high")
+    return {"df": estimates.df, **{name: float(getattr(estimates, name)[position]) for name in names}}
 
 
 Tested = TypeVar("Tested", StudyValue, StudyGap, RegressionRecord)

@@ -28,7 +28,7 @@ from evenhand.stats.regression import (
 )
 from evenhand.stats.types import FloatArray
 from evenhand.study.analysis.estimate import BY_PEOPLE
-from evenhand.study.analysis.gather import Part, estimate, why_no_spread, why_no_test, why_undefined
+from evenhand.study.analysis.gather import Part, estimate, numbers_at, why_no_spread, why_no_test, why_undefined
 from evenhand.study.analysis.metrics import DISTANCES, TARGETS
 from evenhand.study.analysis.result import RegressionRecord, StudyValue
 from evenhand.study.analysis.spec import AnalysisSpec
@@ -95,15 +95,8 @@ class Regression:
         for method, inference in INFERENCES.items():
             yield from self._coefficients(fit.names, fit.coefficients(inference, spec.confidence), method)
             whole = f_test(fit, inference)
-            yield self._record(
-                "f_statistic",
-                method,
-                whole.f,
-                statistic=whole.f,
-                df=whole.df_error,
-                p_value=whole.p_value,
-                status=self._no_test(fit, whole.f),
-            )
+            numbers: dict[str, Any] = {"statistic": whole.f, "df": whole.df_error, "p_value": whole.p_value}
+            yield self._record("f_statistic", method, whole.f, status=self._no_test(fit, whole.f), **numbers)
         yield self._record("r_squared", "published", fit.r2)
         yield self._record("adjusted_r_squared", "published", fit.adjusted_r2)
 
@@ -114,17 +107,10 @@ class Regression:
                 (ZERO, wald_zero(fit, DISTANCES, inference)),
                 (EQUAL, wald_equal(fit, *DISTANCES, inference)),
             ):
+                value = float(fit.coef[2] - fit.coef[1]) if term == EQUAL else np.nan
+                numbers = {"statistic": test.statistic, "df": test.df_error, "p_value": test.p_value}
                 status = self._no_test(fit, test.statistic) or ("ok" if np.isfinite(test.statistic) else "")
-                yield self._record(
-                    "wald_test",
-                    method,
-                    float(fit.coef[2] - fit.coef[1]) if term == EQUAL else np.nan,
-                    term,
-                    statistic=test.statistic,
-                    df=test.df_error,
-                    p_value=test.p_value,
-                    status=status,
-                )
+                yield self._record("wald_test", method, value, term, status=status, **numbers)
 
     def random_intercept_records(self, spec: AnalysisSpec) -> Iterator[RegressionRecord]:
         """Yield the coefficients with a random intercept for each person, where there are several people."""
@@ -139,21 +125,10 @@ class Regression:
         self, terms: Sequence[str], coefficients: Coefficients, method: str
     ) -> Iterator[RegressionRecord]:
         for position, term in enumerate(terms):
-            value, stderr = float(coefficients.value[position]), float(coefficients.stderr[position])
-            has_no_interval = np.isfinite(value) and not np.isfinite(stderr)
-            yield self._record(
-                "coefficient",
-                method,
-                value,
-                term,
-                stderr=stderr,
-                statistic=float(coefficients.statistic[position]),
-                df=coefficients.df,
-                p_value=float(coefficients.p_value[position]),
-                low=float(coefficients.low[position]),
-                high=float(coefficients.high[position]),
-                status=f"no interval: {why_no_spread(self.part)}" if has_no_interval else "",
-            )
+            value, numbers = float(coefficients.value[position]), numbers_at(coefficients, position)
+            has_no_interval = np.isfinite(value) and not np.isfinite(numbers["stderr"])
+            status = f"no interval: {why_no_spread(self.part)}" if has_no_interval else ""
+            yield self._record("coefficient", method, value, term, status=status, **numbers)
 
     def _no_test(self, fit: LinearFit, statistic: float) -> str:
         """Say why a fitted model gives no test; nothing where it does, or where there is no fit."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, make_table
+from evenhand.core.display import DisplayTable, Extra, Figure, Method, Number, Range, make_table
 from evenhand.core.formats import DASH, show, show_confidence
 from evenhand.study.analysis.charts import correlation_panels, factor_panels, weight_panels
 from evenhand.study.analysis.metrics import METRICS, TARGETS
@@ -54,9 +54,13 @@ def _headlines(result: StudyResult, metric: str) -> str:
     return " ".join(finding.headline for finding in result.findings if finding.metric == metric)
 
 
+_CONDITION: Extra = {"Condition": lambda r: r.condition}
+_SIZE: Extra = {"Answers": lambda r: Number(r.answers, "count"), "People": lambda r: Number(r.n, "count")}
+
+
 def _null_table(result: StudyResult) -> DisplayTable:
-    columns = {
-        "Condition": lambda r: r.condition,
+    columns: Extra = {
+        **_CONDITION,
         "Target": lambda r: r.target,
         "Null": lambda r: r.term,
         "Standard errors": lambda r: r.method,
@@ -69,41 +73,36 @@ def _null_table(result: StudyResult) -> DisplayTable:
 
 
 def _weight_table(result: StudyResult) -> DisplayTable:
-    columns = {
-        "Condition": lambda r: r.condition,
+    columns: Extra = {
+        **_CONDITION,
         "Method": lambda r: r.method.replace("_", " "),
         "Weight": lambda r: Number(r.value),
         "Std. error": lambda r: Number(r.stderr),
         "Interval": lambda r: Range(r.low, r.high),
-        "People": lambda r: Number(r.n, "count"),
+        **_SIZE,
         "Remark": lambda r: "" if r.status == "ok" else r.status,
     }
     return make_table("The weight of trajectory", columns, result.rows("values", metric="effort_weight"))
 
 
 def _factor_table(result: StudyResult) -> DisplayTable:
-    columns = {
-        "Condition": lambda r: r.condition,
+    columns: Extra = {
+        **_CONDITION,
         "Factor": lambda r: getattr(r, "factor", None) or _difference(r),
         "Form": lambda r: r.method,
         "Share": lambda r: Number(r.value, "percent"),
         "Interval": lambda r: Range(r.low, r.high, "percent"),
         "p, Bonferroni": lambda r: Number(r.p_adjusted, "p"),
-        "Answers": lambda r: Number(r.answers, "count"),
-        "People": lambda r: Number(r.n, "count"),
+        **_SIZE,
     }
-    records = [
-        record
-        for condition in result.conditions
-        for table in ("values", "gaps")
-        for record in result.rows(table, metric="factor_share", condition=condition)
-    ]
+    records = [*result.rows("values", metric="factor_share"), *result.rows("gaps", metric="factor_share")]
+    records.sort(key=lambda r: result.conditions.index(r.condition))
     return make_table("The factors people named", columns, records)
 
 
 def _serum_table(result: StudyResult) -> DisplayTable:
-    columns = {
-        "Condition": lambda r: r.condition,
+    columns: Extra = {
+        **_CONDITION,
         "People": lambda r: Number(r.n, "count"),
         "Scored": lambda r: Number(r.scored, "count"),
         "With a bonus": lambda r: Number(r.paid, "count"),
