@@ -225,7 +225,9 @@ def test_other_seeds_change_only_what_is_resampled(responses: Responses, result:
     other = analyze(responses, seed=1, **QUICK)
     assert result.regressions == other.regressions
     drawn = ("participant_bootstrap", "row_bootstrap")
-    for before, after in zip((*result.values, *result.gaps), (*other.values, *other.gaps), strict=True):
+    for before, after in zip(
+        (*result.rows("values"), *result.rows("gaps")), (*other.rows("values"), *other.rows("gaps")), strict=True
+    ):
         if before.method not in drawn:
             assert before == after
         else:
@@ -280,16 +282,16 @@ def test_tables_in_the_papers_layout(result: StudyResult) -> None:
         "SHED, interval",
     )
     assert [row[0] for row in two.rows][2] == "Aggregate and trajectory distance"
-    assert two.rows[1][1].endswith("***")
+    assert two.texts()[1][1].endswith("***")
     three = result.paper_table(3)
     assert [row[0] for row in three.rows][:4] == ["Hotelling's t (published)"] * 2 + [
         "Meng's z (published as Steiger's Z)"
     ] * 2
     hotelling = comparison(result, "hotelling", condition="CLUE", target="overall")
-    assert three.rows[0][2].rstrip("*") == f"{hotelling.statistic:.4f}"
+    assert three.texts()[0][2].rstrip("*") == f"{hotelling.statistic:.4f}"
     four = result.paper_table(4)
     published = comparison(result, "row_bootstrap", condition="SHED", target="output")
-    assert four.rows[1][3] == f"[{published.low:.4f}, {published.high:.4f}]"
+    assert four.texts()[1][3] == f"[{published.low:.4f}, {published.high:.4f}]"
     five = result.paper_table(5)
     assert five.columns[1:] == (
         "CLUE, overall",
@@ -300,7 +302,7 @@ def test_tables_in_the_papers_layout(result: StudyResult) -> None:
         "moderation, output",
     )
     assert "moderation: CLUE against SHED" in five.caption
-    assert [row[0] for row in five.rows if not row[0].startswith("std. error")] == [
+    assert [row[0] for row in five.texts() if not row[0].startswith("std. error")] == [
         "Intercept",
         "Aggregate",
         "Trajectory",
@@ -315,8 +317,8 @@ def test_tables_in_the_papers_layout(result: StudyResult) -> None:
     ]
     for place, method in ((4, "published"), (5, "clustered")):
         one = result.get("regressions", term="aggregate", method=method, condition="CLUE", target="overall")
-        assert five.rows[3][1].startswith(f"{one.value:.4f}***")
-        assert five.rows[place][1] == f"({one.stderr:.4f})"
+        assert five.texts()[3][1].startswith(f"{one.value:.4f}***")
+        assert five.texts()[place][1] == f"({one.stderr:.4f})"
     for table in (two, three, four, five):
         assert all(len(row) == len(table.columns) == len(table.numeric) for row in table.rows)
     with pytest.raises(ConfigError, match="one of 2, 3, 4 and 5; got 6"):
@@ -441,7 +443,7 @@ def test_values_and_gaps_begin_with_the_common_columns() -> None:
 
 
 def test_records_are_consistent(result: StudyResult) -> None:
-    for record in (*result.values, *result.gaps):
+    for record in (*result.rows("values"), *result.rows("gaps")):
         assert record.metric in result.metrics
         assert (record.status == "ok") <= (record.value is not None)
         assert record.low is None or record.high is None or record.low <= record.high

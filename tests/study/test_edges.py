@@ -113,7 +113,7 @@ def test_an_answer_that_does_not_vary(name: str) -> None:
 
 def test_all_answers_the_same() -> None:
     result = analysed(10, change=lambda row, person, pair: row.update(overall=3, trajectory=3, aggregate=3, risk=0.3))
-    assert {record.value for record in (*result.values, *result.gaps)} == {None}
+    assert {record.value for record in (*result.rows("values"), *result.rows("gaps"))} == {None}
     assert result.weights == {}
 
 
@@ -157,7 +157,7 @@ def test_a_target_that_one_condition_was_not_asked() -> None:
 def test_limits_stay_where_a_number_can_be() -> None:
     result = analysed(2)
     assert result.rows("values", metric="rank_correlation")
-    for record in (*result.values, *result.gaps):
+    for record in (*result.rows("values"), *result.rows("gaps")):
         most = 2 if isinstance(record, StudyGap) else 1
         for limit in (record.low, record.high):
             assert limit is None or -most <= limit <= most
