@@ -47,6 +47,22 @@ def test_results_hold_the_tables_and_the_settings(saved: dict[str, Path]) -> Non
     assert {finding["verdict"] for finding in results["findings"][:2]} <= {"meets", "insufficient_evidence"}
 
 
+def test_the_analysis_rebuilt_from_its_files_is_the_same(saved: dict[str, Path]) -> None:
+    """The loaded audit renders the same report, although nobody's bonus was written."""
+    again = eh.Audit.load(saved["results.json"].parent)
+    assert isinstance(again["study"], eh.study.StudyResult)
+    assert again.to_json() == saved["results.json"].read_text(encoding="utf-8")
+    assert again.to_html() == saved["report.html"].read_text(encoding="utf-8")
+    assert json.loads(again.to_json())["audits"]["study"]["bonus"] == []
+
+
+def test_who_gets_the_bonus_is_written_on_request(responses: eh.study.Responses) -> None:
+    audit = eh.audit(responses, study={**QUICK, "individuals": True})
+    written = json.loads(audit.to_json())["audits"]["study"]["bonus"]
+    assert len(written) == audit.data["people_used"]
+    assert "p00" not in audit.to_html()
+
+
 def test_the_order_of_the_rows_does_not_matter(responses: eh.study.Responses, saved: dict[str, Path]) -> None:
     columns = responses.to_columns()
     turned = eh.study.read_responses({name: list(values)[::-1] for name, values in reversed(columns.items())})

@@ -37,7 +37,14 @@ def frame(responses: Responses) -> pd.DataFrame:
 def test_correlations_equal_scipy(result: StudyResult, frame: pd.DataFrame, condition: str, target: str) -> None:
     own = frame[frame["condition"] == condition]
     for term in ("aggregate", "trajectory"):
-        ours = result.estimate("correlations", term, method="published", condition=condition, target=target)
+        ours = result.get(
+            "values",
+            metric="rank_correlation",
+            factor=term,
+            method="published",
+            condition=condition,
+            target=target,
+        )
         theirs = stats.spearmanr(own[term], own[target])
         assert ours.value == pytest.approx(theirs.statistic, rel=1e-10)
         assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-6)
@@ -45,12 +52,12 @@ def test_correlations_equal_scipy(result: StudyResult, frame: pd.DataFrame, cond
 
 def test_adjusted_p_values_equal_statsmodels(result: StudyResult) -> None:
     multitest = pytest.importorskip("statsmodels.stats.multitest")
-    for table, method in (("comparisons", "williams"), ("comparisons", "participant_bootstrap")):
-        own = [one for one in result.tables[table] if one.method == method]
-        p = [one.p_value for one in own]
+    for method in ("williams", "participant_bootstrap"):
+        gaps = result.rows("gaps", metric="rank_correlation", method=method)
+        assert len(gaps) == 4
         for field, name in (("p_adjusted", "bonferroni"), ("p_holm", "holm")):
-            expected = multitest.multipletests(p, method=name)[1]
-            np.testing.assert_allclose([getattr(one, field) for one in own], expected, rtol=1e-12)
+            expected = multitest.multipletests([gap.p_value for gap in gaps], method=name)[1]
+            np.testing.assert_allclose([getattr(gap, field) for gap in gaps], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("condition", "target"), PAIRS)
@@ -65,7 +72,7 @@ def test_regressions_equal_statsmodels(result: StudyResult, frame: pd.DataFrame,
     }
     for method, fit in fits.items():
         for term in ("aggregate", "trajectory"):
-            ours = result.estimate("regressions", term, method=method, condition=condition, target=target)
+            ours = result.get("regressions", term=term, method=method, condition=condition, target=target)
             assert ours.value == pytest.approx(fit.params[term], rel=1e-9)
             assert ours.stderr == pytest.approx(fit.bse[term], rel=1e-9)
             assert ours.p_value == pytest.approx(fit.pvalues[term], rel=1e-6, abs=1e-200)
@@ -73,7 +80,7 @@ def test_regressions_equal_statsmodels(result: StudyResult, frame: pd.DataFrame,
             ("aggregate = trajectory = 0", "aggregate = trajectory = 0"),
             ("aggregate = trajectory", "aggregate = trajectory"),
         ):
-            ours = result.estimate("regressions", null, method=method, condition=condition, target=target)
+            ours = result.get("regressions", term=null, method=method, condition=condition, target=target)
             theirs = fit.wald_test(words, use_f=True, scalar=True)
             assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-200)
 
@@ -91,7 +98,7 @@ def test_the_moderation_model_equals_statsmodels(result: StudyResult, frame: pd.
         ("aggregate × arrests", "aggregate:c"),
         ("trajectory × arrests", "trajectory:c"),
     ):
-        ours = result.estimate("regressions", term, method="clustered", target=target, model="moderation")
+        ours = result.get("regressions", term=term, method="clustered", target=target, regression="moderation")
         assert ours.value == pytest.approx(fit.params[theirs], rel=1e-8, abs=1e-12)
         assert ours.stderr == pytest.approx(fit.bse[theirs], rel=1e-8)
         assert ours.p_value == pytest.approx(fit.pvalues[theirs], rel=1e-6)
@@ -103,12 +110,12 @@ def test_the_bootstrap_of_people_equals_one_written_out(result: StudyResult, fra
     rng = np.random.default_rng(0)
     gaps = []
     for _ in range(1_500):
-        drawn = np.vstack([people[at] for at in rng.integers(0, len(people), len(people))])
+        drawn = np.vstack([people[position] for position in rng.integers(0, len(people), len(people))])
         ranks = np.column_stack([stats.rankdata(column) for column in drawn.T])
         r = np.corrcoef(ranks.T)
         gaps.append(r[1, 2] - r[0, 2])
-    ours = result.estimate(
-        "comparisons", "trajectory - aggregate", method="participant_bootstrap", condition="income", target="overall"
+    ours = result.get(
+        "gaps", metric="rank_correlation", method="participant_bootstrap", condition="income", target="overall"
     )
     assert ours.df == len(people) - 1
     assert ours.stderr == pytest.approx(np.std(gaps, ddof=1), rel=0.06)
@@ -134,7 +141,7 @@ def test_the_truth_serum_by_hand(result: StudyResult, frame: pd.DataFrame) -> No
                 if x > 0:
                     score += x * math.log(predicted.iloc[row] / x)
             total.setdefault(who, []).append(score)
-    for one in result.bonus:
-        assert one.value == pytest.approx(np.mean(total[one.participant]), abs=1e-12)
+    for record in result.bonus:
+        assert record.value == pytest.approx(np.mean(total[record.participant]), abs=1e-12)
     assert sum(np.sum(scores) for scores in total.values()) == pytest.approx(0, abs=1e-9)
-    assert [one.bonus for one in result.bonus] == [True] * 5 + [False] * 45
+    assert [record.bonus for record in result.bonus] == [True] * 5 + [False] * 45

@@ -18,6 +18,7 @@ def forest(
     order: Sequence[str] | None = None,
     percent: bool = False,
     zero: float | None = None,
+    domain: tuple[float, float] | None = None,
     width: int = PANEL_WIDTH,
 ) -> Any:
     """Return one panel of values with intervals.
@@ -35,6 +36,8 @@ def forest(
         Whether the axis is in percent.
     zero
         Where to draw the line of equality, if anywhere.
+    domain
+        The ends of the axis, where several panels share one; by default those of the values.
     width
         Of the plot, in pixels.
     """
@@ -48,7 +51,7 @@ def forest(
         record["fill"] = "transparent" if record.get("low") is None else colours[record["series"]]
     axis = alt.Axis(format="%" if percent else "~g", tickCount=4, title=None, labelOverlap=True)
     legend = alt.Legend(title=None) if len(series) > 1 else None
-    scale = alt.Scale(zero=False)
+    scale = alt.Scale(zero=False) if domain is None else alt.Scale(domain=list(domain), nice=True)
     base = alt.Chart(data(records)).encode(
         y=alt.Y("label:N", sort=labels, title=None),
         yOffset=alt.YOffset("series:N", sort=series),

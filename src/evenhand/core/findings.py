@@ -317,12 +317,13 @@ def _sentence(text: str) -> str:
 
 
 def _lacking(threshold: Threshold, records: Sequence[Value | Gap], metric: str) -> tuple[str, list[str]]:
-    """Return which coordinate of a threshold no record has, and those that there are."""
+    """Return which coordinate of a threshold no record has together with those before it, and those that there are."""
     own = [record for record in records if record.metric == metric]
     for name, wanted in threshold.named().items():
         known = list(dict.fromkeys(str(value) for record in own if (value := getattr(record, name, None)) is not None))
         if str(wanted) not in known:
             return name, known
+        own = [record for record in own if str(getattr(record, name, None)) == str(wanted)]
     return "metric", []
 
 

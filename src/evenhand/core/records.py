@@ -66,6 +66,9 @@ class Gap(Record):
     ratio is at most 1, as in the four-fifths rule.
     """
 
+    signed: ClassVar[bool] = False
+    """Whether a threshold limits the gap with its sign, rather than its distance from equality."""
+
     model: str | None = column("the model, where there is one", None)
     model_reference: str | None = column("the model it is compared with; null unless models are compared", None)
     grouping: str | None = column("the grouping", None)

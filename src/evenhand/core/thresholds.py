@@ -24,7 +24,10 @@ Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_thresho
 VERDICTS: tuple[Verdict, ...] = ("does_not_meet", "insufficient_evidence", "meets", "no_threshold")
 """The verdicts, those that matter most first."""
 
-COORDINATES = ("model", "grouping", "group", "stratum", "label", "stakeholder", "setting", "weight", "condition")
+COORDINATES = (
+    *("model", "grouping", "group", "stratum"),
+    *("label", "stakeholder", "setting", "weight", "condition", "target"),
+)
 """What a threshold may name to limit only some records; an audit says which of them it has."""
 
 _NULL_IS_POOLED = ("stratum", "stakeholder")
@@ -64,6 +67,7 @@ class Threshold(Settings):
     setting: str | None = Field(None, description="Limit only this noise setting (reliability).")
     weight: float | None = Field(None, description="Limit only this effort weight (effort).")
     condition: str | None = Field(None, description="Limit only this condition (study).")
+    target: str | None = Field(None, description="Limit only this distance that people judged (study).")
 
     @model_validator(mode="after")
     def _one_limit(self) -> Self:
@@ -222,7 +226,7 @@ def size_of_gap(
 
 def judged_size(record: Value | Gap) -> tuple[float | None, float | None, float | None]:
     """Return the number that a threshold is held against, with the limits that a verdict rests on."""
-    kind = record.kind if isinstance(record, Gap) else None
+    kind = record.kind if isinstance(record, Gap) and not record.signed else None
     return size_of_gap(kind, record.value, *limits_to_judge(record))
 
 

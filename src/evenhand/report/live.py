@@ -19,9 +19,9 @@ from evenhand.audits.disagreement.records import GapRecord
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.report.audit import Audit, audit
-from evenhand.study.analysis.correlations import correlation_tables
-from evenhand.study.analysis.parts import parts_of
-from evenhand.study.analysis.regressions import WEIGHT, regression_table
+from evenhand.study.analysis.estimate import BY_PEOPLE, correlation_records
+from evenhand.study.analysis.gather import parts_of
+from evenhand.study.analysis.regressions import regression_records
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import read_columns
 from evenhand.study.sections import Feedback
@@ -30,13 +30,12 @@ from evenhand.study.spec import StudySpec
 from evenhand.table.table import Table
 
 _RESAMPLES = 400
-_METHOD = "participant_bootstrap"
 _EFFORT = {
-    "trajectory": "Overall with trajectory",
-    "aggregate": "Overall with aggregate",
-    WEIGHT: "Weight of trajectory",
+    ("rank_correlation", "trajectory"): ("Overall with trajectory", "correlation"),
+    ("rank_correlation", "aggregate"): ("Overall with aggregate", "correlation"),
+    ("effort_weight", None): ("Weight of trajectory", "weight"),
 }
-_KINDS = {"trajectory": "correlation", "aggregate": "correlation", WEIGHT: "weight"}
+"""What is estimated, by metric and factor: its label and kind."""
 _DIRECTIONS = {"too_high", "too_low"}
 
 
@@ -70,32 +69,32 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
     kept = apply_exclusions(responses, spec.analysis.exclusions)
     parts = [part for part in parts_of(kept) if part.target == "overall" and len(part.y)]
     few = spec.analysis.model_copy(update={"resamples": min(_RESAMPLES, spec.analysis.resamples)})
-    records = [*correlation_tables(parts, few)[0], *regression_table(parts, few)] if parts else []
-    found = {
-        (one.condition, one.term): one
-        for one in records
-        if one.method == _METHOD and one.target == "overall" and one.model == "condition"
+    records = [*correlation_records(parts, few)[0], *regression_records(parts, few)[1]] if parts else []
+    by_place = {
+        (record.condition, record.metric, record.factor): record
+        for record in records
+        if record.method == BY_PEOPLE and record.target == "overall"
     }
     estimates = []
     for condition in spec.conditions:
-        for term, label in _EFFORT.items():
-            one = found.get((condition, term))
-            if one is None:
+        for (metric, factor), (label, kind) in _EFFORT.items():
+            record = by_place.get((condition, metric, factor))
+            if record is None:
                 estimates.append(_undefined(label, condition, "no answers yet"))
             else:
                 estimates.append(
                     Estimate(
                         label,
                         condition,
-                        one.value,
-                        one.low,
-                        one.high,
+                        record.value,
+                        record.low,
+                        record.high,
                         None,
                         None,
-                        one.people,
-                        one.n,
-                        one.status,
-                        _KINDS[term],
+                        record.n,
+                        record.answers,
+                        record.status,
+                        kind,
                     )
                 )
     return estimates

@@ -57,8 +57,8 @@ def _data_record(responses: Responses, result: StudyResult) -> dict[str, Any]:
     answers = len(responses.person)
     return {
         "rows": answers,
-        "rows_used": result.rows,
-        "rows_dropped": answers - result.rows,
+        "rows_used": result.answers,
+        "rows_dropped": answers - result.answers,
         "people": len(responses.people["participant"]),
         "people_used": result.people,
         "hash": hashlib.sha256(text.encode()).hexdigest(),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.numbers import finite
+from evenhand.core.formats import finite
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.effort import trajectory_measure
 from evenhand.stats.types import BoolArray, FloatArray

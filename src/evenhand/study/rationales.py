@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.numbers import finite
+from evenhand.core.formats import finite
 from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
 from evenhand.stats.agreement import cohen_kappa, pabak, why_undefined
 from evenhand.stats.types import BoolArray, IntArray
-from evenhand.study.analysis.factors import share_estimates
+from evenhand.study.analysis.estimate import share_estimates
 from evenhand.study.responses import Responses
 from evenhand.study.schema import as_text, read_columns, write_csv
 from evenhand.table.frames import build_frame

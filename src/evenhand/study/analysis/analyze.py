@@ -2,64 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evenhand.core.spec import Threshold
+from evenhand.core.findings import FindingMaker
+from evenhand.core.records import LeftOut
+from evenhand.core.spec import audit_function
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
-from evenhand.study.analysis.correlations import correlation_tables
-from evenhand.study.analysis.factors import factor_records
-from evenhand.study.analysis.findings import conclusion_notes, make_findings
-from evenhand.study.analysis.parts import TARGETS, Part, parts_of
-from evenhand.study.analysis.regressions import regression_table
+from evenhand.study.analysis.estimate import correlation_records, factor_records
+from evenhand.study.analysis.findings import SENTENCES, conclusion_notes, make_claims
+from evenhand.study.analysis.gather import Part, parts_of, with_adjusted_p
+from evenhand.study.analysis.regressions import family_of, regression_records
 from evenhand.study.analysis.result import StudyResult
-from evenhand.study.analysis.serum import bonus_table
+from evenhand.study.analysis.serum import bonus_table, serum_records
 from evenhand.study.analysis.spec import AnalysisSpec
-from evenhand.study.responses import Exclusions, Responses, apply_exclusions, read_responses
+from evenhand.study.responses import Responses, apply_exclusions, read_responses
+
+_FEW = 20
+"""Below so many people intervals by people are rough."""
 
 
-def analyze(
-    responses: Responses | Any,
-    *,
-    alpha: float = 0.05,
-    baseline: str | None = None,
-    exclusions: Exclusions | Mapping[str, Any] | None = None,
-    serum_weight: float = 1.0,
-    bonus_share: float = 0.1,
-    bonus_ties: bool = True,
-    bonus_answered: float = 0.5,
-    confidence: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-    thresholds: Sequence[Threshold | Mapping[str, Any]] = (),
-) -> StudyResult:
+@audit_function(AnalysisSpec)
+def analyze(responses: Responses | Any, **settings: Any) -> StudyResult:
     """Analyse an effort study: what people look at when they judge who is alike.
 
     Everything is computed as published, where each answer counts as a person, and beside it by people: the bootstrap
     resamples people with ranks recomputed, regressions have clustered standard errors and a random intercept.
 
+    A threshold limits 'effort_weight', such as ``{"metric": "effort_weight", "min": 0.5}``, or the signed
+    'correlation_difference' (trajectory less aggregate), in all conditions and targets or in the ones that it names.
+
     Parameters
     ----------
     responses
         The answers; `read_responses` and `read_survey` make them. A file or data frame is read by the former.
-    alpha
-        Below this a p-value counts as significant where the result says that a conclusion changes.
-    baseline
-        Condition that the moderation model compares the others with; by default the last by name.
-    exclusions
-        Rules of who is left out, by default who failed two attention checks; ``{"failed_checks": False}`` keeps all.
-    serum_weight, bonus_share, bonus_ties, bonus_answered
-        The truth serum's weight of predictions, the share of people who get the bonus, what happens to ties at the
-        last place, and the share of their pairs that people must have predicted to be paid.
-    confidence, resamples, seed
-        Confidence of intervals, bootstrap resamples and their seed.
-    thresholds
-        Limits for 'effort_weight' and 'correlation_difference', such as ``{"metric": "effort_weight", "min": 0.5}``.
+    {settings}
 
     Returns
     -------
     StudyResult
-        Tables `correlations`, `comparisons`, `regressions`, `factors` and `bonus`; `weights` for `eh.effort`.
+        Tables `values`, `gaps`, `regressions`, `truth_serum` and `bonus`; `weights` for `eh.effort`.
 
     Examples
     --------
@@ -68,27 +50,8 @@ def analyze(
     >>> sorted(result.weights)
     ['arrests', 'income']
     """
-    given = exclusions.model_dump() if isinstance(exclusions, Exclusions) else dict(exclusions or {})
-    answers = responses if isinstance(responses, Responses) else read_responses(responses)
-    return run(
-        answers,
-        AnalysisSpec.parse(
-            {
-                "alpha": alpha,
-                "baseline": baseline,
-                "exclusions": given,
-                "serum_weight": serum_weight,
-                "bonus_share": bonus_share,
-                "bonus_ties": bonus_ties,
-                "bonus_answered": bonus_answered,
-                "confidence": confidence,
-                "resamples": resamples,
-                "seed": seed,
-                "thresholds": thresholds,
-            },
-            "the arguments of analyze()",
-        ),
-    )
+    spec = AnalysisSpec.parse(settings, "the arguments of analyze()")
+    return run(responses if isinstance(responses, Responses) else read_responses(responses), spec)
 
 
 def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
@@ -96,50 +59,48 @@ def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
     if responses.kind != "effort":
         raise ConfigError(
             "analyze() is for effort studies; for feedback use eh.disagreement(table of the cases, decision='...', "
-            "feedback={'data': responses.to_frame(), 'case': 'item', 'critic': 'participant', 'answer': 'answer'})."
+            "case='item', critic='participant', answer='answer', answers={'data': responses.to_frame()})."
         )
     kept = apply_exclusions(responses, spec.exclusions)
     parts = list(parts_of(kept))
     if not any(len(part.y) for part in parts):
-        raise DataError(_nothing(responses, kept))
-    _require_conditions(kept, spec)
-    correlations, comparisons = correlation_tables(parts, spec)
-    regressions = regression_table(parts, spec)
+        raise DataError(_nothing_to_analyse(responses, kept))
+    _require_conditions(responses, kept, spec)
+    correlations, comparisons = correlation_records(parts, spec)
+    fitted, weights = regression_records(parts, spec)
+    shares, share_gaps = factor_records(kept, spec)
+    values = with_adjusted_p([*correlations, *weights, *shares], lambda record: (record.metric, record.method))
+    gaps = with_adjusted_p([*comparisons, *share_gaps], lambda record: (record.metric, record.method))
+    regressions = with_adjusted_p(fitted, family_of)
     bonus, serum_notes = bonus_table(kept, spec)
-    told = conclusion_notes(comparisons, regressions, spec)
     return StudyResult(
         spec=spec,
-        findings=make_findings(correlations, comparisons, regressions, spec),
-        left_out=_left_out(kept, parts),
-        notes=(*responses.notes, *told, *serum_notes, *_small(parts)),
+        findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(values, gaps, spec))),
+        left_out=tuple(_left_out(kept, parts)),
+        notes=(*responses.notes, *conclusion_notes(gaps, regressions, spec), *serum_notes, *_few_people(parts)),
         backend=responses.backend,
-        correlations=correlations,
-        comparisons=comparisons,
+        values=values,
+        gaps=gaps,
         regressions=regressions,
-        factors=factor_records(kept, spec),
+        truth_serum=tuple(serum_records(bonus)),
         bonus=bonus,
         conditions=kept.conditions,
         people=len(kept.people["participant"]),
-        rows=len(kept.person),
+        answers=len(kept.person),
     )
 
 
-def _require_conditions(kept: Responses, spec: AnalysisSpec) -> None:
-    """Refuse a baseline or a threshold for a condition or a target that is not there."""
+def _require_conditions(responses: Responses, kept: Responses, spec: AnalysisSpec) -> None:
+    """Refuse a baseline that nobody is left in, and a threshold for a condition that the study does not have."""
     if spec.baseline is not None and spec.baseline not in kept.conditions:
         raise ConfigError(f"`baseline` got {spec.baseline!r}; {did_you_mean(spec.baseline, kept.conditions)}")
-    for threshold in spec.thresholds:
-        for name, value, known in (
-            ("grouping", threshold.grouping, kept.conditions),
-            ("stratum", threshold.stratum, TARGETS),
-        ):
-            if value is not None and value not in known:
-                raise ConfigError(f"`{name}` of a threshold got {value!r}; {did_you_mean(value, known)}")
-        if threshold.model is not None:
-            raise ConfigError("a study has no models; leave `model` out of its thresholds.")
+    for condition in (threshold.condition for threshold in spec.thresholds):
+        if condition is not None and condition not in responses.conditions:
+            hint = did_you_mean(condition, responses.conditions)
+            raise ConfigError(f"`condition` {condition!r} of a threshold is not known; {hint}")
 
 
-def _nothing(responses: Responses, kept: Responses) -> str:
+def _nothing_to_analyse(responses: Responses, kept: Responses) -> str:
     people, left = len(responses.people["participant"]), len(kept.people["participant"])
     if people and not left:
         return (
@@ -148,34 +109,22 @@ def _nothing(responses: Responses, kept: Responses) -> str:
     return "no answer holds trajectory, aggregate and overall distance; there is nothing to analyse."
 
 
-def _left_out(kept: Responses, parts: Sequence[Part]) -> tuple[dict[str, Any], ...]:
-    gone: list[tuple[str | None, int, str]] = [
-        (None, one.people, f"{one.rule}: people who {one.limit} ({count(one.rows, 'answer')})")
-        for one in kept.excluded
-        if one.people
-    ]
-    gone += [
-        (part.condition, part.gaps, f"answers without both distances and the {part.target} distance")
-        for part in parts
-        if part.gaps
-    ]
-    gone += [
-        (part.condition, 1, f"one person alone: not in the moderation model of the {part.target} distance")
-        for part in parts
-        if part.people == 1 and len(kept.conditions) > 1
-    ]
-    return tuple(
-        {
-            "model": None,
-            "grouping": "condition" if condition is not None else None,
-            "group": condition,
-            "n": n,
-            "reason": reason,
-        }
-        for condition, n, reason in gone
-    )
+def _left_out(kept: Responses, parts: Sequence[Part]) -> Iterator[LeftOut]:
+    for rule in kept.excluded:
+        if rule.people:
+            reason = f"{rule.rule}: people who {rule.limit} ({count(rule.rows, 'answer')})"
+            yield LeftOut(n=rule.people, reason=reason)
+    for part in parts:
+        if part.incomplete:
+            reason = f"answers without both distances and the {part.target} distance"
+            yield LeftOut(grouping="condition", group=part.condition, n=part.incomplete, reason=reason)
+    for part in parts:
+        if part.people == 1 and len(kept.conditions) > 1:
+            reason = f"one person alone: not in the moderation model of the {part.target} distance"
+            yield LeftOut(grouping="condition", group=part.condition, n=1, reason=reason)
 
 
-def _small(parts: Sequence[Part]) -> list[str]:
-    few = sorted({part.condition or "the study" for part in parts if part.people < 20})
-    return [f"Fewer than 20 people in {', '.join(few)}: intervals by people are rough."] if few else []
+def _few_people(parts: Sequence[Part]) -> Iterator[str]:
+    few = sorted({part.condition or "the study" for part in parts if part.people < _FEW})
+    if few:
+        yield f"Fewer than {_FEW} people in {', '.join(few)}: intervals by people are rough."

@@ -1,9 +1,10 @@
-"""Regressions of what people concluded on the two distances: one a condition, and one with the condition in it."""
+"""Regressions of what people concluded on both distances: one for each condition, and one with the condition in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,179 +27,176 @@ from evenhand.stats.regression import (
     wald_zero,
 )
 from evenhand.stats.types import FloatArray
-from evenhand.study.analysis.parts import (
-    DISTANCES,
-    TARGETS,
-    Part,
-    record,
-    why_no_spread,
-    why_undefined,
-    with_families,
-)
-from evenhand.study.analysis.records import EstimateRecord
+from evenhand.study.analysis.estimate import BY_PEOPLE
+from evenhand.study.analysis.gather import Part, estimate, numbers_at, why_no_spread, why_no_test, why_undefined
+from evenhand.study.analysis.metrics import DISTANCES, TARGETS
+from evenhand.study.analysis.result import RegressionRecord, StudyValue
 from evenhand.study.analysis.spec import AnalysisSpec
+from evenhand.table.roles import TIMES
 
 INFERENCES: dict[str, Inference] = {"published": "classical", "clustered": "cluster"}
 ZERO, EQUAL = "aggregate = trajectory = 0", "aggregate = trajectory"
-WEIGHT = "weight"
-TIMES = " × "
+INTERCEPT = "intercept"
+_CONDITION = "condition "
 
 
-def regression_table(parts: Sequence[Part], spec: AnalysisSpec) -> tuple[EstimateRecord, ...]:
-    """Return the table `regressions`."""
-    records: list[EstimateRecord] = []
+def regression_records(parts: Sequence[Part], spec: AnalysisSpec) -> tuple[list[RegressionRecord], list[StudyValue]]:
+    """Return the numbers of the regressions, and the weights of effort that follow from them."""
+    records: list[RegressionRecord] = []
+    weights: list[StudyValue] = []
     for part in (part for part in parts if len(part.y)):
         step(f"Fitting the {part.target} distance of {part.condition or 'all people'}")
-        fit = ols(part.distances, part.y, DISTANCES, part.who)
-        records += _fit_records(part, fit, spec, "condition")
-        records += _nulls(part, fit)
-        records += _mixed(part, part.distances, DISTANCES, spec, "condition")
+        regression = Regression("condition", part, part.distances, DISTANCES)
+        fit = regression.fit()
+        records += regression.records(fit, spec)
+        records += regression.null_records(fit)
+        records += regression.random_intercept_records(spec)
         if part.target == "overall":
-            records += _weights(part, fit, spec)
-    records += _moderation(parts, spec)
-    return with_families(records, _families(records))
+            weights += _weights(part, fit, spec)
+    for regression in _moderations(parts, spec):
+        step(f"Fitting the moderation of the {regression.part.target} distance")
+        records += regression.records(regression.fit(), spec)
+        records += regression.random_intercept_records(spec)
+    return records, weights
 
 
-def _families(records: Sequence[EstimateRecord]) -> dict[str, str]:
-    """Name the family of each term: slopes together, and each null hypothesis by itself; intercepts are not tested."""
-    slopes = {one.term for one in records if one.term in DISTANCES or TIMES in one.term}
-    return {**dict.fromkeys(slopes, "slopes"), ZERO: ZERO, EQUAL: EQUAL}
+def family_of(record: RegressionRecord) -> Hashable | None:
+    """Return what is tested together: slopes by one method, and each null hypothesis by itself; never an intercept."""
+    if record.metric == "wald_test":
+        return record.regression, record.method, record.term
+    if record.metric != "coefficient" or record.term is None:
+        return None
+    is_slope = record.term != INTERCEPT and not record.term.startswith(_CONDITION)
+    return (record.regression, record.method, "slopes") if is_slope else None
 
 
-def _fit_records(part: Part, fit: LinearFit, spec: AnalysisSpec, model: str) -> Iterator[EstimateRecord]:
-    for method, inference in INFERENCES.items():
-        found = fit.coefficients(inference, spec.confidence)
-        yield from _coefficients(part, fit.names, found, method, model)
-        whole = f_test(fit, inference)
-        yield record(
-            part,
-            "f_statistic",
-            method,
-            value=whole.f,
-            statistic=whole.f,
-            df=whole.df_error,
-            p_value=whole.p_value,
-            model=model,
-            status=_no_test(part, fit, whole.f),
-        )
-    yield record(part, "r_squared", "published", value=fit.r2, model=model)
-    yield record(part, "adjusted_r_squared", "published", value=fit.adjusted_r2, model=model)
+@dataclass(frozen=True)
+class Regression:
+    """One regression.
+
+    Parameters
+    ----------
+    name : 'condition' or 'moderation'.
+    part : the answers.
+    x, terms : the regressors, and what they are called.
+    """
+
+    name: str
+    part: Part
+    x: FloatArray
+    terms: Sequence[str]
+
+    def fit(self) -> LinearFit:
+        """Return the least-squares fit."""
+        return ols(self.x, self.part.y, self.terms, self.part.who)
+
+    def records(self, fit: LinearFit, spec: AnalysisSpec) -> Iterator[RegressionRecord]:
+        """Yield the coefficients and how much they explain."""
+        for method, inference in INFERENCES.items():
+            yield from self._coefficients(fit.names, fit.coefficients(inference, spec.confidence), method)
+            whole = f_test(fit, inference)
+            numbers: dict[str, Any] = {"statistic": whole.f, "df": whole.df_error, "p_value": whole.p_value}
+            yield self._record("f_statistic", method, whole.f, status=self._no_test(fit, whole.f), **numbers)
+        yield self._record("r_squared", "published", fit.r2)
+        yield self._record("adjusted_r_squared", "published", fit.adjusted_r2)
+
+    def null_records(self, fit: LinearFit) -> Iterator[RegressionRecord]:
+        """Yield the Wald tests of both nulls: that nothing matters, and that the two matter alike."""
+        for method, inference in INFERENCES.items():
+            for term, test in (
+                (ZERO, wald_zero(fit, DISTANCES, inference)),
+                (EQUAL, wald_equal(fit, *DISTANCES, inference)),
+            ):
+                value = float(fit.coef[2] - fit.coef[1]) if term == EQUAL else np.nan
+                numbers = {"statistic": test.statistic, "df": test.df_error, "p_value": test.p_value}
+                status = self._no_test(fit, test.statistic) or ("ok" if np.isfinite(test.statistic) else "")
+                yield self._record("wald_test", method, value, term, status=status, **numbers)
+
+    def random_intercept_records(self, spec: AnalysisSpec) -> Iterator[RegressionRecord]:
+        """Yield the coefficients with a random intercept for each person, where there are several people."""
+        if self.part.people < 2:
+            return
+        fit = random_intercept(self.x, self.part.y, self.terms, self.part.who)
+        yield from self._coefficients(fit.names, fit.coefficients(spec.confidence), "random_intercept")
+        single = "undefined: everybody gave one answer" if self.part.people == len(self.part.y) else ""
+        yield self._record("share_between_people", "random_intercept", fit.share, status=single)
+
+    def _coefficients(
+        self, terms: Sequence[str], coefficients: Coefficients, method: str
+    ) -> Iterator[RegressionRecord]:
+        for position, term in enumerate(terms):
+            value, numbers = float(coefficients.value[position]), numbers_at(coefficients, position)
+            has_no_interval = np.isfinite(value) and not np.isfinite(numbers["stderr"])
+            status = f"no interval: {why_no_spread(self.part)}" if has_no_interval else ""
+            yield self._record("coefficient", method, value, term, status=status, **numbers)
+
+    def _no_test(self, fit: LinearFit, statistic: float) -> str:
+        """Say why a fitted model gives no test; nothing where it does, or where there is no fit."""
+        return why_no_test(self.part, float(fit.coef.sum()), statistic)
+
+    def _record(
+        self, metric: str, method: str, value: float, term: str | None = None, **numbers: Any
+    ) -> RegressionRecord:
+        columns = estimate(self.part, method, value, **numbers)
+        return RegressionRecord(regression=self.name, metric=metric, term=term, **columns)
 
 
-def _coefficients(
-    part: Part, names: Sequence[str], found: Coefficients, method: str, model: str
-) -> Iterator[EstimateRecord]:
-    for at, name in enumerate(names):
-        value, stderr = float(found.value[at]), float(found.stderr[at])
-        missing = np.isfinite(value) and not np.isfinite(stderr)
-        yield record(
-            part,
-            name,
-            method,
-            value=value,
-            stderr=stderr,
-            statistic=float(found.statistic[at]),
-            df=found.df,
-            p_value=float(found.p_value[at]),
-            low=float(found.low[at]),
-            high=float(found.high[at]),
-            model=model,
-            status=f"no interval: {why_no_spread(part)}" if missing else "",
-        )
-
-
-def _nulls(part: Part, fit: LinearFit) -> Iterator[EstimateRecord]:
-    """Yield the Wald tests of both nulls: that nothing matters, and that the two matter alike."""
-    for method, inference in INFERENCES.items():
-        for term, test in (
-            (ZERO, wald_zero(fit, DISTANCES, inference)),
-            (EQUAL, wald_equal(fit, *DISTANCES, inference)),
-        ):
-            gap = float(fit.coef[2] - fit.coef[1]) if term == EQUAL else np.nan
-            yield record(
-                part,
-                term,
-                method,
-                value=gap,
-                statistic=test.statistic,
-                df=test.df_error,
-                p_value=test.p_value,
-                status=_no_test(part, fit, test.statistic) or ("ok" if np.isfinite(test.statistic) else ""),
-            )
-
-
-def _no_test(part: Part, fit: LinearFit, statistic: float) -> str:
-    """Say why a fitted model gives no test; nothing where it does, or where there is no fit."""
-    if np.isfinite(statistic) or not np.isfinite(fit.coef).all():
-        return ""
-    return f"no test: {why_no_spread(part)}"
-
-
-def _weights(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Iterator[EstimateRecord]:
-    for method, inference in INFERENCES.items():
-        yield _weight(part, delta_weight(fit, inference=inference, confidence=spec.confidence), method)
-    if part.people < 2:
-        yield _weight(part, delta_weight(fit, inference="cluster"), "participant_bootstrap")
-        return
-    rng = np.random.default_rng([spec.seed, *part.seeds, 2])
-    draws = coefficient_bootstrap(part.distances, part.y, part.who, resamples=spec.resamples, rng=rng)
-    found = bootstrap_weight(draws, part.people, trajectory=2, aggregate=1, confidence=spec.confidence)
-    yield _weight(part, found, "participant_bootstrap")
-
-
-def _weight(part: Part, found: WeightEstimate, method: str) -> EstimateRecord:
-    reasons = {f"undefined: {NO_FIT}": why_undefined, NO_SPREAD: why_no_spread}
-    why = reasons.get(found.status)
-    status = found.status if why is None else f"{found.status.partition(':')[0]}: {why(part)}"
-    return record(
-        part,
-        WEIGHT,
-        method,
-        value=found.value,
-        stderr=found.stderr,
-        df=found.df,
-        low=found.low,
-        high=found.high,
-        status=status,
-    )
-
-
-def _mixed(part: Part, x: FloatArray, names: Sequence[str], spec: AnalysisSpec, model: str) -> Iterator[EstimateRecord]:
-    if part.people < 2:
-        return
-    fit = random_intercept(x, part.y, names, part.who)
-    yield from _coefficients(part, fit.names, fit.coefficients(spec.confidence), "random_intercept", model)
-    single = "undefined: everybody gave one answer" if part.people == len(part.y) else ""
-    yield record(part, "share_between_people", "random_intercept", value=fit.share, model=model, status=single)
-
-
-def _moderation(parts: Sequence[Part], spec: AnalysisSpec) -> Iterator[EstimateRecord]:
-    """Yield the model with the condition and its products with both distances, where there are several conditions.
+def _moderations(parts: Sequence[Part], spec: AnalysisSpec) -> Iterator[Regression]:
+    """Yield the regressions with the condition and its products with both distances, where there are several.
 
     A condition with one person takes no part: its clustered standard errors would be 0.
     """
     for target in TARGETS:
-        own = [part for part in parts if part.target == target and part.people >= 2]
-        if len(own) < 2:
-            continue
-        step(f"Fitting the moderation of the {target} distance")
-        named = [part.condition for part in own]
-        baseline = spec.baseline if spec.baseline in named else named[-1]
-        others = [part.condition for part in own if part.condition != baseline]
-        whole = replace(
-            own[0],
-            condition=f"{', '.join(others)} against {baseline}",
-            gaps=sum(part.gaps for part in own),
-            distances=np.vstack([part.distances for part in own]),
-            y=np.concatenate([part.y for part in own]),
-            who=np.concatenate([part.who for part in own]),
-        )
-        of_row = np.repeat([part.condition for part in own], [len(part.y) for part in own])
-        x = moderated(whole.distances, np.column_stack([of_row == condition for condition in others]))
-        names = [*DISTANCES, *(name for condition in others for name in _moderated_names(condition))]
-        yield from _fit_records(whole, ols(x, whole.y, names, whole.who), spec, "moderation")
-        yield from _mixed(whole, x, names, spec, "moderation")
+        compared = [part for part in parts if part.target == target and part.people >= 2]
+        if len(compared) > 1:
+            conditions = [part.condition for part in compared]
+            yield _moderation(compared, spec.baseline if spec.baseline in conditions else conditions[-1])
 
 
-def _moderated_names(condition: str) -> list[str]:
-    return [f"condition {condition}", *(f"{name}{TIMES}{condition}" for name in DISTANCES)]
+def _moderation(compared: Sequence[Part], baseline: str) -> Regression:
+    others = [part.condition for part in compared if part.condition != baseline]
+    whole = replace(
+        compared[0],
+        condition=f"{', '.join(others)} against {baseline}",
+        incomplete=sum(part.incomplete for part in compared),
+        distances=np.vstack([part.distances for part in compared]),
+        y=np.concatenate([part.y for part in compared]),
+        who=np.concatenate([part.who for part in compared]),
+    )
+    of_row = np.repeat([part.condition for part in compared], [len(part.y) for part in compared])
+    x = moderated(whole.distances, np.column_stack([of_row == condition for condition in others]))
+    terms = [*DISTANCES]
+    for condition in others:
+        terms += [f"{_CONDITION}{condition}", *(f"{distance}{TIMES}{condition}" for distance in DISTANCES)]
+    return Regression("moderation", whole, x, terms)
+
+
+# The weight of effort -------------------------------------------------------------------------------------------------
+
+
+def _weights(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Iterator[StudyValue]:
+    for method, inference in INFERENCES.items():
+        yield _weight(part, delta_weight(fit, inference=inference, confidence=spec.confidence), method)
+    if part.people < 2:
+        yield _weight(part, delta_weight(fit, inference="cluster"), BY_PEOPLE)
+        return
+    rng = np.random.default_rng([spec.seed, *part.seeds, 2])
+    draws = coefficient_bootstrap(part.distances, part.y, part.who, resamples=spec.resamples, rng=rng)
+    weight = bootstrap_weight(draws, part.people, trajectory=2, aggregate=1, confidence=spec.confidence)
+    yield _weight(part, weight, BY_PEOPLE)
+
+
+def _weight(part: Part, weight: WeightEstimate, method: str) -> StudyValue:
+    reasons = {f"undefined: {NO_FIT}": why_undefined, NO_SPREAD: why_no_spread}
+    why = reasons.get(weight.status)
+    columns = estimate(
+        part,
+        method,
+        weight.value,
+        stderr=weight.stderr,
+        df=weight.df,
+        low=weight.low,
+        high=weight.high,
+        status=weight.status if why is None else f"{weight.status.partition(':')[0]}: {why(part)}",
+    )
+    return StudyValue(metric="effort_weight", **columns)

@@ -1,108 +1,150 @@
-"""The result of a study's analysis."""
+"""The result of a study's analysis, and its records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
-from evenhand.core.sections import DisplayTable, Section
 from evenhand.errors import ConfigError
-from evenhand.study.analysis.records import BonusRecord, EstimateRecord, FactorRecord
 from evenhand.study.analysis.spec import AnalysisSpec
 
+if TYPE_CHECKING:
+    from evenhand.core.display import DisplayTable
 
-@dataclass(frozen=True, repr=False)
+_CONDITION = "the condition; empty where the study has none"
+_METHOD = "how; 'published' and the tests by name take answers for people, the others do not"
+_DF = "degrees of freedom of the test; null for a normal or chi-square statistic"
+_HOLM = "p-value for the whole family by Holm; `p_adjusted` is Bonferroni's"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyValue(Value):
+    """A rank correlation, the weight of effort, or the share of answers in which a factor was ticked; n are people."""
+
+    condition: str = column(_CONDITION)
+    target: str = column("what people concluded: 'overall' or 'output'; 'trajectory' between the two distances")
+    factor: str | None = column("the distance that is correlated with the target, or the factor ticked", None)
+    method: str = column(_METHOD)
+    answers: int = column("the answers of these people")
+    stderr: float | None = column("standard error", None)
+    statistic: float | None = column("test statistic of no correlation", None)
+    df: float | None = column(_DF, None)
+    p_value: float | None = column("p-value of no correlation", None)
+    p_adjusted: float | None = column("p-value for all correlations by this method, by Bonferroni", None)
+    p_holm: float | None = column(_HOLM, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyGap(Gap):
+    """Trajectory less aggregate: of two rank correlations, or of how often two factors were ticked; n are people.
+
+    The sign says which of the two counts for more, so a threshold limits the difference with its sign.
+    """
+
+    signed: ClassVar[bool] = True
+
+    condition: str = column(_CONDITION)
+    target: str = column("what people concluded: 'overall' or 'output'")
+    method: str = column(_METHOD)
+    answers: int = column("the answers of these people")
+    stderr: float | None = column("standard error of the gap", None)
+    statistic: float | None = column("test statistic of equality", None)
+    df: float | None = column(_DF, None)
+    p_holm: float | None = column(_HOLM, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionRecord(Record):
+    """One number of a regression of the target on both distances."""
+
+    regression: str = column("'condition': of one condition by itself; 'moderation': of all, with the condition in it")
+    condition: str = column(f"{_CONDITION}; of the moderation as in 'a against b'")
+    target: str = column("what is explained: 'overall' or 'output'")
+    metric: str = column(
+        "'coefficient', 'wald_test', 'f_statistic', 'r_squared', 'adjusted_r_squared' or 'share_between_people'"
+    )
+    term: str | None = column("the term of a coefficient, or the null hypothesis of a Wald test", None)
+    method: str = column("standard errors: 'published' (classical), 'clustered' by person, or 'random_intercept'")
+    n: int = column("the people behind the number")
+    answers: int = column("the answers of these people")
+    value: float | None = column("the value; null where it is undefined, and of a test of several terms")
+    low: float | None = column("lower limit of the interval", None)
+    high: float | None = column("upper limit of the interval", None)
+    stderr: float | None = column("standard error", None)
+    statistic: float | None = column("test statistic", None)
+    df: float | None = column(_DF, None)
+    p_value: float | None = column("p-value of this test alone", None)
+    p_adjusted: float | None = column("p-value for the whole family by Bonferroni", None)
+    p_holm: float | None = column(_HOLM, None)
+    status: str = column("'ok', or why there is no value, interval or test", "ok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SerumRecord(Record):
+    """How the truth serum came out in a condition, without naming anybody."""
+
+    condition: str = column(_CONDITION)
+    n: int = column("people")
+    scored: int = column("people with a score")
+    paid: int = column("people with a bonus")
+    highest: float | None = column("the highest score")
+    lowest_paid: float | None = column("the lowest score with a bonus")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BonusRecord(Record):
+    """A person's truth-serum score, rank and bonus."""
+
+    individual: ClassVar[bool] = True
+
+    participant: str = column("the person")
+    condition: str = column(_CONDITION)
+    pairs: int = column("pairs with an answer and a prediction")
+    value: float | None = column("the truth-serum score: the mean over the pairs")
+    rank: int | None = column("1 for the highest score; null for who cannot be paid")
+    bonus: bool = column("whether the person gets the bonus")
+    status: str = column("'ok', or why the person cannot be paid")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class StudyResult(Result):
     """Correlations, their comparison, regressions, factors and truth serum, as published and by people.
 
     Parameters
     ----------
-    correlations, comparisons, regressions, factors, bonus : the tables, as records.
+    values, gaps, regressions, truth_serum, bonus : the tables, as records.
     conditions : the conditions, in order.
-    people, rows : how many were analysed.
+    people, answers : how many were analysed.
     """
 
     audit: ClassVar[str] = "study"
     title: ClassVar[str] = "Human study"
     question: ClassVar[str] = "Do people look at the trajectory or at the aggregate when they judge who is alike?"
-    main_table: ClassVar[str] = "comparisons"
+    main_table: ClassVar[str] = "gaps"
+    spec_type: ClassVar[type[AnalysisSpec]] = AnalysisSpec
 
     spec: AnalysisSpec
-    correlations: tuple[EstimateRecord, ...]
-    comparisons: tuple[EstimateRecord, ...]
-    regressions: tuple[EstimateRecord, ...]
-    factors: tuple[FactorRecord, ...]
+    values: tuple[StudyValue, ...]
+    gaps: tuple[StudyGap, ...]
+    regressions: tuple[RegressionRecord, ...]
+    truth_serum: tuple[SerumRecord, ...]
     bonus: tuple[BonusRecord, ...]
     conditions: tuple[str, ...]
     people: int
-    rows: int
-
-    @property
-    def tables(self) -> Mapping[str, Sequence[Any]]:
-        """The tables by name."""
-        return {
-            "correlations": self.correlations,
-            "comparisons": self.comparisons,
-            "regressions": self.regressions,
-            "factors": self.factors,
-            "bonus": self.bonus,
-        }
+    answers: int
 
     @property
     def weights(self) -> dict[str, float]:
         """The weight of effort in each condition, for `eh.effort(weights=[...])`; undefined ones are left out."""
-        return {
-            one.condition: one.value
-            for one in self.regressions
-            if one.term == "weight" and one.method == "published" and one.value is not None
-        }
-
-    def estimate(
-        self,
-        table: str,
-        term: str,
-        *,
-        method: str,
-        condition: str | None = None,
-        target: str | None = None,
-        model: str = "condition",
-    ) -> EstimateRecord:
-        """Return one record of the tables `correlations`, `comparisons` or `regressions`."""
-        found: list[EstimateRecord] = [
-            one
-            for one in self.tables[table]
-            if (one.term, one.method, one.model) == (term, method, model)
-            and condition in (None, one.condition)
-            and target in (None, one.target)
-        ]
-        if len(found) == 1:
-            return found[0]
-        what = f"{term!r} by {method!r} in {table!r}"
-        raise ConfigError(
-            f"{len(found)} records fit {what}; name the condition and target." if found else f"no {what}."
-        )
+        weights: tuple[StudyValue, ...] = self.rows("values", metric="effort_weight", method="published")
+        return {record.condition: record.value for record in weights if record.value is not None}
 
     def paper_table(self, number: int) -> DisplayTable:
         """Return table 2, 3, 4 or 5 of the effort paper in its layout, with the clustered form beside the published."""
-        from evenhand.study.analysis.tables import paper_tables
-
-        found = paper_tables(self)
-        if number not in found:
+        tables = self._room("section").PAPER_TABLES
+        if number not in tables:
             raise ConfigError(f"`number` must be one of 2, 3, 4 and 5; got {number}.")
-        return found[number]
-
-    def section(self) -> Section:
-        """Return the study's part of a report."""
-        from evenhand.study.analysis.section import study_section
-
-        return study_section(self)
-
-    def plot(self) -> Any:
-        """Return the chart of the correlations."""
-        import altair as alt
-
-        from evenhand.study.analysis.charts import correlation_panels
-
-        return alt.concat(*correlation_panels(self), columns=2)
+        table: DisplayTable = tables[number](self)
+        return table

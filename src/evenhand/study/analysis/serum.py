@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from evenhand.core.numbers import finite
+from evenhand.core.formats import finite
 from evenhand.errors import count
-from evenhand.stats.truth_serum import bonus, person_scores, scores
-from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.study.analysis.records import BonusRecord
+from evenhand.stats.truth_serum import Bonus, bonus, person_scores, scores
+from evenhand.stats.types import FloatArray
+from evenhand.study.analysis.result import BonusRecord, SerumRecord
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.responses import Responses
 
@@ -29,10 +29,38 @@ def bonus_table(responses: Responses, spec: AnalysisSpec) -> tuple[tuple[BonusRe
     value, counted = person_scores(scores(answers, predictions, weight=spec.serum_weight))
     eligible = counted >= np.maximum(1, spec.bonus_answered * _asked(responses, answers))
     eligible &= np.asarray(responses.people.get("finished", np.ones(len(counted)))) != 0
-    found = bonus(value, share=spec.bonus_share, eligible=eligible, include_ties=spec.bonus_ties)
-    records = list(_records(responses, value, counted, found.chosen, found.rank, eligible))
-    records.sort(key=lambda one: (one.rank is None, one.rank or 0, one.participant))
-    return tuple(records), _notes(answers, predictions, found.places, found.tied, found.chosen, spec)
+    paid = bonus(value, share=spec.bonus_share, eligible=eligible, include_ties=spec.bonus_ties)
+    records = [
+        BonusRecord(
+            participant=str(participant),
+            condition=str(responses.people["condition"][person] or ""),
+            pairs=int(counted[person]),
+            value=finite(value[person]),
+            rank=int(paid.rank[person]) or None,
+            bonus=bool(paid.chosen[person]),
+            status="ok" if eligible[person] else "not eligible: unfinished, or too few answers with a prediction",
+        )
+        for person, participant in enumerate(responses.people["participant"])
+    ]
+    records.sort(key=lambda record: (record.rank is None, record.rank or 0, record.participant))
+    unpredicted = int((~np.isnan(answers) & np.isnan(predictions)).sum())
+    return tuple(records), list(_notes(unpredicted, paid, spec))
+
+
+def serum_records(records: Sequence[BonusRecord]) -> Iterator[SerumRecord]:
+    """Yield how the truth serum came out in each condition: a report travels further than a payment list."""
+    for condition in dict.fromkeys(record.condition for record in records):
+        people = [record for record in records if record.condition == condition]
+        values = [record.value for record in people if record.value is not None]
+        paid = [record.value for record in people if record.bonus and record.value is not None]
+        yield SerumRecord(
+            condition=condition,
+            n=len(people),
+            scored=len(values),
+            paid=len(paid),
+            highest=max(values, default=None),
+            lowest_paid=min(paid, default=None),
+        )
 
 
 def _asked(responses: Responses, answers: FloatArray) -> FloatArray:
@@ -46,48 +74,21 @@ def _asked(responses: Responses, answers: FloatArray) -> FloatArray:
 
 def _matrices(responses: Responses) -> tuple[FloatArray, FloatArray]:
     """Return (people, pairs) whether a pair was called similar, and the predicted share that calls it so."""
-    pairs, at = np.unique(responses.pairs().astype(str), return_inverse=True)
+    pairs, pair_of_row = np.unique(responses.pairs().astype(str), return_inverse=True)
     overall, shape = responses.numbers("overall"), (len(responses.people["participant"]), len(pairs))
     answers, predictions = np.full(shape, np.nan), np.full(shape, np.nan)
     similar = np.where(np.isnan(overall), np.nan, overall <= responses.points / 2)
-    answers[responses.person, at] = similar
-    predictions[responses.person, at] = responses.numbers("predicted")
+    answers[responses.person, pair_of_row] = similar
+    predictions[responses.person, pair_of_row] = responses.numbers("predicted")
     return answers, predictions
 
 
-def _records(
-    responses: Responses, value: FloatArray, counted: IntArray, chosen: BoolArray, rank: IntArray, eligible: BoolArray
-) -> Iterator[BonusRecord]:
-    for at, participant in enumerate(responses.people["participant"]):
-        status = "ok" if eligible[at] else "not eligible: unfinished, or too few answers with a prediction"
-        yield BonusRecord(
-            str(participant),
-            str(responses.people["condition"][at] or ""),
-            "overall",
-            "truth_serum",
-            "prelec_2004",
-            int(counted[at]),
-            int(rank[at]) or None,
-            bool(chosen[at]),
-            None,
-            None,
-            None,
-            finite(value[at]),
-            None,
-            None,
-            status,
-        )
-
-
-def _notes(
-    answers: FloatArray, predictions: FloatArray, places: int, tied: int, chosen: BoolArray, spec: AnalysisSpec
-) -> list[str]:
-    notes = []
-    missing = int((~np.isnan(answers) & np.isnan(predictions)).sum())
-    if missing:
-        notes.append(f"{count(missing, 'answer')} without a prediction took no part in the truth serum.")
-    if tied:
-        notes.append(f"{count(tied, 'person', 'people')} beyond the {places} places tie at the last one and are paid.")
-    elif chosen.sum() < places and not spec.bonus_ties:
-        notes.append(f"Of {places} places {places - int(chosen.sum())} go to nobody, because people tie there.")
-    return notes
+def _notes(unpredicted: int, paid: Bonus, spec: AnalysisSpec) -> Iterator[str]:
+    if unpredicted:
+        yield f"{count(unpredicted, 'answer')} without a prediction took no part in the truth serum."
+    unfilled = paid.places - int(paid.chosen.sum())
+    if paid.tied:
+        tied = count(paid.tied, "person", "people")
+        yield f"{tied} beyond the {paid.places} places tie at the last one and are paid."
+    elif unfilled > 0 and not spec.bonus_ties:
+        yield f"Of {paid.places} places {unfilled} go to nobody, because people tie there."

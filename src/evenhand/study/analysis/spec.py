@@ -1,14 +1,18 @@
-"""What the analysis of an effort study can be told."""
+"""What the analysis of an effort study can be told: arguments of `eh.study.analyze`, `[analysis]` of `study.toml`."""
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
-from evenhand.core.spec import Spec, Threshold
+from pydantic import Field, model_validator
+
+from evenhand.core.metrics import Metric
+from evenhand.core.spec import Spec
+from evenhand.core.thresholds import Alias
 from evenhand.errors import did_you_mean
+from evenhand.study.analysis.metrics import METRICS, NAMED_GAPS, TARGETS
 from evenhand.study.responses import Exclusions
-
-METRICS = ("effort_weight", "correlation_difference")
 
 
 class AnalysisSpec(Spec):
@@ -20,9 +24,18 @@ class AnalysisSpec(Spec):
     0.05
     """
 
-    alpha: float = Field(0.05, gt=0, lt=1, description="Below this a p-value counts as significant.")
+    audit: ClassVar[str] = "study"
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("condition", "target")
+    aliases: ClassVar[Mapping[str, Alias]] = NAMED_GAPS
+
+    alpha: float = Field(
+        0.05,
+        gt=0,
+        lt=1,
+        description="Below this a p-value counts as significant where the result says that a conclusion changes.",
+    )
     baseline: str | None = Field(
-        None, description="Condition that the moderation model compares the others with; by default the last."
+        None, description="Condition that the moderation model compares the others with; by default the last by name."
     )
     serum_weight: float = Field(1.0, ge=0, description="Weight of the prediction score in the truth serum.")
     bonus_share: float = Field(0.1, gt=0, le=1, description="Share of people who get the honesty bonus.")
@@ -33,15 +46,24 @@ class AnalysisSpec(Spec):
         le=1,
         description="Share of the pairs asked that a person must have taken part in for a bonus.",
     )
-    exclusions: Exclusions = Field(Exclusions(), description="Who is left out, by named rules.")
+    exclusions: Exclusions = Field(
+        Exclusions(), description='Who is left out, by named rules; {"failed_checks": false} keeps everybody.'
+    )
+    resamples: int = Field(10_000, ge=100, le=1_000_000, description="Bootstrap resamples of people.")
+    individuals: bool = Field(
+        False, description="Whether `results.json` holds everybody's truth-serum score and bonus, by participant."
+    )
+    min_count: int = Field(10, ge=1, description="A condition with fewer people gets no verdict.")
 
-    @field_validator("thresholds")
-    @classmethod
-    def _known_metrics(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
-        for threshold in value:
-            if threshold.metric not in METRICS:
-                raise ValueError(
-                    f"`metric` {threshold.metric!r} of a threshold is not known; "
-                    f"{did_you_mean(threshold.metric, METRICS)}"
-                )
-        return tuple(threshold.model_copy(update={"audit": "study"}) for threshold in value)
+    def known_metrics(self) -> Mapping[str, Metric]:
+        """Return the metrics of a study."""
+        return METRICS
+
+    @model_validator(mode="after")
+    def _known_targets(self) -> Self:
+        for threshold in self.thresholds:
+            targets = TARGETS[:1] if threshold.metric == "effort_weight" else TARGETS
+            if threshold.target is not None and threshold.target not in targets:
+                hint = did_you_mean(threshold.target, targets)
+                raise ValueError(f"`target` {threshold.target!r} of a threshold is not known; {hint}")
+        return self

@@ -1,0 +1,222 @@
+"""Values and gaps: how the two distances go with what people concluded, and which factors they say they looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.core.formats import finite
+from evenhand.core.progress import step
+from evenhand.stats.correlation import (
+    ClusterEstimate,
+    cluster_t,
+    contrast,
+    correlation_t,
+    hotelling_t,
+    meng_z,
+    rank_bootstrap,
+    spearman_interval,
+    spearman_matrix,
+    steiger_z,
+    two_sided_p,
+    williams_t,
+)
+from evenhand.stats.intervals import wilson
+from evenhand.stats.regression import ols
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.study.analysis.gather import Part, estimate, numbers_at, why_no_spread, why_no_test
+from evenhand.study.analysis.result import StudyGap, StudyValue
+from evenhand.study.analysis.spec import AnalysisSpec
+from evenhand.study.responses import Responses
+from evenhand.study.schema import FACTORS
+
+BY_PEOPLE = "participant_bootstrap"
+TESTS: dict[str, tuple[Callable[..., Any], bool]] = {
+    "hotelling": (hotelling_t, True),
+    "williams": (williams_t, True),
+    "meng": (meng_z, False),
+    "steiger": (steiger_z, False),
+}
+"""The row-level tests by name: the function, and whether it has n - 3 degrees of freedom."""
+
+# Positions of the pairs of (aggregate, trajectory, target) in the draws: between the two, and each with the target.
+_BETWEEN, _AGGREGATE, _TRAJECTORY = 0, 1, 2
+
+Records = tuple[list[StudyValue], list[StudyGap]]
+
+
+def _gap(metric: str, columns: dict[str, Any]) -> StudyGap:
+    return StudyGap(
+        metric=metric, group="trajectory", reference="aggregate", kind="difference", against="reference", **columns
+    )
+
+
+# Correlations ---------------------------------------------------------------------------------------------------------
+
+
+def correlation_records(parts: Sequence[Part], spec: AnalysisSpec) -> Records:
+    """Return the rank correlations, and trajectory's less that of the aggregate."""
+    values: list[StudyValue] = []
+    gaps: list[StudyGap] = []
+    for part in (part for part in parts if len(part.y)):
+        step(f"Correlating the answers of {part.condition or 'all people'}, {part.target} distance")
+        r = _coefficients(part)
+        by_people = difference = None
+        if part.people > 1:
+            rng = np.random.default_rng([spec.seed, *part.seeds, 0])
+            draws = rank_bootstrap(part.columns, part.who, resamples=spec.resamples, rng=rng)
+            by_people = cluster_t(draws, part.people, spec.confidence)
+            difference = cluster_t(contrast(draws, _TRAJECTORY, _AGGREGATE), part.people, spec.confidence)
+        values += _correlations(part, r, by_people, spec)
+        value = float(r[_TRAJECTORY] - r[_AGGREGATE])
+        columns = [*_row_tests(part, r), *_row_bootstrap(part, value, spec), _by_people(part, difference, 0, value, 2)]
+        gaps += [_gap("rank_correlation", of_method) for of_method in columns]
+    return values, gaps
+
+
+def _coefficients(part: Part) -> FloatArray:
+    if len(part.y) < 2:
+        return np.full(3, np.nan)
+    return spearman_matrix(part.columns)[np.triu_indices(3, 1)]
+
+
+def _correlations(
+    part: Part, r: FloatArray, by_people: ClusterEstimate | None, spec: AnalysisSpec
+) -> Iterator[StudyValue]:
+    """Yield the correlations with the target, and once for each condition that of the two distances."""
+    wanted = [("aggregate", _AGGREGATE, part.target), ("trajectory", _TRAJECTORY, part.target)]
+    if part.seeds[1] == 0:
+        wanted.append(("aggregate", _BETWEEN, "trajectory"))
+    n = len(part.y)
+    for factor, position, target in wanted:
+        value = float(r[position])
+        t = float(correlation_t(value, n)) if abs(value) < 1 else np.nan
+        low, high = spearman_interval(value, n, spec.confidence)
+        published = estimate(
+            part,
+            "published",
+            value,
+            statistic=t,
+            df=n - 2,
+            p_value=float(two_sided_p(t, n - 2)),
+            low=float(low),
+            high=float(high),
+            status=why_no_test(part, value, t),
+        )
+        for columns in (published, _by_people(part, by_people, position, value, 1)):
+            yield StudyValue(metric="rank_correlation", factor=factor, **{**columns, "target": target})
+
+
+def _by_people(
+    part: Part, estimates: ClusterEstimate | None, position: int, value: float, largest: float
+) -> dict[str, Any]:
+    """Return what the bootstrap of people says of a number that cannot be beyond `largest`."""
+    if estimates is None or np.isnan(estimates.stderr[position]):
+        reason = f"no interval: {why_no_spread(part)}" if np.isfinite(value) else ""
+        return estimate(part, BY_PEOPLE, value, status=reason)
+    numbers = numbers_at(estimates, position)
+    numbers |= {"low": max(numbers["low"], -largest), "high": min(numbers["high"], largest)}
+    return estimate(part, BY_PEOPLE, value, **numbers)
+
+
+def _row_tests(part: Part, r: FloatArray) -> Iterator[dict[str, Any]]:
+    n, value = len(part.y), float(r[_TRAJECTORY] - r[_AGGREGATE])
+    for name, (test, student) in TESTS.items():
+        statistic = float(test(r[_TRAJECTORY], r[_AGGREGATE], r[_BETWEEN], n))
+        statistic = statistic if np.isfinite(statistic) else np.nan
+        df = float(n - 3) if student else np.inf
+        yield estimate(
+            part,
+            name,
+            value,
+            statistic=statistic,
+            df=df,
+            p_value=float(two_sided_p(statistic, df)),
+            status=why_no_test(part, value, statistic),
+        )
+
+
+def _row_bootstrap(part: Part, value: float, spec: AnalysisSpec) -> Iterator[dict[str, Any]]:
+    """Yield the published interval of table 4: rows resampled, percentiles."""
+    if np.isnan(value):
+        return
+    rng = np.random.default_rng([spec.seed, *part.seeds, 1])
+    draws = rank_bootstrap(part.columns, np.arange(len(part.y)), resamples=spec.resamples, rng=rng)
+    gap = contrast(draws, _TRAJECTORY, _AGGREGATE)
+    low, high = gap.percentile(spec.confidence)
+    yield estimate(part, "row_bootstrap", value, stderr=float(gap.stderr()[0]), low=float(low[0]), high=float(high[0]))
+
+
+# Factors --------------------------------------------------------------------------------------------------------------
+
+
+def factor_records(responses: Responses, spec: AnalysisSpec) -> Records:
+    """Return the share of answers in which each factor was ticked, and trajectory's share less that of the aggregate.
+
+    The question is optional: an answer counts when at least one factor was ticked. The published form is the share with
+    Wilson's interval over rows; the clustered one lets the answers of a person depend on each other.
+    """
+    ticked = np.column_stack([responses.numbers(f"factor_{factor}") for factor in FACTORS])
+    asked = (np.nan_to_num(ticked) > 0).any(axis=1)
+    names = responses.condition_of_rows()
+    values: list[StudyValue] = []
+    gaps: list[StudyGap] = []
+    for condition in responses.conditions:
+        rows = asked & (names == condition)
+        if not rows.any():
+            continue
+        ticks, who = np.nan_to_num(ticked[rows]), responses.person[rows]
+        for position, factor in enumerate(FACTORS):
+            for method, share in share_estimates(ticks[:, position], who, spec.confidence).items():
+                columns = _mean_columns(condition, method, who, share)
+                values.append(StudyValue(metric="factor_share", factor=factor, **columns))
+        difference = clustered_mean(ticks[:, 0] - ticks[:, 1], who, spec.confidence)
+        tested = {"statistic": finite(difference.statistic), "p_value": finite(difference.p_value)}
+        gaps.append(_gap("factor_share", _mean_columns(condition, "clustered", who, difference) | tested))
+    return values, gaps
+
+
+class MeanEstimate(NamedTuple):
+    """A mean with its limits, and the test that it is 0."""
+
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+    statistic: float = np.nan
+    p_value: float = np.nan
+
+
+def share_estimates(y: FloatArray, who: IntArray, confidence: float) -> dict[str, MeanEstimate]:
+    """Return a share of rows with Wilson's interval (published), and with one that lets a person's rows depend."""
+    share = float(y.mean())
+    low, high = wilson(share, len(y), confidence)
+    return {
+        "published": MeanEstimate(share, float(low), float(high)),
+        "clustered": clustered_mean(y, who, confidence),
+    }
+
+
+def clustered_mean(y: FloatArray, who: IntArray, confidence: float) -> MeanEstimate:
+    """Return a mean over rows with clustered limits; nan where people do not differ."""
+    fit = ols(np.zeros((len(y), 0)), y, (), who)
+    mean = fit.coefficients("cluster", confidence)
+    if not mean.stderr[0] > 0:
+        return MeanEstimate(float(fit.coef[0]))
+    return MeanEstimate(*(float(v[0]) for v in (fit.coef, mean.low, mean.high, mean.statistic, mean.p_value)))
+
+
+def _mean_columns(condition: str, method: str, who: IntArray, mean: MeanEstimate) -> dict[str, Any]:
+    has_interval = finite(mean.low) is not None
+    return {
+        "condition": condition,
+        "target": "overall",
+        "method": method,
+        "n": len(np.unique(who)),
+        "answers": len(who),
+        "value": finite(mean.value),
+        "low": finite(mean.low),
+        "high": finite(mean.high),
+        "status": "ok" if has_interval else "no interval: too few people, or all answered alike",
+    }

@@ -1,0 +1,152 @@
+"""The answers an analysis works on: for one condition and target, whole rows only; and what its records share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from evenhand.core.formats import finite
+from evenhand.stats.correlation import ClusterEstimate, adjusted_p, spearman
+from evenhand.stats.regression import Coefficients
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.study.analysis.metrics import DISTANCES, TARGETS
+from evenhand.study.analysis.result import RegressionRecord, StudyGap, StudyValue
+from evenhand.study.responses import Responses
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one condition that hold both distances and the target.
+
+    Parameters
+    ----------
+    condition, target : which rows and what is explained; `seeds` tells their random numbers apart.
+    distances : aggregate and trajectory distance, shape (rows, 2).
+    y : the target.
+    who : the people, as positions in the responses.
+    incomplete : rows left out because a value is missing.
+    """
+
+    condition: str
+    target: str
+    seeds: tuple[int, int]
+    distances: FloatArray
+    y: FloatArray
+    who: IntArray
+    incomplete: int
+
+    @property
+    def people(self) -> int:
+        """How many people gave the rows."""
+        return len(np.unique(self.who))
+
+    @property
+    def columns(self) -> FloatArray:
+        """Aggregate distance, trajectory distance and target."""
+        return np.column_stack([self.distances, self.y])
+
+
+def parts_of(responses: Responses) -> Iterator[Part]:
+    """Yield the rows of every condition, and of every target that was asked for in it."""
+    distances = np.column_stack([responses.numbers(name) for name in DISTANCES])
+    targets = {"overall": responses.numbers("overall"), "output": responses.output()}
+    names = responses.condition_of_rows()
+    for c, condition in enumerate(responses.conditions):
+        for t, target in enumerate(TARGETS):
+            here = names == condition
+            whole = here & ~np.isnan(targets[target]) & ~np.isnan(distances).any(axis=1)
+            if (here & ~np.isnan(targets[target])).any():
+                yield Part(
+                    condition,
+                    target,
+                    (c, t),
+                    distances[whole],
+                    targets[target][whole],
+                    responses.person[whole],
+                    int(here.sum() - whole.sum()),
+                )
+
+
+def why_undefined(part: Part) -> str:
+    """Say why the answers of a part do not give a number."""
+    if len(part.y) < 3:
+        return "too few answers"
+    for name, column in zip((*DISTANCES, part.target), part.columns.T, strict=True):
+        if np.ptp(column) == 0:
+            return f"the {name} distance does not vary"
+    if abs(spearman(*part.distances.T)) > 1 - 1e-9:
+        return "the aggregate and the trajectory distance go together entirely"
+    return "too few people" if part.people < 3 else "too few answers that differ"
+
+
+def why_no_spread(part: Part) -> str:
+    """Say why a number has no standard error."""
+    if part.people < 3:
+        return "too few people"
+    return "too few answers" if len(part.y) < 4 else "nothing is left to chance"
+
+
+def why_no_test(part: Part, value: float, statistic: float) -> str:
+    """Return the status of a number without a test; nothing where it has one, or is itself undefined."""
+    return f"no test: {why_no_spread(part)}" if np.isfinite(value) and not np.isfinite(statistic) else ""
+
+
+def estimate(
+    part: Part,
+    method: str,
+    value: float,
+    *,
+    stderr: float = np.nan,
+    statistic: float = np.nan,
+    df: float = np.inf,
+    p_value: float = np.nan,
+    low: float = np.nan,
+    high: float = np.nan,
+    status: str = "",
+) -> dict[str, Any]:
+    """Return the columns that the records of all tables share, undefined numbers as null."""
+    number = finite(value)
+    return {
+        "condition": part.condition,
+        "target": part.target,
+        "method": method,
+        "n": part.people,
+        "answers": len(part.y),
+        "value": number,
+        "stderr": finite(stderr),
+        "statistic": finite(statistic),
+        "df": finite(df),
+        "p_value": finite(p_value),
+        "low": finite(low),
+        "high": finite(high),
+        "status": status or ("ok" if number is not None else f"undefined: {why_undefined(part)}"),
+    }
+
+
+def numbers_at(estimates: ClusterEstimate | Coefficients, position: int) -> dict[str, Any]:
+    """Return standard error, test and limits of one of several estimates, as `estimate` takes them."""
+    names = ("stderr", "statistic", "p_value", "low", "high")
+    return {"df": estimates.df, **{name: float(getattr(estimates, name)[position]) for name in names}}
+
+
+Tested = TypeVar("Tested", StudyValue, StudyGap, RegressionRecord)
+
+
+def with_adjusted_p(records: Sequence[Tested], family_of: Callable[[Tested], Hashable | None]) -> tuple[Tested, ...]:
+    """Adjust the p-values of all tests of a family together; a record whose family is None is not tested."""
+    families: dict[Hashable, list[int]] = {}
+    for position, record in enumerate(records):
+        family = family_of(record)
+        if family is not None and record.p_value is not None:
+            families.setdefault(family, []).append(position)
+    adjusted = list(records)
+    for positions in families.values():
+        p = np.array([records[position].p_value for position in positions], dtype=np.float64)
+        for position, bonferroni, holm in zip(
+            positions, adjusted_p(p, "bonferroni"), adjusted_p(p, "holm"), strict=True
+        ):
+            adjusted[position] = replace(records[position], p_adjusted=float(bonferroni), p_holm=float(holm))
+    return tuple(adjusted)
