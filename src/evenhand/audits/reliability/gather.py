@@ -1,25 +1,34 @@
-"""From a table to people: features as numbers and codes, groups and outcome, in one canonical order."""
+"""What is read: the people of a table (features as numbers and codes, groups, outcome), and the ratings of a pilot."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.audits.reliability.noise import PilotTable
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import ConfigError, DataError, count
+from evenhand.errors import ConfigError, DataError, EvenhandError, count
+from evenhand.stats.noise import Pilot
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, showable
-from evenhand.table.roles import Scalar
+from evenhand.table.roles import MISSING, Scalar
 from evenhand.table.rows import Coded
+from evenhand.table.sources import engine_errors, open_source
 from evenhand.table.table import Table
 
-MOST_COPIES = 0.01  # share of rows that are copies, above which a note warns
+Groupings = Mapping[str, tuple[str, ...]]
+"""The groupings of a table: the columns of each."""
+
+FEW_RATED_TWICE = 60
+"""People of a pilot below which a note warns: with so many, the gap of a simulated pilot was near the true one."""
+
+MOST_ASKED = 500  # people about whom a model or a function of the user's is asked on trial
 MOST_LABELS = 200  # different texts of a feature; more would be names, not kinds
 
 
@@ -115,20 +124,24 @@ class People:
         """The names of the features."""
         return tuple(feature.name for feature in self.features)
 
-    def places(self, names: Sequence[str]) -> list[int]:
+    def positions(self, names: Sequence[str]) -> list[int]:
         """Return where features are in the matrix."""
         return [self.names.index(name) for name in names]
+
+    def sample(self) -> IntArray:
+        """Return the positions of some people from all over the table, to try a model or a function on."""
+        return np.linspace(0, len(self.matrix) - 1, min(MOST_ASKED, len(self.matrix))).astype(np.int64)
 
     def digest(self) -> str:
         """Return the SHA-256 of what every number is computed from; the same on every engine and in any order."""
         head = repr((self.names, [feature.labels for feature in self.features], self.matrix.shape))
-        found = hashlib.sha256(head.encode())
-        found.update(np.ascontiguousarray(self.matrix + 0.0, dtype="<f8").tobytes())
+        digest = hashlib.sha256(head.encode())
+        digest.update(np.ascontiguousarray(self.matrix + 0.0, dtype="<f8").tobytes())
         for name in sorted(self.groups.codes):
-            found.update(np.ascontiguousarray(self.groups.codes[name], dtype="<i8").tobytes())
+            digest.update(np.ascontiguousarray(self.groups.codes[name], dtype="<i8").tobytes())
         if self.outcome is not None:
-            found.update(self.outcome.tobytes())
-        return found.hexdigest()
+            digest.update(self.outcome.tobytes())
+        return digest.hexdigest()
 
 
 def gather(table: Table, spec: ReliabilitySpec) -> People:
@@ -145,9 +158,9 @@ def gather(table: Table, spec: ReliabilitySpec) -> People:
     _refuse_infinite(features, matrix)
     positive = _positive(rows.columns["outcome"], table.roles.positive) if outcome else None
     whole = ~np.isnan(matrix).any(axis=1)
-    policy = spec.missing or table.roles.missing
+    policy = spec.scoring.missing or table.roles.missing
     if policy == "error" and not whole.all():
-        _refuse_gaps(features, matrix)
+        _refuse_missing(features, matrix)
     keep = whole if policy == "drop" else np.ones(len(matrix), dtype=np.bool_)
     if not keep.any():
         raise DataError("no people are left after leaving out those with a missing feature.")
@@ -171,18 +184,6 @@ def _copies(columns: Sequence[npt.NDArray[Any]]) -> int:
     for column in columns:
         same &= (column[1:] == column[:-1]) | ((column[1:] != column[1:]) & (column[:-1] != column[:-1]))  # nan
     return int(same.sum())
-
-
-def copy_notes(people: People) -> Iterator[str]:
-    """Warn where rows are repeated: people who were entered twice make intervals too narrow."""
-    if people.copies > MOST_COPIES * len(people.matrix):
-        yield (
-            f"{count(people.copies, 'row')} of {len(people.matrix):,} "
-            f"{'is an exact copy' if people.copies == 1 else 'are exact copies'} of another one in all columns used. "
-            "Different people may well be alike in a few columns. But where people were entered more than once, "
-            "intervals are too narrow and tests too sure: leave the copies out, or name the column that tells people "
-            "apart as `id`."
-        )
 
 
 def _require_roles(table: Table, spec: ReliabilitySpec) -> None:
@@ -259,7 +260,7 @@ def _refuse_infinite(features: Sequence[Feature], matrix: FloatArray) -> None:
         raise DataError(f"feature {features[int(np.argmax(infinite))].name!r} holds infinite values; replace them.")
 
 
-def _refuse_gaps(features: Sequence[Feature], matrix: FloatArray) -> None:
+def _refuse_missing(features: Sequence[Feature], matrix: FloatArray) -> None:
     gaps = np.isnan(matrix).sum(axis=0)
     raise DataError(
         [
@@ -282,3 +283,170 @@ def deal_folds(people: People, folds: int, seed: int) -> IntArray:
     fold = np.empty(len(order), dtype=np.int64)
     fold[order] = np.arange(len(order)) % folds
     return fold
+
+
+# A pilot ------------------------------------------------------------------------------------------------------------
+
+_RATERS = ("first rater", "second rater")
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedMistakes:
+    """What a pilot says about mistakes.
+
+    Parameters
+    ----------
+    pilot : the ratings of both raters, as the noise engine takes them.
+    names : the features that both rated.
+    groups : the groups whose mistakes were learned from their own people of the pilot.
+    notes : remarks on them.
+    """
+
+    pilot: Pilot
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_pilot(
+    settings: PilotTable, free: Sequence[Feature], people: People, groupings: Groupings, spec: ReliabilitySpec
+) -> LearnedMistakes:
+    """Return what a pilot says about the features that both raters rated.
+
+    Parameters
+    ----------
+    settings : where the pilot is, and what its columns are called.
+    free : the features that may go wrong.
+    people : the people of the audit.
+    groupings : the groupings of the audit's table.
+    spec : the settings of the audit.
+    """
+    source = settings.data if settings.source is None else str(spec.folder / settings.source)
+    with engine_errors():
+        known = open_source(source).frame.collect_schema().names()
+    rated = _rated_features(settings, free, known)
+    grouped_by = _columns_of_groups(settings, groupings, known)
+    first, second, codes, labels = _ratings(source, rated, grouped_by)
+    complete = ~(np.isnan(first) | np.isnan(second)).any(axis=1)
+    if not complete.any():
+        raise DataError("`pilot` has nobody whom both raters rated in every feature.")
+    features = [feature for feature, _ in rated]
+    order = np.flatnonzero(complete)[np.lexsort([codes[complete], *first[complete].T, *second[complete].T])]
+    groups, rows_of_groups, group_note = _own_mistakes(settings, codes[order], labels)
+    positions = people.positions([feature.name for feature in features])
+    placed = list(zip(positions, features, strict=True))
+    try:
+        pilot = Pilot(
+            first[order],
+            second[order],
+            tuple(positions),
+            {position: _categories(feature) for position, feature in placed if feature.categorical},
+            settings.together,
+            settings.near,
+            {
+                position: spec.noise.minima.get(feature.name, float(feature.distinct[0]))
+                for position, feature in placed
+                if not feature.categorical
+            },
+            apart=rows_of_groups,
+        )
+        pilot.items()
+    except EvenhandError as error:
+        raise ConfigError(f"`pilot`: {error}") from error
+    notes = _pilot_notes(int(complete.sum()), int((~complete).sum()), features, free, shared=settings.by is None)
+    return LearnedMistakes(pilot, tuple(f.name for f in features), groups, (*notes, *group_note))
+
+
+def _rated_features(
+    settings: PilotTable, free: Sequence[Feature], known: Sequence[str]
+) -> list[tuple[Feature, tuple[str, str]]]:
+    """Return the features that both raters rated, with the columns of the two."""
+    rated = [(feature, pair) for feature in free if (pair := settings.pair(feature.name)) and set(pair) <= set(known)]
+    for name in settings.columns:
+        if name not in [feature.name for feature, _ in rated]:
+            raise ConfigError(f"`pilot` names columns for {name!r}, which it does not have or which may not go wrong.")
+    if not rated:
+        raise ConfigError("`pilot` has no feature with a column of each rater; check `suffixes` and `columns`.")
+    return rated
+
+
+def _columns_of_groups(settings: PilotTable, groupings: Groupings, known: Sequence[str]) -> tuple[str, ...]:
+    columns = () if settings.by is None else groupings[settings.by]
+    for column in columns:
+        if column not in known:
+            raise ConfigError(f"`pilot` learns by {settings.by!r} and has no column {column!r}.")
+    return columns
+
+
+def _ratings(
+    source: Any, rated: Sequence[tuple[Feature, tuple[str, str]]], grouped_by: Sequence[str]
+) -> tuple[FloatArray, FloatArray, IntArray, tuple[str, ...]]:
+    """Return (people, features) the ratings of both raters, each person's group, and the labels of the groups."""
+    try:
+        table = Table(source, groups=list(grouped_by))
+    except DataError as error:
+        raise DataError(f"`pilot`: {error}") from error
+    columns = {f"{rater} of {f.name}": pair[number] for f, pair in rated for number, rater in enumerate(_RATERS)}
+    rows = table.coded_rows(columns)
+    first, second = (
+        np.column_stack([_rating(feature, rows.columns[f"{rater} of {feature.name}"]) for feature, _ in rated])
+        for rater in _RATERS
+    )
+    codes, labels = rows.groups.joint(grouped_by) if grouped_by else (np.zeros(len(first), dtype=np.int64), ())
+    return first, second, codes, labels
+
+
+def _rating(feature: Feature, coded: Coded) -> FloatArray:
+    """Return the ratings of a column in the numbers that stand for the feature's values; nan where missing."""
+    if feature.labels is None and any(isinstance(value, str) for value in coded.values):
+        raise DataError(f"`pilot` holds text for {feature.name!r}, which holds numbers.")
+    try:
+        numbers = [feature.number_of(value) for value in coded.values]
+    except ConfigError:
+        unknown = next(value for value in coded.values if str(value) not in (feature.labels or ()))
+        raise DataError(f"`pilot` holds {unknown!r} for {feature.name!r}, which the data does not have.") from None
+    return np.array([*numbers, np.nan])[coded.codes]
+
+
+def _own_mistakes(
+    settings: PilotTable, codes: IntArray, labels: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[IntArray, ...], list[str]]:
+    """Return the groups with enough people in the pilot for mistakes of their own, their rows, and a remark."""
+    if settings.by is None:
+        return (), (), []
+    enough = max(settings.enough, settings.near or 0)
+    sizes = {label: int(n) for label, n in zip(labels, np.bincount(codes, minlength=len(labels)), strict=True)}
+    learned = tuple(label for label in labels if label != MISSING and sizes[label] >= enough)
+    few = [f"{label} ({n})" for label, n in sizes.items() if label != MISSING and label not in learned]
+    listed = " and ".join(f"{label} ({sizes[label]} people of the pilot)" for label in learned) or "no group"
+    note = (
+        f"By {settings.by}, mistakes were learned apart for {listed}; everybody else goes wrong as the whole pilot does. "
+        "That they were learned apart does not show that they differ."
+    )
+    if few:
+        note += f" Fewer than {enough} people of the pilot are {', '.join(few)}."
+    return learned, tuple(np.flatnonzero(codes == labels.index(label)) for label in learned), [note]
+
+
+def _categories(feature: Feature) -> tuple[float, ...]:
+    return (0.0, 1.0) if np.isin(feature.distinct, (0.0, 1.0)).all() else tuple(feature.distinct.tolist())
+
+
+def _pilot_notes(
+    used: int, lost: int, features: Sequence[Feature], free: Sequence[Feature], *, shared: bool
+) -> list[str]:
+    notes = [
+        f"The mistakes were learned from {count(used, 'person', 'people')} whom two raters rated; noise level 1 is as "
+        f"often as there.{' All groups share one profile of errors.' if shared else ''}"
+    ]
+    if used < FEW_RATED_TWICE:
+        notes.append(
+            f"{count(used, 'person', 'people')} rated twice are few to learn mistakes from: rare mistakes may be "
+            f"missing, and another pilot may give other gaps. Rate {FEW_RATED_TWICE} people or more twice."
+        )
+    if lost:
+        notes.append(f"{count(lost, 'person', 'people')} of the pilot lack a rating and were not used.")
+    unrated = [feature.name for feature in free if feature not in features]
+    if unrated:
+        notes.append(f"The pilot does not have {', '.join(unrated)}; they were not perturbed.")
+    return notes

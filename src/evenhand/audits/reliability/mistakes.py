@@ -1,25 +1,17 @@
-"""From settings to mistakes: which columns go wrong, how, how often and under which name."""
+"""From settings to mistakes: which columns go wrong, how, how often, for whom and under which name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.audits.reliability.derived import group_features, group_notes
-from evenhand.audits.reliability.mistakes import FeatureNoise, NoiseSetting
-from evenhand.audits.reliability.people import Feature, People, copy_notes
-from evenhand.audits.reliability.pilot import read_pilot
-from evenhand.audits.reliability.profiles import (
-    Groupings,
-    Profiles,
-    by_profile,
-    make_profiles,
-    noise_grouping,
-)
+from evenhand.audits.reliability.derived import features_of_groups
+from evenhand.audits.reliability.gather import Feature, Groupings, People, read_pilot
+from evenhand.audits.reliability.noise import FeatureNoise, GroupNoise, NoiseSetting
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import ConfigError, count
+from evenhand.errors import ConfigError, did_you_mean
 from evenhand.stats.noise import (
     Confusion,
     Flip,
@@ -27,16 +19,36 @@ from evenhand.stats.noise import (
     NoiseModel,
     Normal,
     OneHot,
+    Right,
     largest_level,
     neighbours,
     published_noise,
 )
 from evenhand.stats.noise.experiment import Shares
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.keys import column_key
+from evenhand.table.roles import MISSING
 
 MOST_CATEGORIES = 50
-Renew = Callable[[np.random.Generator], Sequence[NoiseItem]]
+Redraw = Callable[[np.random.Generator], Sequence[NoiseItem]]
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """The groups whose mistakes are not those of everybody else.
+
+    Parameters
+    ----------
+    grouping : the grouping they are of.
+    groups : their labels; the first has profile 1, and everybody else has profile 0.
+    code : (people,) the profile of each person.
+    paces : (profiles,) how many times as often entries are touched.
+    """
+
+    grouping: str
+    groups: tuple[str, ...]
+    code: IntArray
+    paces: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,31 +57,48 @@ class Mistakes:
 
     Parameters
     ----------
-    setting : its name.
+    setting : the setting.
     items : what goes wrong.
     names : what the items are called.
     shares : how a noise level is turned into touched entries.
     noise_levels : rising.
     attribution_level : the noise level at which the gap is shared out, or None.
-    renew : for a pilot that is drawn anew in every replicate.
+    redraw : for a pilot that is drawn anew in every replicate.
     profiles : who goes wrong in a way of their own; None where all go wrong alike.
     notes : remarks on them.
     """
 
-    setting: str
+    setting: NoiseSetting
     items: tuple[NoiseItem, ...]
     names: tuple[str, ...]
     shares: Shares
     noise_levels: FloatArray
     attribution_level: float | None
-    renew: Renew | None
+    redraw: Redraw | None
     profiles: Profiles | None
     notes: tuple[str, ...]
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The places of the features that go wrong."""
+        """The positions of the features that go wrong."""
         return tuple(column for item in self.items for column in item.columns)
+
+    @property
+    def learned_by_group(self) -> bool:
+        """Whether groups have mistakes of their own from a pilot."""
+        return self.setting.pilot is not None and self.setting.pilot.by is not None
+
+
+@dataclass(frozen=True, eq=False)
+class _Items:
+    """What goes wrong: items and their names, how they are drawn anew, groups with learned mistakes, and remarks."""
+
+    items: tuple[NoiseItem, ...]
+    names: tuple[str, ...]
+    shares: Shares = "bernoulli"
+    redraw: Redraw | None = None
+    learned: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def make_mistakes(
@@ -85,36 +114,18 @@ def make_mistakes(
     untouched : features that must not go wrong, and why.
     spec : the settings of the audit.
     """
-    free = _free(setting, people, untouched)
-    grouping = noise_grouping(setting, groupings, spec)
-    items: Sequence[NoiseItem]
-    renew: Renew | None = None
-    shares: Shares = "bernoulli"
-    notes: list[str] = []
-    learned: tuple[str, ...] = ()
-    if setting.pilot is not None:
-        pilot, names, learned, notes = read_pilot(setting.pilot, free, people, groupings, spec)
-        items, renew = pilot.items(), pilot.resampled() if setting.pilot.resample else None
-        if setting.pilot.together:
-            names = [" + ".join(names)]
-    elif setting.published is not None:
-        shares = published_noise(setting.published).shares
-        items, names, notes = _published(setting.published, free, people, spec)
-    else:
-        items, names = _given(setting.features, untouched, people)
-    profiles = None
+    grouping = _noise_grouping(setting, groupings, spec)
+    made = _make_items(setting, people, groupings, untouched, spec)
+    items, names, redraw, profiles = made.items, made.names, made.redraw, None
     if grouping is not None:
-        profiles = make_profiles(grouping, learned, groupings, people, spec)
-        items, renew, added = _of_profiles(items, renew, learned, profiles, untouched, people, spec)
-        names = [*names, *added]
-    notes += [*group_notes(setting, items, people), *_limit_notes(setting, items, people, profiles, spec)]
-    notes += copy_notes(people)
+        profiles = _make_profiles(grouping, made.learned, groupings, people, spec)
+        items, redraw, added = _with_profiles(made, profiles, untouched, people, spec)
+        names = (*names, *added)
+    shares = spec.noise.shares or made.shares
     levels = _levels(spec, learned=setting.pilot is not None)
-    at = _attribution_level(spec, levels, learned=setting.pilot is not None)
-    _require_possible(levels, at, items, people, profiles, spec.shares or shares)
-    return Mistakes(
-        setting.name, tuple(items), tuple(names), spec.shares or shares, levels, at, renew, profiles, tuple(notes)
-    )
+    attribution_level = _attribution_level(spec, levels, learned=setting.pilot is not None)
+    _require_possible(levels, attribution_level, items, people, profiles, shares)
+    return Mistakes(setting, items, names, shares, levels, attribution_level, redraw, profiles, made.notes)
 
 
 def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...]:
@@ -127,107 +138,52 @@ def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...
     """
     defining = [name for name in people.names if column_key(name) in people.groups.codes]
     untouched = untouched_features(people, defining, (), spec)
-    found: list[NoiseItem] = []
-    for setting in spec.noise:
-        free = _free(setting, people, untouched)
+    items: list[NoiseItem] = []
+    for setting in spec.noise.settings:
         if setting.pilot is not None:  # the groups of a pilot err as some of its people do
-            found += read_pilot(setting.pilot.model_copy(update={"by": None}), free, people, {}, spec)[0].items()
-        elif setting.published is not None:
-            found += _published(setting.published, free, people, spec)[0]
-        else:
-            found += _given(setting.features, untouched, people)[0]
-    for told in (own for groups in spec.group_noise.values() for own in groups.values()):
-        found += _given(told.noise, untouched, people)[0]
-    return tuple(found)
+            setting = setting.model_copy(update={"pilot": setting.pilot.model_copy(update={"by": None})})  # noqa: PLW2901
+        items += _make_items(setting, people, {}, untouched, spec).items
+    for groups in spec.noise.group_noise.values():
+        for group in groups.values():
+            items += _items_by_feature(group.noise, untouched, people).items
+    return tuple(items)
 
 
-def _free(setting: NoiseSetting, people: People, untouched: dict[str, str]) -> list[Feature]:
-    """Return the features that may go wrong: in a published setting none that tells the group."""
-    held = {*untouched, *(group_features(people) if setting.published is not None else ())}
-    return [feature for feature in people.features if feature.name not in held]
+def untouched_features(
+    people: People, group_columns: Sequence[str], following: Sequence[str], spec: ReliabilitySpec
+) -> dict[str, str]:
+    """Return the features that must not go wrong, and why."""
+    held = dict.fromkeys((name for name in people.names if name in spec.noise.fixed), "is held fixed")
+    held |= dict.fromkeys(following, "follows other features")
+    return held | {name: "defines groups and stays as it is" for name in people.names if name in group_columns}
 
 
-def _limit_notes(
-    setting: NoiseSetting, items: Sequence[NoiseItem], people: People, profiles: Profiles | None, spec: ReliabilitySpec
-) -> Iterator[str]:
-    """Warn of limits that the data itself does not keep: any mistake takes such an entry to the limit."""
-    found: dict[tuple[int, str, float], int] = {}
-
-    def look(at: int, minimum: float | None, maximum: float | None, own: BoolArray | bool) -> None:
-        values = people.matrix[:, at]
-        for which, limit, sign in (("minimum", minimum, 1.0), ("maximum", maximum, -1.0)):
-            if limit is not None and (n := int(((sign * values < sign * limit) & own).sum())):
-                found[at, which, limit] = found.get((at, which, limit), 0) + n
-
-    for item in items:
-        for profile, model in enumerate((item.model, *item.others)):
-            if isinstance(model, Normal):
-                own = profiles is None or not item.others or profiles.code == profile
-                look(item.columns[0], model.minimum, model.maximum, own)
-    if setting.pilot is not None:
-        for name, least in spec.minima.items():
-            look(people.places([name])[0], least, None, True)
-    for (at, which, limit), n in found.items():
-        yield (
-            f"Warning: {people.names[at]!r} is {'below' if which == 'minimum' else 'above'} its {which} {limit:g} for "
-            f"{count(n, 'person', 'people')} of {len(people.matrix):,}. However small the error, a mistake takes such "
-            f"an entry to {limit:g}; give a {which} that the data keeps."
-        )
+def _make_items(
+    setting: NoiseSetting, people: People, groupings: Groupings, untouched: dict[str, str], spec: ReliabilitySpec
+) -> _Items:
+    if setting.published is None and setting.pilot is None:
+        return _items_by_feature(setting.features, untouched, people)
+    held = {*untouched, *(features_of_groups(people) if setting.published is not None else ())}
+    free = [feature for feature in people.features if feature.name not in held]
+    if setting.published is not None:
+        return _published_items(setting.published, free, people, spec)
+    assert setting.pilot is not None  # noqa: S101
+    learned = read_pilot(setting.pilot, free, people, groupings, spec)
+    return _Items(
+        tuple(learned.pilot.items()),
+        (" + ".join(learned.names),) if setting.pilot.together else learned.names,
+        redraw=learned.pilot.resampled() if setting.pilot.resample else None,
+        learned=learned.groups,
+        notes=learned.notes,
+    )
 
 
-def _of_profiles(
-    items: Sequence[NoiseItem],
-    renew: Renew | None,
-    learned: Sequence[str],
-    profiles: Profiles,
-    untouched: dict[str, str],
-    people: People,
-    spec: ReliabilitySpec,
-) -> tuple[tuple[NoiseItem, ...], Renew | None, list[str]]:
-    """Return items with a model for each profile, how they are drawn anew, and the names of items that are new."""
-    own: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
-    called: dict[tuple[int, ...], str] = {}
-    for group, told in spec.group_noise.get(profiles.grouping, {}).items():
-        given, names = _given(told.noise, untouched, people)
-        own[group] = {item.columns: item.model for item in given}
-        called |= {item.columns: name for item, name in zip(given, names, strict=True)}
-    shaped = by_profile(items, learned, profiles.groups, own)
-    for item in shaped[len(items) :]:
-        for other in shaped:
-            if other is not item and set(other.columns) & set(item.columns):
-                raise ConfigError(
-                    f"`group_noise` lets {called[item.columns]!r} go wrong by itself, and `noise` together with other "
-                    "columns; let both name the same columns."
-                )
-    again = None if renew is None else lambda rng: by_profile(renew(rng), learned, profiles.groups, own)
-    return shaped, again, [called[item.columns] for item in shaped[len(items) :]]
-
-
-def _require_possible(
-    levels: FloatArray,
-    at: float | None,
-    items: Sequence[NoiseItem],
-    people: People,
-    profiles: Profiles | None,
-    shares: Shares,
-) -> None:
-    """Refuse noise levels at which more than every entry would be wrong."""
-    code, paces = (None, None) if profiles is None else (profiles.code, profiles.paces)
-    most = largest_level(items, people.matrix, code, paces)
-    if shares == "exact":
-        most = min(most, 1.0 if paces is None else 1.0 / max(1.0, float(paces.max())))
-    for where, level in (("noise_levels", float(levels[-1])), ("attribution", at or 0.0)):
-        if level > most * (1 + 1e-9):
-            named = "`noise_levels` go up to" if where == "noise_levels" else "`attribution` is"
-            raise ConfigError(
-                f"{named} {level:g}, and more than {most:.3g} would change more than every entry; lower "
-                f"{'them' if where == 'noise_levels' else 'it'}."
-            )
+# Levels ---------------------------------------------------------------------------------------------------------------
 
 
 def _levels(spec: ReliabilitySpec, *, learned: bool) -> FloatArray:
-    if spec.noise_levels is not None:
-        return np.array(spec.noise_levels, dtype=np.float64)
+    if spec.noise.noise_levels is not None:
+        return np.array(spec.noise.noise_levels, dtype=np.float64)
     return np.round(np.arange(11) * 0.1, 5) if learned else np.round(np.arange(31) * 0.01, 5)
 
 
@@ -242,19 +198,47 @@ def _attribution_level(spec: ReliabilitySpec, levels: FloatArray, *, learned: bo
     return float(above[np.argmin(np.abs(above - wanted))])
 
 
-def _published(
-    name: str, free: Sequence[Feature], people: People, spec: ReliabilitySpec
-) -> tuple[list[NoiseItem], list[str], list[str]]:
+def _require_possible(
+    levels: FloatArray,
+    attribution_level: float | None,
+    items: Sequence[NoiseItem],
+    people: People,
+    profiles: Profiles | None,
+    shares: Shares,
+) -> None:
+    """Refuse noise levels at which more than every entry would be wrong."""
+    code, paces = (None, None) if profiles is None else (profiles.code, profiles.paces)
+    most = largest_level(items, people.matrix, code, paces)
+    if shares == "exact":
+        most = min(most, 1.0 if paces is None else 1.0 / max(1.0, float(paces.max())))
+    asked = (
+        ("`noise_levels` go up to", "them", float(levels[-1])),
+        ("`attribution` is", "it", attribution_level or 0.0),
+    )
+    for setting, pronoun, level in asked:
+        if level > most * (1 + 1e-9):
+            raise ConfigError(
+                f"{setting} {level:g}, and more than {most:.3g} would change more than every entry; lower {pronoun}."
+            )
+
+
+# Items ----------------------------------------------------------------------------------------------------------------
+
+
+def _published_items(name: str, free: Sequence[Feature], people: People, spec: ReliabilitySpec) -> _Items:
     noise, notes = published_noise(name), []
     numeric = [feature for feature in free if not feature.categorical]
     binary = [feature for feature in free if feature.categorical and len(feature.distinct) <= 2]
     wider = [feature for feature in free if feature.categorical and len(feature.distinct) > 2 and noise.flips]
-    places = [people.places([feature.name for feature in kind]) for kind in (numeric, binary)]
-    least = {at: spec.minima.get(f.name, float(f.distinct[0])) for at, f in zip(places[0], numeric, strict=True)}
-    items = list(noise.items(places[0], places[1], least))
+    numeric_at, binary_at = (people.positions([feature.name for feature in kind]) for kind in (numeric, binary))
+    least = {
+        position: spec.noise.minima.get(feature.name, float(feature.distinct[0]))
+        for position, feature in zip(numeric_at, numeric, strict=True)
+    }
+    items = list(noise.items(numeric_at, binary_at, least))
     names = [f.name for f in numeric if noise.sd is not None] + [f.name for f in binary if noise.flips]
     for feature in wider:
-        items.append(NoiseItem(tuple(people.places([feature.name])), _other_category(feature)))
+        items.append(NoiseItem(tuple(people.positions([feature.name])), _other_category(feature)))
         names.append(feature.name)
         notes.append(
             f"The published study had no feature with more than two categories; {feature.name!r} has "
@@ -262,26 +246,23 @@ def _published(
         )
     if not items:
         raise ConfigError(f"the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.")
-    return items, names, notes
+    return _Items(tuple(items), tuple(names), noise.shares, notes=tuple(notes))
 
 
-def _given(
-    noise: dict[str, FeatureNoise], untouched: dict[str, str], people: People
-) -> tuple[list[NoiseItem], list[str]]:
-    items, names = [], []
+def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: dict[str, str], people: People) -> _Items:
+    items = []
     for name, how in noise.items():
-        columns = how.one_hot or (name,)
+        columns = how.columns(name)
         for column in columns:
             if column in untouched:
                 raise ConfigError(f"`noise` names {column!r}, which {untouched[column]}; leave it out.")
-        places = people.places(columns)
-        model: NoiseModel = OneHot() if how.one_hot else _model(how, people.features[places[0]])
-        items.append(NoiseItem(tuple(places), model))
-        names.append(name)
-    return items, names
+        positions = people.positions(columns)
+        model: NoiseModel = OneHot() if how.one_hot else _noise_model(how, people.features[positions[0]])
+        items.append(NoiseItem(tuple(positions), model))
+    return _Items(tuple(items), tuple(noise))
 
 
-def _model(how: FeatureNoise, feature: Feature) -> NoiseModel:
+def _noise_model(how: FeatureNoise, feature: Feature) -> NoiseModel:
     if how.sd is not None:
         if feature.labels is not None or feature.truth:
             raise ConfigError(f'`noise` gives {feature.name!r} an `sd`, but it holds no numbers; use "flip".')
@@ -305,8 +286,7 @@ def _other_category(feature: Feature) -> NoiseModel:
         return Flip(float(values[0]), float(values[1]))
     if len(values) < 2:
         raise ConfigError(f"{feature.name!r} has one value only, so there is nothing to flip it to; leave it out.")
-    if len(values) > MOST_CATEGORIES:
-        raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
+    _require_few(feature, values)
     chances = (1.0 - np.eye(len(values))) / (len(values) - 1)
     return Confusion(tuple(values.tolist()), tuple(tuple(row) for row in chances.tolist()))
 
@@ -320,22 +300,101 @@ def _neighbour(how: FeatureNoise, feature: Feature) -> NoiseModel:
         listed = how.ordinal if isinstance(how.ordinal, tuple) else ()
         values = tuple(feature.number_of(value) for value in listed)
         _require_listed(feature, values, "ordinal")
-    if len(values) > MOST_CATEGORIES:
-        raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
+    _require_few(feature, values)
     return Confusion(values, neighbours(tuple(range(len(values))), how.reach).chances)
 
 
-def _require_listed(feature: Feature, values: Sequence[float], where: str) -> None:
+def _require_few(feature: Feature, values: Sequence[float] | FloatArray) -> None:
+    if len(values) > MOST_CATEGORIES:
+        raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
+
+
+def _require_listed(feature: Feature, values: Sequence[float], setting: str) -> None:
     lacking = [feature.shown(number) for number in feature.distinct if number not in values]
     if lacking:
         shown = ", ".join(lacking[:5])
-        raise ConfigError(f"`{where}` of the noise of {feature.name!r} leaves out {shown}; list all values.")
+        raise ConfigError(f"`{setting}` of the noise of {feature.name!r} leaves out {shown}; list all values.")
 
 
-def untouched_features(
-    people: People, group_columns: Sequence[str], following: Sequence[str], spec: ReliabilitySpec
-) -> dict[str, str]:
-    """Return the features that must not go wrong, and why."""
-    found = dict.fromkeys((name for name in people.names if name in spec.fixed), "is held fixed")
-    found |= dict.fromkeys(following, "follows other features")
-    return found | {name: "defines groups and stays as it is" for name in people.names if name in group_columns}
+# Mistakes that differ by group ----------------------------------------------------------------------------------------
+
+
+def _noise_grouping(setting: NoiseSetting, groupings: Groupings, spec: ReliabilitySpec) -> str | None:
+    """Return the grouping by which mistakes differ, None where they do not."""
+    told, learned = next(iter(spec.noise.group_noise), None), setting.pilot.by if setting.pilot is not None else None
+    for name_of, grouping in (("group_noise", told), ("by", learned)):
+        if grouping is not None and grouping not in groupings:
+            raise ConfigError(f"`{name_of}` names the grouping {grouping!r}; {did_you_mean(grouping, groupings)}")
+    if told is not None and learned is not None and told != learned:
+        raise ConfigError(
+            f"`group_noise` is about {told!r} and `pilot` learns by {learned!r}; let both be about one grouping."
+        )
+    return told or learned
+
+
+def _make_profiles(
+    grouping: str, learned: Sequence[str], groupings: Groupings, people: People, spec: ReliabilitySpec
+) -> Profiles:
+    """Return who goes wrong how often; `learned` are the groups with mistakes of their own from a pilot."""
+    codes, labels = people.groups.joint(groupings[grouping])
+    told = spec.noise.group_noise.get(grouping, {})
+    known = [label for label in labels if label != MISSING]
+    for group in told:
+        if group not in known:
+            raise ConfigError(f"`group_noise` names {group!r} of {grouping!r}; {did_you_mean(group, known)}")
+    groups = tuple(label for label in known if label in told or label in learned)
+    profile_of = np.array([groups.index(label) + 1 if label in groups else 0 for label in labels], dtype=np.int64)
+    paces = np.array([1.0, *(told.get(group, GroupNoise()).times for group in groups)])
+    return Profiles(grouping, groups, profile_of[codes], paces)
+
+
+def _with_profiles(
+    made: _Items, profiles: Profiles, untouched: dict[str, str], people: People, spec: ReliabilitySpec
+) -> tuple[tuple[NoiseItem, ...], Redraw | None, list[str]]:
+    """Return items with a model for each profile, how they are drawn anew, and the names of items that are new."""
+    by_group: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
+    names: dict[tuple[int, ...], str] = {}
+    for group, told in spec.noise.group_noise.get(profiles.grouping, {}).items():
+        group_items = _items_by_feature(told.noise, untouched, people)
+        by_group[group] = {item.columns: item.model for item in group_items.items}
+        names |= {item.columns: name for item, name in zip(group_items.items, group_items.names, strict=True)}
+
+    def shaped(items: Sequence[NoiseItem]) -> tuple[NoiseItem, ...]:
+        return _by_profile(items, made.learned, profiles.groups, by_group)
+
+    items = shaped(made.items)
+    added = items[len(made.items) :]
+    for item in added:
+        if any(other is not item and set(other.columns) & set(item.columns) for other in items):
+            raise ConfigError(
+                f"`group_noise` lets {names[item.columns]!r} go wrong by itself, and `noise` together with other "
+                "columns; let both name the same columns."
+            )
+    redraw = made.redraw
+    redraw_all = None if redraw is None else lambda rng: shaped(redraw(rng))
+    return items, redraw_all, [names[item.columns] for item in added]
+
+
+def _by_profile(
+    items: Sequence[NoiseItem],
+    learned: Sequence[str],
+    groups: Sequence[str],
+    by_group: Mapping[str, Mapping[tuple[int, ...], NoiseModel]],
+) -> tuple[NoiseItem, ...]:
+    """Return items with one model for each profile.
+
+    Parameters
+    ----------
+    items : what goes wrong for everybody; their `others` are those of the learned groups.
+    learned, groups : the groups with learned mistakes, and all that have a profile.
+    by_group : for groups, the models of columns that go wrong in another way.
+    """
+    common = [item.columns for item in items]
+    added = dict.fromkeys(columns for models in by_group.values() for columns in models if columns not in common)
+    shaped = []
+    for item in (*items, *(NoiseItem(columns, Right()) for columns in added)):
+        learned_models = dict(zip(learned, item.others, strict=False))
+        others = [by_group.get(group, {}).get(item.columns, learned_models.get(group, item.model)) for group in groups]
+        same = all(model is item.model for model in others)
+        shaped.append(NoiseItem(item.columns, item.model, () if same else tuple(others)))
+    return tuple(shaped)

@@ -11,8 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, field_serializer, model_validator
+from pydantic import Field, ValidationInfo, field_serializer, model_validator
 
+from evenhand.core.spec import is_recorded
 from evenhand.errors import ConfigError, EvenhandError, did_you_mean, require_extra
 from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
@@ -61,7 +62,7 @@ class ModelSource(Settings):
         return values
 
     @model_validator(mode="after")
-    def _one_of_three(self) -> Self:
+    def _one_of_three(self, info: ValidationInfo) -> Self:
         if sum(given is not None for given in (self.estimator, self.file, self.model)) != 1:
             raise ValueError("a model needs exactly one of `estimator`, `file` and `model`")
         if self.estimator is not None and self.estimator not in ESTIMATORS:
@@ -70,7 +71,7 @@ class ModelSource(Settings):
             raise ValueError("`settings` go with an `estimator` by name")
         if self.file is not None and PurePath(self.file).suffix.lower() not in FILES:
             raise ValueError(f"the file of a model must end in {', '.join(FILES)}; got {self.file!r}")
-        if self.model is not None and not isinstance(self.model, str):  # text is the name of code, in a stored spec
+        if self.model is not None and not (is_recorded(info) and isinstance(self.model, str)):
             _require_usable(self.model)
         return self
 
@@ -79,8 +80,10 @@ class ModelSource(Settings):
         return value if value is None or isinstance(value, str) else described(value)
 
 
-def as_models(value: Any) -> Any:
+def as_models(value: Any, info: ValidationInfo) -> Any:
     """Return models by name from one model, a list of names, or a mapping."""
+    if is_recorded(info):
+        return value
     if isinstance(value, Mapping) and value and not _is_one(value):
         return {str(name): _as_source(given) for name, given in value.items()}
     several = value if isinstance(value, list | tuple) else [value]

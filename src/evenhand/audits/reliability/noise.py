@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_serializer, field_validator, model_validator
 
 from evenhand.audits.reliability.model_sources import described
+from evenhand.core.spec import Code, Names
+from evenhand.core.thresholds import GroupingName
 from evenhand.settings import Settings
 from evenhand.stats.noise import published_noise
 from evenhand.table.keys import label_of
@@ -22,13 +24,6 @@ SOURCES = ("features", "published", "pilot")
 
 ENOUGH = 60
 """People of a pilot from which the mistakes of one group are learned."""
-
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
-
-
-def as_grouping(value: Any) -> Any:
-    """Accept `["race", "sex"]` for the grouping that is called 'race × sex'."""
-    return grouping_name(value) if isinstance(value, list | tuple) else value
 
 
 class FeatureNoise(Settings):
@@ -120,7 +115,7 @@ class PilotTable(Settings):
     columns: dict[str, tuple[str, str]] = Field({})
     together: bool = False
     near: int | None = Field(None, ge=1)
-    by: Annotated[str | None, BeforeValidator(as_grouping)] = None
+    by: GroupingName | None = None
     enough: int = Field(ENOUGH, ge=2)
     resample: bool = True
 
@@ -190,7 +185,7 @@ def as_group_noise(value: Any) -> Any:
     if not isinstance(value, Mapping) or not all(isinstance(groups, Mapping) for groups in value.values()):
         raise ValueError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
     return {
-        as_grouping(name): {
+        grouping_name(name) if isinstance(name, list | tuple) else name: {
             label_of(group): {"times": how} if isinstance(how, int | float) and not isinstance(how, bool) else how
             for group, how in groups.items()
         }
@@ -257,7 +252,7 @@ class Noise(Settings):
     linked: dict[str, str | tuple[str, ...]] = Field(
         {}, description="Features made of others: a list is their product, one name a function of it as in the data."
     )
-    derive: Callable[..., Any] | str | None = Field(
+    derive: Code = Field(
         None, description="A function that takes the columns by name and returns the derived ones."
     )
 
@@ -341,10 +336,6 @@ class Noise(Settings):
                     other = "fixed" if name in self.fixed else "linked"
                     raise ValueError(f"{name!r} is in `{setting}` and in `{other}`; it cannot be both")
         return self
-
-    @field_serializer("derive")
-    def _name_of_code(self, value: Callable[..., Any] | str | None) -> str | None:
-        return value if value is None or isinstance(value, str) else described(value)
 
 
 def as_names(value: str | tuple[str, ...]) -> tuple[str, ...]:

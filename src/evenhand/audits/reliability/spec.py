@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from evenhand.audits.reliability.metrics import COMPARED, HEADLINE, METRICS
 from evenhand.audits.reliability.model_sources import ModelSource, as_models
-from evenhand.audits.reliability.noise import Names, Noise, as_noise
-from evenhand.core.spec import Spec, Threshold, named_once, require_known_metrics
+from evenhand.audits.reliability.noise import Noise, as_noise
+from evenhand.core.metrics import Metric
+from evenhand.core.spec import Names, Reference, Spec
 from evenhand.errors import did_you_mean
 from evenhand.settings import Settings
-from evenhand.stats.reliability import RELIABILITY
 from evenhand.table.roles import Columns
-
-HEADLINE = ("kappa", "pabak", "icc_a1", "icc_spread")
-"""Metrics that are compared unless others are asked for."""
 
 
 def _number_or_truth(value: Any) -> Any:
@@ -61,6 +60,8 @@ class ReliabilitySpec(Spec):
 
     model_config = ConfigDict(allow_inf_nan=False)
 
+    audit: ClassVar[str] = "reliability"
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group", "setting")
     code_or_name: ClassVar[tuple[str, ...]] = ("model", "noise.derive")
     runs_code: ClassVar[tuple[str, ...]] = ("scoring.allow_pickle", "scoring.trusted")
 
@@ -78,13 +79,17 @@ class ReliabilitySpec(Spec):
         None, ge=2, le=100, description="Parts in which estimators are fitted again; by default 5 for those not fitted."
     )
     metrics: Names = Field(HEADLINE, min_length=1, description="Metrics that are compared between groups.")
-    reference: dict[str, str] | str | None = Field(
+    reference: Reference = Field(
         None, description="Reference group, or one for each grouping; by default the largest group."
     )
     attribution: Annotated[bool | float, BeforeValidator(_number_or_truth)] = Field(
         True, description="Whether, or at which noise level, the gap is shared out among the features."
     )
     resamples: int = Field(1_000, ge=100, le=100_000, description="Bootstrap resamples of people.")
+
+    def known_metrics(self) -> Mapping[str, Metric]:
+        """Return the rows of all metrics that can stand in a table."""
+        return METRICS
 
     @field_validator("features")
     @classmethod
@@ -102,8 +107,8 @@ class ReliabilitySpec(Spec):
     @classmethod
     def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            if name not in RELIABILITY:
-                raise ValueError(f"there is no metric {name!r} to compare; {did_you_mean(name, RELIABILITY)}")
+            if name not in COMPARED:
+                raise ValueError(f"there is no metric {name!r} to compare; {did_you_mean(name, COMPARED)}")
         return tuple(dict.fromkeys(value))
 
     @model_validator(mode="after")
@@ -118,30 +123,6 @@ class ReliabilitySpec(Spec):
                 raise ValueError(f"`{setting}` names {name!r}, which is no feature; {hint}")
         return self
 
-    @field_validator("thresholds")
-    @classmethod
-    def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
-        require_known_metrics(value, RELIABILITY)
-        for threshold in value:
-            if threshold.max is None or not 0 <= threshold.max < 2:
-                raise ValueError(
-                    f"the threshold for {threshold.metric!r} limits the size of a gap: give max= of 0 or more and "
-                    f"below 2; got {threshold.in_words()}"
-                )
-            if "audit" in threshold.model_fields_set and threshold.audit != "reliability":
-                raise ValueError(f"a threshold of the reliability audit has `audit` {threshold.audit!r}; leave it out")
-            if threshold.stratum is not None or threshold.kind == "ratio":
-                raise ValueError(
-                    f"a threshold for {threshold.metric!r} has no `stratum` and no `kind` 'ratio': it limits a "
-                    "difference between groups; leave them out"
-                )
-            if threshold.against == "overall":
-                raise ValueError(
-                    f"a threshold for {threshold.metric!r} has `against` 'overall', but groups are compared with each "
-                    "other; use 'worst_pair' or 'reference'"
-                )
-        return tuple(threshold.model_copy(update={"audit": "reliability"}) for threshold in value)
-
     @model_validator(mode="after")
     def _limits_of_what_is_there(self) -> Self:
         levels = self.noise.noise_levels
@@ -150,7 +131,4 @@ class ReliabilitySpec(Spec):
         for threshold in self.thresholds:
             if threshold.metric not in self.metrics:
                 raise ValueError(f"a threshold limits {threshold.metric!r}, which is not among `metrics`")
-            if threshold.model is not None and threshold.model not in self.model:
-                hint = did_you_mean(threshold.model, self.model)
-                raise ValueError(f"`model` {threshold.model!r} of a threshold is not known; {hint}")
         return self
