@@ -1,21 +1,24 @@
-"""One trial: a model, a way of going wrong and a grouping; simulated, resampled and shared out among features."""
+"""One simulation: a model, a way of going wrong and a grouping. Mistakes drawn, people resampled, what may be tested."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from evenhand.audits.reliability.derived import Derivation
+from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.metrics import COMPANIONS, measures_harm
+from evenhand.audits.reliability.mistakes import Mistakes
 from evenhand.audits.reliability.models import Model
-from evenhand.audits.reliability.noise import Mistakes
-from evenhand.audits.reliability.people import People
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.audits.reliability.words import COMPANIONS
-from evenhand.core.compared import Compared
+from evenhand.core.groups import ComparedGroups
 from evenhand.core.progress import step
+from evenhand.errors import count
+from evenhand.stats.agreement import COUNT_STATISTICS
+from evenhand.stats.bootstrap import Draws
 from evenhand.stats.noise import (
     Attribution,
     Experiment,
@@ -26,32 +29,52 @@ from evenhand.stats.noise import (
     simulate,
     with_derived,
 )
-from evenhand.stats.reliability import PeopleDraws, bootstrap_people, fold_spread, statistic
+from evenhand.stats.reliability import Curves, PeopleDraws, bootstrap_people, fold_spread, statistic
+from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import FloatArray
 
 PEOPLE_REPLICATES = 20
 """Replicates that the bootstrap over people uses; with fewer the interval is longer, not shorter."""
 
+LEAST_PEOPLE, LEAST_IN_A_FOLD, LEAST_FOR_RATIOS = 50, 10, 20
+"""People of a group, in all and in each fold, below which there is no interval, test or verdict.
+
+Below them intervals miss and tests reject more often than they say: a few people do not show how skewed the effect of
+mistakes is. Kappa, ICC and their like are ratios, which are biased in small folds, so that they need more people there
+than means over people do. See the table of levels in docs/methods/reliability.md.
+"""
+
+TOO_FEW = ", and a test needs "
+
+LEAST_DAMAGED, LEAST_MOVED = 5, 10
+"""People that the damage must rest on, to decisions and to scores, for an interval, test or verdict.
+
+Where a few people make most of it, other people of the group may make none, or twice as much, and the resamples do not
+show that: they only know these few. The agreement audit asks for as many.
+"""
+
+RESTS_ON = "what mistakes change rests on "
+
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class Simulated:
     """What was simulated.
 
     Parameters
     ----------
     model, mistakes, groups : the model, the way of going wrong, and the grouping.
     experiment : people, predictors and noise as the engine takes them.
-    simulation : the sums of every replicate, level, fold and group.
-    draws : every statistic of resampled people.
-    attributions : for each statistic, its value shared out among features; empty where that was not asked for.
+    runs : the sums of every replicate, level, fold and group.
+    draws : every metric of resampled people.
+    attributions : for each metric, its value shared out among features; empty where that was not asked for.
     same_pilot : where each replicate learns by group from a resampled pilot, others that learn from the pilot itself.
     """
 
     model: Model
     mistakes: Mistakes
-    groups: Compared
+    groups: ComparedGroups
     experiment: Experiment
-    simulation: Simulation
+    runs: Simulation
     draws: PeopleDraws
     attributions: dict[str, Attribution]
     same_pilot: Simulation | None = None
@@ -59,48 +82,51 @@ class Trial:
     @property
     def changed(self) -> dict[str, float]:
         """For each feature the share of people whose entry was changed at the highest noise level."""
-        return dict(zip(self.mistakes.names, self.simulation.changed.tolist(), strict=True))
+        return dict(zip(self.mistakes.names, self.runs.changed.tolist(), strict=True))
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """The names of model, setting and grouping."""
-        return self.model.name, self.mistakes.setting, self.groups.name
+    def coordinates(self) -> dict[str, str]:
+        """The names of model, setting and grouping, as columns of a record."""
+        return {"model": self.model.name, "setting": self.mistakes.setting.name, "grouping": self.groups.name}
+
+    def label(self, group: int) -> str:
+        """Return the name of a group by its position."""
+        return self.groups.groups[group]
 
 
-def run_trial(
-    model: Model, mistakes: Mistakes, groups: Compared, people: People, derivation: Derivation, spec: ReliabilitySpec
-) -> Trial:
+def run_simulation(
+    model: Model,
+    mistakes: Mistakes,
+    groups: ComparedGroups,
+    people: People,
+    derivation: Derivation,
+    spec: ReliabilitySpec,
+) -> Simulated:
     """Simulate mistakes, resample people, and share the gap out."""
     experiment = make_experiment(model, mistakes, groups, people, derivation, spec)
-    rng = _generator(spec.seed, mistakes.setting, groups.name)
+    rng = named_rng(spec.seed, mistakes.setting.name, groups.name)
     seeds = replicate_seeds(spec.replicates, rng)
-    few = seeds[:PEOPLE_REPLICATES]
-    where = f"{model.name} by {groups.name}, noise {mistakes.setting}"
-    step(f"Simulating mistakes: {where}")
-    simulation = simulate(experiment, seeds)
-    step(f"Resampling people: {where}")
-    names = (*spec.statistics, *COMPANIONS)
-    draws = bootstrap_people(experiment, few, names, resamples=spec.resamples, rng=rng)
+    place = f"{model.name} by {groups.name}, noise {mistakes.setting.name}"
+    step(f"Simulating mistakes: {place}")
+    runs = simulate(experiment, seeds)
+    step(f"Resampling people: {place}")
+    names = (*spec.metrics, *COMPANIONS)
+    draws = bootstrap_people(experiment, seeds[:PEOPLE_REPLICATES], names, resamples=spec.resamples, rng=rng)
     attributions = {}
     if mistakes.attribution_level is not None and len(groups.groups) > 1 and len(mistakes.items) > 1:
-        step(f"Sharing out the gap among features: {where}")
-        attributions = _shared_out(experiment, mistakes.attribution_level, seeds, spec)
+        step(f"Sharing out the gap among features: {place}")
+        attributions = _attributions(experiment, mistakes.attribution_level, seeds, spec)
     same_pilot = None
-    if experiment.renew is not None and spec.replicates > 1 and _by_group(mistakes, spec):
-        step(f"Simulating mistakes of one pilot: {where}")
+    if experiment.renew is not None and spec.replicates > 1 and mistakes.learned_by_group:
+        step(f"Simulating mistakes of one pilot: {place}")
         same_pilot = simulate(replace(experiment, renew=None), replicate_seeds(spec.replicates, rng))
-    return Trial(model, mistakes, groups, experiment, simulation, draws, attributions, same_pilot)
+    return Simulated(model, mistakes, groups, experiment, runs, draws, attributions, same_pilot)
 
 
-def _by_group(mistakes: Mistakes, spec: ReliabilitySpec) -> bool:
-    pilot = next(setting.pilot for setting in spec.noise if setting.name == mistakes.setting)
-    return pilot is not None and pilot.by is not None
-
-
-def _shared_out(
+def _attributions(
     experiment: Experiment, level: float, seeds: Sequence[np.random.SeedSequence], spec: ReliabilitySpec
 ) -> dict[str, Attribution]:
-    """Share statistics out at a noise level, in the replicates of the curves: the parts add up to their gaps.
+    """Share metrics out at a noise level, in the replicates of the curves: the parts add up to their gaps.
 
     A level between those of the curves is added to them, which moves no mistake.
     """
@@ -108,23 +134,21 @@ def _shared_out(
     if levels.size > experiment.levels.size or experiment.raters != 1:
         experiment = replace(experiment, levels=levels, raters=1)
     spread = fold_spread(experiment)
-    statistics = {name: _Of(name, spread) for name in spec.statistics}
-    return attribute(experiment, seeds, statistics, level=int(np.searchsorted(levels, level)))
+    metrics = {name: partial(_metric_of_sums, name, spread) for name in spec.metrics}
+    return attribute(experiment, seeds, metrics, level=int(np.searchsorted(levels, level)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Of:
-    """A statistic as the attribution asks for it."""
-
-    name: str
-    spread: FloatArray
-
-    def __call__(self, sums: PairSums) -> FloatArray:
-        return statistic(self.name, sums, self.spread)
+def _metric_of_sums(name: str, spread: FloatArray, sums: PairSums) -> FloatArray:
+    return statistic(name, sums, spread)
 
 
 def make_experiment(
-    model: Model, mistakes: Mistakes, groups: Compared, people: People, derivation: Derivation, spec: ReliabilitySpec
+    model: Model,
+    mistakes: Mistakes,
+    groups: ComparedGroups,
+    people: People,
+    derivation: Derivation,
+    spec: ReliabilitySpec,
 ) -> Experiment:
     """Return the experiment of the people who are compared; folds that none of them is in are left out."""
     inside = np.flatnonzero(groups.code >= 0)
@@ -135,7 +159,7 @@ def make_experiment(
     if derivation.derive is not None:
         derive = derivation.derive
         predictors = tuple(with_derived(predict, derive) for predict in predictors)
-    code, paces = (None, None) if (own := mistakes.profiles) is None else (own.code[inside], own.paces)
+    profiles = mistakes.profiles
     return Experiment(
         people.matrix[inside],
         predictors,
@@ -144,27 +168,95 @@ def make_experiment(
         fold,
         mistakes.noise_levels,
         mistakes.shares,
-        not spec.fresh,
-        spec.noisy_raters,
-        spec.memory * 2**20,
-        mistakes.renew,
-        code,
-        paces,
+        not spec.noise.fresh,
+        spec.noise.noisy_raters,
+        spec.scoring.memory * 2**20,
+        mistakes.redraw,
+        None if profiles is None else profiles.code[inside],
+        None if profiles is None else profiles.paces,
     )
 
 
-def unused_items(trial: Trial) -> Iterator[str]:
+def unused_items(simulated: Simulated) -> Iterator[str]:
     """Yield the items whose mistakes change no score of anybody: every entry of theirs was touched once."""
-    paces = trial.experiment.paces
+    paces = simulated.experiment.paces
     most = np.array([1.0 if paces is None else 1.0 / max(1.0, float(paces.max()))])
-    for item, name in zip(trial.mistakes.items, trial.mistakes.names, strict=True):
-        alone = replace(trial.experiment, items=(item,), levels=most, raters=1, common=True, renew=None)
+    for item, name in zip(simulated.mistakes.items, simulated.mistakes.names, strict=True):
+        alone = replace(simulated.experiment, items=(item,), levels=most, raters=1, common=True, renew=None)
         done = simulate(alone, replicate_seeds(1, np.random.default_rng(0)))
         if not np.any(done.sums.error_squares):
             yield name
 
 
-def _generator(seed: int, *names: str) -> np.random.Generator:
-    """Return a generator by name: no number depends on what else was computed, and models share the mistakes."""
-    digest = hashlib.sha256("\x1f".join(names).encode()).digest()
-    return np.random.default_rng(np.random.SeedSequence([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()]))
+# What may be tested ---------------------------------------------------------------------------------------------------
+
+
+def centred(draws: Draws, value: FloatArray) -> Draws:
+    """Return draws around the value of all replicates; the bootstrap itself uses fewer of them."""
+    return Draws(value, draws.values + (value - draws.estimate))
+
+
+def why_no_intervals(draws: Draws) -> list[str | None]:
+    """Return for each number of the resamples why it has no interval, None where it has one."""
+    stderr, undefined, resamples = draws.stderr(), draws.undefined, len(draws.values)
+    rounding = 1e-13 * np.abs(np.where(np.isfinite(draws.values), draws.values, 0.0)).max(axis=0)
+    return [
+        f"no interval: it is undefined in {lost:,} of {resamples:,} resamples of people"
+        if np.isnan(spread)
+        else "no interval: no resample of people differs"
+        if spread <= least
+        else None
+        for spread, lost, least in zip(stderr.tolist(), undefined.tolist(), rounding.tolist(), strict=True)
+    ]
+
+
+def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> str | None:
+    """Return why a metric of some groups has no value at a noise level, None where it has one."""
+    lost = [group for group in groups if np.isnan(curve.mean[level, group])]
+    return f"undefined: {curve.reasons[level, lost[0]] or 'no value'}" if lost else None
+
+
+def least_in_a_fold(metric: str) -> int:
+    """Return the people of a group that a test of a metric needs in each fold."""
+    return LEAST_IN_A_FOLD if measures_harm(metric) else LEAST_FOR_RATIOS
+
+
+def _too_few(simulated: Simulated, group: int, metric: str) -> str | None:
+    """Return why a group is too small for a test, None where it is not."""
+    sizes, label = simulated.draws.sizes[:, group], simulated.label(group)
+    if sizes.sum() < LEAST_PEOPLE:
+        return f"no interval: {label} has {count(int(sizes.sum()), 'person', 'people')}{TOO_FEW}{LEAST_PEOPLE}"
+    if len(sizes) > 1 and sizes.min() < least_in_a_fold(metric):
+        people = count(int(sizes.min()), "person", "people")
+        return f"no interval: {label} has {people} in a fold{TOO_FEW}{least_in_a_fold(metric)}"
+    return None
+
+
+def _too_concentrated(simulated: Simulated, group: int, metric: str) -> str | None:
+    """Return why the damage to a group rests on too few people for a test, None where it does not."""
+    scores = metric not in COUNT_STATISTICS
+    people, least = float(simulated.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
+    if people >= least:
+        return None
+    amount = f"{people:.1f} of its people" if people else "nobody"
+    return f"no interval: for {simulated.label(group)}, {RESTS_ON}{amount}, and it takes {least}"
+
+
+def _pilot_unknown(simulated: Simulated) -> str | None:
+    """Return why it is not known how far another pilot would move gaps, None where it is or plays no part."""
+    pilot = simulated.mistakes.setting.pilot
+    if pilot is None or not simulated.mistakes.learned_by_group or simulated.same_pilot is not None:
+        return None
+    takes = "more replicates" if pilot.resample else "`resample`"
+    return f"no interval: mistakes were learned by group, and what another pilot would give takes {takes}"
+
+
+def why_untested(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
+    """Return why a gap of two groups is not tested, None where it may be."""
+    few = next((why for group in pair if (why := _too_few(simulated, group, metric))), None)
+    return few or _pilot_unknown(simulated)
+
+
+def why_rests_on_few(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
+    """Return why the damage to one of two groups rests on too few people, None where it does not."""
+    return next((why for group in pair if (why := _too_concentrated(simulated, group, metric))), None)

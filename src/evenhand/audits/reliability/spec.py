@@ -11,7 +11,7 @@ from evenhand.audits.reliability.metrics import COMPARED, HEADLINE, METRICS
 from evenhand.audits.reliability.model_sources import ModelSource, as_models
 from evenhand.audits.reliability.noise import Noise, as_noise
 from evenhand.core.metrics import Metric
-from evenhand.core.spec import Names, Reference, Spec
+from evenhand.core.spec import Names, Reference, Spec, named_once
 from evenhand.errors import did_you_mean
 from evenhand.settings import Settings
 from evenhand.table.roles import Columns
