@@ -176,16 +176,15 @@ def audit(
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         models = config.models and config.models.model_copy(update={"seed": seed})
         config = config.model_copy(update={"audits": reseeded, "models": models})
-    fitted: dict[str, Any] = {}
     if config.models is not None:
         with clock.timing("models"):
-            table, fitted["hash"] = add_models(table, arguments, config.models, step)
+            table = add_models(table, arguments, config.models, step)
     results = {}
     for name, spec in config.audits.items():
         with clock.timing(name):
             results[name] = REGISTRY[name].run(table, spec)
     config = config.model_copy(update={"data": table.settings()})
-    return Audit(config, results, data_record(table) | fitted, run_record(started, clock.seconds))
+    return Audit(config, results, data_record(table), run_record(started, clock.seconds))
 
 
 def _rounded(value: Any) -> Any:
