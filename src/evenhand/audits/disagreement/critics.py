@@ -13,9 +13,19 @@ from evenhand.audits.disagreement.panel import Panel
 from evenhand.audits.disagreement.records import CriticRecord, GapRecord, TruthRecord
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.numbers import finite
-from evenhand.stats.feedback import INDEFINITE, Bounds, Feedback, Gap, Notion, gap, rates, same_gap
-from evenhand.stats.feedback.gaps import differences
-from evenhand.stats.feedback.unanimous import numbers_of, slacks
+from evenhand.stats.feedback import (
+    INDEFINITE,
+    Bounds,
+    Feedback,
+    Gap,
+    differences,
+    gap,
+    numbers_of,
+    rates,
+    same_gap,
+    slacks,
+)
+from evenhand.stats.feedback import FeedbackMetric as Notion
 from evenhand.stats.intervals import normal_quantile, tail_share
 from evenhand.stats.types import FloatArray
 

@@ -21,11 +21,13 @@ from evenhand.stats.feedback import (
     Feedback,
     Gap,
     GapInterval,
-    Notion,
     gap,
     gap_intervals,
     plan_answers,
     same_gap,
+)
+from evenhand.stats.feedback import (
+    FeedbackMetric as Notion,
 )
 from evenhand.stats.types import FloatArray
 
@@ -85,7 +87,7 @@ def observed_gaps(
     for notion in notions:
         if notion == "overall_misclassification" and bounds == "sharp" and "equal_opportunity" in gaps:
             same = gaps["equal_opportunity"]  # 1 less the other rate: the same gap, the groups turned
-            gaps[notion] = replace(same, notion=notion, high=same.low, low=same.high)
+            gaps[notion] = replace(same, metric=notion, high=same.low, low=same.high)
             continue
         found = gap(masses, feedback, notion, bounds=bounds)
         if notion in INDEFINITE and bounds == "sharp":
@@ -109,7 +111,7 @@ def gap_record(
         grouping=place.grouping,
         stakeholder=place.stakeholder,
         critic=place.critic,
-        notion=found.notion,
+        notion=found.metric,
         kind=None if upper is None else kind_of(found),
         n=n,
         label=None if label < 0 else place.labels[label],
@@ -121,7 +123,7 @@ def gap_record(
         low=finite(low),
         high=finite(high),
         sharp=None if upper is None else found.sharp,
-        same_as=_same_as(found.notion, len(place.labels), bounds),
+        same_as=_same_as(found.metric, len(place.labels), bounds),
         truth=truth,
         status=status,
     )
@@ -131,7 +133,7 @@ def kind_of(found: Gap) -> str:
     """Return whether a gap is definite, exact or bounded."""
     if not bool(found.exact):
         return "bounded"
-    return "definite" if found.notion in (*DEFINITE, *TOLERANT) else "exact"
+    return "definite" if found.metric in (*DEFINITE, *TOLERANT) else "exact"
 
 
 def undefined_gaps(

@@ -11,7 +11,8 @@ import numpy as np
 from evenhand.audits.disagreement.panel import Panel
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import count
-from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, Notion
+from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback
+from evenhand.stats.feedback import FeedbackMetric as Notion
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT, Bounds, Notion
+from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT, Bounds
+from evenhand.stats.feedback import FeedbackMetric as Notion
 
 
 @dataclass(frozen=True)

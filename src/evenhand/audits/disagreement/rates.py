@@ -18,13 +18,15 @@ from evenhand.stats.feedback import (
     Bounds,
     CrossedDraws,
     Feedback,
-    Notion,
     Rates,
     Undefined,
     crossed_bootstrap,
     crossed_draws,
     rates,
     set_interval,
+)
+from evenhand.stats.feedback import (
+    FeedbackMetric as Notion,
 )
 from evenhand.stats.types import FloatArray, IntArray
 
@@ -69,13 +71,13 @@ def _records(
     for group, label in np.ndindex(found.lower.shape):
         at = group, label
         lower, upper, low, high = (finite(float(x[at])) for x in (found.lower, found.upper, *limits))
-        n = counts[at] if found.notion.endswith("calibration") else counts[group].sum()
+        n = counts[at] if found.metric.endswith("calibration") else counts[group].sum()
         record = RateRecord(
             grouping=place.grouping,
             stakeholder=place.stakeholder,
             group=place.groups[group],
             label=place.labels[label] if found.by_label else None,
-            notion=found.notion,
+            notion=found.metric,
             n=int(n),
             lower=lower,
             upper=upper,

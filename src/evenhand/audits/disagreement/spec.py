@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.core.spec import Spec, Threshold, require_known_metrics
 from evenhand.settings import Settings
-from evenhand.stats.feedback import NOTIONS, Bounds
+from evenhand.stats.feedback import METRICS, Bounds
 from evenhand.table.roles import Scalar
 
 COLUMNS = ("critic", "disagree", "answer", "direction", "case", "stakeholder", "truth", "answered")
@@ -114,7 +114,7 @@ class DisagreementSpec(Spec):
     @field_validator("thresholds")
     @classmethod
     def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
-        require_known_metrics(value, NOTIONS)
+        require_known_metrics(value, METRICS)
         for threshold in value:
             if threshold.max is None or not 0 <= threshold.max < 1:
                 raise ValueError(

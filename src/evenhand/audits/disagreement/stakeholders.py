@@ -17,7 +17,8 @@ from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.numbers import finite
 from evenhand.errors import DataError
 from evenhand.stats.correlation import adjusted_p
-from evenhand.stats.feedback import TOLERANT, Comparison, Differences, Notion, compare_critics
+from evenhand.stats.feedback import TOLERANT, Comparison, Differences, compare_critics
+from evenhand.stats.feedback import FeedbackMetric as Notion
 from evenhand.stats.types import IntArray
 
 DISAGREEMENT = "disagreement"
@@ -64,7 +65,7 @@ def _pair(
             kind,
             *codes,
             rng=plan.rng,
-            notions=compared_notions(feedback.labels, feedback.tolerance),
+            metrics=compared_notions(feedback.labels, feedback.tolerance),
             draws=plan.draws,
             confidence=spec.confidence,
         )
@@ -90,7 +91,7 @@ def _pair(
         for group, label in np.ndindex(found.disagreement.lower.shape)
     ]
     return rows + [
-        _record(found, found.gaps, (number,), names, place, notion) for number, notion in enumerate(found.notions)
+        _record(found, found.gaps, (number,), names, place, notion) for number, notion in enumerate(found.metrics)
     ]
 
 

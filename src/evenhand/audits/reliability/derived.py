@@ -14,8 +14,7 @@ from evenhand.audits.reliability.gather import Feature, People
 from evenhand.audits.reliability.noise import as_names
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
-from evenhand.stats.noise import FixedFunction, fixed_functions
-from evenhand.stats.noise.predictors import RowFunction
+from evenhand.stats.noise import FixedFunction, RowFunction, fixed_functions
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.keys import column_key
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evenhand.core.agreement_metrics import AGREEMENT_METRICS
 from evenhand.core.metrics import Metric
-from evenhand.stats.reliability import STATISTICS
+from evenhand.stats.reliability import METRICS as COMPUTED
 
 COMPANIONS = (
     "agreement",
@@ -30,7 +30,7 @@ _TITLES = {
 METRICS: dict[str, Metric] = {
     name: replace(metric, title=_TITLES.get(name, metric.title))
     for name, metric in AGREEMENT_METRICS.items()
-    if name in STATISTICS
+    if name in COMPUTED
 }
 """The rows by name: those that the kernel can compute from sums over people."""
 

@@ -20,11 +20,11 @@ from evenhand.stats.noise import (
     Normal,
     OneHot,
     Right,
+    Shares,
     largest_level,
     neighbours,
     published_noise,
 )
-from evenhand.stats.noise.experiment import Shares
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.keys import column_key
 from evenhand.table.roles import MISSING

@@ -17,7 +17,7 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.groups import ComparedGroups
 from evenhand.core.progress import step
 from evenhand.errors import count
-from evenhand.stats.agreement import COUNT_STATISTICS
+from evenhand.stats.agreement import COUNT_METRICS
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.noise import (
     Attribution,
@@ -29,7 +29,7 @@ from evenhand.stats.noise import (
     simulate,
     with_derived,
 )
-from evenhand.stats.reliability import Curves, PeopleDraws, bootstrap_people, fold_spread, statistic
+from evenhand.stats.reliability import Curves, PeopleDraws, bootstrap_people, fold_spread, metric_values
 from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import FloatArray
 
@@ -139,7 +139,7 @@ def _attributions(
 
 
 def _metric_of_sums(name: str, spread: FloatArray, sums: PairSums) -> FloatArray:
-    return statistic(name, sums, spread)
+    return metric_values(name, sums, spread)
 
 
 def make_experiment(
@@ -234,7 +234,7 @@ def _too_few(simulated: Simulated, group: int, metric: str) -> str | None:
 
 def _too_concentrated(simulated: Simulated, group: int, metric: str) -> str | None:
     """Return why the damage to a group rests on too few people for a test, None where it does not."""
-    scores = metric not in COUNT_STATISTICS
+    scores = metric not in COUNT_METRICS
     people, least = float(simulated.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
     if people >= least:
         return None

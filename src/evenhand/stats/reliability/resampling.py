@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -11,12 +12,10 @@ import numpy.typing as npt
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.noise import Experiment, PairSums
-from evenhand.stats.noise.engine import Changes, base_people, replicate_changes
-from evenhand.stats.noise.sums import SUMS
-from evenhand.stats.pairs.workers import Progress, Step, run_chains
-from evenhand.stats.reliability.statistics import STATISTICS, fold_spread, statistic
+from evenhand.stats.noise import SUMS, Changes, Experiment, PairSums, base_people, replicate_changes
+from evenhand.stats.reliability.metrics import METRICS, fold_spread, metric_values
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.workers import Progress, Step, run_chains
 
 Times: TypeAlias = npt.NDArray[np.uint16]
 _MOST_AT_ONCE = 250
@@ -24,21 +23,21 @@ _MOST_AT_ONCE = 250
 
 @dataclass(frozen=True)
 class PeopleDraws:
-    """Statistics of resamples of people, averaged over folds and replicates.
+    """Metrics of resamples of people, averaged over folds and replicates.
 
     Attributes
     ----------
     levels
         (L,) noise levels.
     estimate
-        For each statistic (L, groups), of everybody.
+        For each metric (L, groups), of everybody.
     values
-        For each statistic (resamples, L, groups). A resample of m people varies (m - 1) / m as much as the sample
+        For each metric (resamples, L, groups). A resample of m people varies (m - 1) / m as much as the sample
         does, so what each fold and group adds to the distance from the estimate is multiplied by sqrt(m / (m - 1)).
     sizes
         (folds, groups) people.
     variances
-        For each statistic (folds, groups), what each fold adds to the variance of the mean over folds and levels above
+        For each metric (folds, groups), what each fold adds to the variance of the mean over folds and levels above
         0; nan where that is not known.
     rests_on
         (2, groups) how many people the damage rests on, that to decisions and that to scores: (sum d)² / sum d² with d
@@ -61,11 +60,11 @@ class PeopleDraws:
         return Draws(_with_mean(gap), _with_mean(drawn))
 
     def group(self, name: str, group: int) -> Draws:
-        """Return the draws of one group's statistic at each level."""
+        """Return the draws of one group's metric at each level."""
         return Draws(self.estimate[name][:, group], self.values[name][:, :, group])
 
     def freedom(self, name: str, *groups: int) -> float:
-        """Return Satterthwaite's degrees of freedom of the variance of a statistic, or of a gap of two groups.
+        """Return Satterthwaite's degrees of freedom of the variance of a metric, or of a gap of two groups.
 
         With v the variance that a fold and group of m people adds: (sum v)² / sum(v² / (m - 1)); inf where nothing
         varies, nan where a variance is not known.
@@ -113,7 +112,7 @@ def bootstrap_people(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> PeopleDraws:
-    """Resample people within fold and group, and recompute every statistic.
+    """Resample people within fold and group, and recompute every metric.
 
     A person keeps all levels and all random mistakes. The models stay as they are: the result is conditional on them.
     Nothing is predicted again: what each state changes in the sums is added as often as its person was drawn.
@@ -125,7 +124,7 @@ def bootstrap_people(
     seeds
         Replicates, as for `simulate`. Each adds to the cost; some 20 are enough for standard errors.
     names
-        Statistics, of `STATISTICS`.
+        Metrics, of `METRICS`.
     resamples
         Number of resamples.
     rng
@@ -148,57 +147,68 @@ def bootstrap_people(
     (200, 31)
     """
     for name in names:
-        require_choice("statistic", name, STATISTICS)
+        require_choice("metric", name, METRICS)
     if resamples < 2 or not seeds:
         raise EvenhandError(f"`resamples` must be at least 2, with at least one replicate; got {resamples!r}.")
     experiment.prepare()
     size = int(np.clip(experiment.memory // (8 * len(experiment.features)), 1, _MOST_AT_ONCE))
     blocks = list(_blocks(resamples, size))
-    folds, groups = experiment.cells
-    found = {name: np.zeros((resamples + 1, experiment.levels.size, groups)) for name in names}
-    parts = {name: np.zeros((resamples + 1, folds, groups)) for name in names}
-    estimate = {name: np.zeros((experiment.levels.size, groups)) for name in names}
-    sizes = np.diff(experiment.base.starts).reshape(folds, groups)
-    stretch = _stretch(sizes)
-    above = experiment.levels > 0
-    damage = np.zeros((2, len(experiment.features)))
+    totals = _Totals(experiment, names, resamples, len(seeds))
+    spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
+    streams = [cast(np.random.SeedSequence, stream.bit_generator.seed_seq) for stream in spawned]
 
     def chain(start: int, stop: int) -> Iterator[Step]:
-        rows = np.arange(start, stop) if start else np.append(np.arange(start, stop), resamples)
         number, first = divmod(start, _MOST_AT_ONCE)
         served = min(_MOST_AT_ONCE, resamples - number * _MOST_AT_ONCE)
         times = _times_drawn(experiment, served, np.random.default_rng(streams[number]), size, first)
+        rows = np.arange(start, stop)
         if not start:  # the sample itself goes with the first block
             times = np.column_stack([times, np.ones(len(times), dtype=times.dtype)])
+            rows = np.append(rows, resamples)
+        yield from ((1, partial(totals.add, seed, rows, times)) for seed in seeds)
 
-        def step(seed: np.random.SeedSequence) -> Step:
-            def add() -> None:
-                changes = replicate_changes(experiment, seed)
-                if not start:
-                    damage[:] += _damage(experiment, changes)
-                for name, values in _statistics(experiment, changes, times, names).items():
-                    found[name][rows] += (values * stretch).mean(axis=2) / len(seeds)
-                    if above.any():
-                        parts[name][rows] += values[:, above].mean(axis=1) / len(seeds)
-                    if not start:
-                        estimate[name] += values[-1].mean(axis=1) / len(seeds)
-
-            return 1, add
-
-        yield from (step(seed) for seed in seeds)
-
-    spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
-    streams = [cast(np.random.SeedSequence, one.bit_generator.seed_seq) for one in spawned]
     chains = [chain(start, stop) for start, stop in blocks]
     run_chains(chains, len(blocks) * len(seeds), threads=threads, progress=progress)
-    return PeopleDraws(
-        experiment.levels,
-        estimate,
-        {name: estimate[name] + (values[:-1] - values[-1]) for name, values in found.items()},
-        sizes,
-        {name: (stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in parts.items()},
-        np.stack([people_behind(one, experiment.base.cell % groups, groups) for one in damage]),
-    )
+    return totals.draws()
+
+
+class _Totals:
+    """What the blocks of resamples add up to, averaged over replicates; the last row is the sample itself."""
+
+    def __init__(self, experiment: Experiment, names: Sequence[str], resamples: int, replicates: int) -> None:
+        levels, (folds, groups) = experiment.levels.size, experiment.cells
+        self.experiment, self.names, self.replicates = experiment, names, replicates
+        self.sizes = np.diff(experiment.base.starts).reshape(folds, groups)
+        self.stretch = _stretch(self.sizes)
+        self.stretched = {name: np.zeros((resamples + 1, levels, groups)) for name in names}
+        self.by_fold = {name: np.zeros((resamples + 1, folds, groups)) for name in names}
+        self.estimate = {name: np.zeros((levels, groups)) for name in names}
+        self.damage = np.zeros((2, len(experiment.features)))
+
+    def add(self, seed: np.random.SeedSequence, rows: IntArray, times: Times) -> None:
+        """Add one replicate of the resamples `rows`, in which people are drawn `times`."""
+        changes = replicate_changes(self.experiment, seed)
+        above, with_sample = self.experiment.levels > 0, rows[0] == 0
+        if with_sample:
+            self.damage += _damage(self.experiment, changes)
+        for name, values in _metrics(self.experiment, changes, times, self.names).items():
+            self.stretched[name][rows] += (values * self.stretch).mean(axis=2) / self.replicates
+            if above.any():
+                self.by_fold[name][rows] += values[:, above].mean(axis=1) / self.replicates
+            if with_sample:
+                self.estimate[name] += values[-1].mean(axis=1) / self.replicates
+
+    def draws(self) -> PeopleDraws:
+        """Return the resamples, moved to the estimate of everybody."""
+        cell, (folds, groups) = self.experiment.base.cell, self.experiment.cells
+        return PeopleDraws(
+            self.experiment.levels,
+            self.estimate,
+            {name: self.estimate[name] + (values[:-1] - values[-1]) for name, values in self.stretched.items()},
+            self.sizes,
+            {name: (self.stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in self.by_fold.items()},
+            np.stack([people_behind(damage, cell % groups, groups) for damage in self.damage]),
+        )
 
 
 def people_behind(damage: FloatArray, group: IntArray, groups: int) -> FloatArray:
@@ -261,7 +271,7 @@ def _times_drawn(
 
 def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times: Times) -> FloatArray:
     """Return the sums (8, L, cells, resamples) of one replicate."""
-    from evenhand.stats.reliability.kernels import add_weighted
+    from evenhand.stats.compiled import add_weighted
 
     cell, cells = experiment.base.cell, len(experiment.base.starts) - 1
     levels, drawn = experiment.levels.size, times.shape[1]
@@ -279,17 +289,17 @@ def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times:
     return np.moveaxis(gained + true, 2, 0)
 
 
-def _statistics(
+def _metrics(
     experiment: Experiment, replicate: Sequence[Changes], times: Times, names: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """Return each statistic (resamples, L, folds, groups) of one replicate."""
+    """Return each metric (resamples, L, folds, groups) of one replicate."""
     base, (folds, groups) = experiment.base, experiment.cells
     total = _resampled_sums(experiment, replicate, times)
     shaped = total.reshape(len(SUMS), experiment.levels.size, folds, groups, times.shape[1])
     n = np.diff(base.starts).astype(np.float64).reshape(folds, groups, 1)
     sums = PairSums(n, base.centre.reshape(folds, groups, 1), *shaped)
     spread = fold_spread(experiment)[:, :, np.newaxis]
-    return {name: np.moveaxis(statistic(name, sums, spread), -1, 0) for name in names}
+    return {name: np.moveaxis(metric_values(name, sums, spread), -1, 0) for name in names}
 
 
 def _with_mean(values: FloatArray) -> FloatArray:
