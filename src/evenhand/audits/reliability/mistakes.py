@@ -141,7 +141,7 @@ def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...
     items: list[NoiseItem] = []
     for setting in spec.noise.settings:
         if setting.pilot is not None:  # the groups of a pilot err as some of its people do
-            setting = setting.model_copy(update={"pilot": setting.pilot.model_copy(update={"by": None})})  # noqa: PLW2901
+            setting = setting.model_copy(update={"pilot": setting.pilot.model_copy(update={"by": None})})
         items += _make_items(setting, people, {}, untouched, spec).items
     for groups in spec.noise.group_noise.values():
         for group in groups.values():

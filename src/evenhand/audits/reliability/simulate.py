@@ -1,4 +1,4 @@
-"""One simulation: a model, a way of going wrong and a grouping. Mistakes drawn, people resampled, what may be tested."""
+"""One simulation, of a model, a way of going wrong and a grouping: mistakes, resampled people, what may be tested."""
 
 from __future__ import annotations
 
