@@ -6,7 +6,7 @@ An audit says what can be told or judged as `Claim`s; thresholds, verdicts and s
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Any
@@ -127,6 +127,8 @@ class Claim:
     headline : whether it is told where no threshold is about it.
     aside : what else belongs into the detail.
     family : what joint limits and adjusted p-values hold for together, as in "all pairs of groups".
+    undefined_id : the sentence where the number is undefined; by default one of core's.
+    key : claims with the same key say the same thing, which is told once; None where it has no other.
     withheld : why no verdict may be given, whatever the interval; None where one may.
     """
 
@@ -136,6 +138,8 @@ class Claim:
     headline: bool = False
     aside: str = ""
     family: str | None = None
+    undefined_id: str | None = None
+    key: Hashable | None = None
     withheld: str | None = None
 
 
@@ -157,16 +161,19 @@ class FindingMaker:
 
         A threshold that fits nothing gives a finding too: insufficient evidence, with its reason.
         """
-        judged: set[int] = set()
+        told: set[Hashable] = set()
         findings: list[Finding] = []
         for threshold in self.spec.thresholds:
             matching = [claim for claim in claims if limits_record(threshold, claim.records[0], self.spec.aliases)]
-            judged.update(id(claim) for claim in matching)
+            told.update(_key(claim) for claim in matching)
             findings += [self._finding(claim, threshold) for claim in matching]
             if not matching:
                 findings.append(self._nothing_fits(threshold, claims))
-        rest = (claim for claim in claims if claim.headline and id(claim) not in judged)
-        return (*findings, *(self._finding(claim, None) for claim in rest))
+        for claim in claims:
+            if claim.headline and _key(claim) not in told:
+                told.add(_key(claim))
+                findings.append(self._finding(claim, None))
+        return tuple(findings)
 
     def _finding(self, claim: Claim, threshold: Threshold | None) -> Finding:
         record, verdict = judge_all(threshold, claim.records)
@@ -175,8 +182,8 @@ class FindingMaker:
         metric = self.spec.known_metrics()[record.metric]
         kind = record.kind if isinstance(record, Gap) else None
         sentence_id = claim.sentence_id
-        if record.value is None and sentence_id not in self.sentences:
-            sentence_id = "not_comparable" if isinstance(record, Gap) else "undefined"
+        if record.value is None:
+            sentence_id = claim.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined")
         told = claim.arguments(record) if callable(claim.arguments) else claim.arguments
         arguments = {"unit": metric.style(), **told}
         return Finding(
@@ -236,6 +243,10 @@ class FindingMaker:
             limit=threshold.limit,
             verdict="insufficient_evidence",
         )
+
+
+def _key(claim: Claim) -> Hashable:
+    return id(claim) if claim.key is None else claim.key
 
 
 _PLACE = ("model", "model_reference", "grouping", "group", "reference", "stratum")

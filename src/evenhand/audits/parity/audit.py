@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
 from evenhand.stats.auc import binned_auc_error
+from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING, TIMES
 from evenhand.table.rows import ScoreRows
@@ -158,8 +158,7 @@ class _Context:
         support: dict[str, BoolArray] | None = None,
     ) -> Analysis:
         # A generator of its own for every analysis, by its name: no number depends on what else was computed.
-        name = hashlib.sha256("\x1f".join((self.model, self.grouping, stratum or "")).encode()).digest()
-        seed = np.random.SeedSequence([self.spec.seed, *np.frombuffer(name, dtype=np.uint32).tolist()])
+        rng = named_rng(self.spec.seed, self.model, self.grouping, stratum or "")
         return Analysis(
             self.model,
             self.grouping,
@@ -168,7 +167,7 @@ class _Context:
             metrics,
             self.spec,
             self.reference,
-            np.random.default_rng(seed),
+            rng,
             self.table.prediction(self.model).range,
             self.table.prediction(self.model).favourable,
             ranks,
