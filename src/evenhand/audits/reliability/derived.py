@@ -239,9 +239,7 @@ def _plain_numbers(feature: Feature, values: npt.NDArray[Any], absent: BoolArray
 def features_of_groups(people: People) -> dict[str, str]:
     """Return the features that are a function of a column that defines groups in every row, and that column."""
     return {
-        people.names[function.column]: column
-        for function, column in functions_of_groups(people)
-        if function.share == 1
+        people.names[function.column]: column for function, column in functions_of_groups(people) if function.share == 1
     }
 
 

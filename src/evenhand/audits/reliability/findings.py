@@ -13,7 +13,6 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.findings import Claim
 from evenhand.core.formats import show_p
 from evenhand.core.groups import ComparedGroups
-from evenhand.core.thresholds import limits_record
 from evenhand.errors import count
 
 SENTENCES = {
@@ -23,38 +22,30 @@ SENTENCES = {
     "same": "{where}: {title} is the same for {group} and {reference}.",
     "worst_pair": "{where}: of all pairs of groups, {title} differs most between {lower} and {higher}, by {size:unit}.",
     "gap_undefined": "{where}: the gap in {title} between {group} and {reference} is undefined.",
-    "too_few_groups": "{where}: {title} cannot be compared between groups.",
 }
 
 
 def make_claims(
     gaps: Sequence[ReliabilityGap], groups: Sequence[ComparedGroups], spec: ReliabilitySpec
 ) -> Iterator[Claim]:
-    """Yield what can be told: every gap averaged over noise levels. Those to the reference are told in any case.
-
-    Of two groups, though, the gap is told once: where a threshold limits the worst pair, as that.
-    """
+    """Yield what can be told: every gap averaged over noise levels. Those to the reference are told in any case."""
     levels = _levels(gaps)
     tests = sum(is_tested(gap) for gap in gaps)
-    judged_pairs = {
-        _place(gap)
-        for gap in gaps
-        if any(limits_record(threshold, gap, spec.aliases) for threshold in spec.thresholds)
-        and gap.against == "worst_pair"
-    }
     sizes = {grouping.name: len(grouping.groups) for grouping in groups}
     unequal = _unequal_mistakes(groups, spec)
     for gap in gaps:
         if gap.noise_level is not None:
             continue
-        told_as_pair = sizes[str(gap.grouping)] == 2 and _place(gap) in judged_pairs
+        size = sizes[str(gap.grouping)]
         yield Claim(
             records=(gap,),
-            sentence_id=_sentence_id(gap, sizes[str(gap.grouping)], spec),
+            sentence_id=_sentence_id(gap, size, spec),
+            undefined_id="gap_undefined" if gap.group is not None else None,
             arguments=_arguments(gap, spec),
-            headline=gap.against == "reference" and gap.group is not None and not told_as_pair,
+            headline=gap.against == "reference" and gap.group is not None,
             aside=" ".join(_asides(gap, levels.get(_place(gap), ""), tests, unequal, spec)),
-            family=_family(gap, sizes[str(gap.grouping)]),
+            family=_family(gap, size),
+            key=_place(gap) if size == 2 else None,
         )
 
 
@@ -69,11 +60,7 @@ def _family(gap: ReliabilityGap, groups: int) -> str | None:
 
 
 def _sentence_id(gap: ReliabilityGap, groups: int, spec: ReliabilitySpec) -> str:
-    if gap.group is None:
-        return "too_few_groups"
-    if gap.value is None:
-        return "gap_undefined"
-    if gap.value == 0:
+    if not gap.value:
         return "same"
     if gap.against == "worst_pair" and groups > 2:
         return "worst_pair"

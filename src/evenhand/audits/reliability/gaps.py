@@ -37,6 +37,7 @@ from evenhand.stats.reliability import (
 )
 from evenhand.stats.types import FloatArray
 
+
 def gap_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[ReliabilityGap]:
     """Yield the gaps of every metric to the reference group, and the largest of all pairs of groups.
 
@@ -56,9 +57,7 @@ def gap_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[Reliabi
             yield _as_worst_pair(to_reference[0])
 
 
-def undefined_gaps(
-    model: str, setting: str, groups: ComparedGroups, spec: ReliabilitySpec
-) -> Iterator[ReliabilityGap]:
+def undefined_gaps(model: str, setting: str, groups: ComparedGroups, spec: ReliabilitySpec) -> Iterator[ReliabilityGap]:
     """Yield the gaps of a grouping without two groups that are large enough: they say why there is no number."""
     against: tuple[Against, ...] = ("reference", "worst_pair")
     for name in spec.metrics:

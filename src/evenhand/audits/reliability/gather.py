@@ -420,8 +420,8 @@ def _own_mistakes(
     few = [f"{label} ({n})" for label, n in sizes.items() if label != MISSING and label not in learned]
     listed = " and ".join(f"{label} ({sizes[label]} people of the pilot)" for label in learned) or "no group"
     note = (
-        f"By {settings.by}, mistakes were learned apart for {listed}; everybody else goes wrong as the whole pilot does. "
-        "That they were learned apart does not show that they differ."
+        f"By {settings.by}, mistakes were learned apart for {listed}; everybody else goes wrong as the whole pilot "
+        "does. That they were learned apart does not show that they differ."
     )
     if few:
         note += f" Fewer than {enough} people of the pilot are {', '.join(few)}."

@@ -252,9 +252,7 @@ class Noise(Settings):
     linked: dict[str, str | tuple[str, ...]] = Field(
         {}, description="Features made of others: a list is their product, one name a function of it as in the data."
     )
-    derive: Code = Field(
-        None, description="A function that takes the columns by name and returns the derived ones."
-    )
+    derive: Code = Field(None, description="A function that takes the columns by name and returns the derived ones.")
 
     @property
     def settings(self) -> tuple[NoiseSetting, ...]:

@@ -45,9 +45,7 @@ _MOST_NAMED = 4
 # Mistakes -------------------------------------------------------------------------------------------------------------
 
 
-def mistake_notes(
-    people: People, mistakes: Mistakes, following: Sequence[str], spec: ReliabilitySpec
-) -> Iterator[str]:
+def mistake_notes(people: People, mistakes: Mistakes, following: Sequence[str], spec: ReliabilitySpec) -> Iterator[str]:
     """Yield the remarks on a way of going wrong, contradictions first."""
     yield from _contradictions(people, mistakes.columns, following)
     yield from mistakes.notes
@@ -135,8 +133,8 @@ def _group_notes(mistakes: Mistakes, people: People) -> Iterator[str]:
     published = mistakes.setting.published
     for name, column in features_of_groups(people).items() if published is not None else ():
         yield (
-            f"{name!r} is a function of {column!r}, which defines groups. It was not perturbed by {published!r}, as that "
-            "column would not be."
+            f"{name!r} is a function of {column!r}, which defines groups. It was not perturbed by {published!r}, as "
+            "that column would not be."
         )
     warned: set[int] = set()
     for function, column in functions_of_groups(people):
@@ -145,8 +143,8 @@ def _group_notes(mistakes: Mistakes, people: People) -> Iterator[str]:
             name = people.names[function.column]
             yield (
                 f"Warning: {name!r} is a function of {column!r} in {_rows_of(function.share)}, and went wrong while "
-                f"people stayed in the groups that {column!r} defines. A gap may then be the work of mistakes about the "
-                f"group itself: hold it fixed with fixed={[name]!r}, or leave it out of `noise`."
+                f"people stayed in the groups that {column!r} defines. A gap may then be the work of mistakes about "
+                f"the group itself: hold it fixed with fixed={[name]!r}, or leave it out of `noise`."
             )
 
 
@@ -170,9 +168,9 @@ def _limit_notes(mistakes: Mistakes, people: People, spec: ReliabilitySpec) -> I
         look(people.positions([name])[0], least, None, True)
     for (column, side, limit), n in beyond.items():
         yield (
-            f"Warning: {people.names[column]!r} is {'below' if side == 'minimum' else 'above'} its {side} {limit:g} for "
-            f"{count(n, 'person', 'people')} of {len(people.matrix):,}. However small the error, a mistake takes such "
-            f"an entry to {limit:g}; give a {side} that the data keeps."
+            f"Warning: {people.names[column]!r} is {'below' if side == 'minimum' else 'above'} its {side} {limit:g} "
+            f"for {count(n, 'person', 'people')} of {len(people.matrix):,}. However small the error, a mistake takes "
+            f"such an entry to {limit:g}; give a {side} that the data keeps."
         )
 
 

@@ -131,4 +131,8 @@ class ReliabilitySpec(Spec):
         for threshold in self.thresholds:
             if threshold.metric not in self.metrics:
                 raise ValueError(f"a threshold limits {threshold.metric!r}, which is not among `metrics`")
+            settings = [setting.name for setting in self.noise.settings]
+            if threshold.setting is not None and threshold.setting not in settings:
+                hint = did_you_mean(threshold.setting, settings)
+                raise ValueError(f"`setting` {threshold.setting!r} of a threshold is not known; {hint}")
         return self
