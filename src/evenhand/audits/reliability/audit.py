@@ -54,9 +54,11 @@ def reliability(model: Any, table: Table, **settings: Any) -> ReliabilityResult:
     ``{"age": {"sd": 5, "minimum": 18}}``, ``{"stage": {"ordinal": ["I", "II", "III"]}}``,
     ``{"kind": {"values": [...], "chances": [[...]]}}``, ``{"bin": {"one_hot": ["bin_a", "bin_b"]}}``; units are those
     of the raw columns. A published setting by name: ``"raez-2024/all/5"``. Learned from a table in which two raters
-    rated the same people: ``{"pilot": {"data": frame, "suffixes": ["_a", "_b"]}}``, with ``"by": "race"`` in each group. With
-    more to say, `Noise`: ``Noise(features={"age": 5}, noise_levels=[0.1, 0.2], group_noise={"race": {"Black": 1.5}})``.
-    A mapping with `features`, `published` or `pilot` holds the settings of `Noise`; any other holds features.
+    rated the same people: ``{"pilot": {"data": frame, "suffixes": ["_a", "_b"]}}``, and ``"by": "race"`` in each group.
+
+    With more to say it is a `Noise`, or a mapping of its settings:
+    ``Noise(features={"age": 5}, noise_levels=[0.1, 0.2], group_noise={"race": {"Black": 1.5}})``. A mapping with
+    `features`, `published` or `pilot` holds the settings of `Noise`; any other holds features.
 
     References
     ----------

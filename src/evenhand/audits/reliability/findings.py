@@ -31,26 +31,35 @@ def make_claims(
     """Yield what can be told: every gap averaged over noise levels. Those to the reference are told in any case."""
     levels = _levels(gaps)
     tests = sum(is_tested(gap) for gap in gaps)
-    sizes = {grouping.name: len(grouping.groups) for grouping in groups}
+    counts = _group_counts(gaps)
     unequal = _unequal_mistakes(groups, spec)
     for gap in gaps:
         if gap.noise_level is not None:
             continue
-        size = sizes[str(gap.grouping)]
+        compared = counts[gap.grouping]
         yield Claim(
             records=(gap,),
-            sentence_id=_sentence_id(gap, size, spec),
+            sentence_id=_sentence_id(gap, compared, spec),
             undefined_id="gap_undefined" if gap.group is not None else None,
             arguments=_arguments(gap, spec),
             headline=gap.against == "reference" and gap.group is not None,
             aside=" ".join(_asides(gap, levels.get(_place(gap), ""), tests, unequal, spec)),
-            family=_family(gap, size),
-            key=_place(gap) if size == 2 else None,
+            family=_family(gap, compared),
+            key=_place(gap) if compared == 2 else None,
         )
 
 
 def _place(gap: ReliabilityGap) -> tuple[str | None, ...]:
     return gap.model, gap.setting, gap.grouping, gap.metric
+
+
+def _group_counts(gaps: Sequence[ReliabilityGap]) -> dict[str | None, int]:
+    """Return how many groups each grouping compares."""
+    others: dict[str | None, set[str | None]] = {}
+    for gap in gaps:
+        if gap.against == "reference":
+            others.setdefault(gap.grouping, set()).add(gap.group)
+    return {grouping: 1 + len(labels - {None}) for grouping, labels in others.items()}
 
 
 def _family(gap: ReliabilityGap, groups: int) -> str | None:
@@ -88,10 +97,9 @@ def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Mapping[str, Any]:
 
 def _asides(gap: ReliabilityGap, levels: str, tests: int, unequal: str, spec: ReliabilitySpec) -> Iterator[str]:
     """Yield what belongs to a gap beside its size, interval and p-value."""
-    if gap.value is None:
-        return
-    direction = f"{gap.group} less {gap.reference}, on average" if gap.against == "reference" else "On average"
-    yield f"{direction} over {levels}."
+    if gap.value is not None:
+        direction = f"{gap.group} less {gap.reference}, on average" if gap.against == "reference" else "On average"
+        yield f"{direction} over {levels}."
     if gap.p_value is not None and tests > 1:
         yield f"The p-value is adjusted for {count(tests, 'test')} of the run (Holm); alone, {show_p(gap.p_value)}."
     if gap.status.startswith("unbounded above: "):
@@ -100,10 +108,7 @@ def _asides(gap: ReliabilityGap, levels: str, tests: int, unequal: str, spec: Re
         moved = METRICS[gap.metric].moves_with
         yield f"{moved[:1].upper()}{moved[1:]}, so it does not say whom mistakes hurt more."
     if unequal:
-        yield (
-            f"{unequal[:1].upper()}{unequal[1:]}: a gap can come from that alone, and need not be what the model makes "
-            "of equal mistakes."
-        )
+        yield f"{unequal}: a gap can come from that alone, and need not be what the model makes of equal mistakes."
 
 
 def _unequal_mistakes(groups: Sequence[ComparedGroups], spec: ReliabilitySpec) -> str:
@@ -112,9 +117,9 @@ def _unequal_mistakes(groups: Sequence[ComparedGroups], spec: ReliabilitySpec) -
         labels = [label for compared in groups if compared.name == grouping for label in compared.groups]
         ways = [told.get(label, GroupNoise()) for label in dict.fromkeys((*labels, *told))]
         if any(way != ways[0] for way in ways):
-            return f"by {grouping}, people were given different mistakes"
+            return f"By {grouping}, people were given different mistakes"
     if spec.noise.pilot is not None and spec.noise.pilot.by is not None:
-        return f"mistakes were learned apart by {spec.noise.pilot.by}"
+        return f"Mistakes were learned apart by {spec.noise.pilot.by}"
     return ""
 
 

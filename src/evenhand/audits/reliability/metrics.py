@@ -34,8 +34,8 @@ METRICS: dict[str, Metric] = {
 }
 """The rows by name: those that the kernel can compute from sums over people."""
 
-COMPARED = tuple(name for name, metric in METRICS.items() if metric.limits and name not in COMPANIONS)
-"""Those in which more is more reliable, so that a gap has a direction."""
+COMPARED = tuple(name for name, metric in METRICS.items() if metric.limits and metric.unit == "index")
+"""The coefficients: more is more reliable, so that a gap has a direction."""
 
 HEADLINE = ("kappa", "pabak", "icc_a1", "icc_spread")
 """Those that are compared unless others are asked for."""

@@ -14,12 +14,13 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import evenhand as eh
-from evenhand.audits.reliability import reliability
 from evenhand.errors import EvenhandError
+
+from .conftest import reliability
 
 
 def values(result: Any) -> Any:
-    return np.array([np.nan if record.value is None else record.value for record in result.curves])
+    return np.array([np.nan if record.value is None else record.value for record in result.values])
 
 
 def chance(rng: np.random.Generator, logit: Any) -> Any:

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability import reliability
 from evenhand.errors import ConfigError, EvenhandError
+
+from .conftest import reliability
 
 NAN, INF = float("nan"), float("inf")
 
@@ -21,7 +22,7 @@ def risk(rows: Any) -> Any:
 
 
 def values(result: Any, statistic: str | None = None) -> Any:
-    kept = [record for record in result.curves if statistic in (None, record.statistic)]
+    kept = [record for record in result.values if statistic in (None, record.metric)]
     return np.array([NAN if record.value is None else record.value for record in kept])
 
 
@@ -409,10 +410,10 @@ def test_memory_changes_no_number(fresh: bool) -> None:
         "replicates": 3,
         "resamples": 300,
         "noise_levels": [0.0, 0.1, 0.3],
-        "statistics": ["pabak", "icc_a1"],
+        "metrics": ["pabak", "icc_a1"],
         "fresh": fresh,
     }
     little, much = (reliability(risk, table, memory=memory, **asked) for memory in (1, 64))
     assert little.gaps == much.gaps
-    assert little.curves == much.curves
+    assert little.values == much.values
     assert little.attribution == much.attribution
