@@ -215,7 +215,7 @@ class FindingMaker:
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
         """Return the finding of a threshold that no record fits: what it names is not in these data, or too small."""
-        name = self.spec.aliases[threshold.metric][0] if threshold.metric in self.spec.aliases else threshold.metric
+        name = self.spec.metric_of(threshold)
         metric = self.spec.known_metrics()[name]
         lacking, known = _lacking(threshold, [record for claim in claims for record in claim.records], name)
         arguments = {"title": metric.title_in_sentence, "name": lacking, "wanted": repr(getattr(threshold, lacking))}

@@ -90,7 +90,4 @@ class AgreementSpec(Spec):
             raise ValueError("`positive` goes with binary ratings")
         if self.categories is not None and self.scale == "interval":
             raise ValueError("`categories` do not go with the interval scale")
-        for threshold in self.thresholds:
-            if self.metrics is not None and threshold.metric not in self.metrics:
-                raise ValueError(f"a threshold limits {threshold.metric!r}, which is not among `metrics`")
         return self

@@ -87,6 +87,7 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
             left_out += _left_out(whole.pooled(), model, grouping, values, spec)
             if scored:
                 calibration += calibration_records(cells, table, model, grouping, spec)
+    _require_computed(spec, {value.metric for value in values})
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
     return ParityResult(
@@ -187,6 +188,17 @@ def _require_roles(table: Table) -> None:
         raise ConfigError("the table names no predictions; give predictions={'model': 'column'} (scores or decisions).")
     if not table.groupings:
         raise ConfigError("the table names no groups; give groups=['column', ...].")
+
+
+def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
+    """Refuse a threshold for a metric that the roles of the table do not allow."""
+    for threshold in spec.thresholds:
+        metric = spec.known_metrics()[spec.metric_of(threshold)]
+        if metric.name not in computed:
+            raise ConfigError(
+                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: no model has what the "
+                f"metric needs, {' and '.join(metric.needs)}."
+            )
 
 
 def _metrics_for(
