@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def nested(settings: dict[str, Any]) -> dict[str, Any]:
     of_noise = {name for name in Noise.model_fields if name != "features"} & set(settings)
     of_scoring = set(Scoring.model_fields) & set(settings)
     kept = {name: value for name, value in settings.items() if name not in of_noise | of_scoring}
-    if of_noise:
+    if of_noise and settings["noise"] and isinstance(settings["noise"], str | list | tuple | Mapping):
         kept["noise"] = {**as_noise(settings["noise"]), **{name: settings[name] for name in of_noise}}
     if of_scoring:
         kept["scoring"] = {name: settings[name] for name in of_scoring}

@@ -288,16 +288,16 @@ def test_scores_that_are_none(table: eh.Table, quick: dict[str, Any], model: Any
 
 
 NUMBERS: list[tuple[dict[str, Any], str]] = [
-    ({"noise_levels": [NAN]}, "`noise_levels.0` .* finite number"),
-    ({"noise_levels": [0.1, INF]}, "`noise_levels.1` .* finite number"),
-    ({"threshold": NAN}, "`threshold` .* finite number"),
+    ({"noise_levels": [NAN]}, "`noise.noise_levels.0` .* finite number"),
+    ({"noise_levels": [0.1, INF]}, "`noise.noise_levels.1` .* finite number"),
+    ({"threshold": NAN}, "`scoring.threshold` .* finite number"),
     ({"attribution": NAN}, "finite number"),
     ({"attribution": 5.0}, "`attribution` is 5, and more than 1 would change more than every entry; lower it"),
-    ({"minima": {"age": NAN}}, "`minima.age` .* finite number"),
+    ({"minima": {"age": NAN}}, "`noise.minima.age` .* finite number"),
     ({"noise": {"age": NAN}}, "finite number"),
     ({"noise": {"age": {"sd": 1, "maximum": NAN}}}, "finite number"),
     ({"noise": {"age": {"sd": 1, "minimum": 9, "maximum": 1}}}, "`minimum` 9 must not be above `maximum` 1"),
-    ({"group_noise": {"group": {"A": NAN}}}, "`group_noise.group.A.times` .* finite number"),
+    ({"group_noise": {"group": {"A": NAN}}}, "`noise.group_noise.group.A.times` .* finite number"),
     ({"group_noise": {"group": {"A": -1}}}, "greater than or equal to 0"),
     ({"group_noise": {"group": {"A": {"tims": 2}}}}, "no such setting; did you mean 'times'"),
     ({"group_noise": {"group": {"A": {"noise": {"agee": 2}}}}}, "`group_noise` names 'agee', which is no feature"),

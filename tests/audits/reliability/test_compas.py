@@ -64,7 +64,7 @@ def test_the_gaps_of_the_paper_as_it_is_told() -> None:
     assert kappa.p_value > 0.2  # type: ignore[operator]
     assert max(pabak.p_value, icc.p_value) < 0.001  # type: ignore[type-var, operator]
     assert any("'sex-race' is 'sex' times 'race' in every row" in note for note in found.notes)
-    disagree = "the statistics disagree. For White, held against non-White, "
+    disagree = "the metrics disagree. For White, compared with non-White, "
     (told,) = (note for note in found.notes if note.startswith("full, ") and disagree in note)
     lower, _, higher = told.partition(" lower and ")
     assert "ICC(A,1) (clearly)" in lower

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.core.records import LeftOut
 from evenhand.errors import ConfigError, DataError, EvenhandError
 
 from .conftest import curve, mean_gap, nested, reliability
@@ -122,8 +123,8 @@ def test_published_settings(table: eh.Table, people: pd.DataFrame, quick: dict[s
         return rows[:, 1] / 9 + rows[:, 0] / 100 - 0.1 * rows[:, 2]
 
     found = reliability(model, table, noise=["raez-2024/all/5", "raez-2024-text/all/5"], **asked)
-    assert [setting.name for setting in found.spec.noise] == ["raez-2024/all/5", "raez-2024-text/all/5"]
-    errors = [curve(found, "mean_squared_error", "B", setting=s.name)[-1].value for s in found.spec.noise]
+    assert [setting.name for setting in found.spec.noise.settings] == ["raez-2024/all/5", "raez-2024-text/all/5"]
+    errors = [curve(found, "mean_squared_error", "B", setting=s.name)[-1].value for s in found.spec.noise.settings]
     assert errors[0] > 2 * errors[1]  # type: ignore[operator]  # sd 5 against variance 5
     least = people.age.min()
     rows = seen(table, quick, features=["age", "priors", "sex"], noise="raez-2024/minima/10")
@@ -178,14 +179,14 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"noise_levels": []}, "`noise_levels` must be one or more rising numbers"),
     ({"noise_levels": [1.5]}, "more than 1 would change more than every entry; lower them"),
     ({"attribution": -0.1}, "`attribution` must be a noise level above 0"),
-    ({"metrics": "kapa"}, "there is no statistic 'kapa' to compare; did you mean 'kappa'"),
+    ({"metrics": "kapa"}, "there is no metric 'kapa' to compare; did you mean 'kappa'"),
     ({"replicates": 0}, "`replicates` in the arguments of reliability"),
     ({"features": [*FEATURES, "age"]}, "`features` names the column 'age' twice"),
     ({"features": [*FEATURES, "again"]}, "`features` names 'again', which is the outcome; leave it out"),
     ({"features": [*FEATURES, "incme"]}, "'incme', which is not in the data; did you mean 'income'"),
     ({"folds": 1}, "`folds` in the arguments of reliability"),
-    ({"shares": "about"}, "`shares` in the arguments of reliability"),
-    ({"thresholds": [{"metric": "pabak", "min": 0.1}]}, "limits the size of a gap: give max="),
+    ({"shares": "about"}, "`noise.shares` in the arguments of reliability"),
+    ({"thresholds": [{"metric": "pabak", "min": 0.1}]}, "must give max= of 0 or more and below 2"),
     ({"surprise": 1}, "there is no such setting"),
 ]
 
@@ -215,7 +216,7 @@ def test_missing_features_are_refused_dropped_or_kept(people: pd.DataFrame, quic
     with pytest.raises(DataError, match="feature 'priors' is missing in 7 rows of 240; fill them, leave these people"):
         reliability(risk, table, **asked)
     dropped = reliability(risk, table, **asked, missing="drop")
-    assert {"model": None, "grouping": None, "group": None, "n": 7, "reason": "missing feature"} in dropped.left_out
+    assert LeftOut(n=7, reason="missing feature") in dropped.left_out
     assert sum(record.n for record in dropped.values if record.noise_level == 0 and record.metric == "pabak") == 233
     kept = reliability(risk, table, **asked, missing="keep")
     assert sum(record.n for record in kept.values if record.noise_level == 0 and record.metric == "pabak") == 240
@@ -245,7 +246,7 @@ def test_a_group_of_three_people(people: pd.DataFrame, quick: dict[str, Any]) ->
     asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3, "priors": 1}, **quick}
     found = reliability(risk, table, **asked)
     reason = "fewer than min_count 10 people"
-    assert {"model": None, "grouping": "group", "group": "C", "n": 3, "reason": reason} in found.left_out
+    assert LeftOut(grouping="group", group="C", n=3, reason=reason) in found.left_out
     assert {record.group for record in found.values} == {"A", "B"}
     with pytest.raises(ConfigError, match="`reference` 'C' of 'group' has 3 people, fewer than min_count 10"):
         reliability(risk, table, **asked, reference="C")
@@ -281,7 +282,7 @@ def test_a_small_group_in_folds_is_undefined_and_says_so(people: pd.DataFrame, q
 def test_people_without_a_group_are_not_compared(people: pd.DataFrame, quick: dict[str, Any]) -> None:
     people.loc[people.index[:20], "group"] = None
     found = reliability(risk, eh.Table(people, groups="group"), features=["age", "priors"], noise={"age": 3}, **quick)
-    assert any(record["group"] == "(missing)" and record["n"] == 20 for record in found.left_out)
+    assert any(record.group == "(missing)" and record.n == 20 for record in found.left_out)
 
 
 def test_survey_weights_are_not_used_and_no_groups_refused(people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -354,7 +355,7 @@ def test_a_hook_derives_columns(table: eh.Table, quick: dict[str, Any]) -> None:
     by_hook = reliability(interaction, table, **asked, derive=derive)
     by_link = reliability(interaction, table, **asked, linked={"sex_member": ["sex", "member"]})
     assert by_hook.values == by_link.values
-    assert by_hook.to_dict()["spec"]["derive"].endswith("derive")
+    assert by_hook.to_dict()["spec"]["noise"]["derive"].endswith("derive")
 
 
 def test_a_function_of_one_feature_follows_it(people: pd.DataFrame, quick: dict[str, Any]) -> None:

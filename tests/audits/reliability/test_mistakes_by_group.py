@@ -222,12 +222,14 @@ model = "logistic"
 features = ["age", "priors"]
 replicates = 4
 resamples = 100
-noise_levels = [0.1, 0.3]
 attribution = false
+
+[reliability.noise]
+noise_levels = [0.1, 0.3]
 """
     given = (
-        "[reliability.noise]\nage = 3\n"
-        "[reliability.group_noise.group]\nA = { times = 2, noise = { priors = 1 } }\nB = 0.5\n"
+        "[reliability.noise.features]\nage = 3\n"
+        "[reliability.noise.group_noise.group]\nA = { times = 2, noise = { priors = 1 } }\nB = 0.5\n"
     )
     learned = '[reliability.noise.pilot]\nsource = "pilot.csv"\nsuffixes = ["_a", "_b"]\nby = "group"\n'
     table = eh.Table(people, outcome="again", groups="group")
@@ -238,4 +240,4 @@ attribution = false
     ):
         (tmp_path / "audit.toml").write_text(head + part)
         found: Any = eh.audit(tmp_path / "audit.toml")["reliability"]
-        assert found.values == reliability("logistic", table, **asked, **settings).curves
+        assert found.values == reliability("logistic", table, **asked, **settings).values

@@ -16,7 +16,7 @@ from evenhand.audits.reliability.audit import run
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, EvenhandError
 
-from .conftest import curve, mean_gap, reliability
+from .conftest import curve, mean_gap, nested, reliability
 
 pytest.importorskip("sklearn", reason="models of scikit-learn are audited")
 
@@ -109,7 +109,7 @@ def test_an_estimator_is_fitted_out_of_fold(people: pd.DataFrame, table: eh.Tabl
         people[["age", "job"]], people.again
     )
     assert reliability(already, table, **asked).models[0].kind == "object"
-    assert reliability(already, table, **asked, folds=3).curves == three.values
+    assert reliability(already, table, **asked, folds=3).values == three.values
     with pytest.raises(ConfigError, match="is to be fitted, which needs an outcome"):
         reliability(model, eh.Table(people, groups="group"), **asked)
 
