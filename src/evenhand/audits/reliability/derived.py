@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.audits.reliability.gather import Feature, People
+from evenhand.audits.reliability.gather import ModelFeature, People
 from evenhand.audits.reliability.noise import as_names
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
@@ -94,7 +94,7 @@ def _linked(name: str, sources: str | tuple[str, ...], people: People) -> RowFun
         return _function_of(name, sources, people)
     target, *factors = people.positions([name, *sources])
     for feature in (people.features[position] for position in (target, *factors)):
-        if feature.labels is not None:
+        if feature.is_text:
             raise ConfigError(f"`linked` makes a product of {feature.name!r}, which holds text; use `derive`.")
 
     def product(rows: FloatArray) -> FloatArray:
@@ -200,7 +200,7 @@ def _equal(first: FloatArray, second: FloatArray) -> BoolArray:
     return np.asarray(near | (np.isnan(first) & np.isnan(second)))
 
 
-def _as_numbers(feature: Feature, column: Any, rows: int) -> FloatArray:
+def _as_numbers(feature: ModelFeature, column: Any, rows: int) -> FloatArray:
     try:
         values = np.asarray(column)
     except ValueError:  # lists of different lengths
@@ -211,7 +211,7 @@ def _as_numbers(feature: Feature, column: Any, rows: int) -> FloatArray:
             f"`derive` must return one value a row for {feature.name!r}; {count(rows, 'row')} gave {shape}."
         )
     absent = np.equal(values, np.array(None, dtype=object)).astype(np.bool_) if values.dtype == object else None
-    if feature.labels is None:
+    if not feature.is_text:
         return _plain_numbers(feature, values, absent)
     text = values.astype(str)
     known, codes = np.unique(text if absent is None else np.where(absent, feature.labels[0], text), return_inverse=True)
@@ -222,7 +222,7 @@ def _as_numbers(feature: Feature, column: Any, rows: int) -> FloatArray:
     return numbers if absent is None else np.where(absent, np.nan, numbers)
 
 
-def _plain_numbers(feature: Feature, values: npt.NDArray[Any], absent: BoolArray | None) -> FloatArray:
+def _plain_numbers(feature: ModelFeature, values: npt.NDArray[Any], absent: BoolArray | None) -> FloatArray:
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     there = values if absent is None else values[~absent]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from evenhand.audits.reliability.noise import PilotTable
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
+from evenhand.models.features import Feature, read_features
 from evenhand.stats.noise import Pilot
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
@@ -29,32 +30,20 @@ FEW_RATED_TWICE = 60
 """People of a pilot below which a note warns: with so many, the gap of a simulated pilot was near the true one."""
 
 MOST_ASKED = 500  # people about whom a model or a function of the user's is asked on trial
-MOST_LABELS = 200  # different texts of a feature; more would be names, not kinds
 
 
-@dataclass(frozen=True, eq=False)
-class Feature:
-    """One column as models see it.
+class ModelFeature(Feature):
+    """One column as models see it."""
 
-    Parameters
-    ----------
-    name : the column.
-    labels : what the codes 0, 1 ... mean, for text; None for numbers and truth values.
-    truth : whether it holds truth values, as 0 and 1.
-    distinct : the numbers that occur, rising.
-    integer : whether the column is of an integer type.
-    """
-
-    name: str
-    labels: tuple[str, ...] | None
-    truth: bool
-    distinct: FloatArray
-    integer: bool = False
+    @property
+    def is_text(self) -> bool:
+        """Whether its numbers are codes of text."""
+        return self.kind == "text"
 
     @property
     def categorical(self) -> bool:
         """Whether it holds categories: text, truth values, or only 0 and 1."""
-        return self.labels is not None or self.truth or bool(np.isin(self.distinct, (0.0, 1.0)).all())
+        return self.kind != "number" or bool(np.isin(self.distinct, (0.0, 1.0)).all())
 
     @property
     def whole(self) -> bool:
@@ -64,7 +53,7 @@ class Feature:
     def number_of(self, value: Scalar) -> float:
         """Return the number that stands for a value as the user writes it."""
         word = value if isinstance(value, str) else label_of(value)
-        if self.labels is not None:
+        if self.is_text:
             if word in self.labels:
                 return float(self.labels.index(word))
         else:
@@ -79,18 +68,18 @@ class Feature:
 
     def shown(self, number: float) -> str:
         """Return a number as the data has it."""
-        return repr(showable(self.labels[int(number)])) if self.labels is not None else f"{number:g}"
+        return repr(showable(self.labels[int(number)])) if self.is_text else f"{number:g}"
 
     def as_column(self, numbers: FloatArray) -> npt.NDArray[Any]:
         """Return numbers as a column of the kind that the data has; missing text is None."""
-        if self.labels is not None:
+        if self.is_text:
             known = np.array([*self.labels, None], dtype=object)
             return known[np.where(np.isnan(numbers), len(self.labels), numbers).astype(np.int64)]
-        if self.truth and not np.isnan(numbers).any():
+        if self.kind == "truth" and not np.isnan(numbers).any():
             return numbers.astype(np.bool_)
         return numbers
 
-    def as_given(self, numbers: FloatArray) -> npt.NDArray[Any]:
+    def as_model_input(self, numbers: FloatArray) -> npt.NDArray[Any]:
         """Return numbers as a column of a frame for a model: integers where the data has them and all are whole."""
         column = self.as_column(numbers)
         if self.integer and np.all(np.abs(numbers) < 2.0**53) and np.all(numbers == np.rint(numbers)):
@@ -112,7 +101,7 @@ class People:
     copies : people who equal another one in all of this, where no id tells people apart; 0 where one does.
     """
 
-    features: tuple[Feature, ...]
+    features: tuple[ModelFeature, ...]
     matrix: FloatArray
     groups: Cells
     outcome: BoolArray | None
@@ -134,7 +123,9 @@ class People:
 
     def digest(self) -> str:
         """Return the SHA-256 of what every number is computed from; the same on every engine and in any order."""
-        head = repr((self.names, [feature.labels for feature in self.features], self.matrix.shape))
+        head = repr(
+            (self.names, [feature.labels if feature.is_text else None for feature in self.features], self.matrix.shape)
+        )
         digest = hashlib.sha256(head.encode())
         digest.update(np.ascontiguousarray(self.matrix + 0.0, dtype="<f8").tobytes())
         for name in sorted(self.groups.codes):
@@ -149,19 +140,14 @@ def gather(table: Table, spec: ReliabilitySpec) -> People:
     _require_roles(table, spec)
     outcome = {} if table.roles.outcome is None else {"outcome": table.roles.outcome}
     rows = table.coded_rows({**{f"feature {name}": name for name in spec.features}, **outcome})
-    features, columns = [], []
-    for name in spec.features:
-        feature, values = _feature(name, rows.columns[f"feature {name}"])
-        features.append(feature)
-        columns.append(values)
-    matrix = np.column_stack(columns)
-    _refuse_infinite(features, matrix)
+    columns = {name: rows.columns[f"feature {name}"] for name in spec.features}
+    read = read_features(columns, rows.groups.rows)
+    features, matrix = [_model_feature(feature, columns[feature.name]) for feature in read.features], read.values
     positive = _positive(rows.columns["outcome"], table.roles.positive) if outcome else None
-    whole = ~np.isnan(matrix).any(axis=1)
     policy = spec.scoring.missing or table.roles.missing
-    if policy == "error" and not whole.all():
-        _refuse_missing(features, matrix)
-    keep = whole if policy == "drop" else np.ones(len(matrix), dtype=np.bool_)
+    if policy == "error":
+        read.refuse_missing(advice=_MISSING_ADVICE)
+    keep = read.complete if policy == "drop" else np.ones(len(matrix), dtype=np.bool_)
     if not keep.any():
         raise DataError("no people are left after leaving out those with a missing feature.")
     # Engines return rows in any order; people who are equal in all of this are exchangeable.
@@ -186,6 +172,11 @@ def _copies(columns: Sequence[npt.NDArray[Any]]) -> int:
     return int(same.sum())
 
 
+_MISSING_ADVICE = (
+    "fill them, leave these people out with missing='drop', or give them to the model as they are with missing='keep'"
+)
+
+
 def _require_roles(table: Table, spec: ReliabilitySpec) -> None:
     if not table.groupings:
         raise ConfigError("the table names no groups; give groups=['column', ...].")
@@ -194,23 +185,13 @@ def _require_roles(table: Table, spec: ReliabilitySpec) -> None:
             raise ConfigError(f"`features` names {column!r}, which is {what}; leave it out.")
 
 
-def _feature(name: str, coded: Coded) -> tuple[Feature, FloatArray]:
-    if not coded.values:
-        raise DataError(f"feature {name!r} holds no values; leave it out.")
-    if isinstance(coded.values[0], str):
-        if len(coded.values) > MOST_LABELS:
-            raise DataError(
-                f"feature {name!r} holds {len(coded.values):,} different texts, more than {MOST_LABELS}; put them into "
-                "fewer kinds, or leave it out."
-            )
-        numbers = np.arange(len(coded.values), dtype=np.float64)
-        feature = Feature(name, tuple(str(value) for value in coded.values), False, numbers)
-    else:
-        numbers = np.array([float(value) for value in coded.values])
-        truth = isinstance(coded.values[0], bool | np.bool_)
-        integer = not truth and isinstance(coded.values[0], int | np.integer)
-        feature = Feature(name, None, truth, numbers, integer)
-    return feature, np.append(numbers, np.nan)[coded.codes]  # -1, which is missing, is the last
+def _model_feature(feature: Feature, column: Coded) -> ModelFeature:
+    """Return a feature for models of the user's, who get truth values that the data writes as text as that text."""
+    kind, labels = feature.kind, feature.labels
+    if kind == "truth" and isinstance(column.values[0], str):
+        written = {value.lower(): value for value in map(str, column.values)}
+        kind, labels = "text", tuple(written.get(label, label) for label in labels)
+    return ModelFeature(feature.name, kind, labels, feature.distinct, feature.integer)
 
 
 def _positive(coded: Coded, yes: Scalar | None) -> BoolArray:
@@ -254,24 +235,6 @@ def _same_number(value: Any, yes: Scalar) -> bool:
         return False
 
 
-def _refuse_infinite(features: Sequence[Feature], matrix: FloatArray) -> None:
-    infinite = np.isinf(matrix).any(axis=0)
-    if infinite.any():
-        raise DataError(f"feature {features[int(np.argmax(infinite))].name!r} holds infinite values; replace them.")
-
-
-def _refuse_missing(features: Sequence[Feature], matrix: FloatArray) -> None:
-    gaps = np.isnan(matrix).sum(axis=0)
-    raise DataError(
-        [
-            f"feature {feature.name!r} is missing in {count(int(n), 'row')} of {len(matrix):,}; fill them, leave these "
-            "people out with missing='drop', or give them to the model as they are with missing='keep'."
-            for feature, n in zip(features, gaps, strict=True)
-            if n
-        ]
-    )
-
-
 def deal_folds(people: People, folds: int, seed: int) -> IntArray:
     """Return the fold of each person: shuffled, sorted by group and outcome, and dealt out like cards.
 
@@ -309,7 +272,7 @@ class LearnedMistakes:
 
 
 def read_pilot(
-    settings: PilotTable, free: Sequence[Feature], people: People, groupings: Groupings, spec: ReliabilitySpec
+    settings: PilotTable, free: Sequence[ModelFeature], people: People, groupings: Groupings, spec: ReliabilitySpec
 ) -> LearnedMistakes:
     """Return what a pilot says about the features that both raters rated.
 
@@ -358,8 +321,8 @@ def read_pilot(
 
 
 def _rated_features(
-    settings: PilotTable, free: Sequence[Feature], known: Sequence[str]
-) -> list[tuple[Feature, tuple[str, str]]]:
+    settings: PilotTable, free: Sequence[ModelFeature], known: Sequence[str]
+) -> list[tuple[ModelFeature, tuple[str, str]]]:
     """Return the features that both raters rated, with the columns of the two."""
     rated = [(feature, pair) for feature in free if (pair := settings.pair(feature.name)) and set(pair) <= set(known)]
     for name in settings.columns:
@@ -379,7 +342,7 @@ def _columns_of_groups(settings: PilotTable, groupings: Groupings, known: Sequen
 
 
 def _ratings(
-    source: Any, rated: Sequence[tuple[Feature, tuple[str, str]]], grouped_by: Sequence[str]
+    source: Any, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, IntArray, tuple[str, ...]]:
     """Return (people, features) the ratings of both raters, each person's group, and the labels of the groups."""
     try:
@@ -396,14 +359,14 @@ def _ratings(
     return first, second, codes, labels
 
 
-def _rating(feature: Feature, coded: Coded) -> FloatArray:
+def _rating(feature: ModelFeature, coded: Coded) -> FloatArray:
     """Return the ratings of a column in the numbers that stand for the feature's values; nan where missing."""
-    if feature.labels is None and any(isinstance(value, str) for value in coded.values):
+    if not feature.is_text and any(isinstance(value, str) for value in coded.values):
         raise DataError(f"`pilot` holds text for {feature.name!r}, which holds numbers.")
     try:
         numbers = [feature.number_of(value) for value in coded.values]
     except ConfigError:
-        unknown = next(value for value in coded.values if str(value) not in (feature.labels or ()))
+        unknown = next(value for value in coded.values if str(value) not in feature.labels)
         raise DataError(f"`pilot` holds {unknown!r} for {feature.name!r}, which the data does not have.") from None
     return np.array([*numbers, np.nan])[coded.codes]
 
@@ -428,12 +391,12 @@ def _own_mistakes(
     return learned, tuple(np.flatnonzero(codes == labels.index(label)) for label in learned), [note]
 
 
-def _categories(feature: Feature) -> tuple[float, ...]:
+def _categories(feature: ModelFeature) -> tuple[float, ...]:
     return (0.0, 1.0) if np.isin(feature.distinct, (0.0, 1.0)).all() else tuple(feature.distinct.tolist())
 
 
 def _pilot_notes(
-    used: int, lost: int, features: Sequence[Feature], free: Sequence[Feature], *, shared: bool
+    used: int, lost: int, features: Sequence[ModelFeature], free: Sequence[ModelFeature], *, shared: bool
 ) -> list[str]:
     notes = [
         f"The mistakes were learned from {count(used, 'person', 'people')} whom two raters rated; noise level 1 is as "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.audits.reliability.derived import features_of_groups
-from evenhand.audits.reliability.gather import Feature, Groupings, People, read_pilot
+from evenhand.audits.reliability.gather import Groupings, ModelFeature, People, read_pilot
 from evenhand.audits.reliability.noise import FeatureNoise, GroupNoise, NoiseSetting
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, did_you_mean
@@ -225,7 +225,7 @@ def _require_possible(
 # Items ----------------------------------------------------------------------------------------------------------------
 
 
-def _published_items(name: str, free: Sequence[Feature], people: People, spec: ReliabilitySpec) -> _Items:
+def _published_items(name: str, free: Sequence[ModelFeature], people: People, spec: ReliabilitySpec) -> _Items:
     noise, notes = published_noise(name), []
     numeric = [feature for feature in free if not feature.categorical]
     binary = [feature for feature in free if feature.categorical and len(feature.distinct) <= 2]
@@ -262,9 +262,9 @@ def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: dict[str, st
     return _Items(tuple(items), tuple(noise))
 
 
-def _noise_model(how: FeatureNoise, feature: Feature) -> NoiseModel:
+def _noise_model(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
     if how.sd is not None:
-        if feature.labels is not None or feature.truth:
+        if feature.kind != "number":
             raise ConfigError(f'`noise` gives {feature.name!r} an `sd`, but it holds no numbers; use "flip".')
         whole = feature.whole if how.whole is None else how.whole
         return Normal(how.sd, whole=whole, minimum=how.minimum, maximum=how.maximum)
@@ -277,10 +277,10 @@ def _noise_model(how: FeatureNoise, feature: Feature) -> NoiseModel:
     return _neighbour(how, feature)
 
 
-def _other_category(feature: Feature) -> NoiseModel:
+def _other_category(feature: ModelFeature) -> NoiseModel:
     """Return the noise that takes an entry to another category, each with equal chance."""
     values = feature.distinct
-    if feature.labels is None and np.isin(values, (0.0, 1.0)).all():
+    if not feature.is_text and np.isin(values, (0.0, 1.0)).all():
         return Flip()
     if len(values) == 2:
         return Flip(float(values[0]), float(values[1]))
@@ -291,9 +291,9 @@ def _other_category(feature: Feature) -> NoiseModel:
     return Confusion(tuple(values.tolist()), tuple(tuple(row) for row in chances.tolist()))
 
 
-def _neighbour(how: FeatureNoise, feature: Feature) -> NoiseModel:
+def _neighbour(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
     if how.ordinal is True:
-        if feature.labels is not None:
+        if feature.is_text:
             raise ConfigError(f"{feature.name!r} holds text, which has no order; list its values as `ordinal`.")
         values = tuple(feature.distinct.tolist())
     else:
@@ -304,12 +304,12 @@ def _neighbour(how: FeatureNoise, feature: Feature) -> NoiseModel:
     return Confusion(values, neighbours(tuple(range(len(values))), how.reach).chances)
 
 
-def _require_few(feature: Feature, values: Sequence[float] | FloatArray) -> None:
+def _require_few(feature: ModelFeature, values: Sequence[float] | FloatArray) -> None:
     if len(values) > MOST_CATEGORIES:
         raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
 
 
-def _require_listed(feature: Feature, values: Sequence[float], setting: str) -> None:
+def _require_listed(feature: ModelFeature, values: Sequence[float], setting: str) -> None:
     lacking = [feature.shown(number) for number in feature.distinct if number not in values]
     if lacking:
         shown = ", ".join(lacking[:5])

@@ -189,8 +189,8 @@ def _fit(
     if len(np.unique(outcome)) < 2:
         raise DataError(f"the model {name!r} cannot be fitted: the people outside fold {number + 1} have one outcome.")
     if asked is None:
-        text = [number for number, feature in enumerate(features) if feature.labels is not None]
-        numbers = [number for number, feature in enumerate(features) if feature.labels is None]
+        text = [number for number, feature in enumerate(features) if feature.kind != "number"]
+        numbers = [number for number, feature in enumerate(features) if feature.kind == "number"]
         model = make_pipeline(str(source.estimator), source.settings, seed=spec.seed, text=text, numbers=numbers)
         rows: Any = people.matrix[train][:, positions]
     else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.reliability.gather import Feature, People, is_negative, is_positive
+from evenhand.audits.reliability.gather import ModelFeature, People, is_negative, is_positive
 from evenhand.audits.reliability.model_sources import OnnxModel
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, EvenhandError, count
@@ -97,7 +97,7 @@ class Scorer:
         return scores
 
     def _wants_frame(self, spec: ReliabilitySpec) -> bool:
-        text = next((feature.name for feature in self.features if feature.labels is not None), None)
+        text = next((feature.name for feature in self.features if feature.is_text), None)
         rows = spec.scoring.rows
         if rows == "array" and text is not None and not isinstance(self.model, OnnxModel):
             raise ConfigError(f"the feature {text!r} holds text, which an array of numbers cannot; leave `rows` out.")
@@ -110,13 +110,15 @@ def _fitted_to(model: Any, columns: Sequence[str]) -> bool:
     return names is not None and [str(name) for name in names] == list(columns)
 
 
-def model_rows(features: Sequence[Feature], matrix: FloatArray, *, frame: bool) -> Any:
+def model_rows(features: Sequence[ModelFeature], matrix: FloatArray, *, frame: bool) -> Any:
     """Return rows as an array or a data frame, as the model wants them."""
     if not frame:
         return matrix
     if installed_backend() is None:
         raise EvenhandError("wants a data frame, which needs pandas or Polars; install one of them.")
-    return build_frame({feature.name: feature.as_given(matrix[:, number]) for number, feature in enumerate(features)})
+    return build_frame(
+        {feature.name: feature.as_model_input(matrix[:, number]) for number, feature in enumerate(features)}
+    )
 
 
 def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray]:

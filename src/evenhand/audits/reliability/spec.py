@@ -11,9 +11,9 @@ from evenhand.audits.reliability.metrics import COMPARED, HEADLINE, METRICS
 from evenhand.audits.reliability.model_sources import ModelSource, as_models
 from evenhand.audits.reliability.noise import Noise, as_noise
 from evenhand.core.metrics import Metric
-from evenhand.core.spec import Names, Reference, Spec, named_once
+from evenhand.core.spec import Names, Reference, Spec
 from evenhand.errors import did_you_mean
-from evenhand.settings import Settings
+from evenhand.settings import Settings, named_once
 from evenhand.table.roles import Columns
 
 
