@@ -15,12 +15,20 @@ from evenhand.core.formats import show_p
 from evenhand.core.groups import ComparedGroups
 from evenhand.errors import count
 
+SMALLEST_TOLD = 0.001
+"""A smaller gap stands in the detail, not in the headline."""
+
 SENTENCES = {
     "hurt_more": "{where}: mistakes hurt {lower} more; {title} is {size:unit} lower than for {higher}.",
+    "hurt_slightly_more": (
+        "{where}: mistakes hurt {lower} more; {title} is less than {least:unit} lower than for {higher}."
+    ),
     "lower": "{where}: {title} is {size:unit} lower for {lower} than for {higher}.",
+    "slightly_lower": "{where}: {title} is less than {least:unit} lower for {lower} than for {higher}.",
     "no_clear_difference": "{where}: no clear difference in {title} between {group} and {reference}.",
     "same": "{where}: {title} is the same for {group} and {reference}.",
     "worst_pair": "{where}: of all pairs of groups, {title} differs most between {lower} and {higher}, by {size:unit}.",
+    "no_pair_apart": "{where}: no pair of groups differs by {least:unit} or more in {title}.",
     "gap_undefined": "{where}: the gap in {title} between {group} and {reference} is undefined.",
 }
 
@@ -71,11 +79,14 @@ def _family(gap: ReliabilityGap, groups: int) -> str | None:
 def _sentence_id(gap: ReliabilityGap, groups: int, spec: ReliabilitySpec) -> str:
     if not gap.value:
         return "same"
+    small = abs(gap.value) < SMALLEST_TOLD
     if gap.against == "worst_pair" and groups > 2:
-        return "worst_pair"
-    if is_clear(gap, spec):
-        return "hurt_more" if measures_harm(gap.metric) else "lower"
-    return "lower" if gap.p_value is None else "no_clear_difference"
+        return "no_pair_apart" if small else "worst_pair"
+    if is_clear(gap, spec) and measures_harm(gap.metric):
+        return "hurt_slightly_more" if small else "hurt_more"
+    if is_clear(gap, spec) or gap.p_value is None:
+        return "slightly_lower" if small else "lower"
+    return "no_clear_difference"
 
 
 def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Mapping[str, Any]:
@@ -92,6 +103,7 @@ def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Mapping[str, Any]:
         "lower": lower,
         "higher": higher,
         "size": abs(value),
+        "least": SMALLEST_TOLD,
     }
 
 

@@ -365,7 +365,7 @@ def as_noise(value: Any) -> Any:
     if not sources:
         return {"features": value}
     others = [name for name in value if name not in Noise.model_fields]
-    if others or not isinstance(value.get("pilot", {}), Mapping | PilotTable):
+    if others or not isinstance(value.get("pilot"), Mapping | PilotTable | None):
         example = {"features": {others[0] if others else "pilot": "..."}}
         raise ValueError(
             f"a mapping with {sources[0]!r} holds the settings of Noise"
