@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from evenhand.errors import EvenhandError, require_choice
+from evenhand.errors import require_at_least, require_choice
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.feedback.answers import Answers
 from evenhand.stats.types import FloatArray, IntArray
@@ -79,8 +79,7 @@ def crossed_bootstrap(
     [0.0, 0.108]
     """
     require_choice("resampled", resampled, RESAMPLED)
-    if draws < 2:
-        raise EvenhandError(f"`draws` must be at least 2; got {draws!r}.")
+    require_at_least("draws", draws, 2)
     kinds = np.zeros(answers.critics, dtype=np.int64) if kind is None else kind
     with np.errstate(all="ignore"):
         estimate = statistic(answers.by(kinds, _many(kinds)))
@@ -158,11 +157,11 @@ def _resamples(
     from scipy.sparse import csr_array
 
     order = np.argsort(answers.stratum, kind="stable")  # cases of one group and label side by side
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
+    position = np.empty_like(order)
+    position[order] = np.arange(order.size)
     present, starts = np.unique(answers.stratum[order], return_index=True)
     blocks = _many(kinds) * answers.feedback.answers
-    row = (kinds[answers.critic] * answers.feedback.answers + answers.answer) * answers.cases + place[answers.case]
+    row = (kinds[answers.critic] * answers.feedback.answers + answers.answer) * answers.cases + position[answers.case]
     weight = np.ones(row.size) if answers.weight is None else answers.weight
     matrix = csr_array((weight, (row, answers.critic)), shape=(blocks * answers.cases, answers.critics))
     for size in _chunks(draws, blocks * answers.cases + answers.critics):

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, require_share
 from evenhand.stats.improvability.resampling import ValueDraws
 from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO
 from evenhand.stats.improvability.split import SplitTest
@@ -32,7 +32,7 @@ def planned_effects(
     test
         A test whose status quo, groups and utilities are those of the plan.
     gain
-        By what share accuracy improves, one for all or one a group.
+        By what share accuracy improves, one for all or one per group.
     reduction
         By what share all gaps between groups shrink, from 0 to 1.
     accuracy, fairness
@@ -52,13 +52,13 @@ def planned_effects(
     planned = test.draws.estimate.copy()
     shares = np.broadcast_to(np.asarray(gain, dtype=np.float64), (len(test.accuracy_contrasts),))
     better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
-    own = planned.copy()
-    at = slice(0, -1) if test.criteria.accuracy_of == "groups" else slice(-1, None)
-    own[at, 0, CANDIDATE] = (1.0 + better * shares) * planned[at, 0, STATUS_QUO]
+    effects = planned.copy()
+    groups = slice(0, -1) if test.criteria.accuracy_of == "groups" else slice(-1, None)
+    effects[groups, 0, CANDIDATE] = (1.0 + better * shares) * planned[groups, 0, STATUS_QUO]
     planned[..., CANDIDATE] = (1.0 - reduction) * planned[..., STATUS_QUO]  # only differences between groups matter
     return np.concatenate(
         [
-            component_values(test, own[np.newaxis], accuracy, fairness)[0][: len(test.accuracy_contrasts)],
+            component_values(test, effects[np.newaxis], accuracy, fairness)[0][: len(test.accuracy_contrasts)],
             component_values(test, planned[np.newaxis], accuracy, fairness)[0][len(test.accuracy_contrasts) :],
         ]
     )
@@ -80,9 +80,9 @@ def component_values(
     """
     margins = np.broadcast_to(np.asarray(accuracy, dtype=np.float64), (len(test.accuracy_contrasts),))
     better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
-    own = [c.at(values, 1.0 + better * d) for c, d in zip(test.accuracy_contrasts, margins, strict=True)]
+    accuracy_values = [c.at(values, 1.0 + better * d) for c, d in zip(test.accuracy_contrasts, margins, strict=True)]
     gaps = [contrast.at(values, 1.0 - fairness) for contrasts in test.fairness_contrasts for contrast in contrasts]
-    return np.stack([*own, *gaps], axis=-1)
+    return np.stack([*accuracy_values, *gaps], axis=-1)
 
 
 def deviations(test: SplitTest, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0) -> FloatArray:
@@ -138,12 +138,12 @@ def power_curve(
     """
     true = np.asarray(effect, dtype=np.float64)
     critical = _critical(deviation, level)
-    found = []
+    power = []
     for size in np.atleast_1d(np.asarray(sizes, dtype=np.float64)):
         shrink = math.sqrt(rows / size)
         with np.errstate(invalid="ignore"):
-            found.append(float(np.mean(((true + shrink * deviation) > shrink * critical).all(axis=1))))
-    return np.array(found)
+            power.append(float(np.mean(((true + shrink * deviation) > shrink * critical).all(axis=1))))
+    return np.array(power)
 
 
 def sample_size(
@@ -168,8 +168,7 @@ def sample_size(
     >>> sample_size([-1.0], noise, 100, 0.05)
     inf
     """
-    if not 0.0 < power < 1.0:
-        raise ConfigError(f"`power` must be between 0 and 1; got {power!r}.")
+    require_share("power", power)
     if not 0.0 <= train < 1.0:
         raise ConfigError(f"`train` must be at least 0 and below 1; got {train!r}.")
     low, high = 1, _MOST_ROWS
@@ -186,8 +185,7 @@ def sample_size(
 
 def _critical(deviation: FloatArray, level: float) -> FloatArray:
     """Return (C,) the critical values: the upper quantiles of the deviations; undefined ones count as largest."""
-    if not 0.0 < level < 1.0:
-        raise ConfigError(f"`level` must be between 0 and 1; got {level!r}.")
+    require_share("level", level)
     filled = np.sort(np.where(np.isnan(deviation), np.inf, deviation), axis=0)
-    at = min(len(filled) - 1, math.ceil((1.0 - level) * len(filled)) - 1)
-    return np.asarray(filled[at])
+    rank = min(len(filled) - 1, math.ceil((1.0 - level) * len(filled)) - 1)
+    return np.asarray(filled[rank])

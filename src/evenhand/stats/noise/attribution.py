@@ -72,9 +72,9 @@ def attribute(
     experiment
         With one rater who makes mistakes.
     seeds
-        One a replicate. With those of `simulate` the mistakes are the same, and the values add up to what it finds.
+        One per replicate. With those of `simulate` the mistakes are the same, and the values add up to what it finds.
     metrics
-        By name; each turns sums into one value a fold and group, such as `lambda sums: sums.counts().kappa()`.
+        By name; each turns sums into one value per fold and group, such as `lambda sums: sums.counts().kappa()`.
     level
         At which of the experiment's noise levels; by default the highest.
     permutations
@@ -209,10 +209,10 @@ def _subsets(changed: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
     person = np.repeat(np.arange(len(changed)), 1 << count)
     first = np.cumsum(1 << count) - (1 << count)
     local = np.arange(len(person)) - first[person]
-    own = np.argsort(~changed, axis=1, kind="stable")  # a person's wrong items come first
+    wrong_items = np.argsort(~changed, axis=1, kind="stable")  # a person's wrong items come first
     subset = np.zeros(len(person), dtype=np.int64)
     for bit in range(int(count.max(initial=0))):
-        subset |= ((local >> bit) & 1) << own[person, bit]
+        subset |= ((local >> bit) & 1) << wrong_items[person, bit]
     return person, subset, local
 
 

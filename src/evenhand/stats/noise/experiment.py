@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from evenhand.errors import EvenhandError, require_choice
+from evenhand.errors import EvenhandError, require_at_least, require_choice
 from evenhand.stats.noise.models import NoiseModel
 from evenhand.stats.noise.predictors import Linear, Predictor, checked
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -55,10 +55,10 @@ class NoiseItem:
         if not self.others or profiles is None:
             return self.model.rate(values)
         share, all_do = np.ones(len(values)), True
-        for own, model in self._by_profile(profiles):
-            found = model.rate(values[own]) if own.size else None
-            if found is not None:
-                share[own], all_do = found, False
+        for rows, model in self._by_profile(profiles):
+            rates = model.rate(values[rows]) if rows.size else None
+            if rates is not None:
+                share[rows], all_do = rates, False
         return None if all_do else share
 
     def draw(self, values: FloatArray, profiles: IntArray | None, rng: np.random.Generator) -> FloatArray:
@@ -66,8 +66,8 @@ class NoiseItem:
         if not self.others or profiles is None:
             return self.model.draw(values, rng)
         drawn = np.empty_like(values)
-        for own, model in self._by_profile(profiles):
-            drawn[own] = model.draw(values[own], rng)
+        for rows, model in self._by_profile(profiles):
+            drawn[rows] = model.draw(values[rows], rng)
         return drawn
 
     def check(self, values: FloatArray, profiles: IntArray | None) -> None:
@@ -75,8 +75,8 @@ class NoiseItem:
         if not self.others or profiles is None:
             self.model.check(values)
             return
-        for own, model in self._by_profile(profiles):
-            model.check(values[own])
+        for rows, model in self._by_profile(profiles):
+            model.check(values[rows])
 
     def _by_profile(self, profiles: IntArray) -> Iterator[tuple[IntArray, NoiseModel]]:
         for number, model in enumerate((self.model, *self.others)):
@@ -130,7 +130,7 @@ class Experiment:
     features
         (people, d) raw features. A missing entry (nan) stays missing.
     predictors
-        One model a fold; those that are all `Linear` are evaluated without building rows.
+        One model per fold; those that are all `Linear` are evaluated without building rows.
     items
         What goes wrong. No column may be in two items.
     groups, folds
@@ -233,14 +233,14 @@ class Experiment:
         """Return for each profile the first one with the same pace and models: a difference in name alone is none."""
         last = 0 if self.profiles is None else int(self.profiles.max())
         paces = np.ones(last + 1) if self.paces is None else self.paces
-        found = np.arange(last + 1)
-        for one in range(1, last + 1):
-            for other in range(one):
-                alike = all(_same(item.of(one), item.of(other)) for item in self.items)
-                if alike and paces[one] == paces[other]:
-                    found[one] = found[other]
+        merged = np.arange(last + 1)
+        for profile in range(1, last + 1):
+            for other in range(profile):
+                alike = all(_same(item.of(profile), item.of(other)) for item in self.items)
+                if alike and paces[profile] == paces[other]:
+                    merged[profile] = merged[other]
                     break
-        return found
+        return merged
 
     @cached_property
     def ranks(self) -> Ranks:
@@ -263,15 +263,14 @@ class Experiment:
 
 
 def replicate_seeds(replicates: int, rng: np.random.Generator) -> list[np.random.SeedSequence]:
-    """Return one seed a replicate: what each draws then does not depend on the others or on threads.
+    """Return one seed per replicate: what each draws then does not depend on the others or on threads.
 
     Examples
     --------
     >>> len(replicate_seeds(3, np.random.default_rng(0)))
     3
     """
-    if replicates < 1:
-        raise EvenhandError(f"`replicates` must be at least 1; got {replicates!r}.")
+    require_at_least("replicates", replicates, 1)
     words = rng.integers(0, 2**32, 4, dtype=np.uint32)
     return np.random.SeedSequence(words.tolist()).spawn(replicates)
 
@@ -288,11 +287,11 @@ def highest_rate(
     2.5
     """
     pace = 1.0 if paces is None or profiles is None else paces[profiles]
-    found = [0.0]
+    rates = [0.0]
     for item in items:
         rate = item.rate(features[:, item.columns], profiles)
-        found.append(float(np.nanmax(pace * (1.0 if rate is None else rate), initial=0.0)))
-    return max(found)
+        rates.append(float(np.nanmax(pace * (1.0 if rate is None else rate), initial=0.0)))
+    return max(rates)
 
 
 def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None) -> None:
@@ -302,7 +301,7 @@ def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntA
     _check_columns([column for item in items for column in item.columns], features.shape[1])
     for item in items:
         if item.others and (profiles is None or len(item.others) < profiles.max()):
-            raise EvenhandError("Items that differ by profile must have one model a profile, and people `profiles`.")
+            raise EvenhandError("Items that differ by profile must have one model per profile, and people `profiles`.")
         item.check(features[:, item.columns], profiles)
 
 
@@ -314,12 +313,12 @@ def _check_columns(columns: list[int], features: int) -> None:
         raise EvenhandError(f"The columns of noise must be from 0 to {features - 1}; got {max(columns)}.")
 
 
-def _same(one: NoiseModel, other: NoiseModel) -> bool:
+def _same(model: NoiseModel, other: NoiseModel) -> bool:
     """Tell whether two models are the same; those that hold arrays only where they are one object."""
-    if one is other:
+    if model is other:
         return True
     try:
-        return hash(one) == hash(other) and one == other
+        return hash(model) == hash(other) and model == other
     except TypeError:
         return False
 
@@ -327,15 +326,15 @@ def _same(one: NoiseModel, other: NoiseModel) -> bool:
 def _check_people(experiment: Experiment) -> None:
     features, groups, folds = experiment.features, experiment.groups, experiment.folds
     if features.ndim != 2 or len(features) == 0 or features.dtype != np.float64:
-        raise EvenhandError(f"`features` must be a table of numbers with one row a person; got {features.shape}.")
+        raise EvenhandError(f"`features` must be a table of numbers with one row per person; got {features.shape}.")
     for name, codes in (("groups", groups), ("folds", folds), ("profiles", experiment.profiles)):
         if codes is None:
             continue
         if codes.shape != (len(features),) or codes.dtype.kind not in "iu" or codes.min() < 0:
-            raise EvenhandError(f"`{name}` must be {len(features)} whole numbers from 0 on, one a person.")
+            raise EvenhandError(f"`{name}` must be {len(features)} whole numbers from 0 on, one per person.")
     wanted = 1 if folds is None else int(folds.max()) + 1
     if len(experiment.predictors) != wanted:
-        raise EvenhandError(f"There must be one model a fold; got {len(experiment.predictors)} for {wanted} folds.")
+        raise EvenhandError(f"There must be one model per fold; got {len(experiment.predictors)} for {wanted} folds.")
 
 
 def _check_profiles(experiment: Experiment) -> None:
@@ -343,7 +342,7 @@ def _check_profiles(experiment: Experiment) -> None:
     if paces is None:
         return
     if profiles is None or paces.ndim != 1 or len(paces) <= profiles.max():
-        raise EvenhandError("`paces` must be one number a profile, and people must have `profiles`.")
+        raise EvenhandError("`paces` must be one number per profile, and people must have `profiles`.")
     if not (np.isfinite(paces).all() and (paces >= 0).all()):
         raise EvenhandError(f"`paces` must be numbers that are not negative; got {paces.tolist()}.")
 
