@@ -363,6 +363,9 @@ def as_noise(value: Any) -> Any:
         raise ValueError("`noise` names no feature; say how at least one goes wrong")
     sources = [name for name in SOURCES if name in value]
     if not sources:
+        setting = next((name for name in value if name in Noise.model_fields and not _is_noise(value[name])), None)
+        if setting is not None:
+            raise ValueError(f"to set Noise's `{setting}`, write the features under `features` beside it")
         return {"features": value}
     others = [name for name in value if name not in Noise.model_fields]
     if others or not isinstance(value.get("pilot"), Mapping | PilotTable | None):
@@ -373,3 +376,14 @@ def as_noise(value: Any) -> Any:
             + f"; write features as {example}"
         )
     return value
+
+
+def _is_noise(value: Any) -> bool:
+    """Tell whether a value says how a feature goes wrong."""
+    if isinstance(value, Mapping):
+        return bool(value) and set(value) <= set(FeatureNoise.model_fields)
+    return (
+        value == "flip"
+        or isinstance(value, FeatureNoise)
+        or (isinstance(value, int | float) and not isinstance(value, bool))
+    )

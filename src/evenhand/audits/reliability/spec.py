@@ -117,10 +117,9 @@ class ReliabilitySpec(Spec):
         by_model = [("features", name) for model in self.model.values() for name in model.features or ()]
         for setting, name in (*self.noise.features_named(), *by_model):
             if name not in self.features:
-                hint = did_you_mean(name, self.features)
-                if name in Noise.model_fields:
-                    hint = f"to set Noise's `{name}`, write the features under `features` beside it."
-                raise ValueError(f"`{setting}` names {name!r}, which is no feature; {hint}")
+                raise ValueError(
+                    f"`{setting}` names {name!r}, which is no feature; {did_you_mean(name, self.features)}"
+                )
         return self
 
     @model_validator(mode="after")
