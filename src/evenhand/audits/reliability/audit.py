@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.audits.reliability.derived import make_derivation
-from evenhand.audits.reliability.estimate import attribution_records, model_records, value_records
+from evenhand.audits.reliability.estimate import model_records, run_simulation, value_records
 from evenhand.audits.reliability.findings import SENTENCES, make_claims
-from evenhand.audits.reliability.gaps import gap_records, undefined_gaps, with_adjusted_p
+from evenhand.audits.reliability.gaps import attribution_records, gap_records, undefined_gaps, with_adjusted_p
 from evenhand.audits.reliability.gather import People, deal_folds, gather
 from evenhand.audits.reliability.mistakes import make_mistakes, untouched_features
 from evenhand.audits.reliability.models import FOLDS, Model, needs_folds, prepare_model
 from evenhand.audits.reliability.notes import mistake_notes, model_notes, outcome_notes, setup_notes, simulation_notes
 from evenhand.audits.reliability.result import AttributionRecord, ReliabilityGap, ReliabilityResult, ReliabilityValue
-from evenhand.audits.reliability.simulate import run_simulation
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.findings import FindingMaker
 from evenhand.core.groups import ComparedGroups, compared_groups

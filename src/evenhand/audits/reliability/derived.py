@@ -211,8 +211,10 @@ def _as_numbers(feature: ModelFeature, column: Any, rows: int) -> FloatArray:
             f"`derive` must return one value a row for {feature.name!r}; {count(rows, 'row')} gave {shape}."
         )
     absent = np.equal(values, np.array(None, dtype=object)).astype(np.bool_) if values.dtype == object else None
-    if not feature.is_text:
-        return _plain_numbers(feature, values, absent)
+    return (_text_codes if feature.is_text else _plain_numbers)(feature, values, absent)
+
+
+def _text_codes(feature: ModelFeature, values: npt.NDArray[Any], absent: BoolArray | None) -> FloatArray:
     text = values.astype(str)
     known, codes = np.unique(text if absent is None else np.where(absent, feature.labels[0], text), return_inverse=True)
     unknown = [label for label in known.tolist() if label not in feature.labels]

@@ -1,4 +1,4 @@
-"""Gaps between groups as records: to the reference group, and the largest of all pairs."""
+"""Gaps between groups as records: to the reference group, the largest of all pairs, and what each feature adds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from evenhand.audits.reliability.metrics import measures_harm
-from evenhand.audits.reliability.result import ReliabilityGap
-from evenhand.audits.reliability.simulate import (
+from evenhand.audits.reliability.estimate import (
     Simulated,
     centred,
     why_no_intervals,
@@ -18,6 +16,8 @@ from evenhand.audits.reliability.simulate import (
     why_undefined_at,
     why_untested,
 )
+from evenhand.audits.reliability.metrics import measures_harm
+from evenhand.audits.reliability.result import AttributionRecord, ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
@@ -26,12 +26,14 @@ from evenhand.core.thresholds import size_of_gap
 from evenhand.errors import count
 from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.intervals import bonferroni, t_quantile
+from evenhand.stats.noise import Attribution
 from evenhand.stats.reliability import (
     Curves,
     Gap,
     curves,
     gap_of,
     pilot_variance,
+    run_band,
     share_lower,
     spread_of_runs,
 )
@@ -81,20 +83,24 @@ def with_adjusted_p(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> li
     That is over models, groupings, groups, metrics and ways of going wrong. The worst pair of two groups is their gap
     to the reference turned round, and no other test.
     """
-    adjusted = list(gaps)
-    tested = [position for position, gap in enumerate(gaps) if is_tested(gap)]
-    p_values = adjusted_p([gaps[position].p_value or 0.0 for position in tested])
-    for position, p_adjusted in zip(tested, p_values.tolist(), strict=True):
-        gap = replace(gaps[position], p_adjusted=p_adjusted)
-        lower = gap.group if (gap.value or 0.0) < 0 else gap.reference
-        worse_off = lower if is_clear(gap, spec) and measures_harm(gap.metric) else None
-        adjusted[position] = replace(gap, worse_off=worse_off)
-    by_pair = {_pair_key(adjusted[position]): adjusted[position] for position in tested}
-    for position, gap in enumerate(adjusted):
-        twin = by_pair.get(_pair_key(gap))
-        if gap.against == "worst_pair" and gap.p_value is not None and twin is not None:
-            adjusted[position] = replace(gap, p_adjusted=twin.p_adjusted, worse_off=twin.worse_off)
-    return adjusted
+    tested = [gap for gap in gaps if is_tested(gap)]
+    p_values = adjusted_p([gap.p_value or 0.0 for gap in tested]).tolist()
+    by_id = {id(gap): _adjusted(gap, p, spec) for gap, p in zip(tested, p_values, strict=True)}
+    by_pair = {_pair_key(gap): by_id[id(gap)] for gap in tested}
+    return [by_id.get(id(gap)) or _like_its_twin(gap, by_pair.get(_pair_key(gap))) for gap in gaps]
+
+
+def _adjusted(gap: ReliabilityGap, p_adjusted: float, spec: ReliabilitySpec) -> ReliabilityGap:
+    gap = replace(gap, p_adjusted=p_adjusted)
+    lower = gap.group if (gap.value or 0.0) < 0 else gap.reference
+    return replace(gap, worse_off=lower if is_clear(gap, spec) and measures_harm(gap.metric) else None)
+
+
+def _like_its_twin(gap: ReliabilityGap, twin: ReliabilityGap | None) -> ReliabilityGap:
+    """Return the worst pair of two groups with what was found of their gap to the reference; others as they are."""
+    if gap.against != "worst_pair" or gap.p_value is None or twin is None:
+        return gap
+    return replace(gap, p_adjusted=twin.p_adjusted, worse_off=twin.worse_off)
 
 
 def is_tested(gap: ReliabilityGap) -> bool:
@@ -316,21 +322,9 @@ def _worst_pair(simulated: Simulated, name: str, curve: Curves, spec: Reliabilit
     every = list(combinations(range(len(simulated.groups.groups)), 2))
     confidence = bonferroni(spec.confidence, len(every))
     pairs = [_pair(simulated, name, curve, pair, confidence, spec) for pair in every]
-    known, unknown = [p for p in pairs if p.unknown is None], [p for p in pairs if p.unknown is not None]
-    sized = [p for p in pairs if np.isfinite(p.size)]
-    worst = max(sized, key=lambda p: p.size) if sized else pairs[0]
-    status = "ok"
-    if unknown:
-        why = str(unknown[0].unknown).removeprefix("no interval: ")
-        verb = "has" if len(unknown) == 1 else "have"
-        status = f"unbounded above: {len(unknown)} of {count(len(pairs), 'pair')} {verb} no interval; {why}"
-    least = max([0.0, *(p.size - p.half for p in known)])
-    most = max(p.size + p.half for p in known) if not unknown else np.nan
-    if unknown and least == 0:
-        least = np.nan  # nothing is known
-    if not sized:
-        status = str(pairs[0].unknown)
-    low, high = finite(least), finite(most)
+    sized = [pair for pair in pairs if np.isfinite(pair.size)]
+    worst = max(sized, key=lambda pair: pair.size) if sized else pairs[0]
+    low, high = _worst_limits(pairs)
     return ReliabilityGap(
         **simulated.coordinates,
         group=simulated.label(worst.higher),
@@ -344,10 +338,27 @@ def _worst_pair(simulated: Simulated, name: str, curve: Curves, spec: Reliabilit
         high=high,
         joint_low=low,
         joint_high=high,
-        status=status,
+        status=_worst_status(pairs) if sized else str(pairs[0].unknown),
         stderr=finite(worst.stderr) if worst.unknown is None else None,
         df=finite(worst.freedom) if worst.unknown is None else None,
     )
+
+
+def _worst_limits(pairs: Sequence[_Pair]) -> tuple[float | None, float | None]:
+    known = [pair for pair in pairs if pair.unknown is None]
+    least = max([0.0, *(pair.size - pair.half for pair in known)])
+    if len(known) == len(pairs):
+        return finite(least), finite(max(pair.size + pair.half for pair in known))
+    return finite(least) if least > 0 else None, None  # without a gap that is sure, nothing is known
+
+
+def _worst_status(pairs: Sequence[_Pair]) -> str:
+    unknown = [pair for pair in pairs if pair.unknown is not None]
+    if not unknown:
+        return "ok"
+    why = str(unknown[0].unknown).removeprefix("no interval: ")
+    verb = "has" if len(unknown) == 1 else "have"
+    return f"unbounded above: {len(unknown)} of {count(len(pairs), 'pair')} {verb} no interval; {why}"
 
 
 def _pair(
@@ -368,3 +379,40 @@ def _pair(
         stderr = float(np.sqrt(stderr**2 + more[-1]))
     half = float(t_quantile(freedom, confidence)) * stderr
     return _Pair(higher, lower, float(mean[higher] - mean[lower]), stderr, freedom, half, unknown)
+
+
+# What each feature adds -----------------------------------------------------------------------------------------------
+
+
+def attribution_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[AttributionRecord]:
+    """Yield what the mistakes in each feature add to the gaps; no shares of a gap that may be 0."""
+    for name, attribution in simulated.attributions.items():
+        for group in simulated.groups.others:
+            yield from _parts_of_gap(simulated, name, attribution, group, spec)
+
+
+def _parts_of_gap(
+    simulated: Simulated, name: str, attribution: Attribution, group: int, spec: ReliabilitySpec
+) -> Iterator[AttributionRecord]:
+    level, reference = float(simulated.mistakes.attribution_level or 0.0), simulated.groups.reference
+    parts = attribution.values[:, :, group] - attribution.values[:, :, reference]
+    band = run_band(parts, spec.confidence) if len(parts) > 1 else None
+    mean = parts.mean(axis=0)
+    total = float(mean.sum())
+    has_shares = reference_gap(simulated, name, group, spec).clear_at(level) and abs(total) > 1e-9
+    for item, feature in enumerate(simulated.mistakes.names):
+        value = finite(mean[item])
+        yield AttributionRecord(
+            **simulated.coordinates,
+            group=simulated.label(group),
+            reference=simulated.label(reference),
+            metric=name,
+            noise_level=level,
+            feature=feature,
+            value=value,
+            share=finite(mean[item] / total) if value is not None and has_shares else None,
+            replicate_low=None if band is None else finite(band.low[item]),
+            replicate_high=None if band is None else finite(band.high[item]),
+            method="exact" if attribution.exact else "sampled",
+            status="ok" if value is not None else "undefined: the metric is undefined without some mistakes",
+        )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evenhand.audits.reliability.noise import PilotTable
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
-from evenhand.models.features import Feature, read_features
+from evenhand.models.features import Feature, FeatureMatrix, read_features
 from evenhand.stats.noise import Pilot
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
@@ -139,20 +139,16 @@ def gather(table: Table, spec: ReliabilitySpec) -> People:
     """Read the people of a table; refuse or drop those with a missing feature, or keep them."""
     _require_roles(table, spec)
     outcome = {} if table.roles.outcome is None else {"outcome": table.roles.outcome}
-    rows = table.coded_rows({**{f"feature {name}": name for name in spec.features}, **outcome})
+    rows = table.coded_rows({f"feature {name}": name for name in spec.features} | outcome)
     columns = {name: rows.columns[f"feature {name}"] for name in spec.features}
     read = read_features(columns, rows.groups.rows)
     features, matrix = [_model_feature(feature, columns[feature.name]) for feature in read.features], read.values
     positive = _positive(rows.columns["outcome"], table.roles.positive) if outcome else None
-    policy = spec.scoring.missing or table.roles.missing
-    if policy == "error":
-        read.refuse_missing(advice=_MISSING_ADVICE)
-    keep = read.complete if policy == "drop" else np.ones(len(matrix), dtype=np.bool_)
-    if not keep.any():
-        raise DataError("no people are left after leaving out those with a missing feature.")
+    keep = _kept(read, spec.scoring.missing or table.roles.missing)
     # Engines return rows in any order; people who are equal in all of this are exchangeable.
-    by = [*matrix[keep].T, *([] if positive is None else [positive[keep]]), *rows.groups.where(keep).codes.values()]
-    sorting = np.lexsort(by)
+    outcome_column = [] if positive is None else [positive[keep]]
+    columns_used = [*matrix[keep].T, *outcome_column, *rows.groups.where(keep).codes.values()]
+    sorting = np.lexsort(columns_used)
     order = np.flatnonzero(keep)[sorting]
     return People(
         tuple(features),
@@ -160,8 +156,18 @@ def gather(table: Table, spec: ReliabilitySpec) -> People:
         rows.groups.where(order),
         None if positive is None else positive[order],
         int((~keep).sum()),
-        0 if table.roles.id is not None else _copies([column[sorting] for column in by]),
+        0 if table.roles.id is not None else _copies([column[sorting] for column in columns_used]),
     )
+
+
+def _kept(read: FeatureMatrix, policy: str) -> BoolArray:
+    """Return whom to keep of people with a missing feature, or refuse them."""
+    if policy == "error":
+        read.refuse_missing(advice=_MISSING_ADVICE)
+    keep = read.complete if policy == "drop" else np.ones(len(read.values), dtype=np.bool_)
+    if not keep.any():
+        raise DataError("no people are left after leaving out those with a missing feature.")
+    return keep
 
 
 def _copies(columns: Sequence[npt.NDArray[Any]]) -> int:
@@ -380,15 +386,18 @@ def _own_mistakes(
     enough = max(settings.enough, settings.near or 0)
     sizes = {label: int(n) for label, n in zip(labels, np.bincount(codes, minlength=len(labels)), strict=True)}
     learned = tuple(label for label in labels if label != MISSING and sizes[label] >= enough)
-    few = [f"{label} ({n})" for label, n in sizes.items() if label != MISSING and label not in learned]
+    note = _own_mistakes_note(settings, sizes, learned, enough)
+    return learned, tuple(np.flatnonzero(codes == labels.index(label)) for label in learned), [note]
+
+
+def _own_mistakes_note(settings: PilotTable, sizes: Mapping[str, int], learned: Sequence[str], enough: int) -> str:
     listed = " and ".join(f"{label} ({sizes[label]} people of the pilot)" for label in learned) or "no group"
     note = (
         f"By {settings.by}, mistakes were learned apart for {listed}; everybody else goes wrong as the whole pilot "
         "does. That they were learned apart does not show that they differ."
     )
-    if few:
-        note += f" Fewer than {enough} people of the pilot are {', '.join(few)}."
-    return learned, tuple(np.flatnonzero(codes == labels.index(label)) for label in learned), [note]
+    few = [f"{label} ({n})" for label, n in sizes.items() if label != MISSING and label not in learned]
+    return f"{note} Fewer than {enough} people of the pilot are {', '.join(few)}." if few else note
 
 
 def _categories(feature: ModelFeature) -> tuple[float, ...]:

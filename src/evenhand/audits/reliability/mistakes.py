@@ -226,27 +226,31 @@ def _require_possible(
 
 
 def _published_items(name: str, free: Sequence[ModelFeature], people: People, spec: ReliabilitySpec) -> _Items:
-    noise, notes = published_noise(name), []
+    noise = published_noise(name)
     numeric = [feature for feature in free if not feature.categorical]
     binary = [feature for feature in free if feature.categorical and len(feature.distinct) <= 2]
-    wider = [feature for feature in free if feature.categorical and len(feature.distinct) > 2 and noise.flips]
     numeric_at, binary_at = (people.positions([feature.name for feature in kind]) for kind in (numeric, binary))
-    least = {
-        position: spec.noise.minima.get(feature.name, float(feature.distinct[0]))
-        for position, feature in zip(numeric_at, numeric, strict=True)
-    }
-    items = list(noise.items(numeric_at, binary_at, least))
-    names = [f.name for f in numeric if noise.sd is not None] + [f.name for f in binary if noise.flips]
-    for feature in wider:
-        items.append(NoiseItem(tuple(people.positions([feature.name])), _other_category(feature)))
-        names.append(feature.name)
-        notes.append(
-            f"The published study had no feature with more than two categories; {feature.name!r} has "
-            f"{len(feature.distinct)}, and a mistake makes it one of the others, each with equal chance."
-        )
+    minima = (spec.noise.minima.get(feature.name, float(feature.distinct[0])) for feature in numeric)
+    items = list(noise.items(numeric_at, binary_at, dict(zip(numeric_at, minima, strict=True))))
+    perturbed, notes = numeric if noise.sd is not None else [], []
+    if noise.flips:
+        wider = [feature for feature in free if feature.categorical and feature not in binary]
+        items += map(_flipped_item, people.positions([feature.name for feature in wider]), wider)
+        perturbed, notes = [*perturbed, *binary, *wider], list(map(_wider_note, wider))
     if not items:
         raise ConfigError(f"the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.")
-    return _Items(tuple(items), tuple(names), noise.shares, notes=tuple(notes))
+    return _Items(tuple(items), tuple(feature.name for feature in perturbed), noise.shares, notes=tuple(notes))
+
+
+def _flipped_item(position: int, feature: ModelFeature) -> NoiseItem:
+    return NoiseItem((position,), _other_category(feature))
+
+
+def _wider_note(feature: ModelFeature) -> str:
+    return (
+        f"The published study had no feature with more than two categories; {feature.name!r} has "
+        f"{len(feature.distinct)}, and a mistake makes it one of the others, each with equal chance."
+    )
 
 
 def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: dict[str, str], people: People) -> _Items:

@@ -84,12 +84,15 @@ def as_models(value: Any, info: ValidationInfo) -> Any:
     """Return models by name from one model, a list of names, or a mapping."""
     if is_recorded(info):
         return value
-    if isinstance(value, Mapping) and value and not _is_one(value):
-        return {str(name): _as_source(given) for name, given in value.items()}
-    several = value if isinstance(value, list | tuple) else [value]
-    if not value and isinstance(value, Mapping | list | tuple):
+    if isinstance(value, Mapping | list | tuple) and not value:
         raise ValueError("`model` names no model; give at least one")
-    named = [(_name(given), _as_source(given)) for given in several]
+    if isinstance(value, Mapping) and not _is_one(value):
+        return {str(name): _as_source(model) for name, model in value.items()}
+    return _named_models(value if isinstance(value, list | tuple) else [value])
+
+
+def _named_models(models: Sequence[Any]) -> dict[str, Any]:
+    named = [(_name(model), _as_source(model)) for model in models]
     names = [name for name, _ in named]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -84,37 +84,46 @@ def prepare_model(
     positive : the value of the outcome that counts as positive.
     fold : the folds, for models that are fitted here.
     """
-    digest, asked = None, source.model
-    if source.file is not None:
-        path = spec.folder / source.file
-        digest = file_digest(path)
-        asked = load_file(path, trusted=spec.scoring.trusted, allow_pickle=spec.scoring.allow_pickle)
+    asked, digest = _loaded(source, spec)
     columns = _columns(name, source, asked, people)
-    kind, label = _kind(source, asked)
-    threshold = spec.scoring.threshold if source.threshold is None else source.threshold
     refit = needs_folds(source, spec)
-    fitted: list[Any]
-    if refit:
-        kind = "fitted here"
-        fold = fold if fold is not None else np.zeros(len(people.matrix), dtype=np.int64)
+    kind, label = ("fitted here", _kind(source, asked)[1]) if refit else _kind(source, asked)
+    threshold = spec.scoring.threshold if source.threshold is None else source.threshold
+    fold = (np.zeros(len(people.matrix), dtype=np.int64) if fold is None else fold) if refit else None
+    fitted = [asked]
+    if fold is not None:
         fitted = [_fit(name, source, asked, columns, people, fold, number, spec) for number in range(fold.max() + 1)]
-    else:
-        fitted, fold = [asked], None
     yes = 1 if refit else positive  # what is fitted here is fitted to 0 and 1
     scorers = [Scorer(name, model, columns, people, spec, yes, named=asked is None) for model in fitted]
     notes = [*_tolerance_notes(name, asked, refit)]
     for scorer in scorers:
         notes += determinism_notes(name, scorer, people)
-    linear: list[Linear] = []
-    if spec.noise.derive is None and not spec.noise.linked:
-        mistakes = every_mistake(people, spec)
-        read_off = [as_linear(scorer, people, threshold, mistakes) for scorer in scorers]
-        linear = [model for model in read_off if model is not None]
-    all_linear = len(linear) == len(scorers)
-    predictors = tuple(linear) if all_linear else tuple(thresholded(s, threshold + TIE) for s in scorers)
-    return Model(
-        name, kind, label, digest, columns, threshold, fold, predictors, all_linear, tuple(dict.fromkeys(notes))
-    )
+    linear = _all_linear(scorers, people, threshold, spec)
+    predictors: tuple[Predictor, ...] = tuple(thresholded(scorer, threshold + TIE) for scorer in scorers)
+    predictors = predictors if linear is None else linear
+    remarks = tuple(dict.fromkeys(notes))
+    return Model(name, kind, label, digest, columns, threshold, fold, predictors, linear is not None, remarks)
+
+
+def _loaded(source: ModelSource, spec: ReliabilitySpec) -> tuple[Any, str | None]:
+    """Return the model that was given or that a file holds, and the SHA-256 of the file."""
+    if source.file is None:
+        return source.model, None
+    path = spec.folder / source.file
+    digest = file_digest(path)
+    return load_file(path, trusted=spec.scoring.trusted, allow_pickle=spec.scoring.allow_pickle), digest
+
+
+def _all_linear(
+    scorers: Sequence[Scorer], people: People, threshold: float, spec: ReliabilitySpec
+) -> tuple[Linear, ...] | None:
+    """Return the models of all folds as linear ones, None where one is not, or where features follow others."""
+    if spec.noise.derive is not None or spec.noise.linked:
+        return None
+    mistakes = every_mistake(people, spec)
+    linear = [as_linear(scorer, people, threshold, mistakes) for scorer in scorers]
+    known = tuple(model for model in linear if model is not None)
+    return known if len(known) == len(scorers) else None
 
 
 def needs_folds(source: ModelSource, spec: ReliabilitySpec) -> bool:
@@ -135,22 +144,22 @@ def _kind(source: ModelSource, asked: Any) -> tuple[str, str]:
 def _columns(name: str, source: ModelSource, asked: Any, people: People) -> tuple[str, ...]:
     """Return the features a model uses: those given, those it was fitted to, or all."""
     names = asked.columns if isinstance(asked, OnnxModel) else getattr(asked, "feature_names_in_", None)
-    fitted_to = None if names is None else tuple(str(column) for column in names)
-    if source.features is not None:
-        if fitted_to is None or set(fitted_to) == set(source.features):
-            return fitted_to or source.features
-        if set(fitted_to) <= set(people.names):
+    if names is None:
+        return source.features or people.names
+    fitted_to = tuple(map(str, names))
+    unknown = [column for column in fitted_to if column not in people.names]
+    if source.features is not None and set(fitted_to) != set(source.features):
+        if not unknown:
             listed = ", ".join(fitted_to)
             raise ConfigError(f"the model {name!r} was fitted to other features than it is given: {listed}.")
         return source.features
-    if fitted_to is None or not any(column in people.names for column in fitted_to):  # some libraries make names up
+    if len(unknown) == len(fitted_to):  # some libraries make names up
         return people.names
-    for column in fitted_to:
-        if column not in people.names:
-            raise ConfigError(
-                f"the model {name!r} was fitted to {column!r}, which is not among `features`; "
-                f"{did_you_mean(column, people.names)}"
-            )
+    if unknown:
+        raise ConfigError(
+            f"the model {name!r} was fitted to {unknown[0]!r}, which is not among `features`; "
+            f"{did_you_mean(unknown[0], people.names)}"
+        )
     return fitted_to
 
 

@@ -351,31 +351,38 @@ def as_noise(value: Any) -> Any:
     >>> as_noise({"age": 5}), as_noise("raez-2024/all/5")
     ({'features': {'age': 5}}, {'published': 'raez-2024/all/5'})
     """
+    if isinstance(value, Noise):
+        return value
+    if isinstance(value, Mapping):
+        return _noise_of_mapping(value)
     if isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)):
         return {"published": value}
-    if not isinstance(value, Mapping):
-        if isinstance(value, Noise):
-            return value
-        raise ValueError(
-            f"`noise` must be a Noise(...), a published setting's name, or a mapping of features; got {value!r}"
-        )
+    raise ValueError(
+        f"`noise` must be a Noise(...), a published setting's name, or a mapping of features; got {value!r}"
+    )
+
+
+def _noise_of_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
     if not value:
         raise ValueError("`noise` names no feature; say how at least one goes wrong")
-    sources = [name for name in SOURCES if name in value]
-    if not sources:
-        setting = next((name for name in value if name in Noise.model_fields and not _is_noise(value[name])), None)
-        if setting is not None:
-            raise ValueError(f"to set Noise's `{setting}`, write the features under `features` beside it")
+    source = next((name for name in SOURCES if name in value), None)
+    if source is None:
+        _require_features(value)
         return {"features": value}
-    others = [name for name in value if name not in Noise.model_fields]
-    if others or not isinstance(value.get("pilot"), Mapping | PilotTable | None):
-        example = {"features": {others[0] if others else "pilot": "..."}}
-        raise ValueError(
-            f"a mapping with {sources[0]!r} holds the settings of Noise"
-            + (f", and {others[0]!r} is none" if others else "")
-            + f"; write features as {example}"
-        )
+    other = next((name for name in value if name not in Noise.model_fields), None)
+    is_feature = not isinstance(value.get("pilot"), Mapping | PilotTable | None)
+    if other is not None or is_feature:
+        example = {"features": {other or "pilot": "..."}}
+        none = "" if other is None else f", and {other!r} is none"
+        raise ValueError(f"a mapping with {source!r} holds the settings of Noise{none}; write features as {example}")
     return value
+
+
+def _require_features(value: Mapping[str, Any]) -> None:
+    """Refuse settings of Noise that stand among features."""
+    for name, how in value.items():
+        if name in Noise.model_fields and not _is_noise(how):
+            raise ValueError(f"to set Noise's `{name}`, write the features under `features` beside it")
 
 
 def _is_noise(value: Any) -> bool:

@@ -8,14 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from evenhand.audits.reliability.derived import features_of_groups, functions_of_groups
-from evenhand.audits.reliability.estimate import EVERY_RUN, base_predictions
-from evenhand.audits.reliability.gaps import is_clear
-from evenhand.audits.reliability.gather import People
-from evenhand.audits.reliability.metrics import METRICS
-from evenhand.audits.reliability.mistakes import Mistakes
-from evenhand.audits.reliability.models import Model
-from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityValue
-from evenhand.audits.reliability.simulate import (
+from evenhand.audits.reliability.estimate import (
+    EVERY_RUN,
     LEAST_DAMAGED,
     LEAST_FOR_RATIOS,
     LEAST_IN_A_FOLD,
@@ -24,8 +18,15 @@ from evenhand.audits.reliability.simulate import (
     RESTS_ON,
     TOO_FEW,
     Simulated,
+    base_predictions,
     unused_items,
 )
+from evenhand.audits.reliability.gaps import is_clear
+from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.metrics import METRICS
+from evenhand.audits.reliability.mistakes import Mistakes
+from evenhand.audits.reliability.models import Model
+from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityValue
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.groups import ComparedGroups
 from evenhand.errors import count
@@ -357,25 +358,30 @@ def _too_concentrated(gaps: Sequence[ReliabilityGap]) -> Iterator[str]:
 def _disagreements(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Iterator[str]:
     """Say where one metric is clearly lower for a group and another one clearly higher."""
     by_pair: dict[tuple[str | None, ...], list[ReliabilityGap]] = {}
-    disagree = False
     for gap in gaps:
         if gap.noise_level is None and gap.value:
             pair = (gap.model, gap.setting, gap.grouping, gap.group, gap.reference)
             by_pair.setdefault(pair, []).append(gap)
-    for (model, setting, grouping, group, reference), pair_gaps in by_pair.items():
-        lower = [gap for gap in pair_gaps if (gap.value or 0.0) < 0]
-        higher = [gap for gap in pair_gaps if (gap.value or 0.0) > 0]
-        if all(any(is_clear(gap, spec) for gap in side) for side in (lower, higher)):
-            disagree = True
-            yield (
-                f"{model}, by {grouping}, noise {setting}: the metrics disagree. For {group}, compared with "
-                f"{reference}, {_listed(lower, spec)} lower and {_listed(higher, spec)} higher."
-            )
-    if disagree:
+    notes = [note for pair_gaps in by_pair.values() if (note := _disagreement(pair_gaps, spec)) is not None]
+    yield from notes
+    if notes:
         yield (
             "Metrics that disagree measure different things: PABAK and the spread-adjusted ICC what mistakes do, "
             "kappa also how rare selection is, ICC also how far a group's scores lie apart."
         )
+
+
+def _disagreement(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> str | None:
+    """Return what is to be said of the gaps of two groups, None where they do not clearly disagree."""
+    first = gaps[0]
+    lower = [gap for gap in gaps if (gap.value or 0.0) < 0]
+    higher = [gap for gap in gaps if (gap.value or 0.0) > 0]
+    if not all(any(is_clear(gap, spec) for gap in side) for side in (lower, higher)):
+        return None
+    return (
+        f"{first.model}, by {first.grouping}, noise {first.setting}: the metrics disagree. For {first.group}, compared "
+        f"with {first.reference}, {_listed(lower, spec)} lower and {_listed(higher, spec)} higher."
+    )
 
 
 def _listed(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> str:

@@ -184,10 +184,14 @@ def _positive_class(known: Sequence[Any], positive: Scalar | None) -> int:
         return fits.index(True)
     if None in known and sum(negative) == 1:
         return 1 - negative.index(True)
+    raise _unknown_classes(known, positive)
+
+
+def _unknown_classes(known: Sequence[Any], positive: Scalar | None) -> EvenhandError:
     shown = " and ".join(repr(label_of(value)) for value in known if value is not None)
     if positive is None:
-        raise EvenhandError(f"knows the classes {shown}; say which is the positive one with `positive` of the table.")
-    raise EvenhandError(
+        return EvenhandError(f"knows the classes {shown}; say which is the positive one with `positive` of the table.")
+    return EvenhandError(
         f"knows the classes {shown}, and the positive outcome of the table is {label_of(positive)!r}; name the class "
         "that it is with `positive`, or wrap the model in a function that returns the score."
     )

@@ -19,14 +19,14 @@ from evenhand.audits.reliability.charts import (
     part_panels,
     places,
 )
-from evenhand.audits.reliability.metrics import METRICS
-from evenhand.audits.reliability.simulate import (
+from evenhand.audits.reliability.estimate import (
     LEAST_DAMAGED,
     LEAST_FOR_RATIOS,
     LEAST_IN_A_FOLD,
     LEAST_MOVED,
     LEAST_PEOPLE,
 )
+from evenhand.audits.reliability.metrics import METRICS
 from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
 from evenhand.core.formats import show, show_confidence
 
