@@ -227,19 +227,29 @@ def _require_possible(
 
 def _published_items(name: str, free: Sequence[ModelFeature], people: People, spec: ReliabilitySpec) -> _Items:
     noise = published_noise(name)
-    numeric = [feature for feature in free if not feature.categorical]
-    binary = [feature for feature in free if feature.categorical and len(feature.distinct) <= 2]
-    numeric_at, binary_at = (people.positions([feature.name for feature in kind]) for kind in (numeric, binary))
+    numeric, binary, wider = _by_kind(free)
+    numeric_at, binary_at, wider_at = (people.positions([f.name for f in kind]) for kind in (numeric, binary, wider))
     minima = (spec.noise.minima.get(feature.name, float(feature.distinct[0])) for feature in numeric)
     items = list(noise.items(numeric_at, binary_at, dict(zip(numeric_at, minima, strict=True))))
     perturbed, notes = numeric if noise.sd is not None else [], []
     if noise.flips:
-        wider = [feature for feature in free if feature.categorical and feature not in binary]
-        items += map(_flipped_item, people.positions([feature.name for feature in wider]), wider)
+        items += map(_flipped_item, wider_at, wider)
         perturbed, notes = [*perturbed, *binary, *wider], list(map(_wider_note, wider))
     if not items:
         raise ConfigError(f"the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.")
     return _Items(tuple(items), tuple(feature.name for feature in perturbed), noise.shares, notes=tuple(notes))
+
+
+def _by_kind(
+    features: Sequence[ModelFeature],
+) -> tuple[list[ModelFeature], list[ModelFeature], list[ModelFeature]]:
+    """Return the features that hold numbers, two categories at most, and more."""
+    categorical = [feature for feature in features if feature.categorical]
+    return (
+        [feature for feature in features if not feature.categorical],
+        [feature for feature in categorical if len(feature.distinct) <= 2],
+        [feature for feature in categorical if len(feature.distinct) > 2],
+    )
 
 
 def _flipped_item(position: int, feature: ModelFeature) -> NoiseItem:
