@@ -157,7 +157,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"agee": 3}, "`noise` names 'agee', which is no feature; did you mean 'age'"),
     ({}, "`noise` names no feature"),
     ("raez-2024/al/5", "did you mean 'raez-2024/all/5'"),
-    (7, "`noise` must be a published setting's name"),
+    (7, r"`noise` must be a Noise\(...\), a published setting's name"),
     ({"age": "shift"}, "a feature's noise in one word is"),
     ({"x": {"one_hot": ["sex", "age"]}}, "A value to be perturbed must be 0 or 1"),
 ]
@@ -253,7 +253,8 @@ def test_a_group_of_three_people(people: pd.DataFrame, quick: dict[str, Any]) ->
     all_three = reliability(risk, table, **asked, min_count=1)
     assert {record.group for record in all_three.values} == {"A", "B", "C"}
     alone = reliability(risk, table, **asked, min_count=100)
-    assert not alone.gaps
+    assert {gap.value for gap in alone.gaps} == {None}
+    assert {gap.status for gap in alone.gaps} == {"undefined: fewer than two groups have min_count 100 people"}
     assert any("fewer than two groups have min_count 100" in note for note in alone.notes)
     assert alone.section().parts
     nobody = reliability(risk, table, **asked, min_count=1000)

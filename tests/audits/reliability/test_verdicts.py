@@ -225,11 +225,11 @@ def test_findings_count_all_tests_of_a_run() -> None:
     first = findings[0]
     assert "no clear difference in Cohen's kappa between A and B" in first.headline
     assert "A gap of −0.050;" in first.detail
-    assert "adjusted p = 0.120;" in first.detail
-    assert "The p-value is adjusted for 7 tests of the run (Holm); alone, p = 0.020." in first.detail
+    assert "p = 0.120 adjusted for 7 tests;" in first.detail
+    assert "Of this test alone, p = 0.020." in first.detail
     assert "mistakes hurt A more" in findings[-1].headline
-    assert "adjusted p = 0.001;" in findings[-1].detail
-    assert "for 7 tests of the run (Holm); alone, p < 0.001." in findings[-1].detail
+    assert "p = 0.001 adjusted for 7 tests;" in findings[-1].detail
+    assert "Of this test alone, p < 0.001." in findings[-1].detail
 
 
 def test_adjusted_p_is_holms_over_the_run() -> None:
@@ -282,8 +282,8 @@ def test_many_groups_are_not_many_false_findings() -> None:
     ("value", "words"),
     [
         (0.0, "PABAK is the same for A and B."),
-        (0.00002, "A gap of 2.00e−05;"),
-        (-0.0004, "A gap of −4.00e−04;"),
+        (0.00002, "A gap of 2e−05;"),
+        (-0.0004, "A gap of −0.0004;"),
     ],
 )
 def test_equal_is_not_lower(value: float, words: str) -> None:

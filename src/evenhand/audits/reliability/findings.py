@@ -13,7 +13,6 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.findings import Claim
 from evenhand.core.formats import show_p
 from evenhand.core.groups import ComparedGroups
-from evenhand.errors import count
 
 SMALLEST_TOLD = 0.001
 """A smaller gap stands in the detail, not in the headline."""
@@ -53,6 +52,7 @@ def make_claims(
             headline=gap.against == "reference" and gap.group is not None,
             aside=" ".join(_asides(gap, levels.get(_place(gap), ""), tests, unequal, spec)),
             family=_family(gap, compared),
+            tests=tests,
             key=_place(gap) if compared == 2 else None,
         )
 
@@ -113,7 +113,7 @@ def _asides(gap: ReliabilityGap, levels: str, tests: int, unequal: str, spec: Re
         direction = f"{gap.group} less {gap.reference}, on average" if gap.against == "reference" else "On average"
         yield f"{direction} over {levels}."
     if gap.p_value is not None and tests > 1:
-        yield f"The p-value is adjusted for {count(tests, 'test')} of the run (Holm); alone, {show_p(gap.p_value)}."
+        yield f"Of this test alone, {show_p(gap.p_value)}."
     if gap.status.startswith("unbounded above: "):
         yield f"{gap.status.removeprefix('unbounded above: ')}."
     if is_clear(gap, spec) and not measures_harm(gap.metric):
