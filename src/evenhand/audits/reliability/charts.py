@@ -19,7 +19,7 @@ PARTS = ("Cohen's kappa", "with prevalence", "with bias", "PABAK")
 """The lines of the chart of the paper's figure 2."""
 
 
-class Place(NamedTuple):
+class Run(NamedTuple):
     """One simulation of a result: the fields are columns of its records."""
 
     model: str
@@ -35,10 +35,10 @@ class Place(NamedTuple):
         return self._asdict()
 
 
-def places(result: ReliabilityResult, grouping: str | None = None) -> list[Place]:
+def runs(result: ReliabilityResult, grouping: str | None = None) -> list[Run]:
     """Return the simulations of a result, of one grouping or of all."""
-    every = dict.fromkeys(Place(str(r.model), r.setting, str(r.grouping)) for r in result.values)
-    return [place for place in every if grouping in (None, place.grouping)]
+    every = dict.fromkeys(Run(str(r.model), r.setting, str(r.grouping)) for r in result.values)
+    return [run for run in every if grouping in (None, run.grouping)]
 
 
 def groups_of(result: ReliabilityResult, grouping: str) -> list[str]:
@@ -46,24 +46,24 @@ def groups_of(result: ReliabilityResult, grouping: str) -> list[str]:
     return list(dict.fromkeys(record.group for record in result.rows("values", grouping=grouping)))
 
 
-def curve_panels(result: ReliabilityResult, place: Place) -> list[Any]:
+def curve_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return one panel per metric: a line for each group, with bands for other people."""
     titles = {name: result.metrics[name].title for name in result.spec.metrics}
-    return [_value_curves(result, place, name, title) for name, title in titles.items()]
+    return [_value_curves(result, run, name, title) for name, title in titles.items()]
 
 
-def companion_panels(result: ReliabilityResult, place: Place) -> list[Any]:
+def companion_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return the error and the spread of scores, which ICC is made of."""
-    return [_value_curves(result, place, name, "Scores, squared") for name in ("mean_squared_error", "variance_second")]
+    return [_value_curves(result, run, name, "Scores, squared") for name in ("mean_squared_error", "variance_second")]
 
 
-def _value_curves(result: ReliabilityResult, place: Place, metric: str, axis: str) -> Any:
+def _value_curves(result: ReliabilityResult, run: Run, metric: str, axis: str) -> Any:
     return curve(
-        [_curve_row(r) for r in result.rows("values", metric=metric, **place.columns) if r.value is not None],
+        [_curve_row(r) for r in result.rows("values", metric=metric, **run.columns) if r.value is not None],
         title=result.metrics[metric].title,
         x=_LEVEL,
         y=axis,
-        order=groups_of(result, place.grouping),
+        order=groups_of(result, run.grouping),
         height=_HEIGHT,
     )
 
@@ -78,18 +78,18 @@ def _curve_row(record: ReliabilityValue | ReliabilityGap) -> dict[str, Any]:
     }
 
 
-def gap_panels(result: ReliabilityResult, place: Place) -> list[Any]:
+def gap_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return one panel per metric: each group less the reference, with bands that hold at all levels together."""
     panels = []
     for name in result.spec.metrics:
-        gaps = result.rows("gaps", metric=name, against="reference", **place.columns)
+        gaps = result.rows("gaps", metric=name, against="reference", **run.columns)
         panels.append(
             curve(
                 [_curve_row(gap) for gap in gaps if gap.noise_level is not None and gap.value is not None],
                 title=result.metrics[name].title,
                 x=_LEVEL,
                 y="Gap",
-                order=groups_of(result, place.grouping),
+                order=groups_of(result, run.grouping),
                 level=0.0,
                 height=150,
             )
@@ -97,17 +97,17 @@ def gap_panels(result: ReliabilityResult, place: Place) -> list[Any]:
     return panels
 
 
-def part_panels(result: ReliabilityResult, place: Place) -> list[Any]:
+def part_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return one panel per group: kappa and PABAK with bands, and kappa with the part that each index makes."""
     if not {"kappa", "pabak"} <= set(result.spec.metrics):
         return []
-    return [_part_panel(result, place, group) for group in groups_of(result, place.grouping)]
+    return [_part_panel(result, run, group) for group in groups_of(result, run.grouping)]
 
 
-def _part_panel(result: ReliabilityResult, place: Place, group: str) -> Any:
+def _part_panel(result: ReliabilityResult, run: Run, group: str) -> Any:
     import altair as alt
 
-    ends, parts = list(_ends(result, place, group)), list(_parts(result, place, group))
+    ends, parts = list(_ends(result, run, group)), list(_parts(result, run, group))
     colour = alt.Color("line:N", scale=series_scale(PARTS, PALETTE), legend=alt.Legend(title=None, columns=2))
     x = alt.X("level:Q", title=_LEVEL, axis=alt.Axis(tickCount=4))
     axis = alt.Axis(tickCount=4, labelOverlap=True)
@@ -119,28 +119,28 @@ def _part_panel(result: ReliabilityResult, place: Place, group: str) -> Any:
     return (band + lines + dashes).properties(title=group, width=PANEL_WIDTH, height=_HEIGHT)
 
 
-def _ends(result: ReliabilityResult, place: Place, group: str) -> Iterator[dict[str, Any]]:
+def _ends(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str, Any]]:
     for metric in ("kappa", "pabak"):
-        for r in result.rows("values", metric=metric, group=group, **place.columns):
+        for r in result.rows("values", metric=metric, group=group, **run.columns):
             if r.value is not None:
                 line = result.metrics[metric].title
                 limits = {"low": r.joint_low, "high": r.joint_high}
                 yield {"line": line, "level": r.noise_level, "value": r.value, **limits}
 
 
-def _parts(result: ReliabilityResult, place: Place, group: str) -> Iterator[dict[str, Any]]:
-    kappa = result.rows("values", metric="kappa", group=group, **place.columns)
+def _parts(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str, Any]]:
+    kappa = result.rows("values", metric="kappa", group=group, **run.columns)
     for line, part in (("with prevalence", "prevalence_part"), ("with bias", "bias_part")):
-        added = result.rows("values", metric=part, group=group, **place.columns)
+        added = result.rows("values", metric=part, group=group, **run.columns)
         for whole, piece in zip(kappa, added, strict=True):
             if whole.value is not None:
                 yield {"line": line, "level": whole.noise_level, "value": whole.value + (piece.value or 0.0)}
 
 
-def attribution_panels(result: ReliabilityResult, place: Place) -> list[Any]:
+def attribution_panels(result: ReliabilityResult, run: Run) -> list[Any]:
     """Return what the mistakes in each feature add to the gap, a panel for each metric and group."""
     panels = []
-    records = [r for r in result.rows("attribution", **place.columns) if r.value]
+    records = [r for r in result.rows("attribution", **run.columns) if r.value]
     for name, group in dict.fromkeys((r.metric, r.group) for r in records):
         parts = sorted((r for r in records if (r.metric, r.group) == (name, group)), key=lambda r: -abs(r.value or 0.0))
         rows = [
@@ -184,24 +184,24 @@ def _model_panels(
     ]
 
 
-def _of_first_place(
-    panels: Callable[[ReliabilityResult, Place], list[Any]],
+def _of_first_run(
+    panels: Callable[[ReliabilityResult, Run], list[Any]],
 ) -> Callable[[Any, str | None], list[Any]]:
     """Return a chart of the first model and setting of a grouping."""
-    return lambda result, grouping: [panel for place in places(result, grouping)[:1] for panel in panels(result, place)]
+    return lambda result, grouping: [panel for run in runs(result, grouping)[:1] for panel in panels(result, run)]
 
 
 def _models_of_first_setting(result: ReliabilityResult, grouping: str | None) -> list[Any]:
-    first = places(result, grouping)[:1]
-    return [panel for place in first for panel in model_gap_panels(result, place.setting, place.grouping)]
+    first = runs(result, grouping)[:1]
+    return [panel for run in first for panel in model_gap_panels(result, run.setting, run.grouping)]
 
 
 CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {
-    "values": _of_first_place(curve_panels),
-    "gaps": _of_first_place(gap_panels),
-    "parts": _of_first_place(part_panels),
-    "spread": _of_first_place(companion_panels),
-    "attribution": _of_first_place(attribution_panels),
+    "values": _of_first_run(curve_panels),
+    "gaps": _of_first_run(gap_panels),
+    "parts": _of_first_run(part_panels),
+    "spread": _of_first_run(companion_panels),
+    "attribution": _of_first_run(attribution_panels),
     "models": _models_of_first_setting,
 }
 """The charts by name; the first is the audit's main one."""

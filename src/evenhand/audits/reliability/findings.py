@@ -125,9 +125,9 @@ def _asides(gap: ReliabilityGap, levels: str, tests: int, unequal: str, spec: Re
 
 def _unequal_mistakes(groups: Sequence[ComparedGroups], spec: ReliabilitySpec) -> str:
     """Return by what people were given different mistakes, in words; empty where all go wrong alike."""
-    for grouping, told in spec.noise.group_noise.items():
+    for grouping, by_group in spec.noise.group_noise.items():
         labels = [label for compared in groups if compared.name == grouping for label in compared.groups]
-        ways = [told.get(label, GroupNoise()) for label in dict.fromkeys((*labels, *told))]
+        ways = [by_group.get(label, GroupNoise()) for label in dict.fromkeys((*labels, *by_group))]
         if any(way != ways[0] for way in ways):
             return f"By {grouping}, people were given different mistakes"
     if spec.noise.pilot is not None and spec.noise.pilot.by is not None:
@@ -142,8 +142,8 @@ def _levels(gaps: Sequence[ReliabilityGap]) -> dict[tuple[str | None, ...], str]
         if gap.noise_level is not None:
             levels.setdefault(_place(gap), set()).add(gap.noise_level)
     return {
-        place: f"the noise level {max(own):g}"
-        if len(own) == 1
-        else f"{len(own)} noise levels from {min(own):g} to {max(own):g}"
-        for place, own in levels.items()
+        place: f"the noise level {max(over):g}"
+        if len(over) == 1
+        else f"{len(over)} noise levels from {min(over):g} to {max(over):g}"
+        for place, over in levels.items()
     }

@@ -335,15 +335,15 @@ def _require_listed(feature: ModelFeature, values: Sequence[float], setting: str
 
 def _noise_grouping(setting: NoiseSetting, groupings: Groupings, spec: ReliabilitySpec) -> str | None:
     """Return the grouping by which mistakes differ, None where they do not."""
-    told, learned = next(iter(spec.noise.group_noise), None), setting.pilot.by if setting.pilot is not None else None
-    for name_of, grouping in (("group_noise", told), ("by", learned)):
+    given, learned = next(iter(spec.noise.group_noise), None), setting.pilot.by if setting.pilot is not None else None
+    for option, grouping in (("group_noise", given), ("by", learned)):
         if grouping is not None and grouping not in groupings:
-            raise ConfigError(f"`{name_of}` names the grouping {grouping!r}; {did_you_mean(grouping, groupings)}")
-    if told is not None and learned is not None and told != learned:
+            raise ConfigError(f"`{option}` names the grouping {grouping!r}; {did_you_mean(grouping, groupings)}")
+    if given is not None and learned is not None and given != learned:
         raise ConfigError(
-            f"`group_noise` is about {told!r} and `pilot` learns by {learned!r}; let both be about one grouping."
+            f"`group_noise` is about {given!r} and `pilot` learns by {learned!r}; let both be about one grouping."
         )
-    return told or learned
+    return given or learned
 
 
 def _make_profiles(
@@ -351,14 +351,14 @@ def _make_profiles(
 ) -> Profiles:
     """Return who goes wrong how often; `learned` are the groups with mistakes of their own from a pilot."""
     codes, labels = people.groups.joint(groupings[grouping])
-    told = spec.noise.group_noise.get(grouping, {})
+    group_noise = spec.noise.group_noise.get(grouping, {})
     known = [label for label in labels if label != MISSING]
-    for group in told:
+    for group in group_noise:
         if group not in known:
             raise ConfigError(f"`group_noise` names {group!r} of {grouping!r}; {did_you_mean(group, known)}")
-    groups = tuple(label for label in known if label in told or label in learned)
+    groups = tuple(label for label in known if label in group_noise or label in learned)
     profile_of = np.array([groups.index(label) + 1 if label in groups else 0 for label in labels], dtype=np.int64)
-    paces = np.array([1.0, *(told.get(group, GroupNoise()).times for group in groups)])
+    paces = np.array([1.0, *(group_noise.get(group, GroupNoise()).times for group in groups)])
     return Profiles(grouping, groups, profile_of[codes], paces)
 
 
@@ -368,8 +368,8 @@ def _with_profiles(
     """Return items with a model for each profile, how they are drawn anew, and the names of items that are new."""
     by_group: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
     names: dict[tuple[int, ...], str] = {}
-    for group, told in spec.noise.group_noise.get(profiles.grouping, {}).items():
-        group_items = _items_by_feature(told.noise, untouched, people)
+    for group, how in spec.noise.group_noise.get(profiles.grouping, {}).items():
+        group_items = _items_by_feature(how.noise, untouched, people)
         by_group[group] = {item.columns: item.model for item in group_items.items}
         names |= {item.columns: name for item, name in zip(group_items.items, group_items.names, strict=True)}
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.reliability.charts import (
-    Place,
+    Run,
     attribution_panels,
     companion_panels,
     curve_panels,
@@ -17,7 +17,7 @@ from evenhand.audits.reliability.charts import (
     model_gap_panels,
     model_value_panels,
     part_panels,
-    places,
+    runs,
 )
 from evenhand.audits.reliability.estimate import (
     LEAST_DAMAGED,
@@ -48,10 +48,10 @@ def parts(result: ReliabilityResult) -> Iterator[Figure | DisplayTable]:
     if len(result.spec.model) > 1:
         yield from _models_compared(result)
     yield _model_table(result)
-    for number, place in enumerate(places(result)[:MOST_DRAWN]):
-        yield from _figures(result, place)
+    for number, run in enumerate(runs(result)[:MOST_DRAWN]):
+        yield from _figures(result, run)
         if number < MOST_EXPLAINED:
-            yield from _explanations(result, place)
+            yield from _explanations(result, run)
     yield _gap_table(result)
     yield _value_table(result)
     if result.attribution:
@@ -61,29 +61,29 @@ def parts(result: ReliabilityResult) -> Iterator[Figure | DisplayTable]:
 # Figures --------------------------------------------------------------------------------------------------------------
 
 
-def _figures(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
-    confidence, of = show_confidence(result.spec.confidence), _title_of(result, place)
+def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
+    confidence, of = show_confidence(result.spec.confidence), _title_of(result, run)
     yield Figure(
         f"Reliability by noise level{of}",
         "Agreement of the results with and without mistakes; 1 is full agreement. Bands are "
-        f"{confidence} bands over people, jointly for all noise levels of a group.{_not_drawn(result, place)}",
-        _at_the_highest_level(result, place),
-        tuple(curve_panels(result, place)),
+        f"{confidence} bands over people, jointly for all noise levels of a group.{_not_drawn(result, run)}",
+        _at_the_highest_level(result, run),
+        tuple(curve_panels(result, run)),
     )
-    gaps = [gap for gap in result.rows("gaps", against="reference", **place.columns) if gap.group is not None]
+    gaps = [gap for gap in result.rows("gaps", against="reference", **run.columns) if gap.group is not None]
     if gaps:
-        told = [f for f in result.findings if (f.model, f.grouping) == (place.model, place.grouping)]
+        told = [f for f in result.findings if (f.model, f.grouping) == (run.model, run.grouping)]
         yield Figure(
             f"Gaps{of}",
             f"Each group less {gaps[0].reference}. {_BELOW} The {confidence} bands hold at all noise levels of a "
             "metric and group together. The findings count all tests of the run; a band does not.",
-            " ".join(f.headline for f in told if f.coordinates.get("setting") == place.setting),
-            tuple(gap_panels(result, place)),
+            " ".join(f.headline for f in told if f.coordinates.get("setting") == run.setting),
+            tuple(gap_panels(result, run)),
         )
 
 
-def _explanations(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
-    of = _title_of(result, place)
+def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
+    of = _title_of(result, run)
     if {"kappa", "pabak"} <= set(result.spec.metrics):
         yield Figure(
             f"Why kappa and PABAK differ{of}",
@@ -91,11 +91,11 @@ def _explanations(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
             "that a shift of the decisions makes. The two parts add up to PABAK less kappa exactly.",
             _means_in_words(
                 result,
-                place,
+                run,
                 ("prevalence_part", "bias_part"),
                 "{group}: on average prevalence adds {0} and bias {1} to kappa.",
             ),
-            tuple(part_panels(result, place)),
+            tuple(part_panels(result, run)),
         )
     if {"icc_a1", "icc_spread"} & set(result.spec.metrics):
         yield Figure(
@@ -104,13 +104,13 @@ def _explanations(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
             "smaller errors and still the lower ICC.",
             _means_in_words(
                 result,
-                place,
+                run,
                 ("mean_squared_error", "variance_first"),
                 "{group}: the mean squared error is {0} on average, the variance of scores {1}.",
             ),
-            tuple(companion_panels(result, place)),
+            tuple(companion_panels(result, run)),
         )
-    records = result.rows("attribution", **place.columns)
+    records = result.rows("attribution", **run.columns)
     if records:
         yield Figure(
             f"Which features make the gap{of}",
@@ -118,20 +118,20 @@ def _explanations(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
             "values; they add up to the gap). To the right, mistakes in the feature make the group more reliable "
             "than the reference; to the left, less. Lines are for other random mistakes, not for other people. It is "
             "accounting, not a cause.",
-            _features_in_words(result, place),
-            tuple(attribution_panels(result, place)),
+            _features_in_words(result, run),
+            tuple(attribution_panels(result, run)),
         )
 
 
-def _title_of(result: ReliabilityResult, place: Place) -> str:
+def _title_of(result: ReliabilityResult, run: Run) -> str:
     """Return what the figures of a simulation add to their titles: nothing if it is the only one."""
-    return "" if len(places(result)) == 1 else f": {place}"
+    return "" if len(runs(result)) == 1 else f": {run}"
 
 
-def _not_drawn(result: ReliabilityResult, place: Place) -> str:
+def _not_drawn(result: ReliabilityResult, run: Run) -> str:
     """Say with the first figure what is not drawn."""
-    every = places(result)
-    if len(every) <= MOST_EXPLAINED or place != every[0]:
+    every = runs(result)
+    if len(every) <= MOST_EXPLAINED or run != every[0]:
         return ""
     return (
         f" Of the {len(every)} combinations of model, noise and grouping, curves and gaps are drawn for the first "
@@ -139,9 +139,9 @@ def _not_drawn(result: ReliabilityResult, place: Place) -> str:
     )
 
 
-def _at_the_highest_level(result: ReliabilityResult, place: Place) -> str:
+def _at_the_highest_level(result: ReliabilityResult, run: Run) -> str:
     """Say each metric at the highest noise level."""
-    records = result.rows("values", **place.columns)
+    records = result.rows("values", **run.columns)
     top = max(record.noise_level for record in records)
     sentences = []
     for name in result.spec.metrics:
@@ -150,11 +150,11 @@ def _at_the_highest_level(result: ReliabilityResult, place: Place) -> str:
     return f"At noise level {top:g}: {'; '.join(sentences)}."
 
 
-def _means_in_words(result: ReliabilityResult, place: Place, metrics: Sequence[str], sentence: str) -> str:
+def _means_in_words(result: ReliabilityResult, run: Run, metrics: Sequence[str], sentence: str) -> str:
     """Say for each group the means of two metrics over the noise levels above 0."""
     sentences = []
-    for group in groups_of(result, place.grouping):
-        means = (_mean(result.rows("values", group=group, metric=name, **place.columns)) for name in metrics)
+    for group in groups_of(result, run.grouping):
+        means = (_mean(result.rows("values", group=group, metric=name, **run.columns)) for name in metrics)
         sentences.append(sentence.format(*(show(mean) for mean in means), group=group))
     return " ".join(sentences)
 
@@ -165,9 +165,9 @@ def _mean(records: Sequence[ReliabilityValue]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
-def _features_in_words(result: ReliabilityResult, place: Place) -> str:
+def _features_in_words(result: ReliabilityResult, run: Run) -> str:
     sentences = []
-    records = [r for r in result.rows("attribution", **place.columns) if r.value is not None]
+    records = [r for r in result.rows("attribution", **run.columns) if r.value is not None]
     for name, group in dict.fromkeys((r.metric, r.group) for r in records):
         largest = sorted((r for r in records if (r.metric, r.group) == (name, group)), key=lambda r: -abs(r.value or 0))
         listed = ", ".join(f"{r.feature} {show(r.value, 'signed')}" for r in largest[:4])
@@ -176,7 +176,7 @@ def _features_in_words(result: ReliabilityResult, place: Place) -> str:
 
 
 def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
-    for setting, grouping in dict.fromkeys((place.setting, place.grouping) for place in places(result)):
+    for setting, grouping in dict.fromkeys((run.setting, run.grouping) for run in runs(result)):
         where: dict[str, Any] = {"setting": setting, "grouping": grouping}
         top = max(r.noise_level for r in result.rows("values", **where))
         values = [r for r in result.rows("values", noise_level=top, **where) if r.metric in result.spec.metrics]
