@@ -28,8 +28,8 @@ def test_mistakes_can_be_told_in_many_ways() -> None:
     for noise in (by_feature, {"features": by_feature}, told, told.model_dump(mode="json")):
         assert noise_of(noise) == told
     named = Noise(published=["raez-2024/all/5"])
-    for noise in ("raez-2024/all/5", ["raez-2024/all/5"], {"published": "raez-2024/all/5"}, named):
-        assert noise_of(noise) == named
+    for told_as in ("raez-2024/all/5", ["raez-2024/all/5"], {"published": "raez-2024/all/5"}, named):
+        assert noise_of(told_as) == named
     assert noise_of({"features": by_feature, "noise_levels": [0.1]}).noise_levels == (0.1,)
     assert [setting.name for setting in noise_of(["raez-2024/all/5", "raez-2024/all/1"]).settings] == [
         "raez-2024/all/5",
@@ -110,7 +110,7 @@ def test_a_result_holds_names_of_code_and_no_rows_of_a_pilot(people: pd.DataFram
     spec = pickle.loads(pickle.dumps(hooked)).spec  # noqa: S301
     assert spec.noise.derive.endswith("<lambda>")
     assert spec.model["model"].model.endswith("<lambda>")
-    assert rebuilt(learned).spec.noise.pilot.data == "pandas.DataFrame"
+    assert rebuilt(learned).to_dict()["spec"]["noise"]["pilot"]["data"] == "pandas.DataFrame"
 
 
 def test_a_grouping_with_one_group_has_gaps_that_say_why(people: pd.DataFrame) -> None:

@@ -181,7 +181,7 @@ def test_more_noise_is_less_agreement(table: eh.Table, quick: dict[str, Any]) ->
         for group in ("A", "B"):
             values = [record.value for record in curve(found, name, group)]
             assert values[0] == 1.0
-            assert values == sorted(values, reverse=True)  # type: ignore[type-var]
+            assert values == sorted(values, reverse=True)
 
 
 def test_two_noisy_raters_agree_less(table: eh.Table, quick: dict[str, Any]) -> None:
@@ -189,7 +189,7 @@ def test_two_noisy_raters_agree_less(table: eh.Table, quick: dict[str, Any]) -> 
         reliability(risk, table, **RISK, **quick | {"replicates": 30}, noisy_raters=raters) for raters in (1, 2)
     )
     for group in ("A", "B"):
-        assert curve(two, "icc_a1", group)[2].value < curve(one, "icc_a1", group)[2].value  # type: ignore[operator]
+        assert curve(two, "icc_a1", group)[2].value < curve(one, "icc_a1", group)[2].value
 
 
 def test_fresh_noise_has_the_same_mean(table: eh.Table, quick: dict[str, Any]) -> None:
