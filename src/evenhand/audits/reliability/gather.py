@@ -17,7 +17,7 @@ from evenhand.models.features import Feature, FeatureMatrix, read_features
 from evenhand.stats.noise import Pilot
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
-from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, showable
+from evenhand.table.keys import label_of, showable, yes_or_no
 from evenhand.table.roles import MISSING, Scalar
 from evenhand.table.rows import Coded
 from evenhand.table.sources import engine_errors, open_source
@@ -216,7 +216,7 @@ def is_positive(value: Any, yes: Scalar | None) -> bool:
     """
     if yes is not None:
         return label_of(value) == label_of(yes) or (not isinstance(value, str) and _same_number(value, yes))
-    return _word(value) in TRUE_WORDS
+    return yes_or_no(value) is True
 
 
 def is_negative(value: Any, yes: Scalar | None) -> bool:
@@ -227,11 +227,9 @@ def is_negative(value: Any, yes: Scalar | None) -> bool:
     >>> is_negative(0.0, 1), is_negative("no", None), is_negative("never", None)
     (True, True, False)
     """
-    return not is_positive(value, yes) if yes is not None else _word(value) in (*FALSE_WORDS, "-1")
-
-
-def _word(value: Any) -> str:
-    return value.strip().lower() if isinstance(value, str) else label_of(value)
+    if yes is not None:
+        return not is_positive(value, yes)
+    return yes_or_no(value) is False or label_of(value).strip() == "-1"
 
 
 def _same_number(value: Any, yes: Scalar) -> bool:
