@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench bench-stats constraints system clean
+.PHONY: help demo test test-all lint format docs bench bench-stats measure constraints system clean
 
 help:  ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,7 +14,10 @@ help:  ## Show the targets.
 demo: $(VENV)/.core  ## Set up, then audit built-in data: a report in a few seconds.
 	@$(BIN)/evenhand demo
 
-test: $(VENV)/.dev system  ## Set up, then run all tests.
+test: $(VENV)/.dev system  ## Set up, then run the tests, but for those marked slow.
+	@$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
+
+test-all: $(VENV)/.dev system  ## Run all tests, the slow ones too.
 	@$(BIN)/python -m pytest -n auto $(ARGS)
 
 lint: $(VENV)/.dev  ## ruff, mypy (strict) and import-linter.
@@ -50,6 +53,9 @@ bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simu
 	@$(BIN)/python benchmarks/improvability_level.py
 	@$(BIN)/python benchmarks/improvability_several.py
 	@$(BIN)/python benchmarks/study_recovery.py
+
+measure: $(VENV)/.dev  ## Size and shape of the package, as one table.
+	@$(BIN)/python tools/measure.py $(ARGS)
 
 constraints: $(VENV)/.dev $(VENV)/.docs  ## Write the versions installed here into constraints.txt.
 	@$(BIN)/python tools/constraints.py

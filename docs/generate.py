@@ -37,7 +37,7 @@ from evenhand.audits.reliability.mistakes import FeatureNoise, GroupNoise, Pilot
 from evenhand.audits.reliability.sources import ModelSource
 from evenhand.cli.main import app
 from evenhand.core.spec import Threshold
-from evenhand.models.spec import Fit, ModelsSettings
+from evenhand.models.estimators import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.flow.words import built_in

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import evenhand as eh
+from evenhand.audits import REGISTRY
 from evenhand.errors import EvenhandError, MissingExtraError, require_extra
 
 
@@ -17,6 +19,42 @@ def test_import_is_light() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+def test_an_audit_is_imported_only_when_it_is_asked_for() -> None:
+    code = (
+        "import sys, evenhand; evenhand.parity; from evenhand.audits import REGISTRY; list(REGISTRY);"
+        "print(*sorted({name.split('.')[2] for name in sys.modules if name.startswith('evenhand.audits.')}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "parity"
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_audit_is_registered_with_its_parts(name: str) -> None:
+    entry = REGISTRY[name]
+    assert entry.result is getattr(eh, f"{name.capitalize()}Result")
+    assert entry.spec.__module__ == f"evenhand.audits.{name}.spec"
+    assert entry.run.__module__ == f"evenhand.audits.{name}.audit"
+    assert name in REGISTRY
+
+
+def test_an_unknown_audit_is_not_registered() -> None:
+    assert "partiy" not in REGISTRY
+    with pytest.raises(KeyError):
+        REGISTRY["partiy"]
+
+
+def test_the_map_for_contributors_shows_every_room() -> None:
+    root = Path(__file__).parent.parent
+    source = root / "src" / "evenhand"
+    rooms = [
+        path.parent.name
+        for folder in (source, source / "study", source / "audits")
+        for path in folder.glob("*/__init__.py")
+    ]
+    shown = (root / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The house")[2].partition("```\n")[0]
+    assert [room for room in rooms if f"  {room}/" not in shown] == []
 
 
 def test_every_public_name_can_be_had() -> None:

@@ -1,15 +1,33 @@
-"""A headless Chromium, where the machine has one."""
+"""A headless Chromium, where the machine has one.
+
+Playwright keeps an event loop running in its thread as long as it is open. So it has a thread of its own, in which the
+tests of the browser run: any other test may call `asyncio.run` at any time.
+"""
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evenhand as eh
+
+_THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="playwright")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that uses the browser in the browser's thread."""
+    if "browser" not in pyfuncitem.fixturenames:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    _THREAD.submit(pyfuncitem.obj, **arguments).result()
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -19,10 +37,12 @@ def browser() -> Iterator[Any]:
         pytest.skip("Chromium is not installed; EVENHAND_INSTALL=1 make test installs it (Debian, as root)")
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield running
-        running.close()
+    playwright = _THREAD.submit(sync_playwright().start).result()
+    arguments = ["--no-sandbox", "--disable-gpu"]
+    running = _THREAD.submit(playwright.chromium.launch, executable_path=chromium, args=arguments).result()
+    yield running
+    _THREAD.submit(running.close).result()
+    _THREAD.submit(playwright.stop).result()
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import evenhand as eh
-from evenhand.cli.propose import cut_points, is_risk, propose, words
+from evenhand.cli.init import cut_points, is_risk, propose, words
 from evenhand.table.profile import ColumnProfile, profile
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evenhand.datasets import available, dressel_farid, load_dressel_farid
+from evenhand.datasets import available, compas, load_dressel_farid
 from evenhand.errors import DataError
 
 COLUMNS = [
@@ -102,7 +102,7 @@ def authors_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     packed = tmp_path / "race.csv.gz"
     packed.write_bytes(gzip.compress(MARKS["race"].encode()))
     paths["dressel_farid_race"] = packed
-    monkeypatch.setattr(dressel_farid, "fetch", lambda name: paths[name])
+    monkeypatch.setattr(compas, "fetch", lambda name: paths[name])
     return tmp_path
 
 

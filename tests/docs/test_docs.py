@@ -41,8 +41,7 @@ from evenhand.cli.main import main
 from evenhand.core.findings import Finding
 from evenhand.core.provenance import data_record
 from evenhand.core.spec import Threshold
-from evenhand.models.estimators import ESTIMATORS
-from evenhand.models.spec import Fit, ModelsSettings
+from evenhand.models.estimators import ESTIMATORS, Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
 from evenhand.table import Prediction, Roles
 

@@ -31,8 +31,7 @@ from evenhand.audits.reliability import records as reliability_records
 from evenhand.audits.reliability.mistakes import FeatureNoise, GroupNoise, NoiseSetting, PilotTable
 from evenhand.audits.reliability.sources import ModelSource
 from evenhand.core.findings import Finding
-from evenhand.models.estimators import ESTIMATORS
-from evenhand.models.spec import Fit, ModelsSettings
+from evenhand.models.estimators import ESTIMATORS, Fit, ModelsSettings
 from evenhand.report.audit import SCHEMA_VERSION
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/reference/results.schema.json").read_text(encoding="utf-8"))

@@ -15,9 +15,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ConfigError, DataError
-from evenhand.models import attach, cross_predict
-from evenhand.models.estimators import ESTIMATORS
-from evenhand.models.spec import ModelsSettings
+from evenhand.models import cross_predict, folds
+from evenhand.models.estimators import ESTIMATORS, ModelsSettings
 
 TOML = """
 [data]
@@ -159,9 +158,9 @@ def test_scores_go_back_to_their_own_rows_of_a_long_file(place: Path, monkeypatc
     frame = pd.DataFrame({"x": rng.permutation(n) / n, "y": rng.integers(0, 2, n), "g": rng.integers(0, 2, n)})
     frame.to_parquet("long.parquet", row_group_size=20_000)
     arguments: dict[str, Any] = {"data": "long.parquet", "outcome": "y", "groups": "g"}
-    monkeypatch.setattr(attach, "out_of_fold", lambda training, *_: {"m": training.matrix[:, 0].copy()})
+    monkeypatch.setattr(folds, "out_of_fold", lambda training, *_: {"m": training.matrix[:, 0].copy()})
     settings = ModelsSettings.parse({"features": "x", "fit": {"m": "linear"}}, "here")
-    table, _ = attach.add_models(eh.Table(**arguments), arguments, settings)
+    table, _ = folds.add_models(eh.Table(**arguments), arguments, settings)
     assert table.rows == n
     rows = table.person_rows(["x"])
     np.testing.assert_array_equal(rows.scores["m"], rows.numbers["x"])
@@ -173,9 +172,9 @@ def test_scores_go_back_to_their_own_rows_of_a_frame(backend: str | None, monkey
         monkeypatch.setattr("evenhand.table.frames._is_installed", lambda module: False)
     data = eh.datasets.make_households(500, seed=1, backend=backend)
     arguments = {"data": data, "outcome": "missed_payment", "groups": "sex"}
-    monkeypatch.setattr(attach, "out_of_fold", lambda training, *_: {"m": training.matrix[:, 0] / 1e7})
+    monkeypatch.setattr(folds, "out_of_fold", lambda training, *_: {"m": training.matrix[:, 0] / 1e7})
     settings = ModelsSettings.parse({"features": "income_2022", "fit": {"m": "linear"}}, "here")
-    table, _ = attach.add_models(eh.Table(**arguments), arguments, settings)
+    table, _ = folds.add_models(eh.Table(**arguments), arguments, settings)
     rows = table.person_rows(["income_2022"])
     np.testing.assert_array_equal(rows.scores["m"], rows.numbers["income_2022"] / 1e7)
     assert table.backend == backend

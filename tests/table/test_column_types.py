@@ -17,7 +17,7 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.table import Table
-from evenhand.table.labels import label_of, shown, sort_key
+from evenhand.table.keys import label_of, shown, sort_key
 
 Columns = dict[str, Any]
 

@@ -1,42 +1,60 @@
-"""The audits. Each has the same rooms: spec, audit (Table + Spec -> Result), result, charts."""
+"""The audits. Each is a folder with the same rooms: spec, audit (Table + Spec -> Result), result, charts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from evenhand.audits.agreement.audit import run as run_agreement
-from evenhand.audits.agreement.spec import AgreementSpec
-from evenhand.audits.disagreement.audit import run as run_disagreement
-from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.audits.effort.audit import run as run_effort
-from evenhand.audits.effort.spec import EffortSpec
-from evenhand.audits.improvability.audit import run as run_improvability
-from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.audits.parity.audit import run as run_parity
-from evenhand.audits.parity.spec import ParitySpec
-from evenhand.audits.reliability.audit import run as run_reliability
-from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.result import Result
-from evenhand.core.spec import Spec
-from evenhand.table.table import Table
+if TYPE_CHECKING:
+    from evenhand.core.result import Result
+    from evenhand.core.spec import Spec
+    from evenhand.table.table import Table
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An audit as `audit.toml` knows it: its settings, and the function that runs them on a table."""
+    """An audit as `audit.toml` knows it: its settings, the function that runs them, and what that returns."""
 
     spec: type[Spec]
     run: Callable[[Table, Any], Result]
+    result: type[Result]
 
 
-REGISTRY: dict[str, Entry] = {
-    "parity": Entry(ParitySpec, run_parity),
-    "effort": Entry(EffortSpec, run_effort),
-    "disagreement": Entry(DisagreementSpec, run_disagreement),
-    "reliability": Entry(ReliabilitySpec, run_reliability),
-    "agreement": Entry(AgreementSpec, run_agreement),
-    "improvability": Entry(ImprovabilitySpec, run_improvability),
-}
+class _Registry(Mapping[str, Entry]):
+    """The audits by name, in the order in which a report shows them; each is imported when it is first asked for.
+
+    The audit `parity` is the folder `parity/` with `ParitySpec` in `spec.py`, `run` in `audit.py` and `ParityResult`
+    in `result.py`.
+    """
+
+    _NAMES = ("parity", "effort", "disagreement", "reliability", "agreement", "improvability")
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._NAMES:
+            raise KeyError(name)
+        return _load(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._NAMES)
+
+    def __len__(self) -> int:
+        return len(self._NAMES)
+
+
+@cache
+def _load(name: str) -> Entry:
+    def member(room: str, attribute: str) -> Any:
+        return getattr(import_module(f"evenhand.audits.{name}.{room}"), attribute)
+
+    title = name.capitalize()
+    return Entry(member("spec", f"{title}Spec"), member("audit", "run"), member("result", f"{title}Result"))
+
+
+REGISTRY: Mapping[str, Entry] = _Registry()
 """The audits by name, in the order in which a report shows them."""

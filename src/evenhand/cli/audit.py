@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli.console import BROKEN, FINE, UNDECIDED, err, out, print_line, progress
 from evenhand.errors import ConfigError
+
+if TYPE_CHECKING:
+    from evenhand import Audit
 
 Text = str | None
 Many = list[str] | None
@@ -85,12 +88,11 @@ def audit(
 
     `evenhand audit data.csv --outcome y --groups race --scores risk` audits a table at once.
     """
-    from evenhand import audit as run_audit
     from evenhand.report.text import print_summary
 
     if strict and not check:
         raise ConfigError("--strict needs --check; give both.")
-    if check and not target.lower().endswith(".toml") and not require:
+    if check and not _is_toml(target) and not require:
         raise ConfigError(_NO_THRESHOLDS)
     for_data = {
         "outcome": outcome,
@@ -112,13 +114,7 @@ def audit(
         "encoding": encoding,
     }
     with progress(quiet or json):
-        if target.lower().endswith(".toml"):
-            _refuse_data_options(for_data)
-            result = run_audit(target, seed=seed, allow_code=allow_code)
-        else:
-            limits = [_limit(text) for text in require or ()]
-            parity = {"within": within or [], "metrics": metrics}
-            result = run_audit(_table(target, for_data), seed=seed, parity=parity, thresholds=limits)
+        result = _run(target, for_data, seed, allow_code)
         files = result.save(out_folder)
     if json:
         typer.echo(result.to_json().encode(), nl=False)
@@ -128,11 +124,27 @@ def audit(
     return _checked(result.findings, strict, quiet) if check else FINE
 
 
+def _is_toml(target: str) -> bool:
+    return target.lower().endswith(".toml")
+
+
+def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool) -> Audit:
+    """Run an audit.toml, or the parity audit of a data file."""
+    from evenhand import audit as run_audit
+
+    if _is_toml(target):
+        _refuse_data_options(for_data)
+        return run_audit(target, seed=seed, allow_code=allow_code)
+    limits = [_limit(text) for text in for_data["require"] or ()]
+    parity = {"within": for_data["within"] or [], "metrics": for_data["metrics"]}
+    return run_audit(_table(target, for_data), seed=seed, parity=parity, thresholds=limits)
+
+
 def _limit(text: str) -> dict[str, Any]:
     """Read a threshold such as 'selection_rate>=0.8'."""
     for sign, side in ((">=", "min"), ("<=", "max")):
-        metric, found, limit = text.partition(sign)
-        if found:
+        metric, separator, limit = text.partition(sign)
+        if separator:
             try:
                 return {"metric": metric.strip(), side: float(limit)}
             except ValueError:
@@ -156,10 +168,10 @@ def _checked(findings: Any, strict: bool, quiet: bool) -> int:
 
 
 def _refuse_data_options(options: Mapping[str, Any]) -> None:
-    given = [f"--{name}" for name, value in options.items() if value is not None]
-    if given:
-        are = "is" if len(given) == 1 else "are"
-        raise ConfigError(f"{', '.join(given)} {are} for a data file; write it into the [data] of the .toml instead.")
+    names = [f"--{name}" for name, value in options.items() if value is not None]
+    if names:
+        are = "is" if len(names) == 1 else "are"
+        raise ConfigError(f"{', '.join(names)} {are} for a data file; write it into the [data] of the .toml instead.")
 
 
 def _table(path: str, options: Mapping[str, Any]) -> Any:

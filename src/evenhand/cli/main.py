@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import audit, data, demo, init, study
+from evenhand.cli import audit, data, init, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import EvenhandError
 
@@ -25,7 +25,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 fine · 1 a --check threshold is broken · 2 bad input · "
     "3 undecided with --strict · 130 stopped.",
 )
-app.command()(demo.demo)
+app.command()(data.demo)
 app.command()(init.init)
 app.command()(audit.audit)
 app.add_typer(data.app, name="data")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from evenhand.datasets.compas import load_compas
+from evenhand.datasets.compas import load_compas, load_dressel_farid
 from evenhand.datasets.defendants import defendants_truth, make_defendants
-from evenhand.datasets.dressel_farid import load_dressel_farid
 from evenhand.datasets.hospital import load_hospital, make_patients, patients_truth
 from evenhand.datasets.households import households_truth, make_households
 from evenhand.datasets.kidneys import kidney_offers_truth, make_kidney_offers

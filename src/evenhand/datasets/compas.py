@@ -1,14 +1,24 @@
-"""ProPublica's COMPAS data: risk scores of defendants in Broward County, and who was arrested again."""
+"""COMPAS risk scores of defendants in Broward County, and who was arrested again.
+
+ProPublica's data, and the study of Dressel and Farid, in which 800 people guess who of 1,000 of these defendants is
+arrested again.
+"""
 
 from __future__ import annotations
 
+import csv
 import glob
+import gzip
+import io
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import numpy.typing as npt
 
 from evenhand.datasets.registry import fetch
+from evenhand.errors import DataError
+from evenhand.stats.types import IntArray
 from evenhand.table.frames import build_frame
 
 _COLUMNS = {
@@ -99,3 +109,104 @@ def _read(path: Path, *, filtered: bool) -> dict[str, npt.NDArray[Any]]:
     with duckdb.connect() as connection:
         connection.execute(query, {"path": glob.escape(str(path)), "types": _COLUMNS})
         return cast(dict[str, npt.NDArray[Any]], connection.fetchnumpy())
+
+
+CONDITIONS = ("no_race", "race")
+"""Whether the critics were told the defendant's race."""
+
+_RACES = ("White", "Black", "Hispanic", "Asian", "Native American", "Other")
+_SEXES = ("Male", "Female")
+_HIGHEST_LOW_SCORE = 4
+
+
+def load_dressel_farid(*, backend: str | None = None) -> Any:
+    """Load the predictions of Dressel and Farid's 800 critics beside the decisions of COMPAS.
+
+    The three files come from `fetch`: the folder named by EVENHAND_DATA, the cache, or a copy of the authors' files.
+
+    Parameters
+    ----------
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        The library of the table; by default the first of these that is installed.
+
+    Returns
+    -------
+    pandas.DataFrame, polars.DataFrame, pyarrow.Table or dict
+        One row per answer, 40,000 in all, no missing values, with the columns
+
+        - `condition`: no_race or race, whether the critic was told the defendant's race; 400 critics each;
+        - `critic`: the number of the critic, who answered 50 cases;
+        - `case`: the number of the defendant, of 1,000; 20 critics of each condition saw each;
+        - `block`: 1 to 20, the set of 50 defendants that the critic saw;
+        - `race` (White, Black, Hispanic, Asian, Native American, Other), `sex` and `age` of the defendant;
+        - `compas_decision`: 1 when the COMPAS decile score is above 4, else 0, and `decile_score`: 1 to 10;
+        - `prediction`: 1 when the critic said that the defendant would commit another crime within two years, else 0;
+        - `disagrees`: 1 when prediction and COMPAS decision differ: the feedback of an audit. The critics were not
+          shown the decision; the authors of disagreement-based fairness derived the feedback so;
+        - `two_year_recid`: 1 when the defendant was arrested again within two years.
+
+    Raises
+    ------
+    EvenhandError
+        A file could not be had, or is not the published one.
+
+    References
+    ----------
+    J. Dressel and H. Farid (2018). The accuracy, fairness, and limits of predicting recidivism. Science Advances 4,
+    eaao5580. https://doi.org/10.1126/sciadv.aao5580
+    """
+    cases = _read_cases(fetch("dressel_farid_cases"))
+    parts = [_answers(_read_cells(fetch(f"dressel_farid_{condition}")), condition, cases) for condition in CONDITIONS]
+    return build_frame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, backend)
+
+
+def _read_cells(path: Path) -> list[list[str]]:
+    """Return the cells of a CSV file from its header (the row that holds `id`) on, without empty rows.
+
+    The authors' files have a line above the header, empty rows and columns, and the line ends of an old Macintosh.
+    """
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("latin-1")
+    rows = [row for row in csv.reader(io.StringIO(text, newline=None)) if any(cell.strip() for cell in row)]
+    start = next((i for i, row in enumerate(rows) if "id" in row), None)
+    if start is None:
+        raise DataError(f"{path} has no column `id`; delete it and fetch it again.")
+    width = len(rows[start])
+    return [row[:width] + [""] * (width - len(row)) for row in rows[start:]]
+
+
+def _read_cases(path: Path) -> dict[str, IntArray]:
+    """Return the columns of the defendants, all whole numbers."""
+    header, *rows = _read_cells(path)
+    table = np.array(rows)
+    return {name: table[:, i].astype(np.int64) for i, name in enumerate(header) if name.strip()}
+
+
+def _answers(cells: list[list[str]], condition: str, cases: dict[str, IntArray]) -> dict[str, npt.NDArray[Any]]:
+    """Return one row per answer from a table of defendants by critics: 1 correct, -1 wrong, empty not seen."""
+    header, *rows = cells
+    own = header.index("id")
+    critic_columns = [i for i, name in enumerate(header) if i != own and name.strip()]
+    table = np.array(rows)
+    marks = table[:, critic_columns].T
+    critic, row = np.nonzero(np.char.strip(marks) != "")
+    case = table[row, own].astype(np.int64)
+    order = np.argsort(cases["id"])
+    at = order[np.searchsorted(cases["id"], case, sorter=order)]
+    outcome, decile = cases["two_year_recid"][at], cases["compas_decile_score"][at]
+    prediction = np.where(marks[critic, row].astype(np.int64) == 1, outcome, 1 - outcome)
+    decision = (decile > _HIGHEST_LOW_SCORE).astype(np.int64)
+    return {
+        "condition": np.full(case.size, condition, dtype=object),
+        "critic": np.array([int(header[i]) for i in critic_columns])[critic],
+        "case": case,
+        "block": cases["block_num"][at],
+        "race": np.array(_RACES, dtype=object)[cases["race"][at] - 1],
+        "sex": np.array(_SEXES, dtype=object)[cases["sex"][at]],
+        "age": cases["age"][at],
+        "decile_score": decile,
+        "compas_decision": decision,
+        "prediction": prediction,
+        "disagrees": (prediction != decision).astype(np.int64),
+        "two_year_recid": outcome,
+    }

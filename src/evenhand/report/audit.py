@@ -19,7 +19,7 @@ from evenhand.core.progress import step
 from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
-from evenhand.models.attach import add_models
+from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.table import Table
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from evenhand.audits import REGISTRY
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, EvenhandError, did_you_mean
-from evenhand.models.spec import ModelsSettings
+from evenhand.models.estimators import ModelsSettings
 from evenhand.settings import Settings
 from evenhand.table.table import Table
 

@@ -28,7 +28,7 @@ from evenhand.study.schema import (
     columns_of,
 )
 from evenhand.table.frames import build_frame
-from evenhand.table.labels import shown
+from evenhand.table.keys import shown
 from evenhand.table.sources import engine_errors, fetch, open_source
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, count
-from evenhand.table.labels import label_of, shown
+from evenhand.table.keys import label_of, shown
 
 Kind = Literal["effort", "feedback"]
 KINDS: tuple[Kind, ...] = ("effort", "feedback")

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil, log2
 from typing import Any
 
 import narwhals as nw
@@ -19,9 +20,8 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.keys import NO_RANGE, Key, column_key
-from evenhand.table.labels import label_of, sort_key
-from evenhand.table.roles import MISSING, TIMES
+from evenhand.table.keys import NO_RANGE, Key, column_key, label_of, sort_key
+from evenhand.table.roles import MISSING, TIMES, Prediction
 from evenhand.table.sources import Frame, engine_errors, fetch
 
 _LIMB = 2.0**32
@@ -197,3 +197,43 @@ def _code_values(
 
 def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:
     return codes == (len(labels) - 1 if labels and labels[-1] == MISSING else -1)
+
+
+# What is summed: survey weight, score, squared error, and their products ------------------------------------
+
+
+def exponent_for(bound: float) -> int:
+    """Return the smallest ``e`` with ``bound <= 2**e``."""
+    return ceil(log2(bound))
+
+
+def weight_measures(column: str, exponent: int) -> list[Measure]:
+    """Return the weight and its square."""
+    weight = nw.col(column).cast(nw.Float64)
+    return [Measure("w", weight, exponent), Measure("ww", weight * weight, 2 * exponent)]
+
+
+def score_measures(
+    prediction: Prediction, positive: nw.Expr | None, weight: str | None, weight_exponent: int
+) -> list[Measure]:
+    """Return the score `s` and the squared error `l`, times the weight, and every product of two of them.
+
+    The products are named by their factors: `ss`, `sl`, `ll`, and with weights `ws`, `wl`.
+    """
+    score = nw.col(prediction.column).cast(nw.Float64)
+    size = exponent_for(max(abs(bound) for bound in prediction.range))
+    values = {"s": (score, size)}
+    if positive is not None:
+        error = score - positive.cast(nw.Float64)
+        values["l"] = (error * error, 2 * (max(size, 0) + 1))
+    if weight is not None:
+        factor = nw.col(weight).cast(nw.Float64)
+        values = {name: (value * factor, e + weight_exponent) for name, (value, e) in values.items()}
+        values = {"w": (factor, weight_exponent), **values}
+    measures = [Measure(name, value, e) for name, (value, e) in values.items() if name != "w"]
+    names = list(values)
+    for position, a in enumerate(names):
+        for b in names[position:]:
+            if a + b != "ww":  # already among the weight's own measures
+                measures.append(Measure(a + b, values[a][0] * values[b][0], values[a][1] + values[b][1]))
+    return measures

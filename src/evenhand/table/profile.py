@@ -8,8 +8,7 @@ from typing import Any
 import narwhals as nw
 
 from evenhand.errors import DataError
-from evenhand.table.keys import FALSE_WORDS, NUMBERS, TRUE_WORDS, Kind, is_absent, kind_of, plain_value
-from evenhand.table.labels import label_of
+from evenhand.table.keys import FALSE_WORDS, NUMBERS, TRUE_WORDS, Kind, is_absent, kind_of, label_of, plain_value
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch, open_source
 
 SAMPLE = 100_000

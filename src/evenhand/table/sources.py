@@ -18,7 +18,7 @@ from evenhand.errors import DataError
 from evenhand.table.engines import MisreadTypeError, engine_errors
 from evenhand.table.files import FileOptions, connect, open_files, refuse_repeated_names
 from evenhand.table.frames import check_shapes
-from evenhand.table.labels import label_of
+from evenhand.table.keys import label_of
 
 __all__ = [
     "FileOptions",

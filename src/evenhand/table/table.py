@@ -12,8 +12,15 @@ import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.stats.types import IntArray
-from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce
-from evenhand.table.coding import code_columns
+from evenhand.table.cells import (
+    Cells,
+    Measure,
+    TooManyCellsError,
+    exponent_for,
+    reduce,
+    score_measures,
+    weight_measures,
+)
 from evenhand.table.keys import (
     ABSENT,
     NO,
@@ -33,15 +40,14 @@ from evenhand.table.keys import (
     prediction_state,
     score_bin,
 )
-from evenhand.table.measures import exponent_for, score_measures, weight_measures
-from evenhand.table.remarks import label_notes
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
-from evenhand.table.rows import CodedRows, PersonRows, ScoreRows
+from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, code_columns
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch_arrays, open_source
 from evenhand.table.validation import (
     MAX_CELLS,
     crowded_columns,
     id_problems,
+    label_notes,
     row_problems,
     schema_problems,
     sound_roles,
@@ -133,7 +139,7 @@ class Table:
         self._data, self._options = data, options
         self._somebody: tuple[nw.Expr, str] | None = None
         self._open()
-        self.with_right_types(self._check)
+        self.with_type_retry(self._check)
 
     def _open(self) -> None:
         self.source = open_source(self._data, self._options)
@@ -143,7 +149,7 @@ class Table:
         if self._somebody is not None:
             self.source = self.source.only(*self._somebody)
 
-    def with_right_types(self, read: Callable[[], T]) -> T:
+    def with_type_retry(self, read: Callable[[], T]) -> T:
         """Read; where a later row of a file has another type than the first rows, look at all rows and read again."""
         try:
             return read()
@@ -252,7 +258,7 @@ class Table:
         if self.rows > EXACT_ROWS:
             bin_key = Key("bin", score_bin(self.prediction(model), FINE_BINS))
             return _binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
-        return self.with_right_types(lambda: self._exact_scores(model))
+        return self.with_type_retry(lambda: self._exact_scores(model))
 
     def _exact_scores(self, model: str) -> ScoreRows:
         column = nw.col(self.prediction(model).column).cast(nw.Float64)
@@ -267,7 +273,7 @@ class Table:
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
         """Return numeric columns and all scores row by row; a value that is missing is nan."""
         self.require_numbers(columns)
-        return self.with_right_types(lambda: self._person_rows(columns))
+        return self.with_type_retry(lambda: self._person_rows(columns))
 
     def _person_rows(self, columns: Sequence[str]) -> PersonRows:
         models = [model for model in self.models if self.has_scores(model)]
@@ -305,7 +311,7 @@ class Table:
                 )
             if self._kinds[column] == "other":
                 raise ConfigError(f"`{role}` is {column!r}, which holds no plain values; give a column that does.")
-        return self.with_right_types(lambda: self._coded_rows(columns))
+        return self.with_type_retry(lambda: self._coded_rows(columns))
 
     def _coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
         ranges = [column for column in self.roles.group_columns if column in self.roles.cuts]
@@ -401,7 +407,7 @@ class Table:
                 if column not in self._kinds:
                     hint = did_you_mean(column, self._kinds)
                     raise ConfigError(f"`within` column {column!r} is not in the data; {hint}")
-            self._reductions[name] = self.with_right_types(
+            self._reductions[name] = self.with_type_retry(
                 lambda: reduce(self.complete_rows(), [*self._keys(within, model), *more], measures)
             )
         return self._reductions[name]

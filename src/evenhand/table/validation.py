@@ -22,8 +22,9 @@ from evenhand.table.keys import (
     out_of_range,
     plain_value,
     prediction_kind,
+    showable,
+    shown,
 )
-from evenhand.table.labels import showable, shown
 from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
 
@@ -33,6 +34,21 @@ MAX_NUMERIC_GROUPS = 20
 MAX_CELLS = 1_000_000
 LARGEST_WEIGHT = 1e30
 _SHOWN = 5
+_MISSING_WORDS = [
+    "na",
+    "n/a",
+    "#n/a",
+    "nan",
+    "null",
+    "none",
+    "unknown",
+    "missing",
+    "not available",
+    "-",
+    "--",
+    "?",
+    ".",
+]
 _CONVERT = "; convert it; in a file, decimal commas need decimal=',' and words for missing values need missing_values"
 
 
@@ -377,3 +393,32 @@ def _example_rows(source: Source, bad: nw.Expr) -> str:
         return ""
     listed = ", ".join(str(number) for number in numbers[:_SHOWN]) + (", ..." if len(numbers) > _SHOWN else "")
     return f" (row {listed})" if len(numbers) == 1 else f" (rows {listed})"
+
+
+# What is no error, but a reader needs to know -------------------------------------------------------------
+
+
+def label_notes(roles: Roles, kinds: Mapping[str, Kind], cells: Cells) -> Iterator[str]:
+    """Yield remarks on group labels that a person would take for one group, or for none."""
+    for column in roles.group_columns:
+        labels = [label for label in cells.labels[column_key(column)] if label != MISSING]
+        if kinds[column] != "text":
+            continue
+        spellings: dict[str, list[str]] = {}
+        for label in labels:
+            spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+        for alike in spellings.values():
+            if len(alike) > 1:
+                listed = ", ".join(repr(label) for label in alike)
+                yield f"{column}: {listed} differ only in capitals or spaces; they are {len(alike)} groups here."
+        for label in labels:
+            if label.strip().casefold() in _MISSING_WORDS:
+                yield f"{column}: {label!r} looks like a word for missing; if it is, name it among `missing_values`."
+        numbers = sum(_is_number(label) for label in labels)
+        if len(labels) > MAX_NUMERIC_GROUPS and numbers > 0.8 * len(labels):
+            words = ", ".join(repr(label) for label in labels if not _is_number(label))
+            yield f"{column}: {numbers} of {len(labels)} groups are numbers; {words} makes it text without cut points."
+
+
+def _is_number(label: str) -> bool:
+    return label.replace(".", "", 1).replace("-", "", 1).isdigit()

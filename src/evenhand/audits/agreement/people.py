@@ -13,10 +13,9 @@ from evenhand.audits.agreement.statistics import Scale
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.cells import Cells
-from evenhand.table.coding import Coded
-from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS
-from evenhand.table.labels import label_of, sort_key
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, sort_key
 from evenhand.table.roles import Scalar
+from evenhand.table.rows import Coded
 from evenhand.table.table import Table
 
 MOST_CATEGORIES = 200

@@ -24,8 +24,8 @@ from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.feedback import TOO_HIGH, TOO_LOW, Feedback
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
-from evenhand.table.coding import Coded
-from evenhand.table.labels import shown
+from evenhand.table.keys import shown
+from evenhand.table.rows import Coded
 from evenhand.table.table import Table
 
 MOST_KINDS = 20

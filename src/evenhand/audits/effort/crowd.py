@@ -35,10 +35,10 @@ from evenhand.stats.pairs.by_weight import corrected_grid
 from evenhand.stats.pairs.grid import SIZE, Bounds
 from evenhand.stats.pairs.people import check_people
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.cells import Cells, Measure
+from evenhand.table.cells import Cells, Measure, score_measures, weight_measures
 from evenhand.table.keys import Key
-from evenhand.table.measures import score_measures, weight_measures
-from evenhand.table.staged import StagedRows, Stages
+from evenhand.table.rows import DerivedRows as StagedRows
+from evenhand.table.rows import Stages
 from evenhand.table.table import Table
 
 MOST_IN_MEMORY = 5_000_000

@@ -15,8 +15,7 @@ from pydantic import (
 )
 
 from evenhand.errors import did_you_mean
-from evenhand.models.estimators import ESTIMATORS
-from evenhand.models.spec import Fit
+from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
 
 RuleName = Literal["estimator", "column", "search", "sweep", "milp", "reductions", "own"]

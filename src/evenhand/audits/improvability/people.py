@@ -13,14 +13,12 @@ import numpy as np
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.models.estimators import ESTIMATORS
-from evenhand.models.training import MOST_LABELS
+from evenhand.models.features import MOST_LABELS
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.table.coding import Coded
-from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS
-from evenhand.table.labels import label_of
-from evenhand.table.labels import shown as shown_values
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of
+from evenhand.table.keys import shown as shown_values
 from evenhand.table.roles import MISSING, Scalar
-from evenhand.table.rows import CodedRows
+from evenhand.table.rows import Coded, CodedRows
 from evenhand.table.table import Table
 
 Kind = Literal["score", "decision"]

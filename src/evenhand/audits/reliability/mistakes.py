@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_
 
 from evenhand.settings import Settings
 from evenhand.stats.noise import published_noise
-from evenhand.table.labels import label_of
+from evenhand.table.keys import label_of
 from evenhand.table.roles import Columns, Scalar, grouping_name
 
 GIVEN, LEARNED = "given", "pilot"

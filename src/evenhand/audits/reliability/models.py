@@ -25,7 +25,7 @@ from evenhand.models.estimators import make_pipeline
 from evenhand.stats.noise import Linear, Predictor, thresholded
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame, installed_backend
-from evenhand.table.labels import label_of
+from evenhand.table.keys import label_of
 from evenhand.table.roles import Scalar
 
 TIE = 1e-12

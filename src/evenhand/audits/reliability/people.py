@@ -14,10 +14,9 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
-from evenhand.table.coding import Coded
-from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS
-from evenhand.table.labels import label_of, showable
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, showable
 from evenhand.table.roles import Scalar
+from evenhand.table.rows import Coded
 from evenhand.table.table import Table
 
 MOST_COPIES = 0.01  # share of rows that are copies, above which a note warns

@@ -13,8 +13,8 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
 from evenhand.stats.noise import Pilot
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.coding import Coded
 from evenhand.table.roles import MISSING
+from evenhand.table.rows import Coded
 from evenhand.table.sources import engine_errors, open_source
 from evenhand.table.table import Table
 

@@ -10,8 +10,7 @@ from typing import Any, Self
 from pydantic import Field, field_serializer, model_validator
 
 from evenhand.errors import did_you_mean
-from evenhand.models.estimators import ESTIMATORS
-from evenhand.models.spec import Fit
+from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
 from evenhand.table.roles import Columns
 

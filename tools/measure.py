@@ -1,0 +1,176 @@
+"""Measure the size and shape of the package, and print one table.
+
+`make measure` measures the working tree. `python tools/measure.py --rev REVISION` measures another state of it: that
+revision is unpacked into a temporary folder and formatted, without `# fmt: skip`, so that before and after are counted
+alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+from radon.complexity import cc_visit
+from radon.visitors import Class
+
+HERE = Path(__file__).resolve().parent.parent
+AUDITS = ("parity", "effort", "disagreement", "reliability", "agreement", "improvability")
+MOST_COMPLEX = 12
+REPEATED_LINES = 6
+SMALL_FILE = 40
+FMT_SKIP = "# fmt" + ": skip"  # in two parts, so that this file does not count itself
+_PROBE = f"""
+import inspect, json, sys
+import evenhand as eh
+eh.parity
+modules = sum(name.split(".")[0] == "evenhand" for name in sys.modules)
+arguments = {{name: len(inspect.signature(getattr(eh, name)).parameters) for name in {AUDITS!r}}}
+print(json.dumps({{"modules": modules, "arguments": arguments}}))
+"""
+
+
+def main() -> None:
+    """Measure the working tree or a revision, and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rev", help="a git revision; without it, the working tree")
+    parser.add_argument("--list", action="store_true", help="also list the complex functions and the repeated lines")
+    options = parser.parse_args()
+    if options.rev is None:
+        report(HERE, "src, working tree", count_skips(HERE), options.list)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        unpack(options.rev, folder)
+        skips = count_skips(folder)
+        format_all(folder)
+        report(folder, f"src at {options.rev}", skips, options.list)
+
+
+def unpack(revision: str, folder: Path) -> None:
+    """Put a revision of the repository into a folder."""
+    archive = subprocess.run(["git", "archive", revision], cwd=HERE, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+
+
+def format_all(folder: Path) -> None:
+    """Format the package as the working tree is: nothing is kept from the formatter."""
+    for path in sources(folder):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join(line.partition(FMT_SKIP)[0].rstrip() for line in lines) + "\n", encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "ruff", "format", "-q", "src"], cwd=folder, check=True)
+
+
+def count_skips(root: Path) -> int:
+    """Count the lines that are kept from the formatter."""
+    return sum(path.read_text(encoding="utf-8").count(FMT_SKIP) for path in sources(root))
+
+
+def report(root: Path, title: str, skips: int, listed: bool) -> None:
+    """Print the table of one state of the package."""
+    files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sources(root)}
+    code = {path: code_lines(text) for path, text in files.items()}
+    complex_ones = [function for path, text in files.items() for function in complex_functions(path, text)]
+    repeated = repetitions(files)
+    probe = json.loads(ask(root))
+    rows: list[tuple[str, int]] = [
+        ("code lines, without docstrings, comments and blanks", sum(map(len, code.values()))),
+        ("Python files", len(files)),
+        (f"files under {SMALL_FILE} lines of code", sum(len(lines) < SMALL_FILE for lines in code.values())),
+        (f"functions with complexity above {MOST_COMPLEX}", len(complex_ones)),
+        (f"places that repeat {REPEATED_LINES} lines or more", len(repeated)),
+        (FMT_SKIP, skips),
+        ("modules loaded by eh.parity", probe["modules"]),
+        *((f"arguments of eh.{name}", count) for name, count in probe["arguments"].items()),
+    ]
+    width = max(len(label) for label, _ in rows)
+    print(title)
+    for label, count in rows:
+        print(f"{label:<{width}}  {count:>7,}")
+    if listed:
+        print("\nComplex functions", *complex_ones, sep="\n  ")
+        print("\nRepeated lines", *repeated, sep="\n  ")
+
+
+def sources(root: Path) -> list[Path]:
+    """Return the Python files of the package."""
+    return sorted((root / "src").rglob("*.py"))
+
+
+def code_lines(text: str) -> list[tuple[int, str]]:
+    """Return the lines that hold code, with their numbers: no docstrings, comments or blanks."""
+    documented = {number for start, end in _docstrings(ast.parse(text)) for number in range(start, end + 1)}
+    beside_code = (
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    )
+    numbers: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in beside_code:
+            numbers.update(range(token.start[0], token.end[0] + 1))
+    lines = text.splitlines()
+    return [(number, lines[number - 1].strip()) for number in sorted(numbers - documented)]
+
+
+def _docstrings(tree: ast.Module) -> Iterator[tuple[int, int]]:
+    """Yield the first and last line of every string that stands alone: a docstring, or the note below a constant."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.end_lineno or node.lineno
+
+
+def complex_functions(path: str, text: str) -> Iterator[str]:
+    """Yield the functions and methods whose cyclomatic complexity is too high."""
+    for block in cc_visit(text):
+        if not isinstance(block, Class) and block.complexity > MOST_COMPLEX:
+            yield f"{path}:{block.lineno} {block.fullname} {block.complexity}"
+
+
+def repetitions(files: dict[str, str]) -> list[str]:
+    """Return the places where at least so many lines of code, imports left out, have stood before."""
+    first: dict[tuple[str, ...], tuple[str, int]] = {}
+    places: list[str] = []
+    for path, text in files.items():
+        lines = _without_imports(text)
+        end = 0  # of the repeated run that is being followed
+        for start in range(len(lines) - REPEATED_LINES + 1):
+            window = lines[start : start + REPEATED_LINES]
+            known = first.setdefault(tuple(line for _, line in window), (path, window[0][0]))
+            if known == (path, window[0][0]):
+                continue
+            if start >= end:
+                places.append(f"{path}:{window[0][0]} as {known[0]}:{known[1]}")
+            end = start + REPEATED_LINES
+    return places
+
+
+def _without_imports(text: str) -> list[tuple[int, str]]:
+    tree = ast.parse(text)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    skipped = {number for node in imports for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    return [(number, line) for number, line in code_lines(text) if number not in skipped]
+
+
+def ask(root: Path) -> str:
+    """Return what a fresh interpreter finds out about the package in a folder."""
+    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+    command = [sys.executable, "-c", _PROBE]
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    main()
