@@ -1,1 +1,1 @@
-"""What all audits share: settings, results, findings, sections of a report, provenance."""
+"""What all audits share: metrics, records, thresholds and verdicts, findings, results, provenance."""

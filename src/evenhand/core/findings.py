@@ -1,15 +1,30 @@
-"""Findings: plain sentences with the number, its interval, the people behind it and the verdict."""
+"""Findings: what was found, in three layers. The headline a judge reads, the detail behind it, why there is no verdict.
+
+An audit says what can be told or judged as `Claim`s; thresholds, verdicts and sentences are made here.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from math import inf
-from typing import Any, Literal
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, Any
 
-from evenhand.core.numbers import DASH
-from evenhand.core.spec import Threshold
+from evenhand.core.formats import Format, show, show_confidence, show_interval, show_p
+from evenhand.core.metrics import Metric
+from evenhand.core.records import Gap, Record, Value, column, coordinates_of
+from evenhand.core.thresholds import (
+    Threshold,
+    Verdict,
+    judge_all,
+    judged_size,
+    limits_record,
+)
+from evenhand.errors import did_you_mean
 
-Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_threshold"]
+if TYPE_CHECKING:
+    from evenhand.core.spec import Spec
 
 SHORT_VERDICTS: dict[Verdict, str] = {
     "meets": "Meets",
@@ -25,105 +40,296 @@ VERDICT_WORDS: dict[Verdict, str] = {
     "no_threshold": "no threshold set",
 }
 
+SENTENCES: dict[str, str] = {
+    "two_values": "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}.",
+    "two_values_worse_off": (
+        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference} "
+        "({worse_off} worse off)."
+    ),
+    "value": "{where}: {title} is {value:unit}.",
+    "undefined": "{where}: {title} cannot be computed.",
+    "not_comparable": "{where}: {title} cannot be compared between groups.",
+    "not_in_the_data": "No {name} {wanted} in these data: the threshold for {title} cannot be judged.",
+}
+"""The sentences that several audits use; an audit adds its own to them."""
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing the audit found.
+_MOST_TIMES = 1_000
+"""Beyond so many times the people, more of them is no advice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Record):
+    """One thing that was found."""
+
+    audit: str = column("the audit")
+    model: str | None = column("the model", None)
+    model_reference: str | None = column("the model it is compared with", None)
+    grouping: str | None = column("the grouping", None)
+    group: str | None = column("the group", None)
+    reference: str | None = column("the group it is compared with", None)
+    stratum: str | None = column("the stratum", None)
+    coordinates: dict[str, Any] = field(
+        default_factory=dict, metadata={"meaning": "the audit's own coordinates, without nulls"}
+    )
+    metric: str = column("the metric")
+    kind: str | None = column("of a gap: difference or ratio", None)
+    against: str | None = column("of a gap: what the group is compared with", None)
+    sentence_id: str = column("which sentence the headline is")
+    arguments: dict[str, Any] = field(default_factory=dict, metadata={"meaning": "what the sentence is filled with"})
+    headline: str = column("one sentence: at most 25 words and two numbers")
+    detail: str = column("size, interval, p-value, people", "")
+    reason: str = column("why there is no verdict, and what it would take", "")
+    unit: str = column("the unit of the metric", "index")
+    value: float | None = column("the number")
+    low: float | None = column("lower limit of this number", None)
+    high: float | None = column("upper limit of this number", None)
+    joint_low: float | None = column("lower limit for the family", None)
+    joint_high: float | None = column("upper limit for the family", None)
+    p_value: float | None = column("p-value of this comparison alone", None)
+    p_adjusted: float | None = column("p-value adjusted for the family", None)
+    family: str | None = column("what the adjusted p-value and the joint limits hold for together", None)
+    n: int = column("the people (or answers) behind it")
+    threshold: str | None = column("the limit in words", None)
+    limit: float | None = column("the limit as a number", None)
+    verdict: Verdict = column("whether the interval lies within the limit, beyond it, or covers both", "no_threshold")
+
+    @property
+    def text(self) -> str:
+        """All three layers in one paragraph."""
+        return " ".join(part for part in (self.headline, self.detail, self.reason) if part)
+
+    @property
+    def style(self) -> Format:
+        """How its number is written."""
+        kind = self.kind if self.kind in ("difference", "ratio") else None
+        return Metric(name="", title="", unit=self.unit).style(kind)  # type: ignore[arg-type]
+
+    def amount(self) -> str:
+        """Return the number as it is written."""
+        return f"{show(self.value, self.style)}{' points' if self.style == 'points' and self.value is not None else ''}"
+
+    def interval(self) -> str:
+        """Return the interval that a verdict rests on, as it is written."""
+        joint = self.joint_low is not None or self.joint_high is not None
+        low, high = (self.joint_low, self.joint_high) if joint else (self.low, self.high)
+        return show_interval(low, high, self.style)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Something that can be told, or judged by a threshold.
 
     Parameters
     ----------
-    audit, model, grouping, stratum, metric, kind, against : what was measured (null where it does not apply).
-    claim : what was found, in words, without the gap's own number.
-    sentence : the whole finding in words, with number, interval and people.
-    unit : 'points' for a difference of percentages, else empty.
-    value, low, high : the number and its interval.
-    n : the people behind it.
-    threshold : the limit in words, or null.
-    verdict : whether the interval lies within the limit, beyond it, or covers both.
-    caveat : what the number does not show.
+    records : the first is told; a threshold is broken when it is for any of them, met when it is for all.
+    sentence_id : the sentence of its headline.
+    arguments : what the sentence is filled with, or a function of the record that is told; always `where`, `title`.
+    headline : whether it is told where no threshold is about it.
+    aside : what else belongs into the detail.
+    family : what joint limits and adjusted p-values hold for together, as in "all pairs of groups".
+    withheld : why no verdict may be given, whatever the interval; None where one may.
     """
 
-    audit: str
-    model: str | None
-    grouping: str | None
-    stratum: str | None
-    metric: str
-    kind: str
-    against: str
-    claim: str
-    sentence: str
-    unit: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    threshold: str | None
-    verdict: Verdict
-    caveat: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as a flat record."""
-        return asdict(self)
+    records: tuple[Value | Gap, ...]
+    sentence_id: str
+    arguments: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
+    headline: bool = False
+    aside: str = ""
+    family: str | None = None
+    withheld: str | None = None
 
 
-def shown_amount(finding: Finding) -> tuple[str, str]:
-    """Return a finding's number and interval as they are written, in the finding's unit."""
-    points = finding.unit == "points"
-    scale, places = (100.0, 1) if points else (1.0, 3)
-    ends = [abs(end) for end in (finding.value, finding.low, finding.high) if end is not None]
-    if not points and max(ends, default=0.0) < 0.01:
-        places = 4
-    value, low, high = (
-        None if end is None else f"{end * scale:.{places}f}" for end in (finding.value, finding.low, finding.high)
-    )
-    interval = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}" if high else DASH
-    return f"{value} points" if points and value else value or DASH, interval
+@dataclass(frozen=True)
+class FindingMaker:
+    """Makes the findings of one audit.
 
-
-def size_of_gap(
-    kind: str, value: float | None, low: float | None, high: float | None
-) -> tuple[float | None, float | None, float | None]:
-    """Return a signed gap as a distance from equality: |difference|, or a ratio turned so that it is at most 1.
-
-    Examples
-    --------
-    >>> size_of_gap("difference", -0.3, -0.34, -0.26)
-    (0.3, 0.26, 0.34)
-    >>> size_of_gap("ratio", 4.0, 2.0, None)
-    (0.25, 0.0, 0.5)
+    Parameters
+    ----------
+    spec : the audit's settings, with its thresholds.
+    sentences : the audit's own sentences, by id.
     """
-    if value is None or (low is None and high is None):
-        return value, None, None
-    lowest, highest = (-inf if low is None else low), (inf if high is None else high)
-    if kind == "difference":
-        return abs(value), max(lowest, -highest, 0.0), max(abs(lowest), abs(highest))
-    below = [min(end, 1 / end) if end > 0 else 0.0 for end in (max(lowest, 0.0), highest)]
-    turned = min(value, 1 / value) if value > 0 else 0.0
-    return turned, min(below), 1.0 if lowest <= 1 <= highest else max(below)
 
+    spec: Spec
+    sentences: Mapping[str, str] = field(default_factory=dict)
 
-def judge(threshold: Threshold | None, value: float | None, low: float | None, high: float | None) -> Verdict:
-    """Compare an interval with a limit: wholly within, wholly beyond, or not decided by this much data.
+    def findings(self, claims: Sequence[Claim]) -> tuple[Finding, ...]:
+        """Return a finding for everything that a threshold is about, then for the headline claims that none is.
 
-    Examples
-    --------
-    >>> judge(Threshold(metric="selection_rate", min=0.8), 0.7, 0.62, 0.78)
-    'does_not_meet'
-    >>> judge(Threshold(metric="selection_rate", min=0.8), 0.79, 0.7, 0.9)
-    'insufficient_evidence'
-    """
-    if threshold is None:
-        return "no_threshold"
-    if value is None or (low is None and high is None):
-        return "insufficient_evidence"
-    lowest, highest = (-inf if low is None else low), (inf if high is None else high)
-    if threshold.min is not None:
-        return (
-            "meets"
-            if lowest >= threshold.min
-            else "does_not_meet"
-            if highest < threshold.min
-            else "insufficient_evidence"
+        A threshold that fits nothing gives a finding too: insufficient evidence, with its reason.
+        """
+        judged: set[int] = set()
+        findings: list[Finding] = []
+        for threshold in self.spec.thresholds:
+            matching = [claim for claim in claims if limits_record(threshold, claim.records[0], self.spec.aliases)]
+            judged.update(id(claim) for claim in matching)
+            findings += [self._finding(claim, threshold) for claim in matching]
+            if not matching:
+                findings.append(self._nothing_fits(threshold, claims))
+        rest = (claim for claim in claims if claim.headline and id(claim) not in judged)
+        return (*findings, *(self._finding(claim, None) for claim in rest))
+
+    def _finding(self, claim: Claim, threshold: Threshold | None) -> Finding:
+        record, verdict = judge_all(threshold, claim.records)
+        if claim.withheld is not None and threshold is not None:
+            verdict = "insufficient_evidence"
+        metric = self.spec.known_metrics()[record.metric]
+        kind = record.kind if isinstance(record, Gap) else None
+        sentence_id = claim.sentence_id
+        if record.value is None and sentence_id not in self.sentences:
+            sentence_id = "not_comparable" if isinstance(record, Gap) else "undefined"
+        told = claim.arguments(record) if callable(claim.arguments) else claim.arguments
+        arguments = {"unit": metric.style(), **told}
+        return Finding(
+            audit=self.spec.audit,
+            **{name: getattr(record, name, None) for name in _PLACE},
+            coordinates=coordinates_of(record),
+            metric=record.metric,
+            kind=kind,
+            against=record.against if isinstance(record, Gap) else None,
+            sentence_id=sentence_id,
+            arguments=arguments,
+            headline=render(sentence_id, arguments, self.sentences),
+            detail=self._detail(record, metric, claim),
+            reason=_reason(record, metric, threshold, verdict, claim.withheld),
+            unit=metric.unit,
+            **{name: getattr(record, name, None) for name in _NUMBERS},
+            family=claim.family,
+            n=record.n,
+            threshold=threshold.in_words(points=metric.style(kind) == "points") if threshold else None,
+            limit=threshold.limit if threshold else None,
+            verdict=verdict,
         )
-    limit = float(threshold.max or 0.0)
-    return "meets" if highest <= limit else "does_not_meet" if lowest > limit else "insufficient_evidence"
+
+    def _detail(self, record: Value | Gap, metric: Metric, claim: Claim) -> str:
+        """Return the size, interval and p-value of a number, the people behind it, and what the audit adds."""
+        parts = [] if record.value is None else [*_certainty(record, metric, claim.family, self.spec.confidence)]
+        said = "; ".join([*parts, f"n = {record.n:,}"])
+        return f"{said[:1].upper()}{said[1:]}.{' ' if claim.aside else ''}{claim.aside}" if parts else claim.aside
+
+    def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
+        """Return the finding of a threshold that no record fits: what it names is not in these data, or too small."""
+        name = self.spec.aliases[threshold.metric][0] if threshold.metric in self.spec.aliases else threshold.metric
+        metric = self.spec.known_metrics()[name]
+        lacking, known = _lacking(threshold, [record for claim in claims for record in claim.records], name)
+        arguments = {"title": metric.title_in_sentence, "name": lacking, "wanted": repr(getattr(threshold, lacking))}
+        sentence_id = "not_in_the_data" if lacking != "metric" else "not_comparable"
+        where = ", ".join(f"{key} {value}" for key, value in threshold.named().items()) or "All groups"
+        arguments |= {"where": where}
+        why = f"{did_you_mean(getattr(threshold, lacking), known)}" if known else "too few people to compare any groups"
+        return Finding(
+            audit=self.spec.audit,
+            model=threshold.model,
+            grouping=threshold.grouping,
+            group=threshold.group,
+            stratum=threshold.stratum,
+            metric=name,
+            kind=threshold.kind,
+            against=threshold.against,
+            sentence_id=sentence_id,
+            arguments=arguments,
+            headline=render(sentence_id, arguments, self.sentences),
+            reason=f"{why[:1].upper()}{why[1:].removesuffix('.')}{'' if why.endswith('?') else '.'}",
+            unit=metric.unit,
+            value=None,
+            n=0,
+            threshold=threshold.in_words(points=metric.style(threshold.kind) == "points"),
+            limit=threshold.limit,
+            verdict="insufficient_evidence",
+        )
+
+
+_PLACE = ("model", "model_reference", "grouping", "group", "reference", "stratum")
+_NUMBERS = ("value", "low", "high", "joint_low", "joint_high", "p_value", "p_adjusted")
+
+
+def _certainty(record: Value | Gap, metric: Metric, family: str | None, confidence: float) -> Iterator[str]:
+    """Yield the size of a gap, the interval of a number, and its p-values."""
+    kind = record.kind if isinstance(record, Gap) else None
+    style = metric.style(kind)
+    if kind is not None:
+        noun = "percentage points" if style == "points" else ""
+        yield f"{'a ratio' if kind == 'ratio' else 'a gap'} of {show(record.value, style)} {noun}".rstrip()
+    joint = record.joint_low is not None or record.joint_high is not None
+    low, high = (record.joint_low, record.joint_high) if joint else (record.low, record.high)
+    if low is None and high is None:
+        yield record.status if record.status != "ok" else "no interval"
+    else:
+        together = f" for {family} together" if joint and family else ""
+        yield f"{show_confidence(confidence)} interval{together} {show_interval(low, high, style)}"
+    if isinstance(record, Gap) and record.p_adjusted is not None:
+        yield f"adjusted {show_p(record.p_adjusted)}"
+    elif isinstance(record, Gap) and record.p_value is not None:
+        yield show_p(record.p_value)
+
+
+def _reason(
+    record: Value | Gap, metric: Metric, threshold: Threshold | None, verdict: Verdict, withheld: str | None
+) -> str:
+    """Return why there is no verdict, and what it would take to have one."""
+    if withheld is not None and threshold is not None:
+        return _sentence(withheld)
+    if record.value is None:
+        return _sentence(record.status.removeprefix("undefined: "))
+    if threshold is None or verdict != "insufficient_evidence":
+        return ""
+    value, low, high = judged_size(record)
+    if low is None and high is None:
+        return _sentence(f"there is {record.status}" if record.status != "ok" else "there is no interval")
+    style = metric.style(record.kind if isinstance(record, Gap) else None)
+    points = " points" if style == "points" else ""
+    covers = f"the interval covers the limit of {show(threshold.limit, style)}{points}"
+    return _sentence(f"{covers}{_people_needed(record.n, value or 0.0, low, high, threshold.limit)}")
+
+
+def _people_needed(n: int, value: float, low: float | None, high: float | None, limit: float) -> str:
+    """Say about how many people would decide: intervals shrink with the square root of their number."""
+    end = low if limit < value else high
+    if end is None or value == limit or not n:
+        return ""
+    times = ((end - value) / (limit - value)) ** 2
+    if times <= 1:
+        return ""
+    if times > _MOST_TIMES:
+        return ", and the value lies too near to it for any realistic number of people to decide"
+    needed = n * times
+    scale = 10 ** max(0, floor(log10(needed)) - 1)
+    return f"; about {ceil(needed / scale) * scale:,} people like these would decide it"
+
+
+def _sentence(text: str) -> str:
+    text = text.rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _lacking(threshold: Threshold, records: Sequence[Value | Gap], metric: str) -> tuple[str, list[str]]:
+    """Return which coordinate of a threshold no record has, and those that there are."""
+    own = [record for record in records if record.metric == metric]
+    for name, wanted in threshold.named().items():
+        known = list(dict.fromkeys(str(value) for record in own if (value := getattr(record, name, None)) is not None))
+        if str(wanted) not in known:
+            return name, known
+    return "metric", []
+
+
+class _Sentence(string.Formatter):
+    """Fills a sentence; a number's format is one of ours, or 'unit' for that of the metric."""
+
+    def __init__(self, unit: Format) -> None:
+        self.unit = unit
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        if not format_spec:
+            return str(value)
+        return show(value, self.unit if format_spec == "unit" else format_spec)  # type: ignore[arg-type]
+
+
+def render(sentence_id: str, arguments: Mapping[str, Any], sentences: Mapping[str, str]) -> str:
+    """Return a sentence with its arguments.
+
+    Examples
+    --------
+    >>> render("value", {"where": "logistic", "title": "accuracy", "value": 0.8123, "unit": "percent"}, {})
+    'logistic: accuracy is 81.2%.'
+    """
+    template = {**SENTENCES, **sentences}[sentence_id]
+    return _Sentence(arguments.get("unit", "number")).vformat(template, (), arguments)

@@ -1,83 +1,199 @@
-"""`Result`: what an audit returns. Frozen; it holds numbers and says them in text, frames, JSON and HTML."""
+"""`Result`: what an audit returns. Its tables, text, frames, JSON and HTML all follow from its fields."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
-from typing import Any, ClassVar
+from importlib import import_module
+from typing import Any, ClassVar, Self
 
+from evenhand.core.display import DisplayTable, Section
 from evenhand.core.findings import VERDICT_WORDS, Finding
-from evenhand.core.sections import DisplayTable, Section
+from evenhand.core.metrics import Metric
+from evenhand.core.records import LeftOut, Record
 from evenhand.core.spec import Spec
-from evenhand.errors import require_choice
+from evenhand.errors import ConfigError, did_you_mean, require_choice
 from evenhand.table.frames import build_frame
 
+_COMMON = ("spec", "findings", "left_out", "notes", "backend")
 
-@dataclass(frozen=True)
-class Result(ABC):
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Result:
     """The outcome of one audit.
+
+    A field that holds a tuple of records is a table. Any other field of an audit's own holds plain values. There are no
+    rows of the data in it, so that it can be pickled, written and handed on.
 
     Parameters
     ----------
     spec : what was asked.
     findings : what was found, in sentences.
-    left_out : everything that was left out and why, as flat records.
-    notes : remarks a reader needs.
-    backend : the data-frame library `to_frame` answers in.
+    left_out : everything that was left out and why.
+    notes : remarks that a reader needs.
+    backend : the data-frame library that `to_frame` answers in.
     """
 
     audit: ClassVar[str]
     title: ClassVar[str]
     question: ClassVar[str]
-    main_table: ClassVar[str]
+    main_table: ClassVar[str] = "gaps"
+    spec_type: ClassVar[type[Spec]]
 
     spec: Spec
     findings: tuple[Finding, ...]
-    left_out: tuple[dict[str, Any], ...]
+    left_out: tuple[LeftOut, ...]
     notes: tuple[str, ...]
-    backend: str | None
+    backend: str | None = None
+
+    # Tables -----------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def record_types(cls) -> dict[str, type[Record]]:
+        """Return the tables and the records they hold: the audit's own first, then what was left out."""
+        hints = typing.get_type_hints(cls)
+        types = {item.name: kind for item in fields(cls) if (kind := _record_type(hints[item.name])) is not None}
+        return dict(sorted(types.items(), key=lambda entry: entry[0] == "left_out"))
+
+    @classmethod
+    def plain_fields(cls) -> tuple[str, ...]:
+        """Return the audit's own fields that are not tables."""
+        tables = cls.record_types()
+        return tuple(item.name for item in fields(cls) if item.name not in (*_COMMON, *tables))
 
     @property
-    @abstractmethod
-    def tables(self) -> Mapping[str, Sequence[Any]]:
-        """The result's tables by name; every record is a frozen dataclass of plain values."""
+    def tables(self) -> dict[str, tuple[Record, ...]]:
+        """The tables by name."""
+        return {name: getattr(self, name) for name in self.record_types()}
 
-    @abstractmethod
-    def section(self) -> Section:
-        """Return the result's part of a report."""
+    def rows(self, table: str, **where: Any) -> tuple[Any, ...]:
+        """Return the records of a table whose columns have these values; a null is named as None.
 
-    @abstractmethod
-    def plot(self) -> Any:
-        """Return the main chart (Altair)."""
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+        >>> result = eh.parity(eh.Table(data, groups="sex", predictions="hired"))
+        >>> [record.group for record in result.rows("values", metric="selection_rate")]
+        ['F', 'M']
+        """
+        kind = self._record_type(table)
+        for name in where:
+            if name not in kind.columns():
+                raise ConfigError(f"the table {table!r} has no column {name!r}; {did_you_mean(name, kind.columns())}")
+        records = self.tables[table]
+        return tuple(r for r in records if all(getattr(r, name) == value for name, value in where.items()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
-        tables = {name: [record_dict(record) for record in records] for name, records in self.tables.items()}
-        return {
-            "spec": self.spec.model_dump(mode="json"),
-            **tables,
-            "left_out": [dict(record) for record in self.left_out],
-            "notes": list(self.notes),
-        }
+    def get(self, table: str, **where: Any) -> Any:
+        """Return the one record of a table whose columns have these values.
+
+        Raises
+        ------
+        ConfigError
+            When none fits, or several do; the message says which column to name.
+        """
+        fitting = self.rows(table, **where)
+        if len(fitting) == 1:
+            return fitting[0]
+        asked = ", ".join(f"{name}={value!r}" for name, value in where.items()) or "no columns named"
+        if fitting:
+            differ = [name for name in type(fitting[0]).columns() if len({getattr(r, name) for r in fitting}) > 1]
+            open_columns = [name for name in differ if name not in where][:6]
+            raise ConfigError(
+                f"{len(fitting)} records of {table!r} fit {asked}; name more of its columns, such as "
+                f"{', '.join(open_columns)}."
+            )
+        for name, value in where.items():
+            known = list(dict.fromkeys(str(getattr(record, name)) for record in self.tables[table]))
+            if str(value) not in known:
+                raise ConfigError(f"`{name}` got {value!r}; {did_you_mean(value, known)}")
+        raise ConfigError(f"no record of {table!r} fits {asked}.")
 
     def to_frame(self, table: str | None = None) -> Any:
-        """Return one table as a data frame of the library that the data came in."""
+        """Return one table as a data frame of the library that the data came in; an empty one keeps its columns."""
         name = table or self.main_table
-        require_choice("table", name, list(self.tables))
-        records = [record_dict(record) for record in self.tables[name]]
-        names = list(records[0]) if records else []
-        return build_frame({column: [record[column] for record in records] for column in names}, self.backend)
+        columns = self._record_type(name).columns()
+        records = self.tables[name]
+        return build_frame(
+            {column: [getattr(record, column) for record in records] for column in columns}, self.backend
+        )
+
+    def _record_type(self, table: str) -> type[Record]:
+        types = self.record_types()
+        require_choice("table", table, list(types))
+        return types[table]
+
+    @property
+    def groupings(self) -> list[str]:
+        """The groupings that occur, in order."""
+        records = (record for table in self.tables.values() for record in table)
+        names = (getattr(record, "grouping", None) for record in records)
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The rows of the metrics that can occur in the tables."""
+        return self.spec.known_metrics()
+
+    # Text, charts, report ---------------------------------------------------------------------------------------------
 
     def summary(self) -> str:
         """Return the findings as plain text."""
         lines = [f"{self.title}: {self.question}", ""]
         for finding in self.findings:
             verdict = "" if finding.verdict == "no_threshold" else f" [{VERDICT_WORDS[finding.verdict]}]"
-            lines.append(f"- {finding.sentence}{verdict}")
+            lines.append(f"- {finding.headline}{verdict}")
+            lines += [f"  {layer}" for layer in (finding.detail, finding.reason) if layer]
         lines += [f"Note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+    def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Any:
+        """Return a chart (Altair).
+
+        Parameters
+        ----------
+        chart
+            Which one; by default the audit's main chart. `charts()` lists them.
+        grouping
+            Of which grouping; by default of the first.
+        """
+        drawers = self._room("charts").CHARTS
+        name = next(iter(drawers)) if chart is None else chart
+        require_choice("chart", name, list(drawers))
+        if grouping is not None:
+            require_choice("grouping", grouping, self.groupings)
+        panels = drawers[name](self, grouping or next(iter(self.groupings), None))
+        if not panels:
+            raise ConfigError(f"there is nothing to draw in the chart {name!r}: the result has no numbers for it.")
+
+        import altair as alt
+
+        return alt.concat(*panels, columns=2)
+
+    def charts(self) -> list[str]:
+        """Return the names of the charts that `plot` can draw."""
+        return list(self._room("charts").CHARTS)
+
+    def section(self) -> Section:
+        """Return the result's part of a report."""
+        room = self._room("section")
+        told = dict.fromkeys(finding.metric for finding in self.findings)
+        caveats = ((self.metrics[name].title, self.metrics[name].caveat) for name in told if name in self.metrics)
+        return Section(
+            title=self.title,
+            question=self.question,
+            parts=tuple(room.parts(self)),
+            methods=tuple(room.methods(self)),
+            notes=self.notes,
+            caveats=tuple((title, caveat) for title, caveat in caveats if caveat),
+        )
+
+    @classmethod
+    def _room(cls, name: str) -> Any:
+        """Return a module of the audit's own folder; charts and sections are loaded only when they are asked for."""
+        return import_module(f"{cls.__module__.rpartition('.')[0]}.{name}")
 
     def __str__(self) -> str:
         return self.summary()
@@ -87,21 +203,66 @@ class Result(ABC):
         return f"<{type(self).__name__}: {len(self.findings)} findings; tables {tables}>"
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{escape(finding.sentence)}</li>" for finding in self.findings)
-        tables = "".join(html_table(part) for part in self.section().parts if isinstance(part, DisplayTable))
+        items = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings)
+        tables = "".join(part.to_html() for part in self.section().parts if isinstance(part, DisplayTable))
         return f"<h3>{escape(self.title)}</h3><p>{escape(self.question)}</p><ul>{items}</ul>{tables}"
 
+    # Records ----------------------------------------------------------------------------------------------------------
 
-def record_dict(record: Any) -> dict[str, Any]:
-    """Return a record (a flat dataclass) as a dictionary."""
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+    @property
+    def shows_individuals(self) -> bool:
+        """Whether tables about one person each are published."""
+        return bool(getattr(self.spec, "individuals", False))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values that JSON can hold; records about one person only where that was asked."""
+        types = self.record_types()
+        hidden = {name for name, kind in types.items() if kind.individual and not self.shows_individuals}
+        return {
+            "spec": self.spec.model_dump(mode="json"),
+            **{
+                name: [] if name in hidden else [record.to_dict() for record in records]
+                for name, records in self.tables.items()
+            },
+            **{name: getattr(self, name) for name in self.plain_fields()},
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], findings: Sequence[Mapping[str, Any]] = ()) -> Self:
+        """Return the result that `to_dict` wrote.
+
+        Parameters
+        ----------
+        values
+            The audit's part of `results.json`.
+        findings
+            Its findings there.
+        """
+        tables: dict[str, Any] = {
+            name: tuple(kind(**record) for record in values[name]) for name, kind in cls.record_types().items()
+        }
+        plain = {name: _frozen(values[name]) for name in cls.plain_fields()}
+        return cls(
+            spec=cls.spec_type.recorded(values["spec"]),
+            findings=tuple(Finding(**finding) for finding in findings),
+            notes=tuple(values["notes"]),
+            **tables,
+            **plain,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "spec": self.spec.described()}
 
 
-def html_table(table: DisplayTable) -> str:
-    """Return a table as plain HTML for a notebook; all text is escaped."""
-    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
-    inner = (
-        f"<table><caption>{escape(table.caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
-    return f"<details><summary>{escape(table.caption)}</summary>{inner}</details>" if table.folded else inner
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _record_type(annotation: Any) -> type[Record] | None:
+    """Return the record of a field that is a table, None for any other field."""
+    arguments = typing.get_args(annotation)
+    if typing.get_origin(annotation) is not tuple or not isinstance(arguments[0], type):
+        return None
+    is_table = issubclass(arguments[0], Record) and arguments[0] is not Finding
+    return arguments[0] if is_table else None

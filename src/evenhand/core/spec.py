@@ -1,110 +1,68 @@
-"""The settings every audit has, and the thresholds that turn numbers into verdicts."""
+"""The settings every audit has. Each is said once: signature, docstring, `audit.toml` and schema follow from it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from math import isfinite
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from textwrap import fill, indent
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, ValidationInfo, model_validator
+from pydantic.fields import FieldInfo
+from pydantic.functional_validators import PlainValidator
 
-from evenhand.errors import did_you_mean
+from evenhand.core.metrics import Metric
+from evenhand.core.thresholds import Alias, Threshold, resolve
 from evenhand.settings import Settings
-from evenhand.table.roles import grouping_name
 
-Kind = Literal["difference", "ratio"]
-Against = Literal["worst_pair", "reference", "overall"]
-
-
-def _as_grouping_name(value: Any) -> Any:
-    """Accept `["race", "sex"]` for the grouping that is called 'race × sex'."""
-    return grouping_name(value) if isinstance(value, list | tuple) else value
+_RECORDED = {"recorded": True}
+"""Validation context of settings that are read back from `results.json`, where code stands as its name."""
 
 
-class Threshold(Settings):
-    """A limit of the user's for one gap, in all models and groupings or in the ones named.
-
-    Parameters
-    ----------
-    audit : the audit it belongs to.
-    metric : the metric, or a gap known by a name of its own such as 'traditional_parity'.
-    min, max : the limit; exactly one of them.
-    kind : 'ratio' or 'difference'; by default a `min` limits a ratio and a `max` a difference.
-    against : which gap is limited; by default that of the worst pair of groups.
-    grouping, model, stratum : limit only these.
-
-    Examples
-    --------
-    >>> Threshold(metric="selection_rate", min=0.8).kind
-    'ratio'
-    """
-
-    audit: str = "parity"
-    metric: str
-    min: float | None = None
-    max: float | None = None
-    kind: Kind | None = None
-    against: Against = "worst_pair"
-    grouping: Annotated[str | None, BeforeValidator(_as_grouping_name)] = None
-    model: str | None = None
-    stratum: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default_kind(cls, values: Any) -> Any:
-        if isinstance(values, Mapping) and values.get("kind") is None:
-            return {**values, "kind": "ratio" if values.get("min") is not None else "difference"}
-        return values
-
-    @model_validator(mode="after")
-    def _one_limit(self) -> Self:
-        if (self.min is None) == (self.max is None):
-            raise ValueError("a threshold needs exactly one of `min` and `max`")
-        limit = self.max if self.min is None else self.min
-        if limit is not None and not isfinite(limit):
-            raise ValueError(f"the limit of a threshold must be a finite number; got {limit}")
-        return self
-
-    def in_words(self, *, points: bool = False) -> str:
-        """Return the limit as in 'at least 0.8', or in percentage points as in 'at most 10 points'."""
-        word, limit = ("at least", self.min) if self.min is not None else ("at most", self.max or 0.0)
-        return f"{word} {100 * limit:g} points" if points else f"{word} {limit:g}"
+def _as_names(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
 
 
-def require_known_metrics(thresholds: Iterable[Threshold], metrics: Iterable[str]) -> None:
-    """Refuse a threshold for a metric that an audit does not have; for the validators of specs.
+Names = Annotated[tuple[str, ...], BeforeValidator(_as_names)]
+"""One name, or several."""
 
-    Examples
-    --------
-    >>> require_known_metrics([Threshold(metric="eaiff", min=0.9)], ["eaif"])
-    Traceback (most recent call last):
-    ValueError: `metric` 'eaiff' of a threshold is not known; did you mean 'eaif'?
-    """
-    known = list(metrics)
-    for threshold in thresholds:
-        if threshold.metric not in known:
-            hint = did_you_mean(threshold.metric, known)
-            raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
+Reference = dict[str, str] | str | None
+"""The reference group, or one for each grouping."""
 
 
-def named_once(setting: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return columns of a setting, or refuse one that is named twice.
+def is_recorded(info: ValidationInfo) -> bool:
+    """Tell whether settings are read back from a record, so that code may stand as its name."""
+    return bool(info.context and info.context.get("recorded"))
 
-    Examples
-    --------
-    >>> named_once("features", ("a", "b", "a"))
-    Traceback (most recent call last):
-    ValueError: `features` names the column 'a' twice
-    """
-    for place, name in enumerate(columns):
-        if name in columns[:place]:
-            raise ValueError(f"`{setting}` names the column {name!r} twice")
-    return columns
+
+def code_name(value: Any) -> Any:
+    """Return the name of a function or object, as 'module:name'."""
+    if value is None or isinstance(value, str):
+        return value
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
+def _callable(value: Any, info: ValidationInfo) -> Any:
+    if value is None or callable(value) or (isinstance(value, str) and is_recorded(info)):
+        return value
+    raise ValueError(f"must be a function; got {value!r}")
+
+
+Code = Annotated[Any, PlainValidator(_callable), PlainSerializer(code_name)]
+"""A function of the user's; in a record it is its name."""
 
 
 class Spec(Settings):
     """What every audit can be told; the same names everywhere."""
+
+    audit: ClassVar[str] = ""
+    """The audit these settings are of."""
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group")
+    """What a threshold of the audit may name."""
+    aliases: ClassVar[Mapping[str, Alias]] = {}
+    """Gaps with a name of their own that a threshold may use."""
 
     code: ClassVar[tuple[str, ...]] = ()
     """Settings that hold code; `audit.toml` names it as 'module:attribute', which needs --allow-code."""
@@ -114,12 +72,26 @@ class Spec(Settings):
     """Settings that let files of the user run code, which needs --allow-code too."""
 
     confidence: float = Field(0.95, gt=0, lt=1, description="Confidence of every interval.")
-    resamples: int = Field(10_000, ge=100, le=1_000_000, description="Bootstrap resamples of the cells.")
     seed: int = Field(0, ge=0, description="Seed of the one random generator.")
     min_count: int = Field(10, ge=1, description="Groups with fewer people are listed but left out of gaps.")
-    thresholds: tuple[Threshold, ...] = Field((), description="Limits that turn gaps into verdicts.")
+    thresholds: tuple[Threshold, ...] = Field(
+        (), description='Limits that turn numbers into verdicts, such as {"metric": "selection_rate", "min": 0.8}.'
+    )
 
     _folder: Path = PrivateAttr(default=Path())
+
+    def known_metrics(self) -> Mapping[str, Metric]:
+        """Return the metrics that these settings can give, by name."""
+        return {}
+
+    @model_validator(mode="after")
+    def _resolve_thresholds(self) -> Self:
+        resolved = tuple(
+            resolve(threshold, self.audit, self.known_metrics(), self.aliases, self.threshold_coordinates)
+            for threshold in self.thresholds
+        )
+        object.__setattr__(self, "thresholds", resolved)
+        return self
 
     @property
     def folder(self) -> Path:
@@ -131,3 +103,55 @@ class Spec(Settings):
         copy = self.model_copy()
         copy._folder = folder
         return copy
+
+    @classmethod
+    def recorded(cls, values: Mapping[str, Any]) -> Self:
+        """Return the settings that stand in a `results.json`, code as its name."""
+        return cls.model_validate(dict(values), context=_RECORDED)
+
+    def described(self) -> Self:
+        """Return a copy that holds no code and no data, only their names, so that it can be pickled."""
+        return self.recorded(self.model_dump(mode="json"))
+
+
+AuditFunction = TypeVar("AuditFunction", bound=Callable[..., Any])
+
+
+def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]:
+    """Give a function that takes ``**settings`` the signature and the documented parameters of its spec.
+
+    The line ``{settings}`` in the function's docstring is replaced by them.
+    """
+
+    def derive(function: AuditFunction) -> AuditFunction:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = {parameter.name for parameter in own}
+        settings = {name: item for name, item in settings_of(spec).items() if name not in named}
+        derived = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if item.is_required() else item.get_default(call_default_factory=True),
+            )
+            for name, item in sorted(settings.items(), key=lambda entry: not entry[1].is_required())
+        ]
+        vars(function)["__signature__"] = signature.replace(parameters=[*own, *derived])
+        function.__doc__ = (function.__doc__ or "").replace("    {settings}\n", _documented(settings))
+        return function
+
+    return derive
+
+
+def settings_of(spec: type[Spec]) -> dict[str, FieldInfo]:
+    """Return the settings of an audit, its own first, then those that all audits have."""
+    return dict(sorted(spec.model_fields.items(), key=lambda entry: entry[0] in Spec.model_fields))
+
+
+def _documented(settings: Mapping[str, FieldInfo]) -> str:
+    lines = []
+    for name, item in settings.items():
+        default = None if item.is_required() else item.get_default(call_default_factory=True)
+        says = f"{item.description}" if default in (None, (), {}) else f"{item.description} Default: {default!r}."
+        lines.append(f"{name}\n{indent(fill(says, 108), '    ')}")
+    return indent("\n".join(lines), "    ") + "\n"

@@ -1,4 +1,4 @@
-"""One model, one grouping, one stratum: group values and gaps as records."""
+"""One model, one grouping, one stratum: values, gaps and calibration as records."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from evenhand.audits.parity.estimates import GroupValues, auc_values, ratio_values
-from evenhand.audits.parity.gaps import Gap, to_overall, to_reference, worst_pair
-from evenhand.audits.parity.groups import GroupCells
-from evenhand.audits.parity.metrics import GAP_NAMES, Metric
-from evenhand.audits.parity.records import OVERALL, GapRecord, GroupRecord
+from evenhand.audits.parity.estimate import (
+    GapEstimate,
+    GroupValues,
+    auc_values,
+    ratio_values,
+    to_overall,
+    to_reference,
+    worst_pair,
+)
+from evenhand.audits.parity.gather import GroupCells
+from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
 from evenhand.audits.parity.resampled import (
     Custom,
     Method,
@@ -20,12 +26,17 @@ from evenhand.audits.parity.resampled import (
     metric_values,
     resample_groups,
 )
+from evenhand.audits.parity.result import CalibrationRecord, ParityGap
 from evenhand.audits.parity.spec import ParitySpec
-from evenhand.core.numbers import finite
-from evenhand.core.spec import Against, Kind
-from evenhand.stats.types import BoolArray, IntArray, Interval
+from evenhand.core.formats import finite
+from evenhand.core.records import OVERALL, Against, Kind, Value
+from evenhand.stats.intervals import wilson
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+from evenhand.table.cells import Cells
+from evenhand.table.keys import YES
 from evenhand.table.roles import MISSING
 from evenhand.table.rows import ScoreRows
+from evenhand.table.table import Table
 
 KINDS: tuple[Kind, ...] = ("difference", "ratio")
 
@@ -52,7 +63,7 @@ class Analysis:
     grouping: str
     stratum: str | None
     cells: GroupCells
-    metrics: Sequence[tuple[Metric, Custom | None]]
+    metrics: Sequence[tuple[ParityMetric, Custom | None]]
     spec: ParitySpec
     reference: int
     rng: np.random.Generator
@@ -60,8 +71,8 @@ class Analysis:
     favourable: str | None
     ranks: tuple[ScoreRows, IntArray] | None = None
     support: dict[str, BoolArray] | None = None
-    groups: list[GroupRecord] = field(default_factory=list)
-    gaps: list[GapRecord] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
+    gaps: list[ParityGap] = field(default_factory=list)
 
     def run(self) -> Analysis:
         """Fill the records."""
@@ -72,7 +83,7 @@ class Analysis:
                 drawn = None  # frees the last batch before the next is drawn
                 drawn = next(batches, None)
             values = self._values(metric, custom)
-            self._add_groups(values, drawn)
+            self._add_values(values, drawn)
             self._add_gaps(values, drawn)
         return self
 
@@ -80,11 +91,11 @@ class Analysis:
     def _method(self) -> Method:
         return "bca" if self.spec.interval == "auto" else self.spec.interval
 
-    def _by_bootstrap(self, metric: Metric) -> bool:
+    def _by_bootstrap(self, metric: ParityMetric) -> bool:
         """Tell whether all of a metric's intervals come from the bootstrap."""
-        if metric.kind == "rank":
+        if metric.method == "rank":
             return False
-        return metric.kind == "custom" or self.support is not None or self.spec.interval != "auto"
+        return metric.method == "custom" or self.support is not None or self.spec.interval != "auto"
 
     def _draws(self) -> Iterator[Resampled]:
         asked = [pair for pair in self.metrics if self._by_bootstrap(pair[0])]
@@ -92,14 +103,14 @@ class Analysis:
             return iter(())
         return resample_groups(self.cells, asked, self.reference, self.spec.resamples, self.rng, self.support)
 
-    def _values(self, metric: Metric, custom: Custom | None) -> GroupValues:
-        if metric.kind == "rank" and self.ranks is not None:
+    def _values(self, metric: ParityMetric, custom: Custom | None) -> GroupValues:
+        if metric.method == "rank" and self.ranks is not None:
             return auc_values(*self.ranks, len(self.cells.labels), metric)
         if self.support is None and custom is None:
             return ratio_values(self.cells, metric, self.score_range)
         return self._bootstrapped_values(metric, custom)
 
-    def _bootstrapped_values(self, metric: Metric, custom: Custom | None) -> GroupValues:
+    def _bootstrapped_values(self, metric: ParityMetric, custom: Custom | None) -> GroupValues:
         """Return values whose limits only the bootstrap knows."""
         used = np.ones(len(self.cells.strata), dtype=bool) if self.support is None else self.support[metric.name]
         below = metric.coefficients()[1] if custom is None else np.ones((2, 2))
@@ -112,7 +123,7 @@ class Analysis:
 
     # Records ----------------------------------------------------------------------------------------------
 
-    def _add_groups(self, values: GroupValues, drawn: Resampled | None) -> None:
+    def _add_values(self, values: GroupValues, drawn: Resampled | None) -> None:
         if self._by_bootstrap(values.metric):
             limits = self._drawn_interval(drawn, values, "value", np.arange(len(values.value)))
         else:
@@ -122,18 +133,18 @@ class Analysis:
             status = self._status(values, position)
             if status == "ok" and low is None and high is None:
                 status = f"no interval: {_why_no_interval(values.metric)}"
-            self.groups.append(
-                GroupRecord(
-                    self.model,
-                    self.grouping,
-                    self.stratum,
-                    label,
-                    values.metric.name,
-                    int(values.n[position]),
-                    finite(values.value[position]),
-                    low,
-                    high,
-                    status,
+            self.values.append(
+                Value(
+                    model=self.model,
+                    grouping=self.grouping,
+                    group=label,
+                    stratum=self.stratum,
+                    metric=values.metric.name,
+                    n=int(values.n[position]),
+                    value=finite(values.value[position]),
+                    low=low,
+                    high=high,
+                    status=status,
                 )
             )
 
@@ -146,7 +157,7 @@ class Analysis:
         if self.cells.labels[position] == MISSING:
             return "missing group: left out of gaps"
         if values.counted[position] < self.spec.min_count:
-            who = " of the rarer outcome" if values.metric.kind == "rank" else ""
+            who = " of the rarer outcome" if values.metric.method == "rank" else ""
             number = int(values.counted[position])
             return f"small: {number}{who} is below min_count {self.spec.min_count}; left out of gaps"
         return "ok"
@@ -172,13 +183,15 @@ class Analysis:
             for gap in self._gaps_of(values, drawn, kept, kind):
                 self.gaps.append(self._gap_record(values, gap))
 
-    def _gaps_of(self, values: GroupValues, drawn: Resampled | None, kept: IntArray, kind: Kind) -> Iterator[Gap]:
+    def _gaps_of(
+        self, values: GroupValues, drawn: Resampled | None, kept: IntArray, kind: Kind
+    ) -> Iterator[GapEstimate]:
         confidence = self.spec.confidence
         by_bootstrap = self._by_bootstrap(values.metric)
         worst = worst_pair(values, kept, kind, confidence)
         if by_bootstrap and drawn is not None:
-            own = self._drawn_interval(drawn, values, "value", kept)
-            known = not np.isnan(own.low).any()  # a group whose resamples do not vary hides how unsure it is
+            group_limits = self._drawn_interval(drawn, values, "value", kept)
+            known = not np.isnan(group_limits.low).any()  # a group whose resamples do not vary hides how unsure it is
             ends = drawn.widest_gap(values.metric.name, kept, kind, confidence) if known else (np.nan, np.nan)
             worst = replace(worst, limits=ends)
         yield worst
@@ -203,78 +216,115 @@ class Analysis:
             still = low == high  # nobody was drawn who would have made a difference: that is no certainty
         return Interval(np.where(still, np.nan, low)[groups], np.where(still, np.nan, high)[groups])
 
-    def _gap_record(self, values: GroupValues, gap: Gap) -> GapRecord:
-        name = GAP_NAMES.get((values.metric.name, gap.kind, gap.against))
+    def _gap_record(self, values: GroupValues, gap: GapEstimate) -> ParityGap:
+        metric, sides = values.metric, (gap.group, gap.reference)
         low, high = (finite(end) for end in gap.limits)
-        n = values.n_overall if -1 in (gap.high, gap.low) else int(values.n[gap.high]) + int(values.n[gap.low])
-        return GapRecord(
-            self.model,
-            self.grouping,
-            self.stratum,
-            values.metric.name,
-            gap.kind,
-            gap.against,
-            None if gap.group is None else self.cells.labels[gap.group],
-            self._label(gap.high),
-            self._label(gap.low),
-            n,
-            finite(gap.value),
-            low,
-            high,
-            _gap_status(gap, values.metric),
-            self._worse_off(values.metric, gap),
-            name,
+        joint = gap.against == "worst_pair"
+        return ParityGap(
+            model=self.model,
+            grouping=self.grouping,
+            group=self._label(gap.group),
+            reference=self._label(gap.reference),
+            stratum=self.stratum,
+            metric=metric.name,
+            kind=gap.kind,
+            against=gap.against,
+            n=values.n_overall if -1 in sides else sum(int(values.n[side]) for side in sides),
+            value=finite(gap.value),
+            low=low,
+            high=high,
+            joint_low=low if joint else None,
+            joint_high=high if joint else None,
+            worse_off=self._worse_off(metric, gap),
+            status=_gap_status(gap, metric),
+            name=GAP_NAMES.get((metric.name, gap.kind, gap.against)),
         )
 
-    def _worse_off(self, metric: Metric, gap: Gap) -> str | None:
+    def _worse_off(self, metric: ParityMetric, gap: GapEstimate) -> str | None:
         """Return the group on the worse side, where the interval leaves no doubt that there is one."""
-        worse = metric.worse(self.favourable)
+        worse = metric.worse_value(self.favourable)
         equal = 0.0 if gap.kind == "difference" else 1.0
         low, high = gap.limits
-        side = gap.high if worse == "higher" else gap.low
+        side = gap.group if gap.higher == (worse == "higher") else gap.reference
         return self._label(side) if worse is not None and (low > equal or high < equal) and side >= 0 else None
 
     def _label(self, position: int) -> str:
         return OVERALL if position < 0 else self.cells.labels[position]
 
-    def _no_gap(self, metric: Metric, kind: Kind, against: Against, reason: str) -> GapRecord:
-        name = GAP_NAMES.get((metric.name, kind, against))
-        return GapRecord(
-            self.model,
-            self.grouping,
-            self.stratum,
-            metric.name,
-            kind,
-            against,
-            None,
-            None,
-            None,
-            0,
-            None,
-            None,
-            None,
-            f"undefined: {reason}",
-            None,
-            name,
+    def _no_gap(self, metric: ParityMetric, kind: Kind, against: Against, reason: str) -> ParityGap:
+        return ParityGap(
+            model=self.model,
+            grouping=self.grouping,
+            stratum=self.stratum,
+            metric=metric.name,
+            kind=kind,
+            against=against,
+            n=0,
+            value=None,
+            status=f"undefined: {reason}",
+            name=GAP_NAMES.get((metric.name, kind, against)),
         )
 
 
-def _why_no_interval(metric: Metric) -> str:
-    if metric.kind == "mean":
+def _why_no_interval(metric: ParityMetric) -> str:
+    if metric.method == "mean":
         return "nobody in this group differs from the others in it"
-    if metric.kind == "rank":
+    if metric.method == "rank":
         return "too few people of one outcome, or the scores tell the outcomes apart without fail"
     return "the resamples do not vary, or too many of them are undefined"
 
 
-def _gap_status(gap: Gap, metric: Metric) -> str:
+def _gap_status(gap: GapEstimate, metric: ParityMetric) -> str:
     low, high = gap.limits
     if np.isnan(gap.value):
         return "undefined: the value below the line is 0"
     if np.isnan(low) and np.isnan(high):
-        if metric.kind in ("mean", "rank"):
+        if metric.method in ("mean", "rank"):
             return "no interval: one of the groups has none of its own"
         return "no interval: some resamples do not vary or are undefined"
     if np.isinf(high):
         return "unbounded above: the value below the line may be 0"
     return "ok"
+
+
+def calibration_records(
+    cells: Cells, table: Table, model: str, grouping: str, spec: ParitySpec
+) -> Iterator[CalibrationRecord]:
+    """Yield, for each group and score bin, the mean score and the share with the positive outcome.
+
+    The share has Wilson limits; with survey weights n is Kish's effective size.
+    """
+    if table.roles.outcome is None:
+        return
+    codes, labels = cells.joint(table.groupings[grouping])
+    bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.int64)[cells.codes["bin"]]
+    positive = np.array([label == str(YES) for label in cells.labels["outcome"]])[cells.codes["outcome"]]
+    position = codes * spec.bins + bins
+
+    def by_bin(values: FloatArray) -> FloatArray:
+        return np.bincount(position, weights=values, minlength=len(labels) * spec.bins).astype(np.float64)
+
+    rows = cells.n.astype(np.float64)
+    weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
+    n, total = by_bin(rows), by_bin(weight)
+    with np.errstate(all="ignore"):
+        share, score = by_bin(weight * positive) / total, by_bin(cells.sums["s"]) / total
+        limits = wilson(share, total**2 / by_bin(squares), spec.confidence)
+    low, high = table.prediction(model).range
+    edges = low + (high - low) * np.arange(spec.bins + 1) / spec.bins
+    for cell in np.flatnonzero(n):
+        group, part = divmod(int(cell), spec.bins)
+        status = "ok" if n[cell] >= spec.min_count else f"small: {int(n[cell])} is below min_count {spec.min_count}"
+        yield CalibrationRecord(
+            model=model,
+            grouping=grouping,
+            group=labels[group],
+            bin_low=float(edges[part]),
+            bin_high=float(edges[part + 1]),
+            n=int(n[cell]),
+            mean_score=finite(score[cell]),
+            value=finite(share[cell]),
+            low=finite(limits.low[cell]),
+            high=finite(limits.high[cell]),
+            status=status,
+        )

@@ -3,138 +3,77 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from evenhand.audits.parity.analysis import Analysis
-from evenhand.audits.parity.calibration import calibration_records
-from evenhand.audits.parity.findings import make_findings
-from evenhand.audits.parity.groups import GroupCells
-from evenhand.audits.parity.metrics import METRICS, Metric
-from evenhand.audits.parity.records import OVERALL, STANDARDISED, GroupRecord
+from evenhand.audits.parity.analysis import Analysis, calibration_records
+from evenhand.audits.parity.findings import SENTENCES, make_claims
+from evenhand.audits.parity.gather import GroupCells
+from evenhand.audits.parity.metrics import METRICS, ParityMetric, custom_metric
 from evenhand.audits.parity.resampled import Custom
-from evenhand.audits.parity.result import ParityResult
+from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.findings import FindingMaker
+from evenhand.core.groups import reference_of, require_reference
 from evenhand.core.progress import step
-from evenhand.core.spec import Threshold
-from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.core.records import STANDARDISED, LeftOut, Value
+from evenhand.core.spec import audit_function
+from evenhand.core.thresholds import require_known
+from evenhand.errors import ConfigError
 from evenhand.stats.auc import binned_auc_error
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING, TIMES
 from evenhand.table.rows import ScoreRows
 from evenhand.table.table import FINE_BINS, Table
 
-_OWN_METRIC = Metric(
-    "",
-    "",
-    "your own function of the cells",
-    (),
-    (),
-    "custom",
-    "neither",
-    (),
-    "your function returned no number",
-    "It shows what your function measures.",
-    "your own",
-)
 
-
-def parity(
-    table: Table,
-    *,
-    metrics: Sequence[str] | str | None = None,
-    custom: Mapping[str, Callable[..., Any]] | None = None,
-    reference: Mapping[str, str] | str | None = None,
-    within: Sequence[str] | str = (),
-    min_count: int = 10,
-    bins: int = 10,
-    interval: Literal["auto", "percentile", "basic", "bca"] = "auto",
-    confidence: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-    thresholds: Sequence[Threshold | Mapping[str, Any]] = (),
-) -> ParityResult:
+@audit_function(ParitySpec)
+def parity(table: Table, **settings: Any) -> ParityResult:
     """Compare how groups are scored, selected and mistaken, with intervals for every number.
 
     Parameters
     ----------
     table
         The data with its roles.
-    metrics
-        Names from the table of metrics; by default all that the data allows.
-    custom
-        Your own metrics by name: functions that take the cells of the groups (`tp`, `fp`, `fn`, `tn`, `score`,
-        `loss`, `n`) and return one value a group.
-    reference
-        The group that others are compared with: one label, or one for each grouping; by default the largest group.
-    within
-        Columns of a legitimate factor: groups are also compared within each of its strata, and standardised
-        over them.
-    min_count
-        Groups with fewer people in a metric's denominator are listed but left out of gaps.
-    bins
-        Number of equal score bins for calibration.
-    interval
-        'auto' uses Wilson limits for rates, Student's t on the logit scale for means and (with DeLong's error) for
-        AUC, and what follows from them for gaps; or one kind of bootstrap interval for all.
-    confidence, resamples, seed
-        Confidence of the intervals; number of bootstrap resamples; seed.
-    thresholds
-        Limits, each a mapping such as ``{"metric": "selection_rate", "min": 0.8}``.
+    {settings}
 
     Returns
     -------
     ParityResult
-        Tables `groups`, `gaps` and `calibration`, findings, and what was left out.
+        Tables `values`, `gaps` and `calibration`, findings, and what was left out.
 
     Examples
     --------
     >>> import evenhand as eh
     >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
     >>> result = eh.parity(eh.Table(data, groups="sex", predictions="hired"))
-    >>> gap = result.gap("selection_rate", grouping="sex")
-    >>> round(gap.value, 2), gap.group_high, gap.group_low
+    >>> gap = result.get("gaps", metric="selection_rate", kind="difference", against="worst_pair")
+    >>> round(gap.value, 2), gap.group, gap.reference
     (0.2, 'M', 'F')
     """
-    return run(
-        table,
-        ParitySpec.parse(
-            {
-                "metrics": metrics,
-                "custom": custom or {},
-                "reference": reference,
-                "within": within,
-                "min_count": min_count,
-                "bins": bins,
-                "interval": interval,
-                "confidence": confidence,
-                "resamples": resamples,
-                "seed": seed,
-                "thresholds": thresholds,
-            },
-            "the arguments of parity()",
-        ),
-    )
+    return run(table, ParitySpec.parse(settings, "the arguments of parity()"))
 
 
 def run(table: Table, spec: ParitySpec) -> ParityResult:
     """Audit a table as a spec says."""
     _require_roles(table)
-    _require_reference(table, spec)
-    records: dict[str, list[Any]] = {"groups": [], "gaps": [], "calibration": []}
-    left_out: list[dict[str, Any]] = []
+    require_reference(
+        {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}, spec.reference
+    )
+    require_known(spec.thresholds, groupings=table.groupings, models=table.models)
+    values: list[Value] = []
+    gaps: list[ParityGap] = []
+    calibration: list[CalibrationRecord] = []
+    left_out: list[LeftOut] = []
     notes = list(table.source.notes)
     for model in table.models:
         metrics = _metrics_for(table, model, spec, notes)
         ranks = _ranks(table, model, metrics, spec, notes)
         step(f"Counting the cells of {model}")
-        cells = (
-            table.score_cells(model, spec.within, spec.bins)
-            if table.has_scores(model)
-            else table.counts(model, spec.within)
-        )
+        scored = table.has_scores(model)
+        cells = table.score_cells(model, spec.within, spec.bins) if scored else table.counts(model, spec.within)
         for grouping, columns in table.groupings.items():
             step(f"Comparing {grouping} under {model}")
             whole = GroupCells.build(cells, model, columns, spec.within)
@@ -142,26 +81,23 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
             context = _Context(table, spec, model, grouping, whole, metrics, ranks, codes)
             for analysis in context.analyses():
                 analysis.run()
-                records["groups"] += analysis.groups
-                records["gaps"] += analysis.gaps
+                values += analysis.values
+                gaps += analysis.gaps
             notes += context.notes
-            left_out += _left_out(whole.pooled(), model, grouping, records["groups"], spec)
-            if table.has_scores(model):
-                records["calibration"] += calibration_records(cells, table, model, grouping, spec)
+            left_out += _left_out(whole.pooled(), model, grouping, values, spec)
+            if scored:
+                calibration += calibration_records(cells, table, model, grouping, spec)
     if table.dropped:
-        left_out.append(
-            _left_out_record(None, None, None, table.dropped, "missing outcome or prediction: rows dropped")
-        )
-    findings = make_findings(records["gaps"], records["groups"], spec, table)
+        left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
     return ParityResult(
         spec=spec,
-        findings=findings,
+        findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(gaps, values, spec))),
         left_out=tuple(left_out),
         notes=tuple(dict.fromkeys(notes)),
         backend=table.backend,
-        groups=tuple(records["groups"]),
-        gaps=tuple(records["gaps"]),
-        calibration=tuple(records["calibration"]),
+        values=tuple(values),
+        gaps=tuple(gaps),
+        calibration=tuple(calibration),
         favourable={model: table.prediction(model).favourable for model in table.models},
     )
 
@@ -176,7 +112,7 @@ class _Context:
         model: str,
         grouping: str,
         whole: GroupCells,
-        metrics: list[tuple[Metric, Custom | None]],
+        metrics: list[tuple[ParityMetric, Custom | None]],
         ranks: ScoreRows | None,
         codes: IntArray | None,
     ) -> None:
@@ -190,7 +126,7 @@ class _Context:
         yield self._analysis(None, self.whole.pooled(), self.metrics, ranks=pooled)
         if not self.spec.within:
             return
-        on_cells = [pair for pair in self.metrics if pair[0].kind != "rank"]
+        on_cells = [pair for pair in self.metrics if pair[0].method != "rank"]
         for position, stratum in enumerate(self.whole.strata):
             yield self._analysis(stratum, self.whole.stratum(position), on_cells)
         support = {metric.name: self._support(metric, custom) for metric, custom in on_cells}
@@ -217,7 +153,7 @@ class _Context:
         self,
         stratum: str | None,
         cells: GroupCells,
-        metrics: list[tuple[Metric, Custom | None]],
+        metrics: list[tuple[ParityMetric, Custom | None]],
         ranks: tuple[ScoreRows, IntArray] | None = None,
         support: dict[str, BoolArray] | None = None,
     ) -> Analysis:
@@ -239,7 +175,7 @@ class _Context:
             support,
         )
 
-    def _support(self, metric: Metric, custom: Custom | None) -> BoolArray:
+    def _support(self, metric: ParityMetric, custom: Custom | None) -> BoolArray:
         """Return the strata in which every group that is large enough on the whole is large enough too."""
         below = (metric.coefficients()[1] if custom is None else np.ones((2, 2))).astype(np.int64)
         rows = (self.whole.n * below).sum(axis=(-2, -1))[:, self.whole.known]
@@ -254,33 +190,16 @@ def _require_roles(table: Table) -> None:
         raise ConfigError("the table names no groups; give groups=['column', ...].")
 
 
-def _require_reference(table: Table, spec: ParitySpec) -> None:
-    """Refuse a reference group, or a grouping, that the data does not have."""
-    labels = {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}
-    for grouping, groups in labels.items():
-        if OVERALL in groups:
-            raise DataError(
-                f"group column {grouping!r} has a group called {OVERALL!r}, our name for everybody: rename it."
-            )
-    if isinstance(spec.reference, str) and not any(spec.reference in groups for groups in labels.values()):
-        known = sorted({label for groups in labels.values() for label in groups})
-        raise ConfigError(f"`reference` {spec.reference!r} is not a group; {did_you_mean(spec.reference, known)}")
-    for grouping, wanted in spec.reference.items() if isinstance(spec.reference, dict) else ():
-        if grouping not in labels:
-            raise ConfigError(f"`reference` names the grouping {grouping!r}; {did_you_mean(grouping, labels)}")
-        if wanted not in labels[grouping]:
-            hint = did_you_mean(wanted, labels[grouping])
-            raise ConfigError(f"`reference` {wanted!r} is not a group of {grouping!r}; {hint}")
-
-
-def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -> list[tuple[Metric, Custom | None]]:
+def _metrics_for(
+    table: Table, model: str, spec: ParitySpec, notes: list[str]
+) -> list[tuple[ParityMetric, Custom | None]]:
     """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
     low, high = table.prediction(model).range
     has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
     has["scores between 0 and 1"] = has["scores"] and low >= 0 and high <= 1
     chosen = [METRICS[name] for name in spec.metrics] if spec.metrics else [m for m in METRICS.values() if m.default]
-    usable: list[Metric] = []
-    unmet: list[Metric] = []
+    usable: list[ParityMetric] = []
+    unmet: list[ParityMetric] = []
     for metric in chosen:
         lacking = [need for need in metric.needs if not has[need]]
         if lacking and spec.metrics:
@@ -295,17 +214,14 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -
             missing.remove("scores between 0 and 1")
         names = ", ".join(metric.name for metric in unmet)
         notes.append(f"{model}: not computed without {' and '.join(missing)}: {names}.")
-    own: list[tuple[Metric, Custom | None]] = [
-        (Metric(**{**_OWN_METRIC.__dict__, "name": name, "title": name}), function)
-        for name, function in spec.custom.items()
-    ]
-    return [*((metric, None) for metric in usable), *own]
+    custom = ((custom_metric(name), function) for name, function in spec.custom.items())
+    return [*((metric, None) for metric in usable), *custom]
 
 
 def _ranks(
-    table: Table, model: str, metrics: list[tuple[Metric, Custom | None]], spec: ParitySpec, notes: list[str]
+    table: Table, model: str, metrics: list[tuple[ParityMetric, Custom | None]], spec: ParitySpec, notes: list[str]
 ) -> ScoreRows | None:
-    if not any(metric.kind == "rank" for metric, _ in metrics):
+    if not any(metric.method == "rank" for metric, _ in metrics):
         return None
     step(f"Ranking the scores of {model}")
     rows = table.score_rows(model)
@@ -328,27 +244,27 @@ def _ranks(
 def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
     """Return the position of the reference group: the one named, else the largest."""
     size = cells.n.sum(axis=(0, 2, 3))
-    wanted = spec.reference.get(grouping) if isinstance(spec.reference, dict) else spec.reference
+    wanted = reference_of(spec.reference, grouping)
     if wanted in cells.labels:
         return cells.labels.index(str(wanted))
     return int(cells.known[np.argmax(size[cells.known])])
 
 
 def _left_out(
-    cells: GroupCells, model: str, grouping: str, groups: Sequence[GroupRecord], spec: ParitySpec
-) -> Iterator[dict[str, Any]]:
+    cells: GroupCells, model: str, grouping: str, values: Sequence[Value], spec: ParitySpec
+) -> Iterator[LeftOut]:
     """Yield the groups that no gap compares, then those that some metric's gaps do not."""
     sizes = dict(zip(cells.labels, cells.n.sum(axis=(0, 2, 3)).tolist(), strict=True))
+
+    def record(group: str, n: int, reason: str) -> LeftOut:
+        return LeftOut(model=model, grouping=grouping, group=group, n=n, reason=reason)
+
     for label, size in sizes.items():
         if label == MISSING:
-            yield _left_out_record(model, grouping, label, size, "missing group: left out of gaps")
+            yield record(label, size, "missing group: left out of gaps")
         elif size < spec.min_count:
-            yield _left_out_record(model, grouping, label, size, f"fewer than min_count {spec.min_count} people")
-    for record in groups:
-        own = (record.model, record.grouping, record.stratum) == (model, grouping, None)
-        if own and record.status.startswith("small") and sizes[record.group] >= spec.min_count:
-            yield _left_out_record(model, grouping, record.group, record.n, f"{record.metric}: {record.status}")
-
-
-def _left_out_record(model: str | None, grouping: str | None, group: str | None, n: int, reason: str) -> dict[str, Any]:
-    return {"model": model, "grouping": grouping, "group": group, "n": n, "reason": reason}
+            yield record(label, size, f"fewer than min_count {spec.min_count} people")
+    for value in values:
+        here = (value.model, value.grouping, value.stratum) == (model, grouping, None)
+        if here and value.status.startswith("small") and sizes[value.group] >= spec.min_count:
+            yield record(value.group, value.n, f"{value.metric}: {value.status}")

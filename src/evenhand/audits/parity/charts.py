@@ -2,138 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.audits.parity.metrics import METRICS
-from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
+from evenhand.charts.curve import MOST_LINES, curve
+from evenhand.charts.forest import MOST_ROWS, forest
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
     from evenhand.audits.parity.result import ParityResult
 
-MOST_GROUPS = 24
-MOST_LINES = 6
 MIRRORED = {"fnr": "tpr", "tnr": "fpr"}
 """Metrics whose gaps equal those of another, one being 1 minus the other."""
 
 
-def group_chart(result: ParityResult, grouping: str) -> Any:
-    """Return all panels of one grouping side by side, for a notebook."""
-    import altair as alt
-
-    return alt.concat(*group_panels(result, grouping, headline_metrics(result)), columns=2)
-
-
 def headline_metrics(result: ParityResult) -> list[str]:
     """Return the metrics worth a panel, in the order of the table of metrics."""
-    computed = dict.fromkeys(record.metric for record in result.groups)
-    chosen = [name for name in computed if name not in METRICS or METRICS[name].headline]
+    computed = dict.fromkeys(record.metric for record in result.values)
+    chosen = [name for name in computed if result.metrics[name].headline]
     return chosen or list(computed)[:4]
 
 
-def group_panels(result: ParityResult, grouping: str, metrics: Sequence[str]) -> list[Any]:
-    """Return one panel a metric: every group's value and interval, by model."""
-    shown = charted_groups(result, grouping)
+def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
+    """Return one panel per metric: every group's value and interval, by model."""
+    groups = charted_groups(result, grouping)
     panels = []
-    for name in metrics:
-        records = [
-            {"group": r.group, "model": r.model, "value": r.value, "low": r.low, "high": r.high}
-            for r in result.groups
-            if (r.grouping, r.stratum, r.metric) == (grouping, None, name) and r.value is not None and r.group in shown
+    for name in headline_metrics(result):
+        rows = [
+            {"label": r.group, "series": r.model, "value": r.value, "low": r.low, "high": r.high}
+            for r in result.rows("values", grouping=grouping, stratum=None, metric=name)
+            if r.group in groups
         ]
-        title = METRICS[name].title if name in METRICS else name
-        panels.append(_forest(records, "group", shown, title, percent=name in METRICS and METRICS[name].percent))
+        metric = result.metrics[name]
+        panels.append(forest(rows, title=metric.title, order=groups, percent=metric.unit == "share"))
     return panels
 
 
-def charted_groups(result: ParityResult, grouping: str) -> list[str]:
+def charted_groups(result: ParityResult, grouping: str | None) -> list[str]:
     """Return the groups that fit on a chart: the largest, without the missing, in the order of the table."""
     sizes: dict[str, int] = {}
-    for record in result.groups:
-        if record.grouping == grouping and record.stratum is None and record.group != MISSING:
+    for record in result.rows("values", grouping=grouping, stratum=None):
+        if record.group != MISSING:
             sizes[record.group] = max(sizes.get(record.group, 0), record.n)
-    largest = set(sorted(sizes, key=lambda group: -sizes[group])[:MOST_GROUPS])
+    largest = set(sorted(sizes, key=lambda group: -sizes[group])[:MOST_ROWS])
     return [group for group in sizes if group in largest and sizes[group] >= result.spec.min_count]
 
 
 def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
-    """Return one panel a grouping: the worst pair's difference in every rate, by model."""
-    rates = [name for name in dict.fromkeys(g.metric for g in result.gaps) if name in METRICS and METRICS[name].percent]
-    rates = [name for name in rates if MIRRORED.get(name) not in rates]
+    """Return one panel per grouping: the worst pair's difference in every rate, by model."""
+    computed = dict.fromkeys(gap.metric for gap in result.gaps)
+    rates = [name for name in computed if result.metrics[name].unit == "share" and MIRRORED.get(name) not in computed]
     panels = []
     for grouping in groupings:
-        records = [
-            {"group": METRICS[g.metric].title, "model": g.model, "value": g.value, "low": g.low, "high": g.high}
-            for g in result.gaps
-            if (g.grouping, g.stratum, g.kind, g.against) == (grouping, None, "difference", "worst_pair")
-            and g.metric in rates
-            and g.value is not None
+        gaps = result.rows("gaps", grouping=grouping, stratum=None, kind="difference", against="worst_pair")
+        rows = [
+            {"label": result.metrics[g.metric].title, "series": g.model, "value": g.value, "low": g.low, "high": g.high}
+            for g in gaps
+            if g.metric in rates
         ]
-        order = [METRICS[name].title for name in rates]
-        panels.append(_forest(records, "group", order, grouping, percent=True))
+        order = [result.metrics[name].title for name in rates]
+        panels.append(forest(rows, title=grouping, order=order, percent=True, zero=0.0))
     return panels
-
-
-def _forest(records: list[dict[str, Any]], row: str, order: list[str], title: str, *, percent: bool) -> Any:
-    """Return points with intervals, one row a group, models side by side within it."""
-    import altair as alt
-
-    models = list(dict.fromkeys(record["model"] for record in records))
-    axis = alt.Axis(format="%" if percent else "~g", tickCount=4, title=None)
-    legend = alt.Legend(title=None) if len(models) > 1 else None
-    base = alt.Chart(data(records)).encode(
-        y=alt.Y(f"{row}:N", sort=order, title=None),
-        yOffset=alt.YOffset("model:N", sort=models),
-        color=alt.Color("model:N", sort=models, scale=series_scale(models, PALETTE), legend=legend),
-    )
-    rule = base.mark_rule(strokeWidth=2, opacity=0.75).encode(x=alt.X("low:Q", axis=axis), x2="high:Q")
-    point = base.mark_point(filled=True, size=55, opacity=1).encode(
-        x=alt.X("value:Q", axis=axis),
-        shape=alt.Shape("model:N", sort=models, scale=series_scale(models, SHAPES), legend=legend),
-    )
-    step = max(26, 11 * len(models) + 8)
-    return (rule + point).properties(title=title, width=PANEL_WIDTH, height=alt.Step(step, **{"for": "position"}))
 
 
 def are_probabilities(result: ParityResult) -> bool:
-    """Tell whether all scores lie between 0 and 1, so that they can be held against shares of people."""
+    """Tell whether all scores lie between 0 and 1, so that they can be compared with shares of people."""
     return all(record.bin_low >= 0 and record.bin_high <= 1 for record in result.calibration)
 
 
-def calibration_panels(result: ParityResult, grouping: str) -> list[Any]:
-    """Return one panel a model: outcome against score by bin, a line for each of the largest groups."""
-    import altair as alt
-
+def calibration_panels(result: ParityResult, grouping: str | None) -> list[Any]:
+    """Return one panel per model: outcome against score by bin, a line for each of the largest groups."""
+    bins = result.rows("calibration", grouping=grouping)
     sizes: dict[str, int] = {}
-    for record in result.calibration:
-        if record.grouping == grouping and record.group != MISSING:
+    for record in bins:
+        if record.group != MISSING:
             sizes[record.group] = sizes.get(record.group, 0) + record.n
     largest = sorted(sizes, key=lambda group: -sizes[group])[:MOST_LINES]
-    panels = []
-    for model in dict.fromkeys(record.model for record in result.calibration):
-        records = [
-            {"group": r.group, "score": r.mean_score, "value": r.value, "low": r.low, "high": r.high}
-            for r in result.calibration
-            if (r.model, r.grouping, r.status) == (model, grouping, "ok") and r.group in largest
-        ]
-        ends = (0.0, 1.0) if are_probabilities(result) else ()
-        scale = alt.Scale(domain=[0, 1]) if ends else alt.Scale(zero=False)
-        ideal = alt.Chart(data([{"score": end, "value": end} for end in ends])).mark_line(
-            color="currentColor", opacity=0.45, strokeDash=[4, 4]
+    ideal = are_probabilities(result)
+    return [
+        curve(
+            [
+                {"x": r.mean_score, "y": r.value, "low": r.low, "high": r.high, "series": r.group}
+                for r in bins
+                if (r.model, r.status) == (model, "ok") and r.group in largest
+            ],
+            title=model,
+            x="Mean score of the bin",
+            y="Share with the outcome",
+            order=largest,
+            intervals="bars",
+            points=True,
+            domain=(0.0, 1.0) if ideal else None,
+            diagonal=ideal,
         )
-        base = alt.Chart(data(records)).encode(
-            color=alt.Color("group:N", scale=series_scale(largest, PALETTE), legend=alt.Legend(title=None)),
-            x=alt.X("score:Q", title="Mean score of the bin", axis=alt.Axis(tickCount=5), scale=scale),
-        )
-        layers = (
-            ideal.encode(x="score:Q", y="value:Q")
-            + base.mark_rule(opacity=0.35).encode(y=alt.Y("low:Q", title="Share with the outcome"), y2="high:Q")
-            + base.mark_line(strokeWidth=1.5).encode(y="value:Q")
-            + base.mark_point(filled=True, size=40, opacity=1).encode(
-                y="value:Q",
-                shape=alt.Shape("group:N", scale=series_scale(largest, SHAPES), legend=alt.Legend(title=None)),
-            )
-        )
-        panels.append(layers.properties(title=model, width=PANEL_WIDTH, height=200))
-    return panels
+        for model in dict.fromkeys(record.model for record in bins)
+    ]
+
+
+CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {
+    "values": value_panels,
+    "gaps": lambda result, grouping: gap_panels(result, [grouping] if grouping else []),
+    "calibration": calibration_panels,
+}
+"""The charts by name; the first is the audit's main one."""

@@ -8,30 +8,21 @@ and outcome: `tp` (selected, positive), `fp` (selected, negative), `fn` (not sel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from math import inf
+from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.core.spec import Against, Kind
+from evenhand.core.metrics import Limit, Metric, gap_limits, ratio_limits
+from evenhand.core.records import Against
+from evenhand.core.thresholds import Alias
 from evenhand.stats.types import FloatArray
 
 ALL = ("tp", "fp", "fn", "tn")
 CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 WEIGHT, SCORE, LOSS = range(3)
 
-Direction = Literal["higher", "lower", "neither"]
-
-_WORSE: dict[str, tuple[Literal["lower", "higher"] | None, Literal["lower", "higher"] | None]] = {
-    "selection_rate": ("lower", "higher"),
-    "mean_score": ("lower", "higher"),
-    "tpr": ("lower", None),
-    "fnr": ("higher", None),
-    "fpr": (None, "higher"),
-    "tnr": (None, "lower"),
-    "accuracy": ("lower", "lower"),
-    "auc": ("lower", "lower"),
-    "brier": ("higher", "higher"),
-}
+Worse = tuple[Literal["lower", "higher"] | None, Literal["lower", "higher"] | None]
 """Which value is worse for the people of a group: where being selected is good for them, and where it is bad."""
 
 _HARDT = "Hardt, Price and Srebro 2016, Equality of opportunity in supervised learning, NeurIPS 29"
@@ -41,66 +32,41 @@ _CORBETT = "Corbett-Davies et al. 2017, Algorithmic decision making and the cost
 _LABELS = "It takes the recorded outcome for the truth; where outcomes are recorded differently by group, so is this."
 
 
-@dataclass(frozen=True)
-class Metric:
+@dataclass(frozen=True, kw_only=True)
+class ParityMetric(Metric):
     """One group metric.
 
     Parameters
     ----------
-    name : the short name used in options and records.
-    title : the name in words.
     meaning : what it is the share or mean of, to complete "the ...".
     numerator, denominator : the cells (or sums) above and below the line.
-    kind : 'rate' (Wilson intervals), 'mean' (Student's t on the logit scale), 'rank' (DeLong) or 'custom' (bootstrap).
-    direction : which way is better for the system's users: 'higher', 'lower' or 'neither'.
+    method : 'rate' (Wilson), 'mean' (Student's t on the logit scale), 'rank' (DeLong) or 'custom' (bootstrap).
+    worse : which value is worse for the people of a group, where being selected is good for them and where it is bad.
     needs : what the table must have: 'outcome', 'scores', 'scores between 0 and 1'.
     empty : why it is undefined when the denominator is empty.
-    caveat : what a gap in it does not show.
-    citation : where it comes from.
     default : whether it is computed when no metrics are named.
-    headline : whether its worst gap is a finding of its own.
     """
 
-    name: str
-    title: str
     meaning: str
-    numerator: tuple[str, ...]
-    denominator: tuple[str, ...]
-    kind: Literal["rate", "mean", "rank", "custom"]
-    direction: Direction
-    needs: tuple[str, ...]
+    numerator: tuple[str, ...] = ()
+    denominator: tuple[str, ...] = ()
+    method: Literal["rate", "mean", "rank", "custom"]
+    worse: Worse = (None, None)
+    needs: tuple[str, ...] = ()
     empty: str
-    caveat: str
-    citation: str
     default: bool = True
-    headline: bool = False
 
-    @property
-    def formula(self) -> str:
-        """The definition in cells, as in 'tp / (tp + fn)'."""
-        return f"{_sum_of(self.numerator)} / {_sum_of(self.denominator)}" if self.numerator else self.meaning
-
-    def worse(self, favourable: str | None) -> Literal["lower", "higher"] | None:
+    def worse_value(self, favourable: str | None) -> Literal["lower", "higher"] | None:
         """Return which value is worse for the people of a group, or None where neither is or nobody said.
 
         Parameters
         ----------
         favourable : 'selected' or 'not_selected', the side of the decision that is good for the person, or None.
         """
-        good, bad = _WORSE.get(self.name, (None, None))
+        good, bad = self.worse
         if favourable is None:
             return good if good == bad else None
         return good if favourable == "selected" else bad
-
-    @property
-    def title_in_sentence(self) -> str:
-        """The title as it stands inside a sentence; an abbreviation keeps its capitals."""
-        return self.title if self.title.isupper() else f"{self.title[:1].lower()}{self.title[1:]}"
-
-    @property
-    def percent(self) -> bool:
-        """Whether values are shown as percentages."""
-        return self.kind == "rate"
 
     def coefficients(self) -> tuple[FloatArray, FloatArray]:
         """Return the numerator's coefficients by (outcome, decision, row value) and the denominator's by cell."""
@@ -128,173 +94,205 @@ _NO_SELECTED = "nobody in the group is selected"
 _ALL_SELECTED = "everybody in the group is selected"
 
 
-def _rate(
-    name: str,
-    title: str,
-    meaning: str,
-    above: tuple[str, ...],
-    below: tuple[str, ...],
-    direction: Direction,
-    empty: str,
-    citation: str,
-    *,
-    caveat: str = _LABELS,
-    needs: tuple[str, ...] = ("outcome",),
-    default: bool = True,
-    headline: bool = False,
-) -> Metric:
-    return Metric(
-        name, title, meaning, above, below, "rate", direction, needs, empty, caveat, citation, default, headline
+_AGAINST: tuple[Against, ...] = ("worst_pair", "reference", "overall")
+
+
+def _limits(most: float) -> tuple[Limit, ...]:
+    return (*gap_limits(most=most, against=_AGAINST), *ratio_limits(against=_AGAINST))
+
+
+def _ratio_of_sums(
+    name: str, title: str, meaning: str, above: tuple[str, ...], below: tuple[str, ...], **row: Any
+) -> ParityMetric:
+    """Return the row of a metric that is a ratio of sums; a rate, unless the row says otherwise."""
+    row = {"unit": "share", "method": "rate", "needs": ("outcome",), "caveat": _LABELS, **row}
+    return ParityMetric(
+        name=name,
+        title=title,
+        meaning=meaning,
+        numerator=above,
+        denominator=below,
+        formula=f"{_sum_of(above)} / {_sum_of(below)}",
+        limits=_limits(1.0 if row["method"] == "rate" else inf),
+        **row,
     )
 
 
 _TABLE = (
-    _rate(
+    _ratio_of_sums(
         "selection_rate",
         "Selection rate",
         "share of people who are selected",
         ("tp", "fp"),
         ALL,
-        "neither",
-        _NOBODY,
-        _DWORK,
         needs=(),
+        worse=("lower", "higher"),
+        empty=_NOBODY,
+        reference=_DWORK,
         headline=True,
         caveat="It does not say whether the groups differ in what the decision should rest on; compare people who are "
         "alike in that.",
     ),
-    Metric(
+    _ratio_of_sums(
         "mean_score",
         "Mean score",
         "mean score",
         ("score",),
         ALL,
-        "mean",
-        "neither",
-        ("scores",),
-        _NOBODY,
-        "Equal means can hide unequal decisions at the threshold, and unequal means can be deserved.",
-        _DWORK,
+        unit="score",
+        method="mean",
+        needs=("scores",),
+        worse=("lower", "higher"),
+        empty=_NOBODY,
+        reference=_DWORK,
         headline=True,
+        caveat="Equal means can hide unequal decisions at the threshold, and unequal means can be deserved.",
     ),
-    _rate(
+    _ratio_of_sums(
         "tpr",
         "True positive rate",
         "share selected among people with the positive outcome",
         ("tp",),
         ("tp", "fn"),
-        "higher",
-        _NO_POSITIVES,
-        _HARDT,
+        better="higher",
+        worse=("lower", None),
+        empty=_NO_POSITIVES,
+        reference=_HARDT,
         headline=True,
     ),
-    _rate(
+    _ratio_of_sums(
         "fpr",
         "False positive rate",
         "share selected among people with the negative outcome",
         ("fp",),
         ("fp", "tn"),
-        "lower",
-        _NO_NEGATIVES,
-        _HARDT,
+        better="lower",
+        worse=(None, "higher"),
+        empty=_NO_NEGATIVES,
+        reference=_HARDT,
         headline=True,
     ),
-    _rate(
+    _ratio_of_sums(
         "fnr",
         "False negative rate",
         "share not selected among people with the positive outcome",
         ("fn",),
         ("tp", "fn"),
-        "lower",
-        _NO_POSITIVES,
-        _CHOULDECHOVA,
+        better="lower",
+        worse=("higher", None),
+        empty=_NO_POSITIVES,
+        reference=_CHOULDECHOVA,
     ),
-    _rate(
+    _ratio_of_sums(
         "tnr",
         "True negative rate",
         "share not selected among people with the negative outcome",
         ("tn",),
         ("fp", "tn"),
-        "higher",
-        _NO_NEGATIVES,
-        _CHOULDECHOVA,
+        better="higher",
+        worse=(None, "lower"),
+        empty=_NO_NEGATIVES,
+        reference=_CHOULDECHOVA,
         default=False,
     ),
-    _rate(
+    _ratio_of_sums(
         "ppv",
         "Positive predictive value",
         "share with the positive outcome among people selected",
         ("tp",),
         ("tp", "fp"),
-        "higher",
-        _NO_SELECTED,
-        _CHOULDECHOVA,
+        better="higher",
+        empty=_NO_SELECTED,
+        reference=_CHOULDECHOVA,
     ),
-    _rate(
+    _ratio_of_sums(
         "npv",
         "Negative predictive value",
         "share with the negative outcome among people not selected",
         ("tn",),
         ("fn", "tn"),
-        "higher",
-        _ALL_SELECTED,
-        _CHOULDECHOVA,
+        better="higher",
+        empty=_ALL_SELECTED,
+        reference=_CHOULDECHOVA,
     ),
-    _rate(
+    _ratio_of_sums(
         "accuracy",
         "Accuracy",
         "share of people whose decision matches the outcome",
         ("tp", "tn"),
         ALL,
-        "higher",
-        _NOBODY,
-        _CORBETT,
+        better="higher",
+        worse=("lower", "lower"),
+        empty=_NOBODY,
+        reference=_CORBETT,
         caveat="It weighs both kinds of mistakes alike, and it follows the group's base rate. " + _LABELS,
     ),
-    _rate(
+    _ratio_of_sums(
         "base_rate",
         "Base rate",
         "share of people with the positive outcome",
         ("tp", "fn"),
         ALL,
-        "neither",
-        _NOBODY,
-        _CHOULDECHOVA,
+        empty=_NOBODY,
+        reference=_CHOULDECHOVA,
         default=False,
         caveat="It describes the data, not the system; but it moves most of the metrics above.",
     ),
-    Metric(
+    _ratio_of_sums(
         "brier",
         "Brier score",
         "mean squared distance of the score from the outcome",
         ("loss",),
         ALL,
-        "mean",
-        "lower",
-        ("outcome", "scores between 0 and 1"),
-        _NOBODY,
-        "It mixes calibration with how predictable a group is. " + _LABELS,
-        "Brier 1950, Verification of forecasts expressed in terms of probability, Monthly Weather Review 78",
+        unit="score",
+        method="mean",
+        better="lower",
+        worse=("higher", "higher"),
+        needs=("outcome", "scores between 0 and 1"),
+        empty=_NOBODY,
+        caveat="It mixes calibration with how predictable a group is. " + _LABELS,
+        reference="Brier 1950, Verification of forecasts expressed in terms of probability, Monthly Weather Review 78",
     ),
-    Metric(
-        "auc",
-        "AUC",
-        "probability that a person with the positive outcome scores above one without, ties counting half",
-        (),
-        (),
-        "rank",
-        "higher",
-        ("outcome", "scores"),
-        "the group has only one of the two outcomes",
-        "It compares people within a group only; equal AUCs can go with very unequal scores between groups. " + _LABELS,
-        "DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44",
+    ParityMetric(
+        name="auc",
+        title="AUC",
+        meaning="probability that a person with the positive outcome scores above one without, ties counting half",
+        formula="probability that a person with the positive outcome scores above one without, ties counting half",
+        unit="index",
+        method="rank",
+        better="higher",
+        worse=("lower", "lower"),
+        needs=("outcome", "scores"),
+        empty="the group has only one of the two outcomes",
+        caveat="It compares people within a group only; equal AUCs can go with very unequal scores between groups. "
+        + _LABELS,
+        reference="DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44",
+        limits=_limits(1.0),
     ),
 )
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in _TABLE}
+
+def custom_metric(name: str) -> ParityMetric:
+    """Return the row of a metric of the user's own."""
+    return ParityMetric(
+        name=name,
+        title=name,
+        unit="index",
+        meaning="your own function of the cells",
+        formula="your own function of the cells",
+        method="custom",
+        empty="your function returned no number",
+        caveat="It shows what your own metric measures, no more.",
+        reference="your own",
+        headline=True,
+        limits=_limits(inf),
+    )
+
+
+METRICS: dict[str, ParityMetric] = {metric.name: metric for metric in _TABLE}
 """The metrics by name, in the order in which they are shown."""
 
-NAMED_GAPS: dict[str, tuple[str, Kind, Against]] = {
+NAMED_GAPS: dict[str, Alias] = {
     "traditional_parity": ("mean_score", "ratio", "worst_pair"),
     "demographic_parity_difference": ("selection_rate", "difference", "worst_pair"),
     "demographic_parity_ratio": ("selection_rate", "ratio", "worst_pair"),

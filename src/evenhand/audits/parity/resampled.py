@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.audits.parity.groups import GroupCells, Totals
-from evenhand.audits.parity.metrics import CELLS, Metric
-from evenhand.core.spec import Kind
+from evenhand.audits.parity.gather import GroupCells, Totals
+from evenhand.audits.parity.metrics import CELLS, ParityMetric
+from evenhand.core.records import Kind
 from evenhand.errors import ConfigError
 from evenhand.stats.bootstrap import CellMoments, Draws, Statistic, resample
 from evenhand.stats.intervals import narrowest_ratio, tail_share, widest_difference
@@ -91,7 +91,9 @@ def _added(cells: FloatArray, terms: tuple[str, ...]) -> FloatArray:
     return total
 
 
-def metric_values(sums: Sums, metric: Metric, custom: Custom | None, support: BoolArray | None = None) -> FloatArray:
+def metric_values(
+    sums: Sums, metric: ParityMetric, custom: Custom | None, support: BoolArray | None = None
+) -> FloatArray:
     """Return a metric in every group and, last, over everybody: shape (groups + 1, ...).
 
     Parameters
@@ -224,7 +226,7 @@ def _contrast(block: str, value: FloatArray, everybody: FloatArray, base: FloatA
 
 def resample_groups(
     cells: GroupCells,
-    metrics: Sequence[tuple[Metric, Custom | None]],
+    metrics: Sequence[tuple[ParityMetric, Custom | None]],
     reference: int,
     resamples: int,
     rng: np.random.Generator,
@@ -260,7 +262,7 @@ def resample_groups(
 
 
 def _statistic(
-    shape: tuple[int, ...], metrics: Sequence[tuple[Metric, Custom | None]], support: dict[str, BoolArray] | None
+    shape: tuple[int, ...], metrics: Sequence[tuple[ParityMetric, Custom | None]], support: dict[str, BoolArray] | None
 ) -> Statistic:
     """Return the function from cells to values: for each metric one a group, and everybody's."""
 

@@ -6,21 +6,28 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evenhand.audits.parity.charts import (
-    MOST_GROUPS,
     are_probabilities,
     calibration_panels,
     charted_groups,
     gap_panels,
-    group_panels,
     headline_metrics,
+    value_panels,
 )
-from evenhand.audits.parity.metrics import METRICS
-from evenhand.core.numbers import DASH, shown, shown_interval
-from evenhand.core.sections import DisplayTable, Figure, Method, Section
+from evenhand.charts.forest import MOST_ROWS
+from evenhand.core.display import (
+    DisplayTable,
+    Figure,
+    Method,
+    Number,
+    Range,
+    gap_table,
+    make_table,
+    value_table,
+)
+from evenhand.core.formats import show, show_confidence
 from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
-    from evenhand.audits.parity.records import GapRecord
     from evenhand.audits.parity.result import ParityResult
 
 _STRATA_NOTE = (
@@ -29,195 +36,101 @@ _STRATA_NOTE = (
 )
 
 
-def parity_section(result: ParityResult) -> Section:
-    """Return the section of a report for this result."""
-    groupings = list(dict.fromkeys(record.grouping for record in result.groups))
-    parts: list[Figure | DisplayTable] = [_gap_figure(result, groupings)]
-    for grouping in groupings:
-        parts += [_group_figure(result, grouping), _value_table(result, grouping), _gap_table(result, grouping)]
+def parts(result: ParityResult) -> Iterator[Figure | DisplayTable]:
+    """Yield the figures and tables of the section."""
+    metrics, confidence = result.metrics, result.spec.confidence
+    yield _gap_figure(result)
+    for grouping in result.groupings:
+        values = result.rows("values", grouping=grouping, stratum=None)
+        gaps = result.rows("gaps", grouping=grouping, stratum=None)
+        yield _value_figure(result, grouping)
+        yield value_table(values, metrics, f"Every value by {grouping}", confidence)
+        yield gap_table(
+            gaps,
+            metrics,
+            f"Every gap by {grouping}: the difference or ratio between a group and its reference, rates in points",
+            confidence,
+        )
     if result.calibration:
-        parts.append(_calibration_figure(result, groupings[0]))
-        parts += [_calibration_table(result, grouping) for grouping in groupings[:1]]
+        yield _calibration_figure(result, result.groupings[0])
+        yield _calibration_table(result, result.groupings[0])
     if result.spec.within:
-        parts.append(_strata_table(result))
-    return Section(
-        title=result.title,
-        question=result.question,
-        parts=tuple(parts),
-        methods=tuple(_methods(result)),
-        notes=result.notes,
-    )
+        within = [gap for gap in result.rows("gaps", against="worst_pair") if gap.stratum is not None]
+        yield gap_table(within, metrics, f"Gaps within strata of {TIMES.join(result.spec.within)}", confidence)
 
 
-def _metric_title(name: str) -> str:
-    return METRICS[name].title if name in METRICS else name
-
-
-def _is_percent(name: str) -> bool:
-    return name in METRICS and METRICS[name].percent
-
-
-def _gap_figure(result: ParityResult, groupings: list[str]) -> Figure:
-    largest = _largest_gap(result)
+def _gap_figure(result: ParityResult) -> Figure:
+    gaps = result.rows("gaps", kind="difference", against="worst_pair", stratum=None)
+    rates = [gap for gap in gaps if gap.value is not None and result.metrics[gap.metric].unit == "share"]
     caption = "Points: the difference between the highest and the lowest group. Lines: simultaneous intervals."
-    words = ""
-    if largest is not None and largest.value is not None:
-        words = (
-            f"The largest is {shown(largest.value, percent=True)} in {METRICS[largest.metric].title_in_sentence} by "
-            f"{largest.grouping} under {largest.model}, {largest.group_high} against {largest.group_low}."
+    description = ""
+    if rates:
+        largest = max(rates, key=lambda gap: gap.value or 0.0)
+        description = (
+            f"The largest is {show(largest.value, 'percent')} in {result.metrics[largest.metric].title_in_sentence} by "
+            f"{largest.grouping} under {largest.model}, {largest.group} against {largest.reference}."
         )
-    return Figure("Largest gap between any two groups", caption, words, tuple(gap_panels(result, groupings)))
+    panels = tuple(gap_panels(result, result.groupings))
+    return Figure("Largest gap between any two groups", caption, description, panels)
 
 
-def _largest_gap(result: ParityResult) -> GapRecord | None:
-    gaps = [
-        gap
-        for gap in result.gaps
-        if (gap.kind, gap.against, gap.stratum) == ("difference", "worst_pair", None)
-        and gap.value is not None
-        and _is_percent(gap.metric)
-    ]
-    return max(gaps, key=lambda gap: gap.value or 0.0, default=None)
+def _value_figure(result: ParityResult, grouping: str) -> Figure:
+    drawn = charted_groups(result, grouping)
+    total = len({record.group for record in result.rows("values", grouping=grouping)})
+    caption = f"Points: values. Lines: {show_confidence(result.spec.confidence)} intervals of each group on its own."
+    if total > MOST_ROWS:
+        caption += f" The {len(drawn)} largest of {total:,} groups are drawn; the table has them all."
+    description = " ".join(_extremes(result, grouping, metric) for metric in headline_metrics(result))
+    return Figure(f"Values by {grouping}", caption, description, tuple(value_panels(result, grouping)))
 
 
-def _group_figure(result: ParityResult, grouping: str) -> Figure:
-    metrics = headline_metrics(result)
-    shown_groups = charted_groups(result, grouping)
-    total = len({r.group for r in result.groups if r.grouping == grouping})
-    caption = f"Points: values. Lines: {100 * result.spec.confidence:g}% intervals of each group on its own."
-    if total > MOST_GROUPS:
-        caption += f" The {len(shown_groups)} largest of {total:,} groups are drawn; the table has them all."
-    words = " ".join(_extremes(result, grouping, metric) for metric in metrics)
-    return Figure(f"Values by {grouping}", caption, words, tuple(group_panels(result, grouping, metrics)))
-
-
-def _extremes(result: ParityResult, grouping: str, metric: str) -> str:
+def _extremes(result: ParityResult, grouping: str, name: str) -> str:
     """Say in words which groups a panel shows at its ends."""
-    sentences = []
-    for gap in result.gaps:
-        same = (gap.grouping, gap.metric, gap.kind, gap.against, gap.stratum)
-        if same == (grouping, metric, "difference", "worst_pair", None) and gap.value is not None:
-            size = shown(gap.value, percent=_is_percent(metric))
-            sentences.append(f"{gap.model}: highest {gap.group_high}, lowest {gap.group_low}, {size} apart")
-    return f"{_metric_title(metric)}: {'; '.join(sentences)}." if sentences else ""
-
-
-def _value_table(result: ParityResult, grouping: str) -> DisplayTable:
-    rows = [
-        (
-            record.model,
-            _metric_title(record.metric),
-            record.group,
-            f"{record.n:,}",
-            shown(record.value, percent=_is_percent(record.metric)),
-            shown_interval(record.low, record.high, percent=_is_percent(record.metric)),
-            "" if record.status == "ok" else record.status,
-        )
-        for record in result.groups
-        if record.grouping == grouping and record.stratum is None
+    metric = result.metrics[name]
+    place = {"grouping": grouping, "metric": name, "kind": "difference", "against": "worst_pair", "stratum": None}
+    sentences = [
+        f"{gap.model}: highest {gap.group}, lowest {gap.reference}, {show(gap.value, metric.style())} apart"
+        for gap in result.rows("gaps", **place)
+        if gap.value is not None
     ]
-    columns = ("Model", "Metric", "Group", "n", "Value", f"{100 * result.spec.confidence:g}% interval", "Remark")
-    numeric = (False, False, False, True, True, True, False)
-    return DisplayTable(f"Every value by {grouping}", columns, tuple(rows), numeric, folded=True)
-
-
-def _gap_table(result: ParityResult, grouping: str) -> DisplayTable:
-    rows = [_gap_row(gap) for gap in result.gaps if gap.grouping == grouping and gap.stratum is None]
-    interval = f"{100 * result.spec.confidence:g}% interval"
-    columns = ("Model", "Metric", "Kind", "Group", "Against", "Worse off", "Gap", interval, "Remark")
-    caption = f"Every gap by {grouping}: group minus, or over, what it is set against; differences of rates in points"
-    return DisplayTable(caption, columns, tuple(rows), (False,) * 6 + (True, True, False), folded=True)
-
-
-def _gap_row(gap: GapRecord) -> tuple[str, ...]:
-    """Return a gap as group, what it is set against, size and interval."""
-    scale, places = (100.0, 1) if _is_percent(gap.metric) and gap.kind == "difference" else (1.0, 3)
-    signed = "+" if gap.kind == "difference" and gap.against != "worst_pair" else ""
-    value, low, high = (
-        None if end is None else f"{end * scale:{signed}.{places}f}".replace("-", "−")
-        for end in (gap.value, gap.low, gap.high)
-    )
-    pair = (gap.group_high, gap.group_low) if gap.kind == "difference" else (gap.group_low, gap.group_high)
-    group, other = pair if gap.group is None else (gap.group, pair[0] if pair[1] == gap.group else pair[1])
-    against = {"worst_pair": " (worst pair)", "reference": " (reference)", "overall": ""}[gap.against]
-    return (
-        gap.model,
-        _metric_title(gap.metric),
-        gap.kind,
-        group or DASH,
-        f"{other or DASH}{against}",
-        gap.worse_off or DASH,
-        value or DASH,
-        f"{low or DASH} to {high or DASH}" if low or high else DASH,
-        "" if gap.status == "ok" else gap.status,
-    )
-
-
-def _strata_table(result: ParityResult) -> DisplayTable:
-    rows = [
-        (gap.grouping, gap.stratum or DASH, *_gap_row(gap))
-        for gap in result.gaps
-        if gap.stratum is not None and gap.against == "worst_pair"
-    ]
-    columns = (
-        "Grouping",
-        "Stratum",
-        "Model",
-        "Metric",
-        "Kind",
-        "Group",
-        "Against",
-        "Worse off",
-        "Gap",
-        "Interval",
-        "Remark",
-    )
-    caption = f"Gaps within strata of {TIMES.join(result.spec.within)}"
-    return DisplayTable(caption, columns, tuple(rows), (False,) * 8 + (True, True, False), folded=True)
+    return f"{metric.title}: {'; '.join(sentences)}." if sentences else ""
 
 
 def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
-    caption = (
-        "The share with the positive outcome among people in the same score bin. "
-        + (
-            "On the dashed line score and outcome agree; above it scores are too low, below it too high. "
-            if are_probabilities(result)
-            else "Where the lines differ, the same score means different things in different groups. "
-        )
-        + f"Bins with at least {result.spec.min_count} people are drawn, with Wilson intervals."
+    reading = (
+        "On the dashed line score and outcome agree; above it scores are too low, below it too high."
+        if are_probabilities(result)
+        else "Where the lines differ, the same score means different things in different groups."
     )
-    words = "The table below holds every point of the chart."
-    return Figure(f"Calibration by {grouping}", caption, words, tuple(calibration_panels(result, grouping)))
+    caption = (
+        f"The share with the positive outcome among people in the same score bin. {reading} Bins with at least "
+        f"{result.spec.min_count} people are drawn, with Wilson intervals."
+    )
+    description = "The table below holds every point of the chart."
+    return Figure(f"Calibration by {grouping}", caption, description, tuple(calibration_panels(result, grouping)))
 
 
 def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:
-    rows = [
-        (
-            r.model,
-            r.group,
-            f"{r.bin_low:g} to {r.bin_high:g}",
-            f"{r.n:,}",
-            shown(r.mean_score),
-            shown(r.value, percent=True),
-            shown_interval(r.low, r.high, percent=True),
-        )
-        for r in result.calibration
-        if r.grouping == grouping
-    ]
-    columns = ("Model", "Group", "Score bin", "n", "Mean score", "Share with outcome", "Interval")
-    numeric = (False,) * 3 + (True,) * 4
-    return DisplayTable(f"Calibration by {grouping}", columns, tuple(rows), numeric, folded=True)
+    columns = {
+        "Model": lambda r: r.model,
+        "Group": lambda r: r.group,
+        "Score bin": lambda r: f"{r.bin_low:g} to {r.bin_high:g}",
+        "n": lambda r: Number(r.n, "count"),
+        "Mean score": lambda r: Number(r.mean_score),
+        "Share with outcome": lambda r: Number(r.value, "percent"),
+        "Interval": lambda r: Range(r.low, r.high, "percent"),
+    }
+    return make_table(f"Calibration by {grouping}", columns, result.rows("calibration", grouping=grouping))
 
 
-def _methods(result: ParityResult) -> Iterator[Method]:
-    for name in dict.fromkeys(record.metric for record in result.groups):
-        if name in METRICS:
-            metric = METRICS[name]
-            yield Method(
-                f"{metric.title} ({name})",
-                f"{metric.meaning[:1].upper()}{metric.meaning[1:]}: {metric.formula}.",
-                metric.citation,
-            )
+def methods(result: ParityResult) -> Iterator[Method]:
+    """Yield how the numbers were computed."""
+    for name in dict.fromkeys(record.metric for record in result.values):
+        metric = result.spec.known_metrics()[name]
+        if metric.method != "custom":
+            meaning = f"{metric.meaning[:1].upper()}{metric.meaning[1:]}"
+            text = meaning if metric.formula == metric.meaning else f"{meaning}: {metric.formula}"
+            yield Method(f"{metric.title} ({name})", f"{text}.", metric.reference)
     yield from _auto_methods() if result.spec.interval == "auto" else _bootstrap_methods(result)
     if result.spec.custom or result.spec.within:
         yield Method(

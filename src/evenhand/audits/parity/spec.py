@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_serializer, field_validator
+from pydantic import Field, field_validator
 
-from evenhand.audits.parity.metrics import METRICS
-from evenhand.core.spec import Spec
+from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, ParityMetric, custom_metric
+from evenhand.core.spec import Code, Names, Reference, Spec
+from evenhand.core.thresholds import Alias
 from evenhand.errors import did_you_mean
-
-
-def _names(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 
 
 class ParitySpec(Spec):
@@ -28,18 +22,34 @@ class ParitySpec(Spec):
     ('tpr', 'fpr')
     """
 
+    audit: ClassVar[str] = "parity"
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group", "stratum")
+    aliases: ClassVar[Mapping[str, Alias]] = NAMED_GAPS
     code: ClassVar[tuple[str, ...]] = ("custom",)
 
     metrics: Names | None = Field(None, description="Metrics to compute; by default all that the data allows.")
-    custom: dict[str, Callable[..., Any]] = Field({}, description="Your own metrics: functions of a group's cells.")
-    reference: dict[str, str] | str | None = Field(
+    custom: dict[str, Code] = Field(
+        {},
+        description="Your own metrics by name: functions of the cells of the groups (`tp`, `fp`, `fn`, `tn`, `score`, "
+        "`loss`, `n`) that return one value per group.",
+    )
+    reference: Reference = Field(
         None, description="Reference group, or one for each grouping; by default the largest group."
     )
-    within: Names = Field((), description="Legitimate factors: compare groups within their strata.")
+    within: Names = Field(
+        (),
+        description="Columns of a legitimate factor: groups are also compared within its strata, and standardised over "
+        "them.",
+    )
     bins: int = Field(10, ge=2, le=100, description="Equal score bins for calibration.")
     interval: Literal["auto", "percentile", "basic", "bca"] = Field(
         "auto", description="auto: Wilson, t and DeLong limits where they hold best; else that bootstrap interval."
     )
+    resamples: int = Field(10_000, ge=100, le=1_000_000, description="Bootstrap resamples of the cells.")
+
+    def known_metrics(self) -> Mapping[str, ParityMetric]:
+        """Return the metrics of the table, and the user's own."""
+        return {**METRICS, **{name: custom_metric(name) for name in self.custom}}
 
     @field_validator("metrics")
     @classmethod
@@ -56,7 +66,3 @@ class ParitySpec(Spec):
             if name in METRICS:
                 raise ValueError(f"{name!r} is a built-in metric; give your own another name")
         return value
-
-    @field_serializer("custom")
-    def _by_name(self, value: dict[str, Any]) -> dict[str, str]:
-        return {name: f"{function.__module__}:{function.__qualname__}" for name, function in value.items()}

@@ -1,0 +1,364 @@
+"""Group values and the gaps between them, with their limits.
+
+Every metric but AUC is a ratio of sums, so one formula serves all.
+
+For R = sum(a x) / sum(b w) the influence of a row is (a x - R b w) / sum(b w); the sum of its squares is the
+linearised variance, which with equal weights is p (1 - p) / n for a rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.parity.gather import GroupCells
+from evenhand.audits.parity.metrics import WEIGHT, ParityMetric
+from evenhand.core.records import Against, Kind
+from evenhand.stats.auc import auc_influence
+from evenhand.stats.intervals import (
+    bonferroni,
+    clopper_pearson,
+    effective_trials,
+    logit_t,
+    mover_difference,
+    mover_ratio,
+    narrowest_ratio,
+    normal_quantile,
+    t_quantile,
+    widest_difference,
+    wilson,
+)
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+from evenhand.table.rows import ScoreRows
+
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class GroupValues:
+    """One metric's value in each group and overall, with what its limits are computed from.
+
+    Parameters
+    ----------
+    value, overall : the metric by group and over everybody; nan where undefined.
+    n : rows in each group's denominator.
+    stderr : standard errors.
+    trials : effective sample sizes (n without weights); for an AUC the rows of the rarer outcome.
+    bounds : the lowest and highest possible value.
+    rest, share : the same metric for everybody outside each group, and the group's share of everybody.
+    covariance : of each group's AUC with the overall AUC.
+    """
+
+    metric: ParityMetric
+    value: FloatArray
+    overall: float
+    n: IntArray
+    n_overall: int
+    stderr: FloatArray
+    trials: FloatArray
+    bounds: tuple[float, float]
+    rest: GroupValues | None = None
+    share: FloatArray | None = None
+    overall_stderr: float = float("nan")
+    covariance: FloatArray | None = None
+
+    @property
+    def counted(self) -> FloatArray:
+        """What `min_count` applies to: people in the denominator; for an AUC those of the rarer outcome."""
+        return self.trials if self.metric.method == "rank" else self.n.astype(np.float64)
+
+    def limits(self, confidence: float, *, exact: bool = False) -> Interval:
+        """Return limits for each group on its own.
+
+        Wilson's for a rate, or with `exact` Clopper and Pearson's; Student's t on the logit scale of the bounds for a
+        mean and, with DeLong's standard error, for an AUC.
+        """
+        if self.metric.method == "rate":
+            return (clopper_pearson if exact else wilson)(self.value, self.trials, confidence)
+        return logit_t(self.value, self.stderr, self.trials - 1, confidence, self.bounds)
+
+    def only(self, groups: IntArray) -> GroupValues:
+        """Return the values of some groups."""
+        covariance = None if self.covariance is None else self.covariance[groups]
+        return replace(
+            self,
+            value=self.value[groups],
+            n=self.n[groups],
+            stderr=self.stderr[groups],
+            trials=self.trials[groups],
+            covariance=covariance,
+            rest=None if self.rest is None else self.rest.only(groups),
+            share=None if self.share is None else self.share[groups],
+        )
+
+
+def ratio_values(cells: GroupCells, metric: ParityMetric, score_range: tuple[float, float]) -> GroupValues:
+    """Return a metric that is a ratio of sums, for the groups of one stratum.
+
+    Parameters
+    ----------
+    cells : cells with a single stratum.
+    metric : any metric but AUC.
+    score_range : the lowest and highest possible score.
+    """
+    n, first, second = cells.n[0], cells.first[0], cells.second[0]
+    overall, _, _, rows = _ratio(n.sum(0)[None], first.sum(0)[None], second.sum(0)[None], metric)
+    whole = replace(cells, n=n, first=first, second=second)
+    others = replace(cells, n=_all_but_one(n), first=_all_but_one(first), second=_all_but_one(second))
+    below = metric.coefficients()[1]
+    with np.errstate(all="ignore"):
+        heavy = (first[..., WEIGHT] * below).sum(axis=(-2, -1))
+        share = heavy / heavy.sum()
+    shared = {"metric": metric, "overall": float(overall[0]), "n_overall": int(rows[0])}
+    rest = _values(others, shared, score_range)
+    return replace(_values(whole, shared, score_range), rest=rest, share=share)
+
+
+def _all_but_one(parts: Any) -> Any:
+    """Return, for each entry of the first axis, the sum of all others; added up, since differences lose digits."""
+    before = np.concatenate([np.zeros_like(parts[:1]), np.cumsum(parts, axis=0)[:-1]])
+    after = np.concatenate([np.cumsum(parts[::-1], axis=0)[::-1][1:], np.zeros_like(parts[:1])])
+    return before + after
+
+
+def _values(cells: GroupCells, shared: dict[str, Any], score_range: tuple[float, float]) -> GroupValues:
+    """Return values and what their limits need, from cells by group, outcome and decision."""
+    metric: ParityMetric = shared["metric"]
+    value, variance, kish, rows = _ratio(cells.n, cells.first, cells.second, metric)
+    bounds = (0.0, 1.0)
+    if metric.method == "rate":
+        # Without n / (n - 1), as Wilson's p (1 - p) / n: equal weights give the limits of no weights.
+        trials = effective_trials(value, variance, kish) if cells.weighted else rows.astype(np.float64)
+    else:
+        with np.errstate(all="ignore"):
+            variance = variance * rows / (rows - 1.0)
+        trials = kish
+        if metric.name == "mean_score":
+            bounds = score_range
+    return GroupValues(value=value, n=rows, stderr=np.sqrt(variance), trials=trials, bounds=bounds, **shared)
+
+
+def _ratio(
+    n: IntArray, first: FloatArray, second: FloatArray, metric: ParityMetric
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """Return value, linearised variance, Kish's effective size and rows in the denominator, by group."""
+    above, below = metric.coefficients()
+    with np.errstate(all="ignore"):
+        weight = (first[..., WEIGHT] * below).sum(axis=(-2, -1))
+        value = (first * above).sum(axis=(-3, -2, -1)) / weight
+        influence = np.broadcast_to(above, first.shape).copy()
+        influence[..., WEIGHT] -= value[:, None, None] * below
+        squares = np.einsum("gydi,gydij,gydj->g", influence, second, influence)
+        kish = weight**2 / (second[..., WEIGHT, WEIGHT] * below).sum(axis=(-2, -1))
+        # Sums of squares are differences of large numbers: what is left below their rounding is no spread.
+        rounding = _ROUNDING * np.einsum("gydi,gydii->g", influence**2, second)
+        variance = np.where(squares > rounding, squares, 0.0) / weight**2
+    return value, variance, kish, (n * below.astype(np.int64)).sum(axis=(-2, -1))
+
+
+def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: ParityMetric) -> GroupValues:
+    """Return AUC by group with DeLong's variances, and their covariances with the overall AUC.
+
+    Parameters
+    ----------
+    rows : scores in canonical order.
+    codes : the group of each entry of `rows`.
+    groups : the number of groups.
+    metric : the metric's entry in the table of metrics.
+    """
+    # An entry's influence is that of all its rows together; this spreads it over them.
+    spread = rows.squares / rows.weight**2
+    overall, overall_influence = auc_influence(rows.score, rows.positive, weight=rows.weight)
+    value, stderr, covariance, rarer = (np.full(groups, np.nan) for _ in range(4))
+    n = np.zeros(groups, dtype=np.int64)
+    by_group = np.argsort(codes, kind="stable")
+    edges = np.searchsorted(codes[by_group], np.arange(groups + 1))
+    for group in range(groups):
+        member = by_group[edges[group] : edges[group + 1]]
+        positive, count = rows.positive[member], rows.groups.n[member]
+        n[group] = count.sum()
+        rarer[group] = min(count[positive].sum(), count[~positive].sum())
+        value[group], influence = auc_influence(rows.score[member], positive, weight=rows.weight[member])
+        stderr[group] = _delong_stderr(influence, spread[member], positive, count)
+        covariance[group] = (influence * overall_influence[member] * spread[member]).sum()
+    overall_stderr = _delong_stderr(overall_influence, spread, rows.positive, rows.groups.n)
+    return GroupValues(
+        metric,
+        value,
+        overall,
+        n,
+        int(rows.groups.n.sum()),
+        stderr,
+        rarer,
+        (0.0, 1.0),
+        overall_stderr=overall_stderr,
+        covariance=covariance,
+    )
+
+
+def _delong_stderr(influence: FloatArray, spread: FloatArray, positive: BoolArray, count: IntArray) -> float:
+    """Return the standard error with DeLong's m / (m - 1) for each of the two outcomes."""
+    variance = 0.0
+    for outcome in (positive, ~positive):
+        m = float(count[outcome].sum())
+        squares = float((influence[outcome] ** 2 * spread[outcome]).sum())
+        variance += squares * m / (m - 1) if m > 1 else float("nan")
+    return float(np.sqrt(variance))
+
+
+# Gaps ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GapEstimate:
+    """One gap in numbers: group minus, or over, reference.
+
+    Parameters
+    ----------
+    group, reference : positions of the two groups, -1 for everybody.
+    higher : whether the group has the higher value.
+    value, limits : the gap; nan where undefined.
+    """
+
+    kind: Kind
+    against: Against
+    group: int
+    reference: int
+    higher: bool
+    value: float
+    limits: tuple[float, float]
+
+
+def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, simultaneous: bool = False) -> Interval:
+    """Return limits of a - b or a / b for independent groups, pairwise, from each side's own limits (MOVER).
+
+    One recipe for rates, means and AUCs: it keeps the skewness that the sides' own limits have, which Welch's and
+    Fieller's symmetric limits do not; with few people and skewed scores those cover far too seldom.
+
+    Parameters
+    ----------
+    a, b : the two sides, arrays of one length.
+    kind : difference or ratio.
+    confidence : of each pair on its own.
+    simultaneous : whether the pair is one of many: then exact limits for rates, since Wilson's fail far out in the
+        tails.
+    """
+    sides = (side.limits(confidence, exact=simultaneous) for side in (a, b))
+    return _moved(kind, a.value, b.value, *sides, simultaneous=simultaneous)
+
+
+def _moved(
+    kind: Kind, a: FloatArray, b: FloatArray, a_limits: Interval, b_limits: Interval, *, simultaneous: bool
+) -> Interval:
+    if kind == "difference":
+        return mover_difference(a, a_limits, b, b_limits)
+    limits = mover_ratio(a, a_limits, b, b_limits)
+    # Of two zeros nothing is known, which among many pairs is no reason to know less of the others.
+    empty = simultaneous & (a == 0) & (b == 0) & ~np.isnan(a_limits.low + b_limits.low)
+    return Interval(np.where(empty, 0.0, limits.low), np.where(empty, np.inf, limits.high))
+
+
+def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> GapEstimate:
+    """Return the largest difference (or the smallest ratio) among some groups, with a simultaneous interval.
+
+    The intervals of all pairs hold together (Bonferroni). For the ratio r of every pair, the parity min r then lies in
+    [exp(-max upper |log r|), exp(-max(0, max lower |log r|))]; alike for differences.
+    """
+    kept = values.only(groups)
+    order = np.argsort(kept.value, kind="stable")
+    bottom, top = int(order[0]), int(order[-1])
+    i, j = np.triu_indices(len(groups), 1)
+    low, high = kept.limits(bonferroni(confidence, len(i)), exact=True)  # once a group, not once a pair
+    sides = (Interval(low[side], high[side]) for side in (i, j))
+    pairs = _moved(kind, kept.value[i], kept.value[j], *sides, simultaneous=True)
+    highest, lowest = int(groups[top]), int(groups[bottom])
+    if kind == "difference":
+        value, ends = float(kept.value[top] - kept.value[bottom]), widest_difference(*pairs)
+        return GapEstimate(kind, "worst_pair", highest, lowest, True, value, ends)
+    value, ends = _quotient(kept.value[bottom], kept.value[top]), narrowest_ratio(*pairs)
+    return GapEstimate(kind, "worst_pair", lowest, highest, False, value, ends)
+
+
+def to_reference(
+    values: GroupValues, groups: IntArray, reference: int, kind: Kind, confidence: float
+) -> list[GapEstimate]:
+    """Return each group's difference from, or ratio to, the reference group."""
+    others = groups[groups != reference]
+    group, base = values.only(others), values.only(np.full(len(others), reference))
+    limits = compare(group, base, kind, confidence)
+    return [
+        _gap(kind, "reference", int(group), reference, values.value[group], values.value[reference], (low, high))
+        for group, low, high in zip(others, limits.low, limits.high, strict=True)
+    ]
+
+
+def to_overall(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> list[GapEstimate]:
+    """Return each group's difference from, or ratio to, everybody's value.
+
+    Everybody is the group and the rest, which are independent. With p the group's share of everybody,
+    group - everybody = (1 - p) (group - rest) and everybody / group = p + (1 - p) rest / group, so the limits follow
+    from those of the group against the rest.
+    """
+    if values.metric.method == "rank":
+        limits = _auc_limits(values, groups, kind, confidence)
+    elif values.rest is None or values.share is None:  # only the bootstrap knows
+        limits = Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
+    else:
+        group, rest = values.only(groups), values.rest.only(groups)
+        limits = _limits_from_the_rest(group, rest, values.share[groups], kind, confidence)
+    return [
+        _gap(kind, "overall", int(group), -1, values.value[group], values.overall, (low, high))
+        for group, low, high in zip(groups, limits.low, limits.high, strict=True)
+    ]
+
+
+def _limits_from_the_rest(
+    group: GroupValues, rest: GroupValues, share: FloatArray, kind: Kind, confidence: float
+) -> Interval:
+    """Return limits of groups against everybody from those against the rest.
+
+    The group's share of everybody is estimated too: its error is added in quadrature to both arms.
+    """
+    with np.errstate(all="ignore"):
+        wobble = normal_quantile(confidence) * np.sqrt(share * (1 - share) / (group.trials + rest.trials))
+        if kind == "difference":
+            apart, gap = compare(group, rest, kind, confidence), group.value - rest.value
+            low, high = (np.hypot((1 - share) * (gap - end), wobble * gap) for end in apart)
+            return Interval((1 - share) * gap - low, (1 - share) * gap + high)
+        apart, ratio = compare(rest, group, kind, confidence), rest.value / group.value
+        low, high = (np.hypot((1 - share) * (ratio - end), wobble * (1 - ratio)) for end in apart)
+        centre = share + (1 - share) * ratio
+        unbounded = np.isinf(apart.high)
+        below = np.where(unbounded, 0.0, 1 / (centre + high))
+        # Where the group's own value is 0, everybody's over it has no centre: only the end that is known remains.
+        known = np.where(np.isinf(ratio), share + (1 - share) * apart.low, np.maximum(centre - low, share))
+        return Interval(np.where(np.isnan(apart.low), np.nan, below), 1 / known)
+
+
+def _auc_limits(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> Interval:
+    """Return limits of a group's AUC against everybody's: the delta method with their covariance, Student's t."""
+    covariance = values.covariance[groups] if values.covariance is not None else np.full(len(groups), np.nan)
+    value, stderr = values.value[groups], values.stderr[groups]
+    t = t_quantile(values.trials[groups] - 1, confidence)
+    with np.errstate(all="ignore"):
+        t = np.where(stderr > 0, t, np.nan)
+        if kind == "difference":
+            half = t * np.sqrt(stderr**2 + values.overall_stderr**2 - 2 * covariance)
+            return Interval(value - values.overall - half, value - values.overall + half)
+        relative = (stderr / value) ** 2 + (values.overall_stderr / values.overall) ** 2
+        half = t * np.sqrt(relative - 2 * covariance / (value * values.overall))
+        ratio = value / values.overall
+        return Interval(ratio * np.exp(-half), ratio * np.exp(half))
+
+
+def _gap(
+    kind: Kind, against: Against, group: int, base: int, value: float, base_value: float, limits: tuple[float, float]
+) -> GapEstimate:
+    gap = float(value - base_value) if kind == "difference" else _quotient(value, base_value)
+    return GapEstimate(kind, against, group, base, bool(value >= base_value), gap, (float(limits[0]), float(limits[1])))
+
+
+def _quotient(above: FloatArray | float, below: FloatArray | float) -> float:
+    return float(above / below) if below > 0 <= above else float("nan")

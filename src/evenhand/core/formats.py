@@ -1,0 +1,83 @@
+"""Numbers as people read them, and as JSON can hold them: the one place that turns a number into text."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+DASH = "–"
+MINUS = "−"
+
+Format = Literal["number", "signed", "percent", "points", "signed_points", "ratio", "count", "p"]
+"""How a number is written: 0.123, +0.123, 12.3%, 12.3 (percentage points), +12.3, 0.12, 1,234, <0.001."""
+
+
+def finite(value: float) -> float | None:
+    """Return the number for JSON: null where it is undefined or unbounded."""
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def show(value: float | None, style: Format = "number") -> str:
+    """Return a number as text, or a dash when there is none.
+
+    Examples
+    --------
+    >>> show(0.12345), show(0.12345, "percent"), show(-0.05, "signed_points"), show(None), show(0.0002, "p")
+    ('0.123', '12.3%', '−5.0', '–', '<0.001')
+    """
+    if value is None:
+        return DASH
+    if style == "p":
+        return "<0.001" if value < 0.001 else f"{value:.3f}"
+    if style == "count":
+        return f"{value:,.0f}"
+    sign = "+" if style.startswith("signed") else ""
+    if style == "percent":
+        text = f"{100 * value:.1f}%"
+    elif style.endswith("points"):
+        text = f"{100 * value:{sign}.1f}"
+    else:
+        text = _plain(value, sign)
+    return text.replace("-", MINUS)
+
+
+def _plain(value: float, sign: str) -> str:
+    """Return a number with three decimal places, or two significant ones where that would hide it."""
+    magnitude = abs(value)
+    if magnitude and (magnitude < 1e-3 or magnitude >= 1e5):
+        return f"{value:{sign}.2e}"
+    return f"{value:{sign}.3f}" if magnitude < 100 else f"{value:{sign},.1f}"
+
+
+def show_interval(low: float | None, high: float | None, style: Format = "number") -> str:
+    """Return an interval as in '0.12 to 0.34'.
+
+    Examples
+    --------
+    >>> show_interval(0.1, 0.25, "percent"), show_interval(0.5, None)
+    ('10.0% to 25.0%', 'at least 0.500')
+    """
+    if low is None and high is None:
+        return DASH
+    if low is None:
+        return f"at most {show(high, style)}"
+    if high is None:
+        return f"at least {show(low, style)}"
+    return f"{show(low, style)} to {show(high, style)}"
+
+
+def show_p(value: float) -> str:
+    """Return a p-value as it stands in a sentence.
+
+    Examples
+    --------
+    >>> show_p(0.0123), show_p(1e-9)
+    ('p = 0.012', 'p < 0.001')
+    """
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def show_confidence(confidence: float) -> str:
+    """Return a confidence as in '95%'."""
+    return f"{100 * confidence:g}%"

@@ -1,0 +1,109 @@
+"""The groups of a grouping that are large enough to be compared, and the one they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.core.records import OVERALL, LeftOut
+from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.stats.types import IntArray
+from evenhand.table.cells import Cells
+from evenhand.table.roles import MISSING
+from evenhand.table.table import Table
+
+Reference = Mapping[str, str] | str | None
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedGroups:
+    """One grouping of people.
+
+    Parameters
+    ----------
+    name : its name.
+    groups : the groups that are compared, in order.
+    sizes : how many people each has.
+    reference : the position of the group that the others are compared with.
+    code : (people,) each person's position in `groups`, -1 for those who are in none of them.
+    left_out : who is in none of them, and why.
+    """
+
+    name: str
+    groups: tuple[str, ...]
+    sizes: tuple[int, ...]
+    reference: int
+    code: IntArray
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The positions of the groups other than the reference."""
+        return tuple(group for group in range(len(self.groups)) if group != self.reference)
+
+
+def compared_groups(table: Table, people: Cells, reference: Reference, min_count: int) -> list[ComparedGroups]:
+    """Return the groupings of a table for people whose group codes are given.
+
+    Parameters
+    ----------
+    table : the table, for its groupings.
+    people : one cell per person.
+    reference : the reference group, or one for each grouping; by default the largest group.
+    min_count : groups with fewer people are not compared.
+    """
+    coded = {name: people.joint(columns) for name, columns in table.groupings.items()}
+    require_reference({name: labels for name, (_, labels) in coded.items()}, reference)
+    return [
+        _compared(name, codes, labels, reference_of(reference, name), min_count)
+        for name, (codes, labels) in coded.items()
+    ]
+
+
+def reference_of(reference: Reference, grouping: str) -> str | None:
+    """Return the reference group that was asked for in one grouping, if any."""
+    return reference.get(grouping) if isinstance(reference, Mapping) else reference
+
+
+def require_reference(labels: Mapping[str, tuple[str, ...]], reference: Reference) -> None:
+    """Refuse a reference group, or a grouping, that the data does not have; and a group with our name for everybody."""
+    for grouping, groups in labels.items():
+        if OVERALL in groups:
+            raise DataError(
+                f"group column {grouping!r} has a group called {OVERALL!r}, our name for everybody: rename it."
+            )
+    if isinstance(reference, str) and not any(reference in groups for groups in labels.values()):
+        known = sorted({label for groups in labels.values() for label in groups})
+        raise ConfigError(f"`reference` {reference!r} is not a group; {did_you_mean(reference, known)}")
+    for grouping, wanted in reference.items() if isinstance(reference, Mapping) else ():
+        if grouping not in labels:
+            raise ConfigError(f"`reference` names the grouping {grouping!r}; {did_you_mean(grouping, labels)}")
+        if wanted not in labels[grouping]:
+            hint = did_you_mean(wanted, labels[grouping])
+            raise ConfigError(f"`reference` {wanted!r} is not a group of {grouping!r}; {hint}")
+
+
+def _compared(name: str, code: IntArray, labels: tuple[str, ...], wanted: str | None, min_count: int) -> ComparedGroups:
+    sizes = np.bincount(code, minlength=len(labels))
+    large = np.array([label != MISSING for label in labels], dtype=np.bool_) & (sizes >= min_count)
+    kept = np.flatnonzero(large)
+    groups = tuple(labels[position] for position in kept)
+    if wanted in labels and wanted not in groups:
+        raise ConfigError(
+            f"`reference` {wanted!r} of {name!r} has {sizes[labels.index(str(wanted))]} people, fewer than min_count "
+            f"{min_count}; name a larger group."
+        )
+    reference = groups.index(str(wanted)) if wanted in groups else int(np.argmax(sizes[kept])) if len(kept) else -1
+    position = np.where(large, np.cumsum(large) - 1, -1)
+    left_out = tuple(
+        LeftOut(grouping=name, group=label, n=int(size), reason=_why_left_out(label, min_count))
+        for label, size, is_kept in zip(labels, sizes, large, strict=True)
+        if not is_kept
+    )
+    return ComparedGroups(name, groups, tuple(sizes[kept].tolist()), reference, position[code], left_out)
+
+
+def _why_left_out(label: str, min_count: int) -> str:
+    return "missing group: not compared" if label == MISSING else f"fewer than min_count {min_count} people"

@@ -1,0 +1,269 @@
+"""Thresholds: what they limit, which records they fit, and the verdict. One policy for all audits.
+
+A threshold that names what an audit cannot have (a metric, model, grouping or coordinate it does not know, another
+audit) is a `ConfigError`. One that names a group, stratum or label that these data lack, or that is too small, is
+insufficient evidence with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, isfinite
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from evenhand.core.metrics import Limit, Metric, Of, Side
+from evenhand.core.records import Against, Gap, Kind, Value, limits_to_judge
+from evenhand.errors import ConfigError, did_you_mean
+from evenhand.settings import Settings
+from evenhand.table.roles import grouping_name
+
+Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_threshold"]
+
+VERDICTS: tuple[Verdict, ...] = ("does_not_meet", "insufficient_evidence", "meets", "no_threshold")
+"""The verdicts, those that matter most first."""
+
+COORDINATES = ("model", "grouping", "group", "stratum", "label", "stakeholder", "setting", "weight", "condition")
+"""What a threshold may name to limit only some records; an audit says which of them it has."""
+
+_NULL_IS_POOLED = ("stratum", "stakeholder")
+"""Coordinates for which a threshold that names none means the record of all people together."""
+
+
+def _as_grouping_name(value: Any) -> Any:
+    """Accept `["race", "sex"]` for the grouping that is called 'race × sex'."""
+    return grouping_name(value) if isinstance(value, list | tuple) else value
+
+
+GroupingName = Annotated[str, BeforeValidator(_as_grouping_name)]
+
+
+class Threshold(Settings):
+    """A limit of the user's for a value or a gap, in all models and groupings or in the ones named.
+
+    Examples
+    --------
+    >>> Threshold(metric="selection_rate", min=0.8).in_words()
+    'at least 0.8'
+    """
+
+    audit: str | None = Field(None, description="The audit it belongs to; by default the one that knows the metric.")
+    metric: str = Field(description="The metric, or a gap known by a name of its own such as 'traditional_parity'.")
+    min: float | None = Field(None, description="The least value allowed; give `min` or `max`.")
+    max: float | None = Field(None, description="The largest value allowed.")
+    of: Of | None = Field(None, description="Whether it limits a value or a gap; by default what the metric allows.")
+    kind: Kind | None = Field(None, description="Of a gap: by default a `min` limits a ratio, a `max` a difference.")
+    against: Against | None = Field(None, description="Which gap is limited; by default that of the worst pair.")
+    model: str | None = Field(None, description="Limit only this model.")
+    grouping: GroupingName | None = Field(None, description="Limit only this grouping.")
+    group: str | None = Field(None, description="Limit only this group, compared with the reference or everybody.")
+    stratum: str | None = Field(None, description="Limit only this stratum; by default all people together.")
+    label: str | None = Field(None, description="Limit only this label (disagreement).")
+    stakeholder: str | None = Field(None, description="Limit only this kind of critic; by default all (disagreement).")
+    setting: str | None = Field(None, description="Limit only this noise setting (reliability).")
+    weight: float | None = Field(None, description="Limit only this effort weight (effort).")
+    condition: str | None = Field(None, description="Limit only this condition (study).")
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Self:
+        if (self.min is None) == (self.max is None):
+            raise ValueError("a threshold needs exactly one of `min` and `max`")
+        if not isfinite(self.limit):
+            raise ValueError(f"the limit of a threshold must be a finite number; got {self.limit}")
+        return self
+
+    @property
+    def side(self) -> Side:
+        """Whether it is a minimum or a maximum."""
+        return "max" if self.min is None else "min"
+
+    @property
+    def limit(self) -> float:
+        """The limit itself."""
+        return float(self.max or 0.0) if self.min is None else self.min
+
+    def in_words(self, *, points: bool = False) -> str:
+        """Return the limit as in 'at least 0.8', or in percentage points as in 'at most 10 points'."""
+        word = "at least" if self.side == "min" else "at most"
+        return f"{word} {100 * self.limit:g} points" if points else f"{word} {self.limit:g}"
+
+    def named(self) -> dict[str, Any]:
+        """Return the coordinates that it names."""
+        return {name: value for name in COORDINATES if (value := getattr(self, name)) is not None}
+
+
+Alias = tuple[str, Kind, Against]
+"""A gap that the literature knows by a name of its own: its metric, kind and pair."""
+
+
+def resolve(
+    threshold: Threshold,
+    audit: str,
+    metrics: Mapping[str, Metric],
+    aliases: Mapping[str, Alias],
+    coordinates: Sequence[str],
+) -> Threshold:
+    """Return a threshold with everything filled in that its metric implies; refuse what the audit cannot have.
+
+    Raises
+    ------
+    ValueError
+        For the validators of specs, which turn it into a `ConfigError`.
+    """
+    _require_audit(threshold, audit, metrics, aliases)
+    for name in threshold.named():
+        if name not in coordinates:
+            raise ValueError(f"a threshold of the {audit} audit has no `{name}`; leave it out")
+    metric, kind, against = aliases.get(threshold.metric, (threshold.metric, threshold.kind, threshold.against))
+    what = f"the threshold for {threshold.metric!r}"
+    limits = metrics[metric].limits
+    if not limits:
+        raise ValueError(f"{what} limits nothing: more or less of it is neither better nor worse; leave it out")
+    fits = [limit for limit in limits if _fits(limit, threshold, kind, against)]
+    if not fits:
+        choices = ", or ".join(limit.in_words() for limit in limits)
+        raise ValueError(f"{what} must give {choices}; got {_given(threshold, kind, against)}")
+    limit = fits[0]
+    chosen = (against or limit.against[0]) if limit.of == "gap" else None
+    if threshold.group is not None and chosen == "worst_pair":
+        raise ValueError(f"{what} names a `group`, but limits the worst pair; add against='reference'")
+    return threshold.model_copy(update={"audit": audit, "of": limit.of, "kind": limit.kind, "against": chosen})
+
+
+def _require_audit(
+    threshold: Threshold, audit: str, metrics: Mapping[str, Metric], aliases: Mapping[str, Alias]
+) -> None:
+    if threshold.audit not in (None, audit):
+        raise ValueError(f"a threshold of the {audit} audit has `audit` {threshold.audit!r}; leave it out")
+    known = [*metrics, *aliases]
+    if threshold.metric not in known:
+        hint = did_you_mean(threshold.metric, known)
+        raise ValueError(f"`metric` {threshold.metric!r} of a threshold is not known; {hint}")
+
+
+def _fits(limit: Limit, threshold: Threshold, kind: Kind | None, against: Against | None) -> bool:
+    return (
+        limit.side == threshold.side
+        and threshold.of in (None, limit.of)
+        and kind in (None, limit.kind)
+        and (against is None or against in limit.against)
+        and limit.allows(threshold.limit)
+    )
+
+
+def _given(threshold: Threshold, kind: Kind | None, against: Against | None) -> str:
+    extra = [f"{name} {value!r}" for name, value in (("kind", kind), ("against", against)) if value is not None]
+    return " and ".join([threshold.in_words(), *extra])
+
+
+def require_known(
+    thresholds: Iterable[Threshold], *, groupings: Iterable[str] = (), models: Iterable[str] | None = None
+) -> None:
+    """Refuse a threshold for a grouping or model that a run does not have.
+
+    Examples
+    --------
+    >>> require_known([Threshold(metric="tpr", max=0.1, grouping="rase")], groupings=["race"])
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: `grouping` 'rase' of a threshold is not known; did you mean 'race'?
+    """
+    known = {"grouping": list(groupings), "model": None if models is None else list(models)}
+    for threshold in thresholds:
+        for name, names in known.items():
+            asked = getattr(threshold, name)
+            if asked is not None and names is not None and asked not in names:
+                raise ConfigError(f"`{name}` {asked!r} of a threshold is not known; {did_you_mean(asked, names)}")
+        if threshold.of == "gap" and threshold.against in ("worst_pair", "reference") and not known["grouping"]:
+            raise ConfigError(
+                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits a gap between groups, but the "
+                "table names no groups; give groups=['column', ...]."
+            )
+
+
+def limits_record(threshold: Threshold, record: Value | Gap, aliases: Mapping[str, Alias]) -> bool:
+    """Tell whether a threshold is about a record."""
+    metric = aliases[threshold.metric][0] if threshold.metric in aliases else threshold.metric
+    if record.metric != metric or (threshold.of == "gap") != isinstance(record, Gap):
+        return False
+    if isinstance(record, Gap) and (record.kind, record.against) != (threshold.kind, threshold.against):
+        return False
+    for name in COORDINATES:
+        wanted = getattr(threshold, name)
+        if (wanted is not None or name in _NULL_IS_POOLED) and getattr(record, name, None) != wanted:
+            return False
+    return True
+
+
+def size_of_gap(
+    kind: str | None, value: float | None, low: float | None, high: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """Return a signed gap as a distance from equality: |difference|, or a ratio turned so that it is at most 1.
+
+    Examples
+    --------
+    >>> size_of_gap("difference", -0.3, -0.34, -0.26)
+    (0.3, 0.26, 0.34)
+    >>> size_of_gap("ratio", 4.0, 2.0, None)
+    (0.25, 0.0, 0.5)
+    """
+    if value is None or kind is None or (low is None and high is None):
+        return value, low, high
+    lowest, highest = (-inf if low is None else low), (inf if high is None else high)
+    if kind == "difference":
+        largest = max(abs(lowest), abs(highest))
+        return abs(value), max(lowest, -highest, 0.0), largest if isfinite(largest) else None
+    below = [min(end, 1 / end) if end > 0 else 0.0 for end in (max(lowest, 0.0), highest)]
+    turned = min(value, 1 / value) if value > 0 else 0.0
+    return turned, min(below), 1.0 if lowest <= 1 <= highest else max(below)
+
+
+def judged_size(record: Value | Gap) -> tuple[float | None, float | None, float | None]:
+    """Return the number that a threshold is held against, with the limits that a verdict rests on."""
+    kind = record.kind if isinstance(record, Gap) else None
+    return size_of_gap(kind, record.value, *limits_to_judge(record))
+
+
+def judge(threshold: Threshold | None, value: float | None, low: float | None, high: float | None) -> Verdict:
+    """Compare an interval with a limit: wholly within, wholly beyond, or not decided by this much data.
+
+    Examples
+    --------
+    >>> judge(Threshold(metric="selection_rate", min=0.8), 0.7, 0.62, 0.78)
+    'does_not_meet'
+    >>> judge(Threshold(metric="selection_rate", min=0.8), 0.79, 0.7, 0.9)
+    'insufficient_evidence'
+    """
+    if threshold is None:
+        return "no_threshold"
+    if value is None or (low is None and high is None):
+        return "insufficient_evidence"
+    lowest, highest = (-inf if low is None else low), (inf if high is None else high)
+    if threshold.side == "min":
+        within, beyond = lowest >= threshold.limit, highest < threshold.limit
+    else:
+        within, beyond = highest <= threshold.limit, lowest > threshold.limit
+    return "meets" if within else "does_not_meet" if beyond else "insufficient_evidence"
+
+
+def judge_all(threshold: Threshold | None, records: Sequence[Value | Gap]) -> tuple[Value | Gap, Verdict]:
+    """Return the verdict over records that are judged together, and the record that it is told by.
+
+    The limit is broken when one record lies beyond it, and met when every record is shown to meet it. It is told by
+    the one that breaks it most clearly, else by the first.
+    """
+    if threshold is None:
+        return records[0], "no_threshold"
+    verdicts = [judge(threshold, *judged_size(record)) for record in records]
+    if "does_not_meet" in verdicts:
+        broken = [record for record, verdict in zip(records, verdicts, strict=True) if verdict == "does_not_meet"]
+        return max(broken, key=lambda record: _excess(threshold, record)), "does_not_meet"
+    return records[0], "meets" if all(verdict == "meets" for verdict in verdicts) else "insufficient_evidence"
+
+
+def _excess(threshold: Threshold, record: Value | Gap) -> float:
+    """Return how far the nearer end of the interval lies beyond the limit."""
+    _, low, high = judged_size(record)
+    if threshold.side == "min":
+        return threshold.limit - (inf if high is None else high)
+    return (-inf if low is None else low) - threshold.limit
