@@ -23,11 +23,11 @@ import numpy as np
 
 from evenhand.stats.feedback import (
     INDEFINITE,
-    NOTIONS,
+    METRICS,
     Answers,
     Feedback,
     FeedbackKind,
-    Notion,
+    FeedbackMetric,
     crossed_bootstrap,
     gap,
     gap_intervals,
@@ -44,24 +44,24 @@ CONFIDENT = 1e-12
 
 
 def compare_bounds(labels: int) -> list[str]:
-    """Return a line for each notion: 300 pairs of groups with random labels of system and critic."""
+    """Return a line for each metric: 300 pairs of groups with random labels of system and critic."""
     joint = np.random.default_rng(labels).dirichlet(np.ones(labels**2), (SYSTEMS, 2))
     joint = joint.reshape(SYSTEMS, 2, labels, labels)
     feedback, label = Feedback(labels), Feedback(labels, "label")
     masses = feedback.answers_of(joint)
     lines = []
-    for notion in INDEFINITE:
-        truth, true_gap = rates(joint, label, notion).lower, gap(joint, label, notion).estimate
+    for metric in INDEFINITE:
+        truth, true_gap = rates(joint, label, metric).lower, gap(joint, label, metric).estimate
         columns = []
         for bounds in ("published", "sharp"):
             each: Any = {"bounds": bounds}
-            found, apart = rates(masses, feedback, notion, **each), gap(masses, feedback, notion, **each)
+            found, apart = rates(masses, feedback, metric, **each), gap(masses, feedback, metric, **each)
             outside = (truth < found.lower - CONFIDENT) | (truth > found.upper + CONFIDENT)
             width = (found.upper - found.lower).mean()
             error = np.abs(apart.estimate - true_gap).mean()
             span = f"[{apart.lower.mean():6.3f},{apart.upper.mean():6.3f}]"
             columns.append(f"{outside.mean():>9.3f}{width:>8.3f}{span:>17}{error:>8.3f}")
-        lines.append(f"{labels:>6}  {notion:27}" + "  ".join(columns) + f"{true_gap.mean():>9.3f}")
+        lines.append(f"{labels:>6}  {metric:27}" + "  ".join(columns) + f"{true_gap.mean():>9.3f}")
     return lines
 
 
@@ -69,7 +69,7 @@ def print_bounds() -> None:
     """Print the first table."""
     columns = f"{'outside':>9}{'width':>8}{'mean gap bounds':>17}{'error':>8}"
     print(f"{'':35}{'published':^42}  {'sharp':^42}")
-    print(f"{'labels':>6}  {'notion':27}{columns}  {columns}{'true gap':>9}")
+    print(f"{'labels':>6}  {'metric':27}{columns}  {columns}{'true gap':>9}")
     for labels in (2, 3, 5, 10):
         print("\n".join(compare_bounds(labels)), flush=True)
 
@@ -91,9 +91,9 @@ def print_speed(answers: int) -> None:
     start = perf_counter()
     masses = made.masses()
     reduced = perf_counter()
-    for notion in NOTIONS:
-        rates(masses, made.feedback, notion)
-        gap(masses, made.feedback, notion)
+    for metric in METRICS:
+        rates(masses, made.feedback, metric)
+        gap(masses, made.feedback, metric)
     evaluated = perf_counter()
     gap(made.by_critic(), made.feedback, "calibration")
     by_critic = perf_counter()
@@ -102,7 +102,7 @@ def print_speed(answers: int) -> None:
     print(f"\n{'answers':>12}{'critics':>10}{'cases':>12}  {'step':44}{'seconds':>8}")
     sizes = f"{critics * 100:>12,}{critics:>10,}{cases:>12,}  "
     print(f"{sizes}{'reduced to 40 masses':44}{reduced - start:>8.2f}")
-    print(f"{sizes}{'rates and gaps of all notions':44}{evaluated - reduced:>8.2f}")
+    print(f"{sizes}{'rates and gaps of all metrics':44}{evaluated - reduced:>8.2f}")
     print(f"{sizes}{'gap in calibration for each critic':44}{by_critic - evaluated:>8.2f}")
     print(f"{sizes}{'100 resamples of critics and cases':44}{resampled - by_critic:>8.2f}", flush=True)
 
@@ -113,7 +113,7 @@ class Design(NamedTuple):
     labels: int
     kind: FeedbackKind
     bias: tuple[float, ...]
-    notions: tuple[Notion, ...]
+    metrics: tuple[FeedbackMetric, ...]
 
 
 DESIGNS = [
@@ -169,20 +169,20 @@ def simulate(task: tuple[int, int, int]) -> str:
     number, samples, draws = task
     design = DESIGNS[number]
     joint, feedback = population(design), Feedback(design.labels, design.kind)
-    limits = np.empty((samples, len(METHODS), len(design.notions), 2))
+    limits = np.empty((samples, len(METHODS), len(design.metrics), 2))
     for i in range(samples):
         rng = np.random.default_rng([number, i])
         answers = sample(design, rng)
-        both = gap_intervals(answers, design.notions, rng=rng, draws=draws)
-        critics = gap_intervals(answers, design.notions, rng=rng, draws=draws, resampled="critics")
-        for n, notion in enumerate(design.notions):
-            estimates = both[notion].gap.lower, both[notion].gap.upper, *both[notion].stderr
+        both = gap_intervals(answers, design.metrics, rng=rng, draws=draws)
+        critics = gap_intervals(answers, design.metrics, rng=rng, draws=draws, resampled="critics")
+        for n, metric in enumerate(design.metrics):
+            estimates = both[metric].gap.lower, both[metric].gap.upper, *both[metric].stderr
             plain = set_interval(*(float(x) for x in estimates), method="imbens_manski")
-            limits[i, :, n] = [(found.low, found.high) for found in (both[notion], plain, critics[notion])]
+            limits[i, :, n] = [(found.low, found.high) for found in (both[metric], plain, critics[metric])]
     lines = []
-    for n, notion in enumerate(design.notions):
-        truth = float(gap(joint, Feedback(design.labels, "label"), notion).estimate)
-        ends = gap(feedback.answers_of(joint), feedback, notion)
+    for n, metric in enumerate(design.metrics):
+        truth = float(gap(joint, Feedback(design.labels, "label"), metric).estimate)
+        ends = gap(feedback.answers_of(joint), feedback, metric)
         columns = ""
         for m in range(len(METHODS)):
             low, high = limits[:, m, n].T
@@ -190,7 +190,7 @@ def simulate(task: tuple[int, int, int]) -> str:
             covered = ((low <= values + 1e-9) & (values - 1e-9 <= high)).mean(axis=1)
             columns += f"{covered[0]:>8.3f}{covered.min():>7.3f}{np.nanmean(high - low):>7.3f}"
         bias = ",".join(f"{b:g}" for b in design.bias)
-        named = f"{design.labels:>6}  {design.kind:10}{bias:12}{notion:20}"
+        named = f"{design.labels:>6}  {design.kind:10}{bias:12}{metric:20}"
         lines.append(f"{named}{truth:>6.3f} [{float(ends.lower):.3f},{float(ends.upper):.3f}]{columns}")
     return "\n".join(lines)
 
@@ -199,7 +199,7 @@ def print_coverage(samples: int, draws: int, processes: int) -> None:
     """Print the third table."""
     print(f"\n{'':71}" + "".join(f"{name:^22}" for name in METHODS))
     columns = f"{'truth':>8}{'worst':>7}{'length':>7}"
-    print(f"{'labels':>6}  {'answers':10}{'bias':12}{'notion':20}{'gap':>6} {'answers allow':13}" + 3 * columns)
+    print(f"{'labels':>6}  {'answers':10}{'bias':12}{'metric':20}{'gap':>6} {'answers allow':13}" + 3 * columns)
     tasks = [(number, samples, draws) for number in range(len(DESIGNS))]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         for lines in pool.map(simulate, tasks):

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenhand.stats.pairs import compare, individual_fairness
-from evenhand.stats.pairs.result import limits
+from evenhand.stats.pairs import compare, individual_fairness, limits
 from evenhand.stats.types import FloatArray
 
 # numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.

@@ -246,8 +246,7 @@ def plain_program(problem: Any, seconds: float) -> tuple[float, float]:
 
 def table_of_search(sizes: Sequence[int], features: Sequence[int], seconds: float, directions: int) -> bool:
     """Print table 2; return whether sweep and HiGHS together are never worse than the plain program."""
-    from evenhand.stats.linear_search import search_problem, solve_milp
-    from evenhand.stats.linear_search.sweep import best_direction
+    from evenhand.stats.linear_search import best_direction, search_problem, solve_milp
 
     print(
         f"\n{'status quo':11}{'n':>6}{'d':>3}{'its gap':>9}{'sweep':>9}{'s':>6}{'plain':>9}{'its b':>9}"

@@ -190,8 +190,7 @@ def accuracy(n: int, weights: Sequence[float]) -> None:
 
 def grid_times(n: int, million: bool) -> None:
     """Print how long the grid takes, and how it compares with random pairs (and with the exact value when asked)."""
-    from evenhand.stats.pairs.grid import bin_people
-    from evenhand.stats.pairs.people import check_people
+    from evenhand.stats.pairs import bin_people, check_people
 
     crowd = people("independent", n)
     checked, binning, whole, value, error = check_people(*crowd), [], [], 0.0, 0.0

@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 
 from evenhand.datasets import kidney_offers_truth, kidneys, make_kidney_offers
 from evenhand.errors import ConfigError
-from evenhand.stats.feedback import Feedback, Notion, rates
+from evenhand.stats.feedback import Feedback, FeedbackMetric, rates
 
 GROUPS = {
     "donor_race": ["White", "Black", "Hispanic", "Asian"],
@@ -36,7 +36,7 @@ COLUMNS = [
 ]
 
 
-BY_CLASS: tuple[Notion, ...] = (
+BY_CLASS: tuple[FeedbackMetric, ...] = (
     "statistical_parity",
     "calibration",
     "equal_opportunity",

@@ -30,7 +30,7 @@ from evenhand.stats.noise import (
     simulate,
     with_derived,
 )
-from evenhand.stats.reliability import Gap, bootstrap_people, curves, gap_of, share_lower, statistic
+from evenhand.stats.reliability import Gap, bootstrap_people, curves, gap_of, metric_values, share_lower
 from evenhand.stats.types import FloatArray, IntArray
 
 FOLDER = Path(os.environ.get("EVENHAND_DATA") or "/nonexistent") / "compas"
@@ -486,14 +486,14 @@ def test_two_noisy_raters_have_larger_gaps_and_no_bias() -> None:
 def test_sex_makes_two_thirds_of_the_pabak_gap() -> None:
     trial = experiment("raez-2024-text/all/1", authors_split(), levels=np.array([0.2]))
     seeds = replicate_seeds(60, np.random.default_rng(5))
-    found = attribute(trial, seeds, {"pabak": lambda sums: statistic("pabak", sums)})["pabak"]
+    found = attribute(trial, seeds, {"pabak": lambda sums: metric_values("pabak", sums)})["pabak"]
     assert found.exact
     gap = dict(zip((*NUMERIC, *BINARY), np.diff(found.values.mean(axis=0), axis=1).ravel(), strict=True))
     assert sum(gap.values()) == pytest.approx(0.048, abs=0.006)
     assert gap["sex"] == pytest.approx(0.032, abs=0.003)
     assert gap["sex"] / sum(gap.values()) == pytest.approx(0.67, abs=0.06)
     large = experiment("raez-2024/all/10", authors_split(), levels=np.array([0.2]))
-    icc = attribute(large, seeds, {"icc_a1": lambda sums: statistic("icc_a1", sums)})["icc_a1"]
+    icc = attribute(large, seeds, {"icc_a1": lambda sums: metric_values("icc_a1", sums)})["icc_a1"]
     parts = dict(zip((*NUMERIC, *BINARY), np.diff(icc.values.mean(axis=0), axis=1).ravel(), strict=True))
     assert parts["juv_other_count"] == pytest.approx(-0.028, abs=0.006)
     assert parts["priors_count"] == pytest.approx(-0.018, abs=0.004)

@@ -24,8 +24,7 @@ from evenhand.charts import to_svg
 from evenhand.core.progress import listening
 from evenhand.core.sections import DisplayTable, Figure
 from evenhand.errors import ConfigError, DataError
-from evenhand.stats.pairs import individual_fairness
-from evenhand.stats.pairs.by_weight import fairness_by_weight
+from evenhand.stats.pairs import fairness_by_weight, individual_fairness
 
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
 RATES = {"White": 13, "Asian": 14, "Pacific Islander": 25, "American Indian": 36, "Black": 39, "Hispanic": 33}

@@ -1,4 +1,4 @@
-"""Laws that every agreement statistic obeys."""
+"""Laws that every agreement metric obeys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a statistic has no value, and the reason that is given."""
+"""Where a metric has no value, and the reason that is given."""
 
 from __future__ import annotations
 

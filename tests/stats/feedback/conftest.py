@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from evenhand.stats.feedback import Answers, Feedback, Notion
+from evenhand.stats.feedback import Answers, Feedback, FeedbackMetric
 from evenhand.stats.types import FloatArray
 
-ByDefinition = Callable[[FloatArray, Notion], FloatArray]
+ByDefinition = Callable[[FloatArray, FeedbackMetric], FloatArray]
 Allocations = Callable[[FloatArray, Feedback], FloatArray]
-Program = Callable[[FloatArray, Feedback, Notion, int, bool], float]
+Program = Callable[[FloatArray, Feedback, FeedbackMetric, int, bool], float]
 Sampler = Callable[..., Answers]
 
 
-def _by_definition(joint: FloatArray, notion: Notion) -> FloatArray:
+def _by_definition(joint: FloatArray, metric: FeedbackMetric) -> FloatArray:
     """The rates (..., K) of joint masses (..., K, K) of the system's label and the critic's; nan for 0 / 0."""
     system, critic = joint.sum(axis=-1), joint.sum(axis=-2)
     same, total = np.diagonal(joint, axis1=-2, axis2=-1), joint.sum(axis=(-2, -1))[..., np.newaxis]
@@ -29,7 +29,7 @@ def _by_definition(joint: FloatArray, notion: Notion) -> FloatArray:
         "equal_opportunity": (same, critic),
         "predictive_equality": (system - same, total - critic),
         "overall_misclassification": (critic - same, critic),
-    }[notion]
+    }[metric]
     with np.errstate(all="ignore"):
         return np.asarray(np.where(below > 0, above / below, np.nan))
 
@@ -60,7 +60,7 @@ def _allocations(counts: FloatArray, feedback: Feedback) -> FloatArray:
     return np.array(found)
 
 
-def _program(masses: FloatArray, feedback: Feedback, notion: Notion, label: int, largest: bool) -> float:
+def _program(masses: FloatArray, feedback: Feedback, metric: FeedbackMetric, label: int, largest: bool) -> float:
     """The largest or smallest rate of a label by a linear-fractional program, after Charnes and Cooper.
 
     The unknowns are the masses v of (system's label, answer, critic's label) that the answers admit, times s > 0, with
@@ -69,13 +69,13 @@ def _program(masses: FloatArray, feedback: Feedback, notion: Notion, label: int,
     known = [tuple(cell) for cell in np.argwhere(feedback.admissible)]
     above, below = np.zeros(len(known) + 1), np.zeros(len(known) + 1)
     for i, (system, _, critic) in enumerate(known):
-        if notion == "calibration":
+        if metric == "calibration":
             above[i], below[i] = system == critic == label, system == label
-        elif notion == "accuracy_equality":
+        elif metric == "accuracy_equality":
             above[i], below[i] = system == critic, 1
-        elif notion == "equal_opportunity":
+        elif metric == "equal_opportunity":
             above[i], below[i] = system == critic == label, critic == label
-        elif notion == "overall_misclassification":
+        elif metric == "overall_misclassification":
             above[i], below[i] = system != critic == label, critic == label
         else:
             above[i], below[i] = (system == label) and (critic != label), critic != label

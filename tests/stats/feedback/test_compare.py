@@ -66,7 +66,7 @@ def test_what_differs_is_found_where_it_is(crossed: Sampler) -> None:
     assert found.disagreement.high[1, 0] < 0 < found.disagreement.low[1, 1]
     assert (found.disagreement.low <= found.disagreement.lower).all()
     assert (found.disagreement.high >= found.disagreement.upper).all()
-    calibration = found.notions.index("calibration")
+    calibration = found.metrics.index("calibration")
     assert found.gaps.adjusted_p[calibration] < 0.05
     assert found.gaps.upper[calibration] < 0  # the second kind sees the gap
 
@@ -74,7 +74,7 @@ def test_what_differs_is_found_where_it_is(crossed: Sampler) -> None:
 def test_gaps_that_are_the_same_count_once(crossed: Sampler) -> None:
     answers = crossed(np.random.default_rng(6))
     kind = np.arange(answers.critics) // 20
-    found = compare_critics(answers, kind, rng=np.random.default_rng(7), notions=("calibration", *INDEFINITE))
+    found = compare_critics(answers, kind, rng=np.random.default_rng(7), metrics=("calibration", *INDEFINITE))
     np.testing.assert_allclose(found.gaps.p[1:], found.gaps.p[1])
     np.testing.assert_allclose(found.gaps.adjusted_p[[0, 1]], adjusted_p(found.gaps.p[:2]))
     np.testing.assert_allclose(found.gaps.adjusted_p[1:], found.gaps.adjusted_p[1])
@@ -83,7 +83,7 @@ def test_gaps_that_are_the_same_count_once(crossed: Sampler) -> None:
 def test_what_is_left_open_is_not_called_a_difference(crossed: Sampler) -> None:
     answers = crossed(np.random.default_rng(8), labels=3)
     kind = np.arange(answers.critics) // 20
-    found = compare_critics(answers, kind, rng=np.random.default_rng(9), notions=["equal_opportunity"], draws=300)
+    found = compare_critics(answers, kind, rng=np.random.default_rng(9), metrics=["equal_opportunity"], draws=300)
     assert found.gaps.lower[0] < 0 < found.gaps.upper[0]
     assert (found.gaps.t[0], found.gaps.p[0]) == (0.0, 1.0)
 

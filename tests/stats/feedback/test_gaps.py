@@ -10,14 +10,25 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from evenhand.errors import DataError
-from evenhand.stats.feedback import DEFINITE, INDEFINITE, NOTIONS, Feedback, Gap, Notion, gap, joint, rates, same_gap
+from evenhand.stats.feedback import (
+    DEFINITE,
+    INDEFINITE,
+    METRICS,
+    Feedback,
+    FeedbackMetric,
+    Gap,
+    gap,
+    joint,
+    rates,
+    same_gap,
+)
 from evenhand.stats.feedback.gaps import differences, ordered_pairs, together
 from evenhand.stats.types import FloatArray
 
-ByDefinition = Callable[[FloatArray, Notion], FloatArray]
+ByDefinition = Callable[[FloatArray, FeedbackMetric], FloatArray]
 Allocations = Callable[[FloatArray, Feedback], FloatArray]
 
-RATIOS: tuple[Notion, ...] = ("equal_opportunity", "predictive_equality")
+RATIOS: tuple[FeedbackMetric, ...] = ("equal_opportunity", "predictive_equality")
 
 
 def random_masses(feedback: Feedback, shape: tuple[int, ...], seed: int, spread: float = 1.0) -> FloatArray:
@@ -32,14 +43,14 @@ def largest(rates_of_groups: FloatArray) -> float:
     return float(np.nanmax([rates_of_groups[one] - rates_of_groups[two] for one, two in pairs]))
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("groups", [2, 3, 5])
-def test_bounds_over_pairs_one_by_one(notion: Notion, groups: int) -> None:
+def test_bounds_over_pairs_one_by_one(metric: FeedbackMetric, groups: int) -> None:
     feedback = Feedback(3, "direction")
     masses = random_masses(feedback, (20, groups), 0)
     masses[::3, 1] = 0.0  # a group without answers
     masses[1::4, 0, 2] = 0.0  # a label never given
-    found, each = gap(masses, feedback, notion), rates(masses, feedback, notion)
+    found, each = gap(masses, feedback, metric), rates(masses, feedback, metric)
     for i in range(20):
         pairs = list(permutations(range(groups), 2))
         apart = np.array([[each.upper[i, m] - each.lower[i, n]] for m, n in pairs])
@@ -58,14 +69,14 @@ def test_bounds_over_pairs_one_by_one(notion: Notion, groups: int) -> None:
 
 def test_exact_gaps_are_the_definition(by_definition: ByDefinition) -> None:
     table = np.random.default_rng(1).dirichlet(np.ones(9), (10, 4)).reshape(10, 4, 3, 3)
-    for notion in (*DEFINITE, *INDEFINITE):
-        found = gap(table, Feedback(3, "label"), notion)
+    for metric in (*DEFINITE, *INDEFINITE):
+        found = gap(table, Feedback(3, "label"), metric)
         assert found.exact.all()
         assert found.sharp
-        np.testing.assert_allclose(found.estimate, [largest(by_definition(each, notion)) for each in table])
+        np.testing.assert_allclose(found.estimate, [largest(by_definition(each, metric)) for each in table])
 
 
-def test_a_notion_without_labels_names_none() -> None:
+def test_a_metric_without_labels_names_none() -> None:
     found = gap(random_masses(Feedback(3), (2,), 2), Feedback(3), "accuracy_equality")
     assert found.label == -1
     assert {int(found.high), int(found.low)} == {0, 1}
@@ -73,13 +84,13 @@ def test_a_notion_without_labels_names_none() -> None:
 
 def test_groups_may_be_renamed_and_repeated() -> None:
     masses = random_masses(Feedback(3), (4,), 3)
-    for notion in NOTIONS:
-        found, turned = gap(masses, Feedback(3), notion), gap(masses[::-1], Feedback(3), notion)
+    for metric in METRICS:
+        found, turned = gap(masses, Feedback(3), metric), gap(masses[::-1], Feedback(3), metric)
         assert found.upper == pytest.approx(turned.upper)
         assert found.lower == pytest.approx(turned.lower, abs=1e-9)
         if found.exact:  # else several pairs may attain the bound
             assert (3 - found.high, 3 - found.low, found.label) == (turned.high, turned.low, turned.label)
-        again = gap(np.concatenate([masses, masses]), Feedback(3), notion)
+        again = gap(np.concatenate([masses, masses]), Feedback(3), metric)
         assert again.upper >= found.upper  # the same answers twice may still mean different things
         assert again.lower == pytest.approx(found.lower, abs=1e-9)
 
@@ -87,7 +98,7 @@ def test_groups_may_be_renamed_and_repeated() -> None:
 @pytest.mark.parametrize("labels", [2, 3, 5])
 def test_the_gap_of_misclassification_is_that_of_equal_opportunity(labels: int) -> None:
     masses = random_masses(Feedback(labels), (30, 3), 4)
-    one, two = (gap(masses, Feedback(labels), notion) for notion in ("equal_opportunity", "overall_misclassification"))
+    one, two = (gap(masses, Feedback(labels), metric) for metric in ("equal_opportunity", "overall_misclassification"))
     for field in ("lower", "upper", "estimate"):
         np.testing.assert_allclose(getattr(one, field), getattr(two, field), atol=1e-9)
     np.testing.assert_array_equal(one.high, two.low)
@@ -95,17 +106,17 @@ def test_the_gap_of_misclassification_is_that_of_equal_opportunity(labels: int) 
 
 def test_with_two_labels_the_three_indefinite_gaps_are_one() -> None:
     masses = random_masses(Feedback(2), (30, 2), 5)
-    found = [gap(masses, Feedback(2), notion) for notion in INDEFINITE]
+    found = [gap(masses, Feedback(2), metric) for metric in INDEFINITE]
     assert all(each.exact.all() for each in found)
     for other in found[1:]:
         np.testing.assert_allclose(found[0].estimate, other.estimate, atol=1e-12)
-    assert [same_gap(notion, 2) for notion in INDEFINITE] == ["equal_opportunity"] * 3
+    assert [same_gap(metric, 2) for metric in INDEFINITE] == ["equal_opportunity"] * 3
 
 
 def test_published_gaps_are_the_middle_of_published_bounds() -> None:
     masses = random_masses(Feedback(4), (2,), 6)
-    for notion in INDEFINITE:
-        found, each = (f(masses, Feedback(4), notion, bounds="published") for f in (gap, rates))
+    for metric in INDEFINITE:
+        found, each = (f(masses, Feedback(4), metric, bounds="published") for f in (gap, rates))
         assert isinstance(found, Gap)
         lower = each.lower
         assert found.lower == pytest.approx(lower.max() - 1)
@@ -122,9 +133,9 @@ def test_differences_are_those_of_ordered_pairs() -> None:
 
 
 @pytest.mark.parametrize("feedback", [Feedback(3), Feedback(3, "direction")], ids=str)
-@pytest.mark.parametrize("notion", RATIOS)
+@pytest.mark.parametrize("metric", RATIOS)
 def test_no_allocation_of_small_counts_is_below_the_sharp_bound(
-    feedback: Feedback, notion: Notion, by_definition: ByDefinition, allocations: Allocations
+    feedback: Feedback, metric: FeedbackMetric, by_definition: ByDefinition, allocations: Allocations
 ) -> None:
     """All allocations of both groups, with zeros; a rate whose numerator cannot be positive is 0 by its rule."""
     rng = np.random.default_rng(8)
@@ -132,10 +143,10 @@ def test_no_allocation_of_small_counts_is_below_the_sharp_bound(
     for _ in range(12):
         counts = rng.integers(0, 5, (2, 3, feedback.answers)) * feedback.possible
         counts[..., 0] += rng.random((2, 3)) < 0.7
-        found, each = gap(counts, feedback, notion), rates(counts, feedback, notion)
+        found, each = gap(counts, feedback, metric), rates(counts, feedback, metric)
         values = []
         for m in range(2):
-            rate = by_definition(allocations(counts[m].astype(float), feedback), notion)
+            rate = by_definition(allocations(counts[m].astype(float), feedback), metric)
             fixed = each.lower[m] == each.upper[m]
             values.append(np.where(fixed, each.lower[m], rate))
         apart = np.abs(values[0][:, np.newaxis] - values[1])
@@ -149,16 +160,16 @@ def test_no_allocation_of_small_counts_is_below_the_sharp_bound(
 
 
 @pytest.mark.parametrize("feedback", [Feedback(3), Feedback(4), Feedback(5), Feedback(3, "direction")], ids=str)
-@pytest.mark.parametrize("notion", RATIOS)
-def test_the_sharp_bound_is_attained(feedback: Feedback, notion: Notion, by_definition: ByDefinition) -> None:
+@pytest.mark.parametrize("metric", RATIOS)
+def test_the_sharp_bound_is_attained(feedback: Feedback, metric: FeedbackMetric, by_definition: ByDefinition) -> None:
     """A joint distribution with these answers and that gap exists in every system: it is built."""
     positive = 0
     for i in range(16):
         masses = random_masses(feedback, (2,), 100 + i, spread=0.3 if i % 2 else 1.0)
-        found = gap(masses, feedback, notion)
-        tables = witness(masses, feedback, notion, float(found.lower) + 1e-5)
+        found = gap(masses, feedback, metric)
+        tables = witness(masses, feedback, metric, float(found.lower) + 1e-5)
         np.testing.assert_allclose(feedback.answers_of(tables), masses, atol=1e-7)
-        assert largest(by_definition(tables, notion)) <= float(found.lower) + 2e-5
+        assert largest(by_definition(tables, metric)) <= float(found.lower) + 2e-5
         positive += float(found.lower) > float(found.separate_lower) + 1e-4
     assert positive >= 2
 
@@ -166,17 +177,19 @@ def test_the_sharp_bound_is_attained(feedback: Feedback, notion: Notion, by_defi
 @pytest.mark.parametrize(
     "feedback", [Feedback(3), Feedback(4), Feedback(4, "direction"), Feedback(4, "agreement", 1)], ids=str
 )
-@pytest.mark.parametrize("notion", RATIOS)
-def test_no_search_gets_below_the_lower_bound(feedback: Feedback, notion: Notion, by_definition: ByDefinition) -> None:
+@pytest.mark.parametrize("metric", RATIOS)
+def test_no_search_gets_below_the_lower_bound(
+    feedback: Feedback, metric: FeedbackMetric, by_definition: ByDefinition
+) -> None:
     rng = np.random.default_rng(9)
     for i in range(4):
         masses = random_masses(feedback, (2,), 200 + i, spread=0.5)
-        lower = float(gap(masses, feedback, notion).lower)
+        lower = float(gap(masses, feedback, metric).lower)
         tables = np.stack([random_tables(masses[m], feedback, 20_000, rng) for m in range(2)], axis=1)
-        values = by_definition(tables, notion)
+        values = by_definition(tables, metric)
         apart = np.abs(values[:, 0] - values[:, 1]).max(axis=-1)
         assert apart.min() >= lower - 1e-9
-        assert descend(masses, feedback, notion, tables[apart.argmin()], by_definition) >= lower - 1e-6
+        assert descend(masses, feedback, metric, tables[apart.argmin()], by_definition) >= lower - 1e-6
 
 
 def test_chords_are_below_the_corners_and_near(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,8 +219,8 @@ def test_chunks_do_not_change_anything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_which_bounds_are_sharp() -> None:
-    def sharp(feedback: Feedback, notion: Notion, groups: int = 2) -> bool:
-        return gap(random_masses(feedback, (groups,), 13), feedback, notion).sharp
+    def sharp(feedback: Feedback, metric: FeedbackMetric, groups: int = 2) -> bool:
+        return gap(random_masses(feedback, (groups,), 13), feedback, metric).sharp
 
     assert sharp(Feedback(4), "equal_opportunity")
     assert sharp(Feedback(3, "direction"), "equal_opportunity")
@@ -235,7 +248,7 @@ def test_one_group_is_refused() -> None:
         gap(np.ones((1, 3, 2)), Feedback(3), "calibration")
 
 
-def budget(masses: FloatArray, notion: Notion) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+def budget(masses: FloatArray, metric: FeedbackMetric) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """c, lo, hi and X of the module's docstring, from agreement or three labels with a direction, written out."""
     phi, mu = masses[:, 0], masses[:, 1:].sum(axis=1)
     given, total = phi + mu, masses.sum()
@@ -243,14 +256,14 @@ def budget(masses: FloatArray, notion: Notion) -> tuple[FloatArray, FloatArray, 
     if masses.shape[1] == 3:  # too high at 1 means 0, too low at 1 means 2
         low = np.array([masses[1, 1], 0.0, masses[1, 2]])
         high = np.array([masses[1, 1] + masses[2, 1], masses[0, 2] + masses[2, 1], masses[1, 2] + masses[0, 2]])
-    if notion == "equal_opportunity":
+    if metric == "equal_opportunity":
         return phi, low, high, float(mu.sum())
     return mu, total - given - high, total - given - low, float((total - given).sum() - mu.sum())
 
 
-def witness(masses: FloatArray, feedback: Feedback, notion: Notion, t: float) -> FloatArray:
+def witness(masses: FloatArray, feedback: Feedback, metric: FeedbackMetric, t: float) -> FloatArray:
     """Return joint masses of two groups that have these answers and a gap of at most t."""
-    (c1, low1, high1, total1), (c2, low2, high2, total2) = (budget(each, notion) for each in masses)
+    (c1, low1, high1, total1), (c2, low2, high2, total2) = (budget(each, metric) for each in masses)
 
     def ends(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         rate = c1 / (c1 + x)
@@ -284,13 +297,13 @@ def witness(masses: FloatArray, feedback: Feedback, notion: Notion, t: float) ->
     assert a.sum() <= total2 + 1e-12 <= b.sum() + 2e-12
     room = (b - a).sum()
     x2 = a + (b - a) * ((total2 - a.sum()) / room if room > 0 else 0.0)
-    return np.stack([realise(masses[m], feedback, notion, x) for m, x in enumerate((x1, x2))])
+    return np.stack([realise(masses[m], feedback, metric, x) for m, x in enumerate((x1, x2))])
 
 
-def realise(masses: FloatArray, feedback: Feedback, notion: Notion, x: FloatArray) -> FloatArray:
+def realise(masses: FloatArray, feedback: Feedback, metric: FeedbackMetric, x: FloatArray) -> FloatArray:
     """Return a joint table with these answers in which critics alone call q of the cases each label."""
     given = masses.sum(axis=1)
-    q = x if notion == "equal_opportunity" else masses.sum() - given - x
+    q = x if metric == "equal_opportunity" else masses.sum() - given - x
     cells = [tuple(cell) for cell in np.argwhere(feedback.admissible)]
     equal = [[float(each[:2] == cell) for each in cells] for cell in np.ndindex(*masses.shape)]
     equal += [[float(each[2] == k != each[0]) for each in cells] for k in range(feedback.labels)]
@@ -322,7 +335,7 @@ def random_tables(masses: FloatArray, feedback: Feedback, n: int, rng: np.random
 
 
 def descend(
-    masses: FloatArray, feedback: Feedback, notion: Notion, start: FloatArray, by_definition: ByDefinition
+    masses: FloatArray, feedback: Feedback, metric: FeedbackMetric, start: FloatArray, by_definition: ByDefinition
 ) -> float:
     """Return the gap that a local search from a pair of tables reaches."""
     shape = (2, *feedback.admissible.shape)
@@ -335,7 +348,7 @@ def descend(
         return np.asarray(full.sum(axis=2))
 
     def apart(v: FloatArray) -> FloatArray:
-        values = by_definition(tables(v), notion)
+        values = by_definition(tables(v), metric)
         return np.asarray(values[0] - values[1])
 
     equal = np.array([[float(tuple(o[:3]) == cell) for o in open_] for cell in np.ndindex(*shape[:3])])

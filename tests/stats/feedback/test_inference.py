@@ -10,24 +10,24 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError
-from evenhand.stats.feedback import INDEFINITE, NOTIONS, Answers, Feedback, gap, gap_intervals, plan_answers
+from evenhand.stats.feedback import INDEFINITE, METRICS, Answers, Feedback, gap, gap_intervals, plan_answers
 from evenhand.stats.feedback.inference import GapInterval
 
 Sampler = Callable[..., Answers]
 
 
-def interval(answers: Answers, notion: str = "calibration", seed: int = 0, **options: object) -> GapInterval:
+def interval(answers: Answers, metric: str = "calibration", seed: int = 0, **options: object) -> GapInterval:
     rng = np.random.default_rng(seed)
-    return gap_intervals(answers, [notion], rng=rng, draws=400, **options)[notion]  # type: ignore[list-item, index, arg-type]
+    return gap_intervals(answers, [metric], rng=rng, draws=400, **options)[metric]  # type: ignore[list-item, index, arg-type]
 
 
 def test_every_gap_lies_in_its_interval(crossed: Sampler) -> None:
     for labels, kind in ((2, "agreement"), (3, "agreement"), (3, "direction"), (3, "label")):
         answers = crossed(np.random.default_rng(0), labels=labels, kind=kind, bias=(0.0, 0.6))
-        found = gap_intervals(answers, NOTIONS, rng=np.random.default_rng(1), draws=300)
-        assert list(found) == list(NOTIONS)
-        for notion, each in found.items():
-            in_sample = gap(answers.masses(), answers.feedback, notion)
+        found = gap_intervals(answers, METRICS, rng=np.random.default_rng(1), draws=300)
+        assert list(found) == list(METRICS)
+        for metric, each in found.items():
+            in_sample = gap(answers.masses(), answers.feedback, metric)
             assert each.gap.upper == in_sample.upper
             assert 0 <= each.low <= in_sample.lower <= in_sample.upper <= each.high <= 1
             assert each.components is not None

@@ -1,4 +1,4 @@
-"""Rates of the notions: every allocation of small counts, linear-fractional programs, and the rules for 0 / 0."""
+"""Rates of the metrics: every allocation of small counts, linear-fractional programs, and the rules for 0 / 0."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.stats.feedback import BY_LABEL, DEFINITE, INDEFINITE, NOTIONS, Feedback, Notion, Undefined, rates
+from evenhand.stats.feedback import BY_LABEL, DEFINITE, INDEFINITE, METRICS, Feedback, FeedbackMetric, Undefined, rates
 from evenhand.stats.types import FloatArray
 
-ByDefinition = Callable[[FloatArray, Notion], FloatArray]
+ByDefinition = Callable[[FloatArray, FeedbackMetric], FloatArray]
 Allocations = Callable[[FloatArray, Feedback], FloatArray]
-Program = Callable[[FloatArray, Feedback, Notion, int, bool], float]
+Program = Callable[[FloatArray, Feedback, FeedbackMetric, int, bool], float]
 
 KINDS = [
     Feedback(2),
@@ -42,10 +42,10 @@ def test_intervals_are_the_ends_of_all_allocations(
     for _ in range(25):
         counts = random_counts(feedback, 3 if feedback.labels < 4 else 2, rng)
         joints = allocations(counts, feedback)
-        for notion in SIX:
-            found, each = rates(counts, feedback, notion), by_definition(joints, notion)
+        for metric in SIX:
+            found, each = rates(counts, feedback, metric), by_definition(joints, metric)
             some = ~np.isnan(each).all(axis=0)
-            np.testing.assert_array_equal(found.reason == Undefined.DEFINED, some, err_msg=f"{notion} {counts}")
+            np.testing.assert_array_equal(found.reason == Undefined.DEFINED, some, err_msg=f"{metric} {counts}")
             np.testing.assert_allclose(found.lower[some], np.nanmin(each[:, some], axis=0), atol=1e-12)
             np.testing.assert_allclose(found.upper[some], np.nanmax(each[:, some], axis=0), atol=1e-12)
             assert np.isnan(found.lower[~some]).all()
@@ -67,36 +67,36 @@ def test_intervals_are_the_values_of_linear_fractional_programs(feedback: Feedba
     for _ in range(3):
         joint = rng.dirichlet(np.ones(feedback.labels**2)).reshape(feedback.labels, -1)
         masses = feedback.answers_of(joint)
-        for notion in ("calibration", "accuracy_equality", *INDEFINITE):
-            found = rates(masses, feedback, notion)
-            for label in range(feedback.labels if notion in BY_LABEL else 1):
-                assert found.lower[label] == pytest.approx(program(masses, feedback, notion, label, False), abs=1e-9)
-                assert found.upper[label] == pytest.approx(program(masses, feedback, notion, label, True), abs=1e-9)
+        for metric in ("calibration", "accuracy_equality", *INDEFINITE):
+            found = rates(masses, feedback, metric)
+            for label in range(feedback.labels if metric in BY_LABEL else 1):
+                assert found.lower[label] == pytest.approx(program(masses, feedback, metric, label, False), abs=1e-9)
+                assert found.upper[label] == pytest.approx(program(masses, feedback, metric, label, True), abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["agreement", "direction"])
 def test_two_labels_are_exact(kind: str, by_definition: ByDefinition) -> None:
     joint = np.random.default_rng(0).dirichlet(np.ones(4), 50).reshape(50, 2, 2)
     feedback = Feedback(2, kind)  # type: ignore[arg-type]
-    for notion in SIX:
-        found = rates(feedback.answers_of(joint), feedback, notion)
+    for metric in SIX:
+        found = rates(feedback.answers_of(joint), feedback, metric)
         assert found.exact.all()
-        np.testing.assert_allclose(found.lower, by_definition(joint, notion), atol=1e-12)
+        np.testing.assert_allclose(found.lower, by_definition(joint, metric), atol=1e-12)
 
 
-def test_agreement_makes_the_definite_notions_exact(by_definition: ByDefinition) -> None:
+def test_agreement_makes_the_definite_metrics_exact(by_definition: ByDefinition) -> None:
     joint = np.random.default_rng(0).dirichlet(np.ones(25), 20).reshape(20, 5, 5)
-    for notion in DEFINITE:
-        found = rates(Feedback(5).answers_of(joint), Feedback(5), notion)
+    for metric in DEFINITE:
+        found = rates(Feedback(5).answers_of(joint), Feedback(5), metric)
         assert found.exact.all()
-        np.testing.assert_allclose(found.lower, by_definition(joint, notion), atol=1e-12)
+        np.testing.assert_allclose(found.lower, by_definition(joint, metric), atol=1e-12)
 
 
 def test_the_label_itself_leaves_nothing_open(by_definition: ByDefinition) -> None:
     joint = np.random.default_rng(0).dirichlet(np.ones(16), 20).reshape(20, 4, 4)
-    for notion in SIX:
-        found = rates(joint, Feedback(4, "label"), notion)
-        np.testing.assert_allclose(found.lower, by_definition(joint, notion), atol=1e-12)
+    for metric in SIX:
+        found = rates(joint, Feedback(4, "label"), metric)
+        np.testing.assert_allclose(found.lower, by_definition(joint, metric), atol=1e-12)
         np.testing.assert_allclose(found.upper, found.lower, atol=1e-12)
 
 
@@ -115,25 +115,25 @@ def test_plain_feedback_has_the_closed_forms() -> None:
 
 
 @pytest.mark.parametrize("feedback", KINDS, ids=str)
-@pytest.mark.parametrize("notion", NOTIONS)
-def test_scale_repetition_and_axes(feedback: Feedback, notion: Notion) -> None:
+@pytest.mark.parametrize("metric", METRICS)
+def test_scale_repetition_and_axes(feedback: Feedback, metric: FeedbackMetric) -> None:
     rng = np.random.default_rng(3)
     counts = rng.integers(1, 9, (4, 3, feedback.labels, feedback.answers)) * feedback.possible
-    found, scaled = rates(counts, feedback, notion), rates(counts * 7, feedback, notion)
+    found, scaled = rates(counts, feedback, metric), rates(counts * 7, feedback, metric)
     np.testing.assert_allclose(found.lower, scaled.lower, atol=1e-12)
     np.testing.assert_allclose(found.upper, scaled.upper, atol=1e-12)
-    alone = rates(counts[2, 1], feedback, notion)
+    alone = rates(counts[2, 1], feedback, metric)
     np.testing.assert_array_equal(found.lower[2, 1], alone.lower)
     assert (found.lower <= found.upper + 1e-15).all()
-    assert found.by_label == (notion in BY_LABEL) == (found.lower.shape[-1] == feedback.labels)
+    assert found.by_label == (metric in BY_LABEL) == (found.lower.shape[-1] == feedback.labels)
 
 
-@pytest.mark.parametrize("notion", SIX)
-def test_turning_the_order_of_labels_round(notion: Notion) -> None:
+@pytest.mark.parametrize("metric", SIX)
+def test_turning_the_order_of_labels_round(metric: FeedbackMetric) -> None:
     """Labels counted from the other end, with too high and too low exchanged, have the same rates."""
     feedback = Feedback(4, "direction")
     counts = np.random.default_rng(4).integers(1, 9, (4, 3)) * feedback.possible
-    found, turned = rates(counts, feedback, notion), rates(counts[::-1, [0, 2, 1]], feedback, notion)
+    found, turned = rates(counts, feedback, metric), rates(counts[::-1, [0, 2, 1]], feedback, metric)
     np.testing.assert_allclose(found.lower, turned.lower[::-1])
     np.testing.assert_allclose(found.upper, turned.upper[::-1])
 
@@ -141,14 +141,14 @@ def test_turning_the_order_of_labels_round(notion: Notion) -> None:
 def test_a_direction_never_widens_an_interval() -> None:
     joint = np.random.default_rng(5).dirichlet(np.ones(16), 40).reshape(40, 4, 4)
     plain, directed = Feedback(4), Feedback(4, "direction")
-    for notion in INDEFINITE:
-        wide, narrow = (rates(kind.answers_of(joint), kind, notion) for kind in (plain, directed))
+    for metric in INDEFINITE:
+        wide, narrow = (rates(kind.answers_of(joint), kind, metric) for kind in (plain, directed))
         assert (narrow.lower >= wide.lower - 1e-12).all()
         assert (narrow.upper <= wide.upper + 1e-12).all()
         assert (narrow.upper - narrow.lower < wide.upper - wide.lower - 0.01).any()
 
 
-def test_tolerant_notions_stay_exact() -> None:
+def test_tolerant_metrics_stay_exact() -> None:
     joint = np.random.default_rng(6).dirichlet(np.ones(16), 30).reshape(30, 4, 4)
     near = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) <= 1
     feedback = Feedback(4, "agreement", 1)
@@ -193,9 +193,9 @@ class TestZeros:
         found = rates([[5, 0], [0, 0], [0, 0]], Feedback(3), "predictive_equality")
         assert found.reason.tolist() == [Undefined.NO_OTHER_LABEL, 0, 0]
 
-    @pytest.mark.parametrize("notion", NOTIONS)
-    def test_a_group_without_answers(self, notion: Notion) -> None:
-        found = rates(np.zeros((2, 3, 2)), Feedback(3), notion)
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_a_group_without_answers(self, metric: FeedbackMetric) -> None:
+        found = rates(np.zeros((2, 3, 2)), Feedback(3), metric)
         assert (found.reason == Undefined.NO_ANSWERS).all()
         assert np.isnan(found.upper).all()
 
@@ -209,18 +209,18 @@ def test_published_bounds() -> None:
     masses = np.random.default_rng(7).dirichlet(np.ones(8)).reshape(4, 2)
     phi, mu = masses.T
     other = 1 - phi - mu
-    published: dict[Notion, FloatArray] = {
+    published: dict[FeedbackMetric, FloatArray] = {
         "equal_opportunity": phi / (phi + other),
         "predictive_equality": mu / (mu + other),
         "overall_misclassification": other / (phi + other),
     }
-    for notion, lower in published.items():
-        found = rates(masses, Feedback(4), notion, bounds="published")
+    for metric, lower in published.items():
+        found = rates(masses, Feedback(4), metric, bounds="published")
         np.testing.assert_allclose(found.lower, lower)
         np.testing.assert_array_equal(found.upper, 1.0)
-    for notion in DEFINITE:
-        same = rates(masses, Feedback(4), notion, bounds="published").lower
-        np.testing.assert_array_equal(rates(masses, Feedback(4), notion).lower, same)
+    for metric in DEFINITE:
+        same = rates(masses, Feedback(4), metric, bounds="published").lower
+        np.testing.assert_array_equal(rates(masses, Feedback(4), metric).lower, same)
 
 
 def test_the_published_inequality_of_misclassification_points_the_wrong_way(by_definition: ByDefinition) -> None:
@@ -232,10 +232,10 @@ def test_the_published_inequality_of_misclassification_points_the_wrong_way(by_d
         joint = rng.dirichlet(np.ones(labels**2), 400).reshape(400, labels, labels)
         masses = Feedback(labels).answers_of(joint)
         cells += 400 * labels
-        for notion in INDEFINITE:
-            truth = by_definition(joint, notion)
-            broken[notion] += int((truth < rates(masses, Feedback(labels), notion, bounds="published").lower).sum())
-            sharp = rates(masses, Feedback(labels), notion)
+        for metric in INDEFINITE:
+            truth = by_definition(joint, metric)
+            broken[metric] += int((truth < rates(masses, Feedback(labels), metric, bounds="published").lower).sum())
+            sharp = rates(masses, Feedback(labels), metric)
             assert ((sharp.lower <= truth + 1e-12) & (truth <= sharp.upper + 1e-12)).all()
     assert broken == {"equal_opportunity": 0, "predictive_equality": 0, "overall_misclassification": cells}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.datasets import load_dressel_farid
-from evenhand.stats.feedback import INDEFINITE, Answers, Feedback, Gap, Notion, gap
+from evenhand.stats.feedback import INDEFINITE, Answers, Feedback, FeedbackMetric, Gap, gap
 
 pytestmark = [
     pytest.mark.replication,
@@ -38,20 +38,20 @@ def critics(condition: str, kind: str) -> Answers:
     )
 
 
-def gaps(condition: str, notion: Notion) -> tuple[Gap, Gap, Gap]:
+def gaps(condition: str, metric: FeedbackMetric) -> tuple[Gap, Gap, Gap]:
     """The true gaps of the 400 critics, the published ones and the sharp ones."""
     truth, feedback = critics(condition, "label"), critics(condition, "agreement")
     return (
-        gap(truth.by_critic(), truth.feedback, notion),
-        gap(feedback.by_critic(), feedback.feedback, notion, bounds="published"),
-        gap(feedback.by_critic(), feedback.feedback, notion),
+        gap(truth.by_critic(), truth.feedback, metric),
+        gap(feedback.by_critic(), feedback.feedback, metric, bounds="published"),
+        gap(feedback.by_critic(), feedback.feedback, metric),
     )
 
 
 @pytest.mark.parametrize("condition", EXPECTED)
 def test_mean_absolute_errors(condition: str) -> None:
-    for notion, expected in zip(INDEFINITE, EXPECTED[condition], strict=True):
-        truth, published, sharp = gaps(condition, notion)
+    for metric, expected in zip(INDEFINITE, EXPECTED[condition], strict=True):
+        truth, published, sharp = gaps(condition, metric)
         assert truth.estimate.shape == (400,)
         assert np.abs(published.estimate - truth.estimate).mean() == pytest.approx(expected, abs=6e-4)
         np.testing.assert_allclose(sharp.estimate, truth.estimate, atol=1e-12)
@@ -59,13 +59,13 @@ def test_mean_absolute_errors(condition: str) -> None:
 
 
 def test_the_printed_errors_are_near_those_of_the_condition_without_race() -> None:
-    for notion, printed in zip(INDEFINITE, PRINTED, strict=True):
-        truth, published, _ = gaps("no_race", notion)
+    for metric, printed in zip(INDEFINITE, PRINTED, strict=True):
+        truth, published, _ = gaps("no_race", metric)
         assert np.abs(published.estimate - truth.estimate).mean() == pytest.approx(printed, abs=0.03)
 
 
 def test_the_published_bounds_hold_but_for_misclassification() -> None:
-    for notion in INDEFINITE:
-        truth, published, _ = gaps("race", notion)
+    for metric in INDEFINITE:
+        truth, published, _ = gaps("race", metric)
         outside = (truth.estimate > published.upper + 1e-12) | (truth.estimate < published.lower - 1e-12)
-        assert outside.any() == (notion == "overall_misclassification")
+        assert outside.any() == (metric == "overall_misclassification")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenhand.stats.feedback import Answers, Feedback, rates
-from evenhand.stats.feedback.unanimous import numbers_behind, slacks
+from evenhand.stats.feedback.limits import numbers_behind, slacks
 
 
 def test_the_numbers_behind_calibration_are_critics_or_cases() -> None:

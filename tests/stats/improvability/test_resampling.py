@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError
+from evenhand.stats.compiled import draw_counts
 from evenhand.stats.improvability import (
     Criteria,
     Pair,
@@ -20,10 +21,8 @@ from evenhand.stats.improvability import (
     make_rows,
     merge_rows,
 )
-from evenhand.stats.improvability.cells import Cells
-from evenhand.stats.improvability.kernels import draw_counts
 from evenhand.stats.improvability.resampling import Method, _cell_counts, draws_of
-from evenhand.stats.improvability.rows import with_everyone
+from evenhand.stats.improvability.rows import Cells, with_everyone
 from evenhand.stats.improvability.utilities import ratios
 from evenhand.stats.types import FloatArray, IntArray
 

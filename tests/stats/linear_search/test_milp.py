@@ -12,8 +12,8 @@ import pytest
 from evenhand import errors
 from evenhand.errors import ConfigError, EvenhandError, MissingExtraError
 from evenhand.stats.linear_search import SearchProblem, milp, search_problem, solve_milp, widest_margin
-from evenhand.stats.linear_search.candidate import LinearCandidate, SolverReport
-from evenhand.stats.linear_search.program import build_program
+from evenhand.stats.linear_search.milp import build_program
+from evenhand.stats.linear_search.problem import LinearCandidate, SolverReport
 from evenhand.stats.linear_search.sweep import best_direction
 from evenhand.stats.types import BoolArray, FloatArray
 

@@ -21,8 +21,8 @@ from evenhand.stats.noise import (
     neighbours,
     thresholded,
 )
-from evenhand.stats.noise.draws import fill_mistakes, no_mistakes
 from evenhand.stats.noise.engine import trials_of
+from evenhand.stats.noise.states import fill_mistakes, no_mistakes
 from evenhand.stats.types import FloatArray
 
 ITEMS = (

@@ -25,7 +25,7 @@ from evenhand.stats.noise import (
     shapley,
 )
 from evenhand.stats.noise.attribution import coalition_sums
-from evenhand.stats.noise.draws import fill_mistakes, no_mistakes
+from evenhand.stats.noise.states import fill_mistakes, no_mistakes
 from evenhand.stats.types import FloatArray
 
 Make = Callable[..., Experiment]
@@ -40,8 +40,8 @@ def pabak(sums: PairSums) -> FloatArray:
     return sums.counts().pabak()
 
 
-def shared_out(trial: Experiment, statistic: Callable[[PairSums], FloatArray], **settings: Any) -> Attribution:
-    return attribute(trial, SEEDS, {"it": statistic}, **settings)["it"]
+def shared_out(trial: Experiment, metric: Callable[[PairSums], FloatArray], **settings: Any) -> Attribution:
+    return attribute(trial, SEEDS, {"it": metric}, **settings)["it"]
 
 
 def over_all_orders(worth: FloatArray, items: int) -> FloatArray:
@@ -96,13 +96,13 @@ def test_coalitions_are_what_predicting_each_gives(experiment: Make, request: py
             assert summed[7, coalition, cell] == pytest.approx(float(error), abs=1e-12)
 
 
-@pytest.mark.parametrize("statistic", [icc, pabak])
+@pytest.mark.parametrize("metric", [icc, pabak])
 def test_exact_values_add_up_and_drawn_orders_come_near(
-    experiment: Make, statistic: Callable[[PairSums], FloatArray]
+    experiment: Make, metric: Callable[[PairSums], FloatArray]
 ) -> None:
     trial = experiment(levels=np.array([0.5]))
-    exact = shared_out(trial, statistic)
-    drawn = shared_out(trial, statistic, permutations=400)
+    exact = shared_out(trial, metric)
+    drawn = shared_out(trial, metric, permutations=400)
     assert exact.exact
     assert not drawn.exact
     np.testing.assert_allclose(exact.values.sum(axis=1), exact.total, atol=1e-12)
@@ -166,7 +166,7 @@ def test_several_statistics_cost_one_prediction(
         return tuple(one(model) for model in curved(folds))
 
     trial = experiment(counting, levels=np.array([0.5]))
-    alone = [shared_out(trial, statistic, permutations=orders) for statistic in (icc, pabak)]
+    alone = [shared_out(trial, metric, permutations=orders) for metric in (icc, pabak)]
     apart, asked[:] = sum(asked) - len(trial.features), []
     together = attribute(trial, SEEDS, {"icc": icc, "pabak": pabak}, permutations=orders)
     assert sum(asked) == apart / 2

@@ -27,7 +27,7 @@ from evenhand.stats.noise import (
     thresholded,
     with_derived,
 )
-from evenhand.stats.noise.draws import fill_mistakes, no_mistakes
+from evenhand.stats.noise.states import fill_mistakes, no_mistakes
 from evenhand.stats.types import FloatArray
 
 Make = Callable[..., Experiment]
@@ -43,7 +43,7 @@ MODES: list[dict[str, Any]] = [
 
 
 def check_sums(trial: Experiment, done: Simulation, full: Paths) -> None:
-    """Every statistic of every cell equals the one of the full predictions."""
+    """Every metric of every cell equals the one of the full predictions."""
     counts, moments = done.sums.counts(), done.sums.moments()
     for cell in range(len(trial.base.starts) - 1):
         at = np.unravel_index(cell, trial.cells)

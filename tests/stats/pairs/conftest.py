@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from evenhand.stats.pairs import grid_rows, sampled
+from evenhand.stats.pairs import approximate
 from evenhand.stats.types import FloatArray
 
 KINDS = ("continuous", "ties", "discrete", "mixed", "deciles", "equal_effort", "repeats_effort", "binary")
@@ -67,9 +67,9 @@ def _people(kind: str, n: int, seed: int = 0) -> Crowd:
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of the random pairs: quicker, with an error twice as large."""
-    monkeypatch.setattr(grid_rows, "_PAIRS", 2**20)
-    monkeypatch.setattr(grid_rows, "_CHUNK", 2**16)
-    monkeypatch.setattr(sampled, "_DRAWS", 2**19)
+    monkeypatch.setattr(approximate, "_PAIRS", 2**20)
+    monkeypatch.setattr(approximate, "_CHUNK", 2**16)
+    monkeypatch.setattr(approximate, "_DRAWS", 2**19)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from scipy import stats
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.pairs import METHODS, compare, individual_fairness
-from evenhand.stats.pairs.people import People
+from evenhand.stats.pairs.inputs import People
 from evenhand.stats.pairs.result import jackknife
 from evenhand.stats.types import FloatArray
 

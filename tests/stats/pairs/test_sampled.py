@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evenhand.stats.pairs import individual_fairness
-from evenhand.stats.pairs.people import People
-from evenhand.stats.pairs.sampled import PairDraw
+from evenhand.stats.pairs.approximate import PairDraw
+from evenhand.stats.pairs.inputs import People
 from evenhand.stats.types import FloatArray
 
 Crowd = tuple[FloatArray, FloatArray, FloatArray]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from evenhand.stats.pairs import individual_fairness
-from evenhand.stats.pairs.workers import Step, run_chains
 from evenhand.stats.types import FloatArray
+from evenhand.stats.workers import Step, run_chains
 
 Crowd = tuple[FloatArray, FloatArray, FloatArray]
 Crowds = Callable[[str, int], Crowd]

@@ -23,19 +23,19 @@ from evenhand.stats.noise import (
     thresholded,
 )
 from evenhand.stats.reliability import (
-    STATISTICS,
+    METRICS,
     PeopleDraws,
     bootstrap_people,
     curves,
     fold_spread,
     gap_of,
     joint_band,
+    metric_values,
     run_band,
     share_lower,
-    statistic,
     why_undefined,
 )
-from evenhand.stats.reliability.people import _times_drawn
+from evenhand.stats.reliability.resampling import _times_drawn
 from evenhand.stats.types import FloatArray
 
 SEEDS = replicate_seeds(4, np.random.default_rng(1))
@@ -57,7 +57,7 @@ def trial(people: int = 120, seed: int = 0, **settings: Any) -> Experiment:
 
 
 def by_hand(experiment: Experiment, replicate: int, level: int, cell: int, rows: Any) -> dict[str, float]:
-    """The statistics of some people of a cell, with repetitions, from the raw predictions."""
+    """The metrics of some people of a cell, with repetitions, from the raw predictions."""
     found = paths(experiment, SEEDS)
     own = slice(experiment.base.starts[cell], experiment.base.starts[cell + 1])
     at = (replicate, level)
@@ -244,8 +244,8 @@ def test_every_statistic_has_a_value_or_a_reason() -> None:
     )
     for case in (experiment, nobody):
         done = simulate(case, SEEDS)
-        for name in STATISTICS:
-            value = statistic(name, done.sums, fold_spread(case))
+        for name in METRICS:
+            value = metric_values(name, done.sums, fold_spread(case))
             reason = np.broadcast_to(why_undefined(name, done.sums, fold_spread(case)), value.shape)
             np.testing.assert_array_equal(np.isnan(value), reason != "")
             assert curves(case, done, name).values.shape == (4, 3, 2)

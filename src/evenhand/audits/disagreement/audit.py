@@ -29,7 +29,8 @@ from evenhand.audits.disagreement.stakeholders import stakeholder_records
 from evenhand.core.progress import step
 from evenhand.core.spec import Threshold
 from evenhand.errors import ConfigError, did_you_mean
-from evenhand.stats.feedback import Bounds, Notion
+from evenhand.stats.feedback import Bounds
+from evenhand.stats.feedback import FeedbackMetric as Notion
 from evenhand.table.roles import Scalar
 from evenhand.table.table import Table
 

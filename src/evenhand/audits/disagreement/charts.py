@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.disagreement.notions import WORDS
 from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
-from evenhand.stats.feedback import DEFINITE, INDEFINITE, NOTIONS, TOLERANT, Notion
+from evenhand.stats.feedback import DEFINITE, INDEFINITE, METRICS, TOLERANT
+from evenhand.stats.feedback import FeedbackMetric as Notion
 
 if TYPE_CHECKING:
     from evenhand.audits.disagreement.records import CriticRecord, GapRecord, RateRecord
@@ -22,7 +23,7 @@ _BINS = 20
 def told_notions(gaps: Iterable[GapRecord]) -> list[Notion]:
     """Return the notions that have a gap of their own, in the order in which they are always told."""
     own = {gap.notion for gap in gaps if gap.same_as is None}
-    return [notion for notion in NOTIONS if notion in own]
+    return [notion for notion in METRICS if notion in own]
 
 
 def gap_panels(result: DisagreementResult, groupings: Sequence[str]) -> list[Any]:

@@ -26,14 +26,15 @@ from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.effort import linear_weights
 from evenhand.stats.pairs import (
+    SIZE,
+    Bounds,
     GridMoments,
+    check_people,
+    corrected_grid,
     fairness_by_weight,
     individual_fairness_cells,
     individual_fairness_counts,
 )
-from evenhand.stats.pairs.by_weight import corrected_grid
-from evenhand.stats.pairs.grid import SIZE, Bounds
-from evenhand.stats.pairs.people import check_people
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, score_measures, weight_measures
 from evenhand.table.keys import Key

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenhand.stats.improvability import Goal, SplitTest
-from evenhand.stats.improvability.contrasts import Contrast
+from evenhand.stats.improvability import Contrast, Goal, SplitTest
 from evenhand.stats.types import FloatArray
 
 _STEP, _COARSE = 0.001, 0.01

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.stats.improvability import SplitTest, deviations, planned_effects, power_curve, sample_size
-from evenhand.stats.improvability.power import component_values
+from evenhand.stats.improvability import (
+    SplitTest,
+    component_values,
+    deviations,
+    planned_effects,
+    power_curve,
+    sample_size,
+)
 from evenhand.stats.types import FloatArray
 
 SIZES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

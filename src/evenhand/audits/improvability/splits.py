@@ -28,11 +28,11 @@ from evenhand.stats.improvability import (
     ValueDraws,
     bootstrap_values,
     check_counts,
+    component_values,
     make_rows,
     random_splits,
     worst_pair,
 )
-from evenhand.stats.improvability.power import component_values
 from evenhand.stats.linear_search import LinearCandidate
 from evenhand.stats.types import FloatArray, IntArray
 

@@ -15,8 +15,7 @@ from evenhand.audits.reliability.mistakes import NoiseSetting
 from evenhand.audits.reliability.people import Feature, People
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
-from evenhand.stats.noise import FixedFunction, NoiseItem, fixed_functions, fixed_products
-from evenhand.stats.noise.predictors import RowFunction
+from evenhand.stats.noise import FixedFunction, NoiseItem, RowFunction, fixed_functions, fixed_products
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.keys import column_key
 from evenhand.table.roles import MISSING

@@ -15,7 +15,7 @@ from evenhand.audits.reliability.trials import Trial
 from evenhand.audits.reliability.words import HARM
 from evenhand.core.numbers import finite
 from evenhand.errors import count
-from evenhand.stats.agreement import COUNT_STATISTICS
+from evenhand.stats.agreement import COUNT_METRICS
 from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.intervals import bonferroni, t_quantile
 from evenhand.stats.reliability import (
@@ -96,7 +96,7 @@ def too_few(trial: Trial, group: int, statistic: str) -> str | None:
 
 def too_concentrated(trial: Trial, group: int, statistic: str) -> str | None:
     """Return why the damage to a group rests on too few people for a test, None where it does not."""
-    scores = statistic not in COUNT_STATISTICS
+    scores = statistic not in COUNT_METRICS
     people, least = float(trial.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
     if people >= least:
         return None

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from evenhand.audits.reliability.people import People
-from evenhand.stats.noise import Linear, NoiseItem, NoiseModel, Normal
-from evenhand.stats.noise.models import between
+from evenhand.stats.noise import Linear, NoiseItem, NoiseModel, Normal, between
 from evenhand.stats.types import FloatArray
 
 Scores: TypeAlias = Callable[[FloatArray], FloatArray]

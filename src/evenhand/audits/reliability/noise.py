@@ -27,11 +27,11 @@ from evenhand.stats.noise import (
     NoiseModel,
     Normal,
     OneHot,
+    Shares,
     largest_level,
     neighbours,
     published_noise,
 )
-from evenhand.stats.noise.experiment import Shares
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.keys import column_key
 

@@ -26,7 +26,7 @@ from evenhand.stats.noise import (
     simulate,
     with_derived,
 )
-from evenhand.stats.reliability import PeopleDraws, bootstrap_people, fold_spread, statistic
+from evenhand.stats.reliability import PeopleDraws, bootstrap_people, fold_spread, metric_values
 from evenhand.stats.types import FloatArray
 
 PEOPLE_REPLICATES = 20
@@ -120,7 +120,7 @@ class _Of:
     spread: FloatArray
 
     def __call__(self, sums: PairSums) -> FloatArray:
-        return statistic(self.name, sums, self.spread)
+        return metric_values(self.name, sums, self.spread)
 
 
 def make_experiment(

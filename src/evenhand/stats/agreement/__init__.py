@@ -4,50 +4,62 @@ Every function takes one array a rater with people on the last axis and simulati
 is nan, and `why_undefined` says why.
 """
 
-from evenhand.stats.agreement.byrt import PabakParts, kappa_from_pabak, pabak_from_kappa, pabak_minus_kappa
+from evenhand.stats.agreement.categories import (
+    ALPHA_SCALES,
+    AlphaScale,
+    ac1,
+    alpha,
+    bennett_s,
+    category_table,
+    cohen_kappa,
+    conger_kappa,
+    fleiss_kappa,
+    weighted_kappa,
+)
 from evenhand.stats.agreement.counts import (
-    COUNT_STATISTICS,
+    COUNT_METRICS,
     BinaryCounts,
+    PabakParts,
     bias_index,
     binary_counts,
+    kappa_from_pabak,
     negative_agreement,
     pabak,
+    pabak_from_kappa,
+    pabak_minus_kappa,
     positive_agreement,
     prevalence_index,
 )
 from evenhand.stats.agreement.differences import coefficient_difference, p_of_equality, share_difference
-from evenhand.stats.agreement.intraclass import (
+from evenhand.stats.agreement.ratings import Reasons, Undefined, first_reason
+from evenhand.stats.agreement.reasons import why_undefined
+from evenhand.stats.agreement.scores import (
     ICC_FORMS,
+    SCORE_METRICS,
     IccForm,
     MeanSquares,
+    ScoreMoments,
+    concordance,
     icc,
     icc_a1,
     icc_interval,
     mean_squares,
-)
-from evenhand.stats.agreement.kappa import category_table, cohen_kappa, weighted_kappa
-from evenhand.stats.agreement.many import ALPHA_SCALES, AlphaScale, ac1, alpha, bennett_s, conger_kappa, fleiss_kappa
-from evenhand.stats.agreement.moments import (
-    SCORE_STATISTICS,
-    ScoreMoments,
-    concordance,
     pooled_spread,
     score_moments,
     spread_adjusted_icc,
 )
-from evenhand.stats.agreement.reasons import why_undefined
-from evenhand.stats.agreement.undefined import Undefined
 
 __all__ = [
     "ALPHA_SCALES",
-    "COUNT_STATISTICS",
+    "COUNT_METRICS",
     "ICC_FORMS",
-    "SCORE_STATISTICS",
+    "SCORE_METRICS",
     "AlphaScale",
     "BinaryCounts",
     "IccForm",
     "MeanSquares",
     "PabakParts",
+    "Reasons",
     "ScoreMoments",
     "Undefined",
     "ac1",
@@ -60,6 +72,7 @@ __all__ = [
     "cohen_kappa",
     "concordance",
     "conger_kappa",
+    "first_reason",
     "fleiss_kappa",
     "icc",
     "icc_a1",

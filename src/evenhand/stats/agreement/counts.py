@@ -1,16 +1,16 @@
-"""Two raters who say 0 or 1: the four counts, and every statistic that is a function of them."""
+"""Two raters who say 0 or 1: the four counts, and every metric that is a function of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import require_choice
-from evenhand.stats.agreement.ratings import binary_ratings, people_weights, plain
-from evenhand.stats.agreement.undefined import Reasons, Undefined, first_reason
+from evenhand.stats.agreement.ratings import Reasons, Undefined, binary_ratings, first_reason, people_weights, plain
 from evenhand.stats.types import BoolArray, FloatArray
 
 
@@ -18,7 +18,7 @@ from evenhand.stats.types import BoolArray, FloatArray
 class BinaryCounts:
     """How many people two raters gave (1, 1), (0, 1), (1, 0) and (0, 0); arrays of any one shape.
 
-    The statistics are nan where they are undefined; `why_undefined` says why.
+    The metrics are nan where they are undefined; `why_undefined` says why.
 
     Attributes
     ----------
@@ -87,8 +87,8 @@ class BinaryCounts:
         ones, zeros = 2.0 * self.both + differ, 2.0 * self.neither + differ
         return 1.0 - ratio((2.0 * self.n - 1.0) * differ, ones * zeros)
 
-    def why_undefined(self, statistic: str) -> Reasons:
-        """Return why a statistic is nan, "" where it is not.
+    def why_undefined(self, metric: str) -> Reasons:
+        """Return why a metric is nan, "" where it is not.
 
         Examples
         --------
@@ -96,20 +96,20 @@ class BinaryCounts:
         >>> BinaryCounts(one, nobody, nobody, nobody).why_undefined("kappa").tolist()
         ['there is nobody to rate', 'all ratings are in one class']
         """
-        require_choice("statistic", statistic, COUNT_STATISTICS)
+        require_choice("metric", metric, COUNT_METRICS)
         differ = self.only_second + self.only_first
         checks: list[tuple[BoolArray, Undefined]] = [(np.asarray(self.n == 0), Undefined.NOBODY)]
-        if statistic in {"kappa", "alpha"}:
+        if metric in {"kappa", "alpha"}:
             one_class = (differ == 0) & ((self.both == 0) | (self.neither == 0))
             checks.append((np.asarray(one_class), Undefined.ONE_CLASS))
-        if statistic == "positive_agreement":
+        if metric == "positive_agreement":
             checks.append((np.asarray((differ == 0) & (self.both == 0)), Undefined.NO_POSITIVE))
-        if statistic == "negative_agreement":
+        if metric == "negative_agreement":
             checks.append((np.asarray((differ == 0) & (self.neither == 0)), Undefined.NO_NEGATIVE))
         return first_reason(checks)
 
 
-COUNT_STATISTICS: dict[str, Callable[[BinaryCounts], FloatArray]] = {
+COUNT_METRICS: dict[str, Callable[[BinaryCounts], FloatArray]] = {
     "kappa": BinaryCounts.kappa,
     "pabak": BinaryCounts.pabak,
     "agreement": BinaryCounts.agreement,
@@ -232,3 +232,66 @@ def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """
     with np.errstate(all="ignore"):
         return np.asarray(np.where(denominator == 0, np.nan, numerator / denominator), dtype=np.float64)
+
+
+class PabakParts(NamedTuple):
+    """The parts of PABAK - kappa that prevalence and bias make; they add up to it exactly."""
+
+    prevalence: FloatArray
+    bias: FloatArray
+
+
+def kappa_from_pabak(
+    pabak: npt.ArrayLike, prevalence_index: npt.ArrayLike = 0.0, bias_index: npt.ArrayLike = 0.0
+) -> FloatArray:
+    """Return what kappa is for a PABAK at given indices: (PABAK - PI² + BI²) / (1 - PI² + BI²).
+
+    With one index set to 0 this takes that index's effect *out of kappa*: PI = 0 leaves a value near PABAK. The
+    published figures use the other direction, `pabak_from_kappa`. Undefined (nan) where PI is 1 or -1.
+
+    References
+    ----------
+    T. Byrt, J. Bishop and J. B. Carlin (1993), Bias, prevalence and kappa, Journal of Clinical Epidemiology 46.
+
+    Examples
+    --------
+    >>> round(float(kappa_from_pabak(0.7, 0.75, -0.05)), 4)
+    0.3182
+    """
+    prevalence, bias = _square(prevalence_index), _square(bias_index)
+    shift = bias - prevalence
+    return plain(ratio(np.asarray(pabak, dtype=np.float64) + shift, np.asarray(1.0 + shift)))
+
+
+def pabak_from_kappa(
+    kappa: npt.ArrayLike, prevalence_index: npt.ArrayLike = 0.0, bias_index: npt.ArrayLike = 0.0
+) -> FloatArray:
+    """Return what PABAK is for a kappa at given indices: kappa (1 - PI² + BI²) + PI² - BI².
+
+    With one index set to 0 this *adds only the other correction to kappa*: BI = 0 gives the prevalence-adjusted kappa
+    ("PAK") and PI = 0 the bias-adjusted kappa ("BAK") of the published figures.
+
+    Examples
+    --------
+    >>> round(float(pabak_from_kappa(0.318182, 0.75, -0.05)), 4)
+    0.7
+    """
+    value = np.asarray(kappa, dtype=np.float64)
+    return plain(value + (1.0 - value) * (_square(prevalence_index) - _square(bias_index)))
+
+
+def pabak_minus_kappa(kappa: npt.ArrayLike, prevalence_index: npt.ArrayLike, bias_index: npt.ArrayLike) -> PabakParts:
+    """Return the parts of PABAK - kappa = (1 - kappa)(PI² - BI²): (1 - kappa) PI² and -(1 - kappa) BI².
+
+    Examples
+    --------
+    >>> parts = pabak_minus_kappa(0.318182, 0.75, -0.05)
+    >>> [round(float(part), 4) for part in parts]
+    [0.3835, -0.0017]
+    """
+    rest = 1.0 - np.asarray(kappa, dtype=np.float64)
+    return PabakParts(plain(rest * _square(prevalence_index)), plain(-rest * _square(bias_index)))
+
+
+def _square(index: npt.ArrayLike) -> FloatArray:
+    return np.asarray(np.square(np.asarray(index, dtype=np.float64)))

@@ -1,8 +1,12 @@
-"""Ratings as they come, turned into what the statistics count: one array a rater, people on the last axis."""
+"""Ratings as they come, turned into what the metrics count, and the reasons why a metric can have no value.
+
+There is one array a rater, with people on the last axis.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -11,7 +15,72 @@ import numpy.typing as npt
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
+Reasons = npt.NDArray[np.str_]
+_ROUNDING = 8.0 * np.finfo(np.float64).eps
 _FEW = 1_000
+
+
+class Undefined(StrEnum):
+    """The reasons why a metric is nan.
+
+    Examples
+    --------
+    >>> str(Undefined.ONE_CLASS)
+    'all ratings are in one class'
+    """
+
+    NOBODY = "there is nobody to rate"
+    ONE_PERSON = "there is only one person"
+    NO_PAIR = "nobody has two ratings"
+    ONE_CLASS = "all ratings are in one class"
+    NO_SPREAD = "all scores are one number"
+    NO_POSITIVE = "no rating is positive"
+    NO_NEGATIVE = "no rating is negative"
+    ZERO_DENOMINATOR = "the formula divides by 0"
+
+
+def first_reason(checks: Sequence[tuple[BoolArray, Undefined]]) -> Reasons:
+    """Return for each element the first reason that applies, "" where none does.
+
+    Examples
+    --------
+    >>> first_reason([(np.array([True, False]), Undefined.NOBODY)])
+    array(['there is nobody to rate', ''], dtype='<U23')
+    """
+    longest = max(len(reason) for _, reason in checks)
+    applies = np.broadcast_arrays(*(np.asarray(found) for found, _ in checks))
+    return np.select(applies, [str(reason) for _, reason in checks], "").astype(f"<U{longest}")
+
+
+def mean_and_squares(values: FloatArray, weights: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the weighted mean of values (..., people) and the sum of squares about it; nan mean for nobody.
+
+    A spread that is only the rounding of numbers as large as `size` is 0.
+
+    Examples
+    --------
+    >>> mean_and_squares(np.array([1.0, 3.0]), np.ones(2), np.array(3.0))
+    (array(2.), array(2.))
+    """
+    origin = values[..., :1] if values.shape[-1] else np.full((*values.shape[:-1], 1), np.nan)
+    with np.errstate(all="ignore"):
+        n = weights.sum(axis=-1)
+        centred = values - origin
+        mean = np.asarray(np.einsum("...i,...i->...", centred, weights) / n)
+        centred = centred - mean[..., np.newaxis]
+        squares = np.einsum("...i,...i,...i->...", centred, centred, weights)
+        return np.asarray(mean + origin[..., 0]), np.where(squares <= n * (_ROUNDING * size) ** 2, 0.0, squares)
+
+
+def is_rounding(value: FloatArray, size: FloatArray) -> BoolArray:
+    """Return whether a difference of terms as large as `size` is no more than their rounding.
+
+    Examples
+    --------
+    >>> bool(is_rounding(np.array(1e-17), np.array(0.3)))
+    True
+    """
+    return np.asarray(np.abs(value) <= _ROUNDING * size)
 
 
 def binary_ratings(*raters: npt.ArrayLike) -> list[BoolArray]:

@@ -1,4 +1,4 @@
-"""Why a statistic of given ratings has no value."""
+"""Why a metric of given ratings has no value."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import EvenhandError, require_choice
+from evenhand.stats.agreement.categories import pairable_people
 from evenhand.stats.agreement.counts import binary_counts
-from evenhand.stats.agreement.intraclass import ICC_FORMS, IccForm, mean_squares
-from evenhand.stats.agreement.many import pairable_people
-from evenhand.stats.agreement.moments import SCORE_STATISTICS, score_moments
-from evenhand.stats.agreement.ratings import coded_ratings, people_weights
-from evenhand.stats.agreement.undefined import Reasons, Undefined, first_reason
+from evenhand.stats.agreement.ratings import Reasons, Undefined, coded_ratings, first_reason, people_weights
+from evenhand.stats.agreement.scores import ICC_FORMS, SCORE_METRICS, IccForm, mean_squares, score_moments
 from evenhand.stats.types import BoolArray
 
 _CATEGORICAL = ("cohen_kappa", "weighted_kappa", "conger_kappa", "fleiss_kappa", "bennett_s", "ac1", "alpha")
@@ -22,12 +20,12 @@ _BINARY = ("pabak", "prevalence_index", "bias_index", "positive_agreement", "neg
 _NEVER_ONE_CLASS = ("bennett_s", "ac1")
 
 
-def why_undefined(statistic: str, *raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Reasons:
-    """Return why a statistic of these raters is nan, "" where it has a value.
+def why_undefined(metric: str, *raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Reasons:
+    """Return why a metric of these raters is nan, "" where it has a value.
 
     Parameters
     ----------
-    statistic
+    metric
         The name of the function, such as 'cohen_kappa', 'icc_a1' or 'alpha'; a form of `icc` as 'icc C,k'.
     raters
         Ratings as they were given to the function.
@@ -42,19 +40,19 @@ def why_undefined(statistic: str, *raters: npt.ArrayLike, weight: npt.ArrayLike 
     ''
     """
     forms = {"icc_a1": "A,1"} | {f"icc {form}": form for form in ICC_FORMS}
-    require_choice("statistic", statistic, [*_CATEGORICAL, *_BINARY, "concordance", *forms])
-    if statistic in forms:
-        return mean_squares(*raters, weight=weight).why_undefined(cast(IccForm, forms[statistic]))
-    if statistic in _CATEGORICAL:
-        return _of_categories(statistic, raters, weight)
+    require_choice("metric", metric, [*_CATEGORICAL, *_BINARY, "concordance", *forms])
+    if metric in forms:
+        return mean_squares(*raters, weight=weight).why_undefined(cast(IccForm, forms[metric]))
+    if metric in _CATEGORICAL:
+        return _of_categories(metric, raters, weight)
     if len(raters) != 2:
-        raise EvenhandError(f"'{statistic}' compares two raters; got {len(raters)}.")
-    if statistic in SCORE_STATISTICS:
-        return score_moments(*raters, weight=weight).why_undefined(statistic)
-    return binary_counts(*raters, weight=weight).why_undefined(statistic)
+        raise EvenhandError(f"'{metric}' compares two raters; got {len(raters)}.")
+    if metric in SCORE_METRICS:
+        return score_moments(*raters, weight=weight).why_undefined(metric)
+    return binary_counts(*raters, weight=weight).why_undefined(metric)
 
 
-def _of_categories(statistic: str, raters: tuple[npt.ArrayLike, ...], weight: npt.ArrayLike | None) -> Reasons:
+def _of_categories(metric: str, raters: tuple[npt.ArrayLike, ...], weight: npt.ArrayLike | None) -> Reasons:
     codes, _ = coded_ratings(raters, None, missing=True)
     weights = people_weights(weight, codes[0].shape[-1])
     nobody = np.asarray(weights.sum(axis=-1) == 0)
@@ -62,8 +60,8 @@ def _of_categories(statistic: str, raters: tuple[npt.ArrayLike, ...], weight: np
         (nobody, Undefined.NOBODY),
         (np.asarray(pairable_people(*raters, weight=weight) == 0), Undefined.NO_PAIR),
     ]
-    if statistic not in _NEVER_ONE_CLASS:
-        alone = statistic == "alpha"  # alpha looks at people with two ratings only
+    if metric not in _NEVER_ONE_CLASS:
+        alone = metric == "alpha"  # alpha looks at people with two ratings only
         ratings = sum((code >= 0 for code in codes), start=np.zeros(1))
         counted = np.where(ratings >= (2 if alone else 1), weights, 0.0) > 0
         used = [(code, counted & (code >= 0)) for code in codes]

@@ -1,46 +1,35 @@
 """Fairness from what critics say of a system's decisions: exact where that is possible, else sharp bounds.
 
 Critics see cases with the label that a system gave, and agree or disagree. `Feedback` says what an answer leaves open,
-`rates` and `gap` what follows for six notions of fairness, `gap_intervals` how sure that is.
+`rates` and `gap` what follows for six metrics of fairness, `gap_intervals` how sure that is.
 """
 
-from evenhand.stats.feedback.answers import Answers
+from evenhand.stats.feedback.answers import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, Answers, Feedback, FeedbackKind
 from evenhand.stats.feedback.compare import Comparison, Differences, compare_critics
-from evenhand.stats.feedback.gaps import Gap, gap, same_gap
-from evenhand.stats.feedback.inference import GapInterval, gap_intervals
-from evenhand.stats.feedback.kinds import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, Feedback, FeedbackKind
-from evenhand.stats.feedback.limits import SetInterval, set_interval
-from evenhand.stats.feedback.notions import (
-    BOUNDS,
+from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap
+from evenhand.stats.feedback.inference import GapInterval, Plan, gap_intervals, plan_answers
+from evenhand.stats.feedback.limits import SetInterval, numbers_of, set_interval, slacks
+from evenhand.stats.feedback.metrics import (
     BY_LABEL,
     DEFINITE,
     INDEFINITE,
-    NOTIONS,
+    METRICS,
     TOLERANT,
     Bounds,
-    Notion,
+    FeedbackMetric,
     Rates,
     Undefined,
     rates,
 )
-from evenhand.stats.feedback.planning import Plan, plan_answers
-from evenhand.stats.feedback.sampling import (
-    RESAMPLED,
-    CrossedDraws,
-    Resampled,
-    crossed_bootstrap,
-    crossed_draws,
-)
+from evenhand.stats.feedback.sampling import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
 
 __all__ = [
     "AGREE",
-    "BOUNDS",
     "BY_LABEL",
     "DEFINITE",
     "DISAGREE",
     "INDEFINITE",
-    "NOTIONS",
-    "RESAMPLED",
+    "METRICS",
     "RIGHT",
     "TOLERANT",
     "TOO_HIGH",
@@ -52,9 +41,9 @@ __all__ = [
     "Differences",
     "Feedback",
     "FeedbackKind",
+    "FeedbackMetric",
     "Gap",
     "GapInterval",
-    "Notion",
     "Plan",
     "Rates",
     "Resampled",
@@ -63,10 +52,13 @@ __all__ = [
     "compare_critics",
     "crossed_bootstrap",
     "crossed_draws",
+    "differences",
     "gap",
     "gap_intervals",
+    "numbers_of",
     "plan_answers",
     "rates",
     "same_gap",
     "set_interval",
+    "slacks",
 ]

@@ -10,11 +10,10 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.stats.correlation import adjusted_p
-from evenhand.stats.feedback.answers import Answers
+from evenhand.stats.feedback.answers import Answers, Feedback
 from evenhand.stats.feedback.gaps import gap, same_gap
-from evenhand.stats.feedback.kinds import Feedback
 from evenhand.stats.feedback.limits import ROUNDING
-from evenhand.stats.feedback.notions import DEFINITE, INDEFINITE, Notion, rates
+from evenhand.stats.feedback.metrics import DEFINITE, INDEFINITE, FeedbackMetric, rates
 from evenhand.stats.feedback.sampling import CrossedDraws, crossed_draws
 from evenhand.stats.intervals import t_quantile
 from evenhand.stats.types import FloatArray, IntArray
@@ -53,9 +52,9 @@ class Comparison:
     disagreement
         (groups, K) the differences of the rates at which they disagree with each label.
     gaps
-        (notions,) the differences of the gaps.
-    notions
-        The notions.
+        (metrics,) the differences of the gaps.
+    metrics
+        The metrics.
     cases, critics
         The number of shared cases, and the critics of either kind who saw one.
     df
@@ -64,7 +63,7 @@ class Comparison:
 
     disagreement: Differences
     gaps: Differences
-    notions: tuple[Notion, ...]
+    metrics: tuple[FeedbackMetric, ...]
     cases: int
     critics: tuple[int, int]
     df: int
@@ -77,7 +76,7 @@ def compare_critics(
     second: int = 1,
     *,
     rng: np.random.Generator,
-    notions: Sequence[Notion] = (*DEFINITE[1:], *INDEFINITE),
+    metrics: Sequence[FeedbackMetric] = (*DEFINITE[1:], *INDEFINITE),
     draws: int = 2_000,
     confidence: float = 0.95,
 ) -> Comparison:
@@ -100,8 +99,8 @@ def compare_critics(
         The two kinds to compare.
     rng
         Source of randomness.
-    notions
-        The notions whose gaps are compared. A gap that is the same as another's is not counted twice in Holm's
+    metrics
+        The metrics whose gaps are compared. A gap that is the same as another's is not counted twice in Holm's
         adjustment.
     draws
         Number of resamples.
@@ -137,16 +136,16 @@ def compare_critics(
             "a comparison needs two cases that both kinds of critics have seen, and two critics of each kind who saw "
             f"one; got {shared.cases} cases, and {counts[0]} and {counts[1]} critics."
         )
-    columns = partial(_columns, answers.feedback, tuple(notions))
+    columns = partial(_columns, answers.feedback, tuple(metrics))
     drawn = crossed_draws(shared, columns, rng=rng, draws=draws, kind=kinds)
-    cells, many = answers.groups * answers.feedback.labels, len(notions)
+    cells, many = answers.groups * answers.feedback.labels, len(metrics)
     rate, lower, upper = (drawn.part(slice(*ends)) for ends in ((0, cells), (cells, -many), (-many, None)))
     shape = answers.groups, answers.feedback.labels
     disagreement = _tested(rate, rate, np.arange(cells).reshape(shape), df, confidence)
-    alike = [same_gap(notion, answers.feedback.labels) for notion in notions]
-    family = np.array([alike.index(notion) for notion in alike], dtype=np.int64)
+    alike = [same_gap(metric, answers.feedback.labels) for metric in metrics]
+    family = np.array([alike.index(metric) for metric in alike], dtype=np.int64)
     gaps = _tested(lower, upper, family, df, confidence)
-    return Comparison(disagreement, gaps, tuple(notions), shared.cases, (int(counts[0]), int(counts[1])), df)
+    return Comparison(disagreement, gaps, tuple(metrics), shared.cases, (int(counts[0]), int(counts[1])), df)
 
 
 def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[Answers, IntArray]:
@@ -162,14 +161,14 @@ def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[An
     return kept, np.asarray(kind[np.unique(answers.critic[keep])] == pair[1], dtype=np.int64)
 
 
-def _columns(feedback: Feedback, notions: tuple[Notion, ...], masses: FloatArray) -> FloatArray:
+def _columns(feedback: Feedback, metrics: tuple[FeedbackMetric, ...], masses: FloatArray) -> FloatArray:
     """Return the differences of all rates of disagreement, then the lower and the upper ones of the gaps."""
     agreed = rates(masses, feedback, "tolerant_calibration").lower
     rate = agreed[..., 1, :, :] - agreed[..., 0, :, :]
-    alike = [same_gap(notion, feedback.labels) for notion in notions]
-    found = {notion: gap(masses, feedback, notion) for notion in set(alike)}
-    lower = [found[notion].lower[..., 0] - found[notion].upper[..., 1] for notion in alike]
-    upper = [found[notion].upper[..., 0] - found[notion].lower[..., 1] for notion in alike]
+    alike = [same_gap(metric, feedback.labels) for metric in metrics]
+    found = {metric: gap(masses, feedback, metric) for metric in set(alike)}
+    lower = [found[metric].lower[..., 0] - found[metric].upper[..., 1] for metric in alike]
+    upper = [found[metric].upper[..., 0] - found[metric].lower[..., 1] for metric in alike]
     return np.concatenate([rate.reshape(*rate.shape[:-2], -1), np.stack([*lower, *upper], axis=-1)], axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""The gap of a notion over labels and groups: exact where its rates are, else the bounds of what it can be.
+"""The gap of a metric over labels and groups: exact where its rates are, else the bounds of what it can be.
 
 The gap is max_k max_{m, m'} (R_mk - R_m'k) over the cells that are defined. Groups are independent of one another, so
 the upper bound max (U_mk - L_m'k) over ordered pairs is reached. The lower bound max (0, L_mk - U_m'k) is valid, but
@@ -13,27 +13,27 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
+from evenhand.stats.feedback.answers import Feedback
 from evenhand.stats.feedback.joint import CORNER_LABELS, Budget, smallest_gap
-from evenhand.stats.feedback.kinds import Feedback
-from evenhand.stats.feedback.notions import INDEFINITE, Bounds, Notion, Rates, parts, rates, ratio_masses
+from evenhand.stats.feedback.metrics import INDEFINITE, Bounds, FeedbackMetric, Rates, parts, rates, ratio_masses
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Gap:
-    """The gap of one notion: arrays over whatever axes came before groups and labels (none: a single gap).
+    """The gap of one metric: arrays over whatever axes came before groups and labels (none: a single gap).
 
     Attributes
     ----------
-    notion
-        The notion.
+    metric
+        The metric.
     lower, upper
         The smallest and largest gap that the answers allow; nan where no label has two groups with a rate. The
         published lower bound may be negative.
     separate_lower
         The lower bound from the intervals one by one, without the dependence of labels.
     label
-        The label at which the upper bound (the gap, where it is exact) is attained; -1 for a notion without labels
+        The label at which the upper bound (the gap, where it is exact) is attained; -1 for a metric without labels
         or without a gap.
     high, low
         The groups with the higher and the lower rate there; -1 without a gap.
@@ -42,7 +42,7 @@ class Gap:
         four labels or more, with a tolerance, with more than two groups, or with more than ten labels.
     """
 
-    notion: Notion
+    metric: FeedbackMetric
     lower: FloatArray
     upper: FloatArray
     separate_lower: FloatArray
@@ -66,9 +66,9 @@ class Gap:
 
 
 def gap(
-    masses: npt.ArrayLike, feedback: Feedback, notion: Notion, *, bounds: Bounds = "sharp", closed: bool = False
+    masses: npt.ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
 ) -> Gap:
-    """Return the gap of a notion between groups, over all labels.
+    """Return the gap of a metric between groups, over all labels.
 
     The gap in overall misclassification is the gap in equal opportunity, since the one rate is 1 less the other.
 
@@ -78,8 +78,8 @@ def gap(
         (..., groups, K, answers) counts, weights or shares of the answers.
     feedback
         The kind of feedback.
-    notion
-        One of `NOTIONS`.
+    metric
+        One of `METRICS`.
     bounds
         'sharp' or 'published', see `rates`. The published estimate is the middle of the published bounds.
     closed
@@ -102,38 +102,38 @@ def gap(
     mass = feedback.check(masses)
     if mass.ndim < 3 or mass.shape[-3] < 2:
         raise DataError(f"a gap needs at least two groups; `masses` has the shape {mass.shape}.")
-    found = rates(mass, feedback, notion, bounds=bounds, closed=closed)
+    found = rates(mass, feedback, metric, bounds=bounds, closed=closed)
     upper, label, high, low = _largest(found.upper, found.lower)
     separate = _largest(found.lower, found.upper)[0]
     label = label if found.by_label else np.full_like(label, -1)
-    if bounds == "published" and notion in INDEFINITE:
-        return Gap(notion, separate, upper, separate, label, high, low, sharp=False)
+    if bounds == "published" and metric in INDEFINITE:
+        return Gap(metric, separate, upper, separate, label, high, low, sharp=False)
     separate = np.asarray(np.maximum(separate, 0.0))
     two_groups = mass.shape[-3] == 2
     exact = bool((found.exact | np.isnan(found.lower)).all())
-    if exact or notion not in INDEFINITE:
-        return Gap(notion, separate, upper, separate, label, high, low, exact or two_groups)
-    jointly = together(mass, feedback, notion, closed=closed).max(axis=-1)
+    if exact or metric not in INDEFINITE:
+        return Gap(metric, separate, upper, separate, label, high, low, exact or two_groups)
+    jointly = together(mass, feedback, metric, closed=closed).max(axis=-1)
     lower = np.asarray(np.minimum(np.maximum(separate, jointly), upper))
-    return Gap(notion, lower, upper, separate, label, high, low, two_groups and _any_budget(feedback))
+    return Gap(metric, lower, upper, separate, label, high, low, two_groups and _any_budget(feedback))
 
 
-def together(masses: npt.ArrayLike, feedback: Feedback, notion: Notion, *, closed: bool = False) -> FloatArray:
+def together(masses: npt.ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, closed: bool = False) -> FloatArray:
     """Return for each pair of groups the smallest gap over everything that the answers leave open (see `joint`).
 
     Parameters
     ----------
     masses, feedback, closed
         As for `gap`.
-    notion
-        One of the indefinite notions.
+    metric
+        One of the indefinite metrics.
 
     Returns
     -------
     (..., pairs) the pairs (0, 1), (0, 2), ..., (1, 2), ...; 0, which is always valid, with a tolerance.
     """
     found = parts(masses, feedback)
-    ratio: Notion = "equal_opportunity" if notion == "overall_misclassification" else notion
+    ratio: FeedbackMetric = "equal_opportunity" if metric == "overall_misclassification" else metric
     fixed, most, low, high = ratio_masses(ratio, found)
     first, second = np.triu_indices(fixed.shape[-2], 1)
     if feedback.tolerance:  # then c is not known
@@ -152,8 +152,8 @@ def _any_budget(feedback: Feedback) -> bool:
     return free and not feedback.tolerance and feedback.labels <= CORNER_LABELS
 
 
-def same_gap(notion: Notion, labels: int) -> Notion:
-    """Return the notion whose gap is this one's too, so that it need not be counted twice.
+def same_gap(metric: FeedbackMetric, labels: int) -> FeedbackMetric:
+    """Return the metric whose gap is this one's too, so that it need not be counted twice.
 
     Overall misclassification is 1 less equal opportunity, so their gaps are one number. With two labels a case that is
     not meant as k is meant as the other, l: predictive equality of k is 1 less equal opportunity of l, and the gap the
@@ -164,9 +164,9 @@ def same_gap(notion: Notion, labels: int) -> Notion:
     >>> same_gap("overall_misclassification", 5), same_gap("predictive_equality", 2), same_gap("predictive_equality", 3)
     ('equal_opportunity', 'equal_opportunity', 'predictive_equality')
     """
-    if notion == "overall_misclassification" or (notion == "predictive_equality" and labels == 2):
+    if metric == "overall_misclassification" or (metric == "predictive_equality" and labels == 2):
         return "equal_opportunity"
-    return notion
+    return metric
 
 
 def differences(found: Rates) -> FloatArray:

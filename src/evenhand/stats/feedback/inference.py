@@ -1,7 +1,11 @@
-"""Intervals of gaps that hold for what the answers leave open and for the sample of critics and cases at once."""
+"""Intervals of gaps that hold for what the answers leave open and for the sample of critics and cases at once.
+
+`plan_answers` says how many more answers would narrow such an interval to a wanted width.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,20 +13,20 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from evenhand.errors import require_choice
+from evenhand.errors import ConfigError, require_choice
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.feedback.answers import Answers
+from evenhand.stats.feedback.answers import Answers, Feedback
 from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap, together
-from evenhand.stats.feedback.kinds import Feedback
-from evenhand.stats.feedback.limits import ROUNDING, critical_values
-from evenhand.stats.feedback.notions import BY_LABEL, INDEFINITE, Bounds, Notion, rates
+from evenhand.stats.feedback.limits import ROUNDING, critical_values, numbers_behind, slacks
+from evenhand.stats.feedback.metrics import BY_LABEL, INDEFINITE, Bounds, FeedbackMetric, rates
 from evenhand.stats.feedback.sampling import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
-from evenhand.stats.feedback.unanimous import numbers_behind, slacks
 from evenhand.stats.intervals import normal_quantile, t_quantile, tail_share
 from evenhand.stats.types import FloatArray
 
 GapMethod = Literal["cells", "bounds"]
 GAP_METHODS: tuple[GapMethod, ...] = get_args(GapMethod)
+Hurdle = Literal["open", "cases", "no_interval"]
+_MOST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,7 @@ class GapInterval:
 
 def gap_intervals(
     answers: Answers,
-    notions: Sequence[Notion],
+    metrics: Sequence[FeedbackMetric],
     *,
     rng: np.random.Generator,
     draws: int = 2_000,
@@ -63,15 +67,15 @@ def gap_intervals(
     confidence: float = 0.95,
     bounds: Bounds = "sharp",
     method: GapMethod = "cells",
-) -> dict[Notion, GapInterval]:
-    """Return the gaps of several notions with their intervals, from one bootstrap of critics and cases.
+) -> dict[FeedbackMetric, GapInterval]:
+    """Return the gaps of several metrics with their intervals, from one bootstrap of critics and cases.
 
     Parameters
     ----------
     answers
         The answers, of at least two groups.
-    notions
-        Some of `NOTIONS`.
+    metrics
+        Some of `METRICS`.
     rng
         Source of randomness.
     draws
@@ -115,30 +119,30 @@ def gap_intervals(
     """
     require_choice("method", method, GAP_METHODS)
     feedback, masses = answers.feedback, answers.masses()
-    alike = {notion: same_gap(notion, feedback.labels) if bounds == "sharp" else notion for notion in notions}
+    alike = {metric: same_gap(metric, feedback.labels) if bounds == "sharp" else metric for metric in metrics}
     distinct = tuple(dict.fromkeys(alike.values()))
     resamples = _resample(answers, partial(_columns, feedback, distinct, bounds), rng, draws, resampled)
-    parts: dict[Notion, _Columns] = {}
+    parts: dict[FeedbackMetric, _Columns] = {}
     start = 0
-    for notion in distinct:
-        differing, pairs = _sizes(feedback, notion, bounds, answers.groups)
+    for metric in distinct:
+        differing, pairs = _sizes(feedback, metric, bounds, answers.groups)
         part = resamples.part(slice(start, start + differing + pairs))
-        behind = numbers_behind(answers, notion, resampled)
-        found = rates(masses, feedback, notion, bounds=bounds, closed=True)
+        behind = numbers_behind(answers, metric, resampled)
+        found = rates(masses, feedback, metric, bounds=bounds, closed=True)
         tails = [tail_share(confidence) / share for share in (1, differing)]
         above, below = (np.append(slacks(found, behind, tail), np.zeros(pairs)) for tail in tails)
-        published = bounds == "published" and notion in INDEFINITE
-        parts[notion] = _Columns(part, differing, published, above, below, _student(answers, resampled, confidence))
+        published = bounds == "published" and metric in INDEFINITE
+        parts[metric] = _Columns(part, differing, published, above, below, _student(answers, resampled, confidence))
         start += differing + pairs
     return {
-        notion: _interval(gap(masses, feedback, notion, bounds=bounds), parts[alike[notion]], confidence, method)
-        for notion in notions
+        metric: _interval(gap(masses, feedback, metric, bounds=bounds), parts[alike[metric]], confidence, method)
+        for metric in metrics
     }
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """The draws of one notion: the largest differences, then the smallest gaps of pairs.
+    """The draws of one metric: the largest differences, then the smallest gaps of pairs.
 
     `above` and `below` are the slacks of the columns, for one of them and for all at once; `student` is what a normal
     quantile is to be multiplied with.
@@ -183,22 +187,22 @@ def _resample(
     return crossed_bootstrap(answers, statistic, rng=rng, draws=draws, resampled=resampled)
 
 
-def _sizes(feedback: Feedback, notion: Notion, bounds: Bounds, groups: int) -> tuple[int, int]:
-    """Return how many columns `_columns` has for a notion: of differences, and of smallest gaps of pairs."""
-    depends = notion in INDEFINITE and bounds == "sharp" and feedback.kind != "label" and feedback.labels > 2
+def _sizes(feedback: Feedback, metric: FeedbackMetric, bounds: Bounds, groups: int) -> tuple[int, int]:
+    """Return how many columns `_columns` has for a metric: of differences, and of smallest gaps of pairs."""
+    depends = metric in INDEFINITE and bounds == "sharp" and feedback.kind != "label" and feedback.labels > 2
     ordered = groups * (groups - 1)
-    columns = ordered * (feedback.labels if notion in BY_LABEL else 1)
+    columns = ordered * (feedback.labels if metric in BY_LABEL else 1)
     return columns, ordered // 2 if depends and not feedback.tolerance else 0
 
 
-def _columns(feedback: Feedback, notions: tuple[Notion, ...], bounds: Bounds, masses: FloatArray) -> FloatArray:
-    """Return the largest differences of all pairs and labels, and the smallest gap of each pair, notion by notion."""
+def _columns(feedback: Feedback, metrics: tuple[FeedbackMetric, ...], bounds: Bounds, masses: FloatArray) -> FloatArray:
+    """Return the largest differences of all pairs and labels, and the smallest gap of each pair, metric by metric."""
     mass = masses[..., 0, :, :, :]
     columns = []
-    for notion in notions:
-        columns.append(differences(rates(mass, feedback, notion, bounds=bounds, closed=True)))
-        if _sizes(feedback, notion, bounds, mass.shape[-3])[1]:
-            columns.append(together(mass, feedback, notion, closed=True))
+    for metric in metrics:
+        columns.append(differences(rates(mass, feedback, metric, bounds=bounds, closed=True)))
+        if _sizes(feedback, metric, bounds, mass.shape[-3])[1]:
+            columns.append(together(mass, feedback, metric, closed=True))
     return np.concatenate(columns, axis=-1)
 
 
@@ -254,3 +258,110 @@ def _from_cells(columns: _Columns, one_sided: float, c_high: float) -> tuple[flo
     sure = varies | (columns.below > 0)  # else nothing is known of the error
     at_least = (estimate - np.hypot(q * stderr, columns.below))[sure & ~np.isnan(stderr + estimate)]
     return float(at_least.max()) if at_least.size else 0.0, float(high)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What it takes to know a gap better.
+
+    Attributes
+    ----------
+    width
+        The wanted width of the interval.
+    now
+        Its width at present.
+    least
+        The width that no number of critics gets below.
+    critics, cases, answers
+        How many more of each are needed at the present design, 0 when the interval is narrow enough; None when the
+        width cannot be reached.
+    hurdle
+        Why it cannot: 'open', the answers leave more than that open, whoever is asked; 'cases', more critics on the
+        same cases do not help, new cases would; 'no_interval', there is none to begin with. None when it can.
+    """
+
+    width: float
+    now: float
+    least: float
+    critics: int | None
+    cases: int | None
+    answers: int | None
+    hurdle: Hurdle | None
+
+
+def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_cases: bool = True) -> Plan:
+    """Return how many more critics, cases and answers would narrow the interval of a gap to a width.
+
+    With f times the critics, each answering as many cases as now, the variance of a bound is critics / f + cases / g +
+    answers / f, where g = f when the cases grow along and g = 1 when they stay the same, and the three parts are those
+    of the crossed bootstrap. The limits move towards the bounds as the standard errors do. What the answers leave open
+    does not shrink with their number.
+
+    Parameters
+    ----------
+    interval
+        The interval at present, with critics and cases both resampled.
+    answers
+        The answers behind it.
+    width
+        The wanted width, above 0.
+    new_cases
+        Whether new critics come with new cases, so that as many critics see each case as now; else they see the same
+        cases.
+
+    Examples
+    --------
+    >>> from evenhand.stats.feedback import Feedback, gap_intervals
+    >>> seed = np.random.default_rng(0)
+    >>> critic, case = np.repeat(np.arange(40), 20), np.arange(800) % 100
+    >>> group, label = np.arange(100) % 2, np.arange(100) // 2 % 2
+    >>> disagree = (seed.random(800) < np.array([0.1, 0.5])[group[case]]).astype(int)
+    >>> answers = Answers(critic, case, disagree, group, label, 2, 40, Feedback(2))
+    >>> found = gap_intervals(answers, ["calibration"], rng=seed)["calibration"]
+    >>> plan = plan_answers(found, answers, width=0.1)
+    >>> round(plan.now, 3), plan.critics, plan.cases, plan.answers
+    (0.194, 111, 276, 2220)
+    """
+    if not width > 0:
+        raise ConfigError(f"`width` must be above 0; got {width!r}.")
+    if interval.components is None:
+        raise ConfigError("`interval` must come from resampling both critics and cases; set `resampled` to 'both'.")
+    if np.isnan(interval.low):
+        nothing = float("nan")
+        return Plan(width, nothing, nothing, None, None, None, "no_interval")
+    now, least = (_width(interval, factor, new_cases) for factor in (1.0, math.inf))
+    if now <= width:
+        return Plan(width, now, least, 0, 0, 0, None)
+    if _width(interval, _MOST, new_cases) > width:
+        still_open = _width(interval, math.inf, new_cases=True) >= width
+        return Plan(width, now, least, None, None, None, "open" if still_open else "cases")
+    factor = _least_factor(interval, width, new_cases)
+    critics = math.ceil(answers.critics * factor - 1e-9)
+    cases = math.ceil(answers.cases * factor - 1e-9) if new_cases else answers.cases
+    each = len(answers.answer) / answers.critics
+    more = math.ceil((critics - answers.critics) * each)
+    return Plan(width, now, least, critics - answers.critics, cases - answers.cases, more, None)
+
+
+def _least_factor(interval: GapInterval, width: float, new_cases: bool) -> float:
+    low, high = 0.0, math.log(_MOST)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _width(interval, math.exp(middle), new_cases) <= width else (middle, high)
+    return math.exp(high)
+
+
+def _width(interval: GapInterval, factor: float, new_cases: bool) -> float:
+    """Return the width of the interval with so many times the critics."""
+    lower, upper = (float(share) for share in _shrunk(interval, factor, new_cases))
+    low = max(float(interval.gap.lower) - interval.below * lower, 0.0)
+    return min(float(interval.gap.upper) + interval.above * upper, 1.0) - low
+
+
+def _shrunk(interval: GapInterval, factor: float, new_cases: bool) -> FloatArray:
+    """Return (2,) the standard errors of the two bounds, as shares of what they are."""
+    assert interval.components is not None  # noqa: S101 -- checked by the caller
+    critics, cases, single = interval.components
+    total = critics + cases + single
+    left = (critics + single) / factor + cases / (factor if new_cases else 1.0)
+    return np.asarray(np.sqrt(np.divide(left, total, out=np.full(2, 1.0 / factor), where=total > 0)))

@@ -1,4 +1,4 @@
-r"""The smallest gap between two groups over everything that the answers leave open, all labels at once.
+"""The smallest gap between two groups over everything that the answers leave open, all labels at once.
 
 Take a rate R_k = c_k / (c_k + x_k) whose c is known and whose x is not: lo_k <= x_k <= hi_k and sum x = X, because
 whoever does not mean one label means another. For equal opportunity c is the mass that agrees and x what critics alone

@@ -67,7 +67,7 @@ def crossed_bootstrap(
 
     Examples
     --------
-    >>> from evenhand.stats.feedback.kinds import Feedback
+    >>> from evenhand.stats.feedback.answers import Feedback
     >>> seed = np.random.default_rng(0)
     >>> critic, case = np.divmod(np.arange(600), 20)  # 30 critics, the same 20 cases
     >>> disagree = (seed.random(20)[case] < 0.3).astype(int)  # all critics think alike

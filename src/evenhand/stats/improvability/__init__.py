@@ -1,34 +1,54 @@
 """Fairness-improvability: could the decisions be fairer without being less accurate?"""
 
-from evenhand.stats.improvability.capacity import Selection, capacity_count, select_top
-from evenhand.stats.improvability.cells import Cells, merge_rows
-from evenhand.stats.improvability.combination import RULES, Combined, Rule, Split, combine_splits, random_splits
 from evenhand.stats.improvability.power import (
+    component_values,
     deviations,
     planned_effects,
     power_curve,
     sample_size,
     unknown_candidate,
 )
-from evenhand.stats.improvability.resampling import ValueDraws, bootstrap_values
-from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO, Pair, Rows, check_counts, make_rows, worst_pair
+from evenhand.stats.improvability.resampling import Contrast, ValueDraws, bootstrap_values
+from evenhand.stats.improvability.rows import (
+    CANDIDATE,
+    STATUS_QUO,
+    Cells,
+    Pair,
+    Rows,
+    check_counts,
+    check_groups,
+    make_rows,
+    merge_rows,
+    worst_pair,
+)
 from evenhand.stats.improvability.split import (
-    ACCURACY_OF,
-    FAIRNESS_TESTS,
+    RULES,
     AccuracyOf,
+    Combined,
     Components,
     Criteria,
     FairnessTest,
     Goal,
+    Rule,
+    Split,
     SplitTest,
+    combine_splits,
     largest_delta,
+    random_splits,
 )
-from evenhand.stats.improvability.utilities import UTILITIES, Utility, get_utility, group_values
+from evenhand.stats.improvability.utilities import (
+    UTILITIES,
+    Selection,
+    Utility,
+    capacity_count,
+    get_utility,
+    group_values,
+    ratios,
+    select_top,
+)
 
 __all__ = [
-    "ACCURACY_OF",
     "CANDIDATE",
-    "FAIRNESS_TESTS",
     "RULES",
     "STATUS_QUO",
     "UTILITIES",
@@ -36,6 +56,7 @@ __all__ = [
     "Cells",
     "Combined",
     "Components",
+    "Contrast",
     "Criteria",
     "FairnessTest",
     "Goal",
@@ -50,7 +71,9 @@ __all__ = [
     "bootstrap_values",
     "capacity_count",
     "check_counts",
+    "check_groups",
     "combine_splits",
+    "component_values",
     "deviations",
     "get_utility",
     "group_values",
@@ -60,6 +83,7 @@ __all__ = [
     "planned_effects",
     "power_curve",
     "random_splits",
+    "ratios",
     "sample_size",
     "select_top",
     "unknown_candidate",

@@ -1,4 +1,4 @@
-"""What a search for a linear classifier has to reach: the goal, the floors, and the constraints from outside.
+"""What a search for a linear classifier has to reach, and a classifier that was found, judged on the rows.
 
 A linear classifier selects when intercept + x'b >= 0. The search asks for the one with the smallest gap between groups
 that is at least as accurate as the status quo in every group (C.5 of the reference), or for the one that is most
@@ -19,9 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import ConfigError, DataError, require_choice
-from evenhand.stats.improvability.capacity import capacity_count
-from evenhand.stats.improvability.rows import check_groups
-from evenhand.stats.improvability.utilities import get_utility, group_values, ratios
+from evenhand.stats.improvability import capacity_count, check_groups, get_utility, group_values, ratios
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 SearchUtility = Literal["classification", "calibration"]
@@ -247,3 +245,138 @@ def _allowed(
     if used.size == 0:
         raise ConfigError("no feature is left for the search: all of them are excluded or the same in every row.")
     return signs, used
+
+
+@dataclass(frozen=True)
+class SolverReport:
+    """What the solver of the mixed-integer program has to say.
+
+    Attributes
+    ----------
+    status
+        "optimal", "time limit", or another of the solver's words; with ", refuted" where the sweep has a classifier
+        better than the solver's bound (one with less than the margin, or a fault of the solver).
+    claimed
+        The objective of the solver's own decisions: the gap, or the value to be raised; nan when it found none.
+    bound
+        No linear classifier (with the margin) does better: at least this gap, or at most this value; nan if refuted.
+    relative_gap
+        The distance between claim and bound as a share of the claim; 0 when the claim is proved.
+    reproduced
+        Whether the solver's own coefficients make the solver's decisions. Often not: tolerance times big-M.
+    polished
+        Whether the margin program found coefficients that do.
+    seconds
+        The time it took.
+    """
+
+    status: str
+    claimed: float
+    bound: float
+    relative_gap: float
+    reproduced: bool
+    polished: bool
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCandidate:
+    """A linear classifier: select when intercept + x'coefficients >= 0.
+
+    All figures are computed from the coefficients on the training rows as they were given, not taken from a solver.
+
+    Attributes
+    ----------
+    coefficients, intercept
+        The classifier.
+    values
+        (G,) the values of the groups on the training rows.
+    feasible
+        Whether floors, gap limit and capacity are met there.
+    directions
+        How many directions the sweep looked at.
+    found_by
+        "sweep" or "milp".
+    solver
+        The solver's report, when it ran.
+
+    Examples
+    --------
+    >>> LinearCandidate(np.array([2.0]), -1.0, np.array([0.5, 0.7]), True, 10, "sweep").decide([[0.5], [0.4]])
+    array([ True, False])
+    """
+
+    coefficients: FloatArray
+    intercept: float
+    values: FloatArray
+    feasible: bool
+    directions: int
+    found_by: str
+    solver: SolverReport | None = None
+
+    @property
+    def gap(self) -> float:
+        """The largest difference between groups on the training rows."""
+        return float(self.values.max() - self.values.min())
+
+    def decide(self, features: npt.ArrayLike) -> BoolArray:
+        """Return (n,) whether each row is selected."""
+        return decisions(np.asarray(features, dtype=np.float64), self.coefficients, self.intercept)
+
+
+def decisions(features: FloatArray, coefficients: FloatArray, intercept: float) -> BoolArray:
+    """Return whether each row is selected; excluded features are not looked at.
+
+    Examples
+    --------
+    >>> decisions(np.array([[1.0, np.nan]]), np.array([1.0, 0.0]), -1.0)
+    array([ True])
+    """
+    used = np.flatnonzero(coefficients)
+    return np.asarray(features[:, used] @ coefficients[used] + intercept >= 0)
+
+
+def judged(
+    problem: SearchProblem, slopes: FloatArray, intercept: float, *, directions: int, found_by: str
+) -> LinearCandidate:
+    """Return the candidate with its values, computed from its coefficients on the rows as they were given."""
+    coefficients, raw_intercept = problem.raw(slopes, intercept)
+    chosen = decisions(problem.given, coefficients, raw_intercept)
+    values = problem.values(chosen)
+    violation, _ = problem.judge(values)
+    fits = problem.capacity is None or int(chosen.sum()) == problem.capacity
+    return LinearCandidate(coefficients, raw_intercept, values, bool(violation == 0) and fits, directions, found_by)
+
+
+def widest_margin(problem: SearchProblem, decisions: BoolArray) -> tuple[FloatArray, float, float]:
+    """Return slopes, intercept and margin m > 0 with x'b >= m for the selected and x'b <= -m for the others.
+
+    Maximise m over b in [-1, 1] (signs as constrained): a linear program. Solvers of the mixed-integer program return
+    coefficients that misjudge a few of their own rows, because a tolerance is multiplied by a large constant; this
+    repairs them. A margin of 0 or less means that no linear classifier makes these decisions.
+
+    Examples
+    --------
+    >>> from evenhand.stats.linear_search import search_problem
+    >>> x = np.array([[0.0], [1.0], [3.0], [4.0]])
+    >>> problem = search_problem(x, [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1], "ab")
+    >>> slopes, intercept, margin = widest_margin(problem, x[:, 0] > 2)
+    >>> slopes, round(intercept, 6), round(margin, 6)
+    (array([1.]), -0.5, 0.25)
+    """
+    from scipy.optimize import linprog
+
+    side = np.where(decisions, 1.0, -1.0)[:, np.newaxis]
+    rows = -side * np.column_stack([np.ones(len(problem)), problem.scaled])
+    rows = np.unique(np.column_stack([rows, np.ones(len(problem))]), axis=0)
+    size = problem.scaled.shape[1]
+    cost = np.append(np.zeros(size + 1), -1.0)
+    found = linprog(cost, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=[*bounds(problem), (None, 1.0)], method="highs")
+    if found.x is None:
+        return np.zeros(size), 0.0, 0.0
+    return np.asarray(found.x[1:-1]), float(found.x[0]), float(found.x[-1])
+
+
+def bounds(problem: SearchProblem) -> list[tuple[float, float]]:
+    """Return the bounds of the intercept and of each slope in the scaled features."""
+    return [(-1.0, 1.0)] + [(0.0 if sign > 0 else -1.0, 0.0 if sign < 0 else 1.0) for sign in problem.signs.tolist()]

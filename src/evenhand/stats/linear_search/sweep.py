@@ -13,10 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from evenhand.errors import ConfigError, EvenhandError
-from evenhand.stats.linear_search.candidate import LinearCandidate, judged
-from evenhand.stats.linear_search.problem import _MET, SearchProblem
-from evenhand.stats.pairs.workers import Step, run_chains
+from evenhand.stats.linear_search.problem import _MET, LinearCandidate, SearchProblem, judged
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.workers import Step, run_chains
 
 _APART = 1e-9  # cuts between scores nearer than this share of their range would not survive rounding
 _ELITE = 16
@@ -149,7 +148,7 @@ def _evaluate(problem: SearchProblem, batch: FloatArray, threads: int | None) ->
 
 
 def _all_cuts(problem: SearchProblem, scores: FloatArray) -> FloatArray:
-    from evenhand.stats.linear_search.kernels import scan_thresholds
+    from evenhand.stats.compiled import scan_thresholds
 
     merit = np.empty((len(scores), 3))
     goal = -1 if problem.goal == "fairness" else problem.goal

@@ -5,25 +5,39 @@ the features, and the engine that predicts each distinct row once (`simulate`, `
 """
 
 from evenhand.stats.noise.attribution import Attribution, attribute, shapley
-from evenhand.stats.noise.engine import Paths, Simulation, paths, simulate
-from evenhand.stats.noise.experiment import Experiment, NoiseItem, replicate_seeds
-from evenhand.stats.noise.linked import FixedFunction, FixedProduct, fixed_functions, fixed_products
-from evenhand.stats.noise.models import Confusion, Flip, NoiseModel, Normal, OneHot, Right, neighbours
+from evenhand.stats.noise.engine import Changes, Paths, Simulation, base_people, paths, replicate_changes, simulate
+from evenhand.stats.noise.experiment import Experiment, NoiseItem, Shares, replicate_seeds
+from evenhand.stats.noise.models import Confusion, Flip, NoiseModel, Normal, OneHot, Right, between, neighbours
 from evenhand.stats.noise.predictors import (
+    FixedFunction,
+    FixedProduct,
     Linear,
     Predictions,
     Predictor,
+    RowFunction,
+    fixed_functions,
+    fixed_products,
     once_per_distinct_row,
     products,
     thresholded,
     with_derived,
 )
-from evenhand.stats.noise.profile import ErrorVectors, HotDeck, Pilot, largest_level, learned_confusion
-from evenhand.stats.noise.published import PublishedNoise, published_names, published_noise
-from evenhand.stats.noise.sums import PairSums
+from evenhand.stats.noise.sources import (
+    ErrorVectors,
+    HotDeck,
+    Pilot,
+    PublishedNoise,
+    largest_level,
+    learned_confusion,
+    published_names,
+    published_noise,
+)
+from evenhand.stats.noise.states import SUMS, PairSums
 
 __all__ = [
+    "SUMS",
     "Attribution",
+    "Changes",
     "Confusion",
     "ErrorVectors",
     "Experiment",
@@ -43,8 +57,12 @@ __all__ = [
     "Predictor",
     "PublishedNoise",
     "Right",
+    "RowFunction",
+    "Shares",
     "Simulation",
     "attribute",
+    "base_people",
+    "between",
     "fixed_functions",
     "fixed_products",
     "largest_level",
@@ -55,6 +73,7 @@ __all__ = [
     "products",
     "published_names",
     "published_noise",
+    "replicate_changes",
     "replicate_seeds",
     "shapley",
     "simulate",

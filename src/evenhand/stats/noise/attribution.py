@@ -10,29 +10,37 @@ from typing import TypeAlias
 import numpy as np
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.noise.draws import Mistakes, fill_mistakes, no_mistakes
 from evenhand.stats.noise.engine import pair_sums, steps_of, sums_of_states, trials_of
 from evenhand.stats.noise.experiment import Experiment
-from evenhand.stats.noise.states import States, predict_states, states_of
-from evenhand.stats.noise.sums import SUMS, PairSums, person_sums
-from evenhand.stats.pairs.workers import Progress, Step, run_chains
+from evenhand.stats.noise.states import (
+    SUMS,
+    Mistakes,
+    PairSums,
+    States,
+    fill_mistakes,
+    no_mistakes,
+    person_sums,
+    predict_states,
+    states_of,
+)
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.workers import Progress, Step, run_chains
 
 MOST_EXACT = 10
-Statistic: TypeAlias = Callable[[PairSums], FloatArray]
+Metric: TypeAlias = Callable[[PairSums], FloatArray]
 """sums (..., folds, groups) -> values (..., folds, groups)."""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """How much each item adds to a statistic of each group, in every replicate.
+    """How much each item adds to a metric of each group, in every replicate.
 
     Attributes
     ----------
     values
         (replicates, items, groups) Shapley values; over items they add up to `total`.
     total
-        (replicates, groups) the statistic when all items go wrong, less the statistic when none does.
+        (replicates, groups) the metric when all items go wrong, less the metric when none does.
     exact
         Whether all coalitions were evaluated, or orders were drawn.
     """
@@ -45,18 +53,18 @@ class Attribution:
 def attribute(
     experiment: Experiment,
     seeds: Sequence[np.random.SeedSequence],
-    statistics: Mapping[str, Statistic],
+    metrics: Mapping[str, Metric],
     *,
     level: int = -1,
     permutations: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Attribution]:
-    """Share out statistics at one noise level among the items that go wrong.
+    """Share out metrics at one noise level among the items that go wrong.
 
-    v(S) is the statistic, averaged over folds, when only the items of S go wrong; an item's Shapley value is its mean
+    v(S) is the metric, averaged over folds, when only the items of S go wrong; an item's Shapley value is its mean
     gain v(S + j) - v(S) over all orders of the items. All coalitions use the same random numbers, so a coalition is a
-    subset of the mistakes of each person, and only their distinct rows are predicted, once for all statistics. It is
+    subset of the mistakes of each person, and only their distinct rows are predicted, once for all metrics. It is
     accounting: it adds up to the whole, and says nothing about causes.
 
     Parameters
@@ -65,7 +73,7 @@ def attribute(
         With one rater who makes mistakes.
     seeds
         One a replicate. With those of `simulate` the mistakes are the same, and the values add up to what it finds.
-    statistics
+    metrics
         By name; each turns sums into one value a fold and group, such as `lambda sums: sums.counts().kappa()`.
     level
         At which of the experiment's noise levels; by default the highest.
@@ -106,7 +114,7 @@ def attribute(
     groups = experiment.cells[1]
     found = {
         name: Attribution(np.empty((len(seeds), items, groups)), np.empty((len(seeds), groups)), exact)
-        for name in statistics
+        for name in metrics
     }
 
     def work(slot: int) -> Step:
@@ -119,13 +127,13 @@ def attribute(
             summed = coalition_sums(experiment, mistakes, changed) if exact else None
             orders = _orders(items, permutations or 20, rng) if summed is None else np.zeros((0, items), dtype=np.int64)
             steps = [_one_after_the_other(experiment, mistakes, changed, order) for order in orders]
-            for name, statistic in statistics.items():
+            for name, metric in metrics.items():
                 one = found[name]
                 if summed is not None:
-                    worth = _mean_over_folds(experiment, statistic, summed)
+                    worth = _mean_over_folds(experiment, metric, summed)
                     one.values[slot], one.total[slot] = shapley(worth), worth[-1] - worth[0]
                 else:
-                    worths = [_mean_over_folds(experiment, statistic, step) for step in steps]
+                    worths = [_mean_over_folds(experiment, metric, step) for step in steps]
                     one.values[slot], one.total[slot] = _over_orders(orders, worths)
 
         return 1, step
@@ -232,7 +240,7 @@ def _over_orders(orders: IntArray, worths: Sequence[FloatArray]) -> tuple[FloatA
     return values, whole
 
 
-def _mean_over_folds(experiment: Experiment, statistic: Statistic, summed: FloatArray) -> FloatArray:
-    """Return the statistic (..., groups) of sums (8, ..., cells), averaged over folds; nan where one is undefined."""
+def _mean_over_folds(experiment: Experiment, metric: Metric, summed: FloatArray) -> FloatArray:
+    """Return the metric (..., groups) of sums (8, ..., cells), averaged over folds; nan where one is undefined."""
     sums = pair_sums(experiment, summed.reshape(*summed.shape[:-1], *experiment.cells))
-    return np.asarray(statistic(sums).mean(axis=-2))
+    return np.asarray(metric(sums).mean(axis=-2))

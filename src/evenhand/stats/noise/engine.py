@@ -8,12 +8,20 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from evenhand.stats.noise.draws import Mistakes, fill_mistakes, no_mistakes
 from evenhand.stats.noise.experiment import Experiment
-from evenhand.stats.noise.states import States, states_of
-from evenhand.stats.noise.sums import OF_THE_FIRST, SUMS, PairSums, person_sums
-from evenhand.stats.pairs.workers import Progress, Step, run_chains
+from evenhand.stats.noise.states import (
+    OF_THE_FIRST,
+    SUMS,
+    Mistakes,
+    PairSums,
+    States,
+    fill_mistakes,
+    no_mistakes,
+    person_sums,
+    states_of,
+)
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.workers import Progress, Step, run_chains
 
 _MOST_IN_A_BLOCK = 16
 Trial: TypeAlias = tuple[np.random.SeedSequence, int | None]

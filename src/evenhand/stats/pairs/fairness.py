@@ -1,21 +1,39 @@
-"""Individual fairness of scores given effort: the door to the exact methods, the grid and the sample."""
+"""Individual fairness of scores given effort: for rows, for people in a data engine, and at several weights."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import require_choice
+from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.intervals import tail_share
-from evenhand.stats.pairs import blocks, strips
-from evenhand.stats.pairs.grid_rows import individual_fairness_grid
-from evenhand.stats.pairs.merge import distinct, hashes, merge_people
-from evenhand.stats.pairs.people import People, check_people, check_weight
-from evenhand.stats.pairs.result import PairFairness, summarise
-from evenhand.stats.pairs.sampled import individual_fairness_sampled
-from evenhand.stats.pairs.workers import Progress, thread_count
+from evenhand.stats.pairs.approximate import (
+    WIDTHS,
+    PairDraw,
+    aligned_bounds,
+    correct,
+    individual_fairness_grid,
+    individual_fairness_sampled,
+    row_excess,
+)
+from evenhand.stats.pairs.exact import block_sums, sort_points, tile_sums
+from evenhand.stats.pairs.grid import (
+    SIZE,
+    GridMoments,
+    autocorrelation,
+    bin_people,
+    excess_table,
+    grid_excess,
+    kernel_mean,
+    scale,
+)
+from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight, distinct, hashes, merge_people
+from evenhand.stats.pairs.result import PairFairness, limits, summarise, weighted_spread
+from evenhand.stats.types import FloatArray
+from evenhand.stats.workers import Progress, thread_count
 
 Method = Literal["auto", "strips", "blocks", "grid", "sampled"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -24,6 +42,8 @@ _EXACT_ROWS = 200_000  # distinct rows that strips take on by themselves: 2e10 p
 ROW_SUM = 60  # what one row against one point costs in blocks, in pairs of strips
 _GLANCE = 500_000  # people whose values are looked at first
 _MOST_ROW_SUMS = 500_000_000  # and what blocks take on by themselves: again seconds
+EXACT_ROWS = 20_000  # different people up to whom all pairs are compared: 2e8 pairs, a twentieth of a second
+_PAIRS = 2**16  # random pairs on which the grid is corrected
 
 
 def individual_fairness(
@@ -102,12 +122,12 @@ def individual_fairness(
     if chosen == "sampled":
         return individual_fairness_sampled(people, weight, confidence=confidence, rng=source, progress=progress)
     if chosen == "blocks":
-        points = blocks.sort_points(people)
+        points = sort_points(people)
         merged = points.merged
-        sums, violated = blocks.pair_sums(points, weight, threads=threads, progress=progress)
+        sums, violated = block_sums(points, weight, threads=threads, progress=progress)
     else:
         merged = merge_people(people)
-        sums, violated = strips.pair_sums(merged, weight, threads=threads, progress=progress)
+        sums, violated = tile_sums(merged, weight, threads=threads, progress=progress)
     return summarise(people, sums[merged.row], violated, chosen, confidence)
 
 
@@ -129,3 +149,261 @@ def _counts(people: People, part: slice) -> tuple[int, int]:
     """Return how many different rows and how many different (effort, aggregate) points there are."""
     score, effort, aggregate, _ = people.part(part)
     return distinct(hashes(score, effort, aggregate)), distinct(hashes(effort, aggregate))
+
+
+def individual_fairness_counts(
+    score: npt.ArrayLike,
+    effort: npt.ArrayLike,
+    aggregate: npt.ArrayLike,
+    heaviness: npt.ArrayLike,
+    squares: npt.ArrayLike,
+    weight: float = 0.5,
+    *,
+    n: int,
+    confidence: float = 0.95,
+) -> PairFairness:
+    """Return individual fairness, exactly, from all different people and how much of everybody each stands for.
+
+    Equal people are never unfair to each other, so the sum over pairs of different rows is that over all pairs; there
+    are (V² - sum v²) / 2 of them by weight, V = sum v.
+
+    Parameters
+    ----------
+    score, effort, aggregate
+        One entry for all people who are alike.
+    heaviness
+        The sum of their weights; how many they are, without weights.
+    squares
+        The sum of their squared weights; how many they are, without weights.
+    weight
+        Weight of effort in the distance.
+    n
+        How many people there are.
+    confidence
+        Two-sided confidence.
+
+    Examples
+    --------
+    >>> from evenhand.stats.pairs import individual_fairness
+    >>> found = individual_fairness_counts([0.1, 0.9], [0, 0.3], [0, 0], [2, 2], [2, 2], 1.0, n=4)
+    >>> every = individual_fairness([0.1, 0.1, 0.9, 0.9], [0, 0, 0.3, 0.3], [0, 0, 0, 0], 1.0)
+    >>> round(found.value, 9) == round(every.value, 9), round(found.violated, 9) == round(every.violated, 9)
+    (True, True)
+    """
+    heavy = np.asarray(heaviness, dtype=np.float64)
+    people = check_people(score, effort, aggregate, heavy)
+    weight = check_weight(weight)
+    method = "blocks" if _few_points(people) else "strips"
+    if method == "blocks":
+        sorted_points = sort_points(people)
+        merged = sorted_points.merged
+        sums, violated = block_sums(sorted_points, weight)
+    else:
+        merged = merge_people(people)
+        sums, violated = tile_sums(merged, weight)
+    total = float(heavy.sum())
+    unit = total / people.total  # survey weights are scaled to a mean of 1
+    own = np.asarray(squares, dtype=np.float64)
+    all_pairs = (total**2 - float(own.sum())) / 2.0
+    excess = unit**2 * float(np.sum(people.weights * sums[merged.row])) / 2.0 / all_pairs
+    means = 1.0 - unit * sums[merged.row] / total
+    return _result(
+        excess, unit**2 * violated / all_pairs, means, own, total**2 / float(own.sum()), 0.0, n, confidence, method
+    )
+
+
+def individual_fairness_cells(
+    moments: GridMoments,
+    score: npt.ArrayLike,
+    effort: npt.ArrayLike,
+    aggregate: npt.ArrayLike,
+    survey_weight: npt.ArrayLike | None,
+    weight: float = 0.5,
+    *,
+    n: int,
+    confidence: float = 0.95,
+    rng: np.random.Generator | None = None,
+    clustering: float = 1.0,
+) -> PairFairness:
+    """Return individual fairness from the grid of everybody and a random sample of them.
+
+    The value is that of the grid, less what the grid adds on random pairs of the sample; the standard error is
+    2 sd(h) sqrt(sum v²) / sum v, with sd(h) of the row means of the sample and v the weights of everybody.
+
+    Parameters
+    ----------
+    moments
+        The grid of everybody; see `GridMoments.from_cells`.
+    score, effort, aggregate, survey_weight
+        The sample, one row a person: people who are alike are as many rows as they are people in the sample.
+    weight
+        Weight of effort in the distance.
+    n
+        How many people the grid holds.
+    confidence
+        Two-sided confidence.
+    rng
+        Source of randomness for the pairs; by default a fixed one.
+    clustering
+        How many rows of the sample were drawn together on average; the error is wider by its square root.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenhand.stats.pairs import grid_moments, individual_fairness
+    >>> x = np.random.default_rng(0).random((3, 20_000))
+    >>> found = individual_fairness_cells(grid_moments(*x), *x[:, :5_000], None, n=20_000)
+    >>> exact = individual_fairness(*x)
+    >>> bool(abs(found.value - exact.value) < found.error < 1e-4), bool(abs(found.stderr / exact.stderr - 1) < 0.05)
+    (True, True)
+    """
+    people = check_people(score, effort, aggregate, survey_weight)
+    if n < len(people):
+        raise EvenhandError(f"`n` must be at least the {len(people):,} people of the sample; got {n:,}.")
+    weight = check_weight(weight)
+    value, violated = 0.0, 0.0
+    for grid, share in ((moments.coarser(), -1.0 / 3.0), (moments, 4.0 / 3.0)):
+        apart, table = autocorrelation(grid), excess_table(grid, weight)
+        value += share * kernel_mean(grid, apart, table)
+        violated = kernel_mean(grid, apart, (table > TOLERANCE).astype(np.float64))
+    source = np.random.default_rng(0) if rng is None else rng
+    off = correct(people, moments, weight, sample=True, rng=source)
+    heavy = float(moments.mass.sum())
+    means = 1.0 - row_excess(people, moments, weight) / heavy
+    error = WIDTHS * float(np.sqrt(clustering)) * off.excess_stderr + TOLERANCE
+    return _result(
+        value - off.excess,
+        violated - off.violated,
+        means,
+        people.weights**2,
+        heavy**2 / moments.squares,
+        error,
+        n,
+        confidence,
+        "grid",
+    )
+
+
+def _few_points(people: People) -> bool:
+    """Tell whether blocks are the cheaper way, as `individual_fairness` would."""
+    rows, points = hashes(people.score, people.effort, people.aggregate), hashes(people.effort, people.aggregate)
+    return ROW_SUM * distinct(points) <= distinct(rows) // 2
+
+
+def _result(
+    excess: float,
+    violated: float,
+    means: FloatArray,
+    squares: FloatArray,
+    kish: float,
+    error: float,
+    n: int,
+    confidence: float,
+    method: str,
+) -> PairFairness:
+    """Return the result; se² = 4 sum v² (h - mean h)² / V², with h the row means."""
+    excess = min(1.0, max(0.0, excess))
+    stderr = 2.0 * weighted_spread(means, squares) / float(np.sqrt(kish))
+    low, high = limits(1.0 - excess, stderr, kish - 1.0, confidence, error)
+    return PairFairness(
+        1.0 - excess,
+        low,
+        high,
+        stderr if excess > 0 else float("nan"),
+        n,
+        n * (n - 1) // 2,
+        min(1.0, max(0.0, violated)),
+        method,
+        error,
+        means,
+        squares,
+        kish,
+    )
+
+
+def fairness_by_weight(
+    score: FloatArray,
+    effort: FloatArray,
+    aggregate: FloatArray,
+    weights: Sequence[float],
+    survey_weight: FloatArray | None = None,
+    *,
+    exact_rows: int = EXACT_ROWS,
+    seed: int = 0,
+) -> tuple[FloatArray, FloatArray]:
+    """Return individual fairness at each weight, and how far the numbers may be off.
+
+    Up to `exact_rows` different people it is exact. Above, one grid gives all weights; what it adds to the truth is
+    subtracted as estimated on 65,536 random pairs (the same for all weights), and four standard errors of that estimate
+    are the error. So it is unbiased with atoms too, where the grid's own extrapolation step says too little.
+
+    Parameters
+    ----------
+    score, effort, aggregate, survey_weight
+        One number a person; see `evenhand.stats.pairs.individual_fairness`.
+    weights
+        Weights of effort in the distance.
+    exact_rows
+        Different people up to whom all pairs are compared.
+    seed
+        Seed of the random pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> score, effort, aggregate = np.random.default_rng(0).random((3, 2_000))
+    >>> exact, none = fairness_by_weight(score, effort, aggregate, [0.0, 0.5])
+    >>> near, error = fairness_by_weight(score, effort, aggregate, [0.0, 0.5], exact_rows=100)
+    >>> bool((none == 0).all()), bool((abs(near - exact) < error).all()), bool((error < 1e-4).all())
+    (True, True, True)
+    """
+    if _different(score, effort, aggregate, exact_rows) <= exact_rows:
+        values = [individual_fairness(score, effort, aggregate, w, survey_weight=survey_weight).value for w in weights]
+        return np.array(values), np.zeros(len(weights))
+    people = check_people(score, effort, aggregate, survey_weight)
+    bounds = (aligned_bounds(score, SIZE), aligned_bounds(effort, SIZE), aligned_bounds(aggregate, SIZE))
+    return corrected_grid(bin_people(people, bounds=bounds), people, weights, np.random.default_rng(seed))
+
+
+def corrected_grid(
+    fine: GridMoments, people: People, weights: Sequence[float], rng: np.random.Generator, *, sample: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Return individual fairness at each weight from a grid, corrected on random pairs of people, and its error.
+
+    Where the people are a sample of those on the grid, the variance between people adds at most 4 / n of that between
+    pairs, and the error counts all of it.
+    """
+    coarse = fine.coarser()
+    excess = grid_excess(coarse, fine, weights).value
+    added, stderr = _corrections(people, coarse, fine, weights, rng)
+    wider = np.sqrt(1.0 + 4.0 * _PAIRS / len(people)) if sample else 1.0
+    return 1.0 - np.clip(excess - added, 0.0, 1.0), WIDTHS * wider * stderr + TOLERANCE
+
+
+def _corrections(
+    people: People, coarse: GridMoments, fine: GridMoments, weights: Sequence[float], rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return what the extrapolated grid adds at each weight, and the standard error of that."""
+    from evenhand.stats.pairs.kernels import deviations
+
+    first, second = (
+        np.stack([people.score[at], people.effort[at], people.aggregate[at]])
+        for at in PairDraw(people).pairs(_PAIRS, rng)
+    )
+    origin, per_step = scale(fine.bounds, fine.size)
+    found, out = [], np.empty((_PAIRS, 2))
+    for weight in weights:
+        tables = excess_table(coarse, weight), excess_table(fine, weight)
+        deviations(first, second, weight, TOLERANCE, origin, per_step, *tables, tables[1], out)
+        found.append((out[:, 0].mean(), out[:, 0].std(ddof=1) / np.sqrt(_PAIRS)))
+    added, stderr = np.array(found).reshape(-1, 2).T
+    return added, stderr
+
+
+def _different(score: FloatArray, effort: FloatArray, aggregate: FloatArray, enough: int) -> int:
+    """Return how many different people there are; when a part of them has more than enough, that part's number."""
+    if score.size <= enough:
+        return int(score.size)
+    part = slice(None, None, max(1, score.size // (4 * enough)))
+    found = distinct(hashes(score[part], effort[part], aggregate[part]))
+    return found if found > enough else distinct(hashes(score, effort, aggregate))

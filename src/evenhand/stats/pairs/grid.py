@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.pairs.people import People, check_people, check_weight
-from evenhand.stats.pairs.workers import Progress, Step, run_chains, thread_count
+from evenhand.stats.pairs.inputs import People, check_people, check_weight
 from evenhand.stats.types import FloatArray
+from evenhand.stats.workers import Progress, Step, run_chains, thread_count
 
 SIZE = 65
 _LEVELS = 2
@@ -194,7 +194,7 @@ def bin_people(
     progress: Progress | None = None,
 ) -> GridMoments:
     """Return the histogram of checked people; see `grid_moments`."""
-    from evenhand.stats.pairs.grid_kernels import bin_rows
+    from evenhand.stats.pairs.kernels import bin_rows
 
     if size < 3 or size % 2 == 0:
         raise EvenhandError(f"`size` must be odd and at least 3; got {size!r}.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.intervals import t_quantile
-from evenhand.stats.pairs.people import People
+from evenhand.stats.pairs.inputs import People
 from evenhand.stats.types import FloatArray
 
 

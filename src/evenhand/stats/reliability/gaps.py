@@ -14,7 +14,7 @@ from evenhand.stats.types import FloatArray, Interval
 
 @dataclass(frozen=True)
 class Gap:
-    """A statistic of one group less that of another, over noise levels.
+    """A metric of one group less that of another, over noise levels.
 
     Attributes
     ----------
@@ -48,18 +48,18 @@ class Gap:
 def joint_band(
     draws: Draws, confidence: float = 0.95, freedom: float = float("inf"), levels: FloatArray | None = None
 ) -> Interval:
-    """Return limits of a statistic at all noise levels that hold together: estimate ± q (t / z) se.
+    """Return limits of a metric at all noise levels that hold together: estimate ± q (t / z) se.
 
     q is the quantile of the largest abs(draw - estimate) / se over levels (sup-t); t and z are Student's quantile with
     the degrees of freedom of the standard errors and the normal one. At low levels few results change, and by luck
     nearly none: their standard errors s_l are then far too small. Where mistakes are rare the variance grows in
     proportion to the level p_l, later more slowly; so se is at least s_k sqrt(p_l / p_k) for every higher level k. A
-    statistic that does not vary has no limits.
+    metric that does not vary has no limits.
 
     Parameters
     ----------
     draws
-        Resamples of the statistic at each level.
+        Resamples of the metric at each level.
     confidence
         Of all limits together.
     freedom

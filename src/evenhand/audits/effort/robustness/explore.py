@@ -35,7 +35,7 @@ from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.effort import aggregate_scores, effort_bins, effort_scores
-from evenhand.stats.pairs.by_weight import EXACT_ROWS, fairness_by_weight
+from evenhand.stats.pairs import EXACT_ROWS, fairness_by_weight
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table

@@ -7,7 +7,7 @@ from evenhand.audits.effort.robustness.explore import Robustness
 from evenhand.audits.effort.robustness.findings import robustness_findings
 from evenhand.core.numbers import DASH, shown, shown_interval
 from evenhand.core.sections import DisplayTable, Figure, Method
-from evenhand.stats.pairs.by_weight import EXACT_ROWS
+from evenhand.stats.pairs import EXACT_ROWS
 
 _METRICS = {"eaif": "individual fairness", "effort_parity": "lowest parity"}
 

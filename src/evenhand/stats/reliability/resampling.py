@@ -11,12 +11,10 @@ import numpy.typing as npt
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.noise import Experiment, PairSums
-from evenhand.stats.noise.engine import Changes, base_people, replicate_changes
-from evenhand.stats.noise.sums import SUMS
-from evenhand.stats.pairs.workers import Progress, Step, run_chains
-from evenhand.stats.reliability.statistics import STATISTICS, fold_spread, statistic
+from evenhand.stats.noise import SUMS, Changes, Experiment, PairSums, base_people, replicate_changes
+from evenhand.stats.reliability.metrics import METRICS, fold_spread, metric_values
 from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.workers import Progress, Step, run_chains
 
 Times: TypeAlias = npt.NDArray[np.uint16]
 _MOST_AT_ONCE = 250
@@ -24,21 +22,21 @@ _MOST_AT_ONCE = 250
 
 @dataclass(frozen=True)
 class PeopleDraws:
-    """Statistics of resamples of people, averaged over folds and replicates.
+    """Metrics of resamples of people, averaged over folds and replicates.
 
     Attributes
     ----------
     levels
         (L,) noise levels.
     estimate
-        For each statistic (L, groups), of everybody.
+        For each metric (L, groups), of everybody.
     values
-        For each statistic (resamples, L, groups). A resample of m people varies (m - 1) / m as much as the sample
+        For each metric (resamples, L, groups). A resample of m people varies (m - 1) / m as much as the sample
         does, so what each fold and group adds to the distance from the estimate is multiplied by sqrt(m / (m - 1)).
     sizes
         (folds, groups) people.
     variances
-        For each statistic (folds, groups), what each fold adds to the variance of the mean over folds and levels above
+        For each metric (folds, groups), what each fold adds to the variance of the mean over folds and levels above
         0; nan where that is not known.
     rests_on
         (2, groups) how many people the damage rests on, that to decisions and that to scores: (sum d)² / sum d² with d
@@ -61,11 +59,11 @@ class PeopleDraws:
         return Draws(_with_mean(gap), _with_mean(drawn))
 
     def group(self, name: str, group: int) -> Draws:
-        """Return the draws of one group's statistic at each level."""
+        """Return the draws of one group's metric at each level."""
         return Draws(self.estimate[name][:, group], self.values[name][:, :, group])
 
     def freedom(self, name: str, *groups: int) -> float:
-        """Return Satterthwaite's degrees of freedom of the variance of a statistic, or of a gap of two groups.
+        """Return Satterthwaite's degrees of freedom of the variance of a metric, or of a gap of two groups.
 
         With v the variance that a fold and group of m people adds: (sum v)² / sum(v² / (m - 1)); inf where nothing
         varies, nan where a variance is not known.
@@ -113,7 +111,7 @@ def bootstrap_people(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> PeopleDraws:
-    """Resample people within fold and group, and recompute every statistic.
+    """Resample people within fold and group, and recompute every metric.
 
     A person keeps all levels and all random mistakes. The models stay as they are: the result is conditional on them.
     Nothing is predicted again: what each state changes in the sums is added as often as its person was drawn.
@@ -125,7 +123,7 @@ def bootstrap_people(
     seeds
         Replicates, as for `simulate`. Each adds to the cost; some 20 are enough for standard errors.
     names
-        Statistics, of `STATISTICS`.
+        Metrics, of `METRICS`.
     resamples
         Number of resamples.
     rng
@@ -148,7 +146,7 @@ def bootstrap_people(
     (200, 31)
     """
     for name in names:
-        require_choice("statistic", name, STATISTICS)
+        require_choice("metric", name, METRICS)
     if resamples < 2 or not seeds:
         raise EvenhandError(f"`resamples` must be at least 2, with at least one replicate; got {resamples!r}.")
     experiment.prepare()
@@ -176,7 +174,7 @@ def bootstrap_people(
                 changes = replicate_changes(experiment, seed)
                 if not start:
                     damage[:] += _damage(experiment, changes)
-                for name, values in _statistics(experiment, changes, times, names).items():
+                for name, values in _metrics(experiment, changes, times, names).items():
                     found[name][rows] += (values * stretch).mean(axis=2) / len(seeds)
                     if above.any():
                         parts[name][rows] += values[:, above].mean(axis=1) / len(seeds)
@@ -261,7 +259,7 @@ def _times_drawn(
 
 def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times: Times) -> FloatArray:
     """Return the sums (8, L, cells, resamples) of one replicate."""
-    from evenhand.stats.reliability.kernels import add_weighted
+    from evenhand.stats.compiled import add_weighted
 
     cell, cells = experiment.base.cell, len(experiment.base.starts) - 1
     levels, drawn = experiment.levels.size, times.shape[1]
@@ -279,17 +277,17 @@ def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times:
     return np.moveaxis(gained + true, 2, 0)
 
 
-def _statistics(
+def _metrics(
     experiment: Experiment, replicate: Sequence[Changes], times: Times, names: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """Return each statistic (resamples, L, folds, groups) of one replicate."""
+    """Return each metric (resamples, L, folds, groups) of one replicate."""
     base, (folds, groups) = experiment.base, experiment.cells
     total = _resampled_sums(experiment, replicate, times)
     shaped = total.reshape(len(SUMS), experiment.levels.size, folds, groups, times.shape[1])
     n = np.diff(base.starts).astype(np.float64).reshape(folds, groups, 1)
     sums = PairSums(n, base.centre.reshape(folds, groups, 1), *shaped)
     spread = fold_spread(experiment)[:, :, np.newaxis]
-    return {name: np.moveaxis(statistic(name, sums, spread), -1, 0) for name in names}
+    return {name: np.moveaxis(metric_values(name, sums, spread), -1, 0) for name in names}
 
 
 def _with_mean(values: FloatArray) -> FloatArray:

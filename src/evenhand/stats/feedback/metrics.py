@@ -1,4 +1,4 @@
-"""Rates of six notions of fairness from what critics answer: exact where that is possible, else sharp intervals.
+"""Rates of six metrics of fairness from what critics answer: exact where that is possible, else sharp intervals.
 
 For label k of a group, over all that the answers leave open: T is the mass of cases with the system's label k that the
 critic calls k too, Q the mass that the critic alone calls k, S the mass that the system calls k and O the rest. Answers
@@ -9,7 +9,7 @@ in Q therefore has its ends at (T-, Q+) and (T+, Q-), and both are reached: the 
 References
 ----------
 M. Telukunta and V. S. S. Nadendla, Towards inclusive fairness evaluation via eliciting disagreement feedback from
-non-expert stakeholders: the notions, and the bounds that `bounds="published"` keeps. C. F. Manski (2003), Partial
+non-expert stakeholders: the metrics, and the bounds that `bounds="published"` keeps. C. F. Manski (2003), Partial
 Identification of Probability Distributions.
 """
 
@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import ConfigError, require_choice
-from evenhand.stats.feedback.kinds import Feedback
+from evenhand.stats.feedback.answers import Feedback
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
-Notion = Literal[
+FeedbackMetric = Literal[
     "statistical_parity",
     "calibration",
     "accuracy_equality",
@@ -59,21 +59,21 @@ class Undefined(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """The interval of one notion's rate for every group and label; nan where it is undefined.
+    """The interval of one metric's rate for every group and label; nan where it is undefined.
 
     Attributes
     ----------
-    notion
-        The notion.
+    metric
+        The metric.
     lower, upper
-        (..., K) the smallest and largest rate that the answers allow; one column for a notion without labels.
+        (..., K) the smallest and largest rate that the answers allow; one column for a metric without labels.
     reason
         (..., K) an `Undefined` code.
     by_label
         Whether the columns are labels.
     """
 
-    notion: Notion
+    metric: FeedbackMetric
     lower: FloatArray
     upper: FloatArray
     reason: IntArray
@@ -164,9 +164,9 @@ def _sums(feedback: Feedback) -> FloatArray:
 
 
 def rates(
-    masses: npt.ArrayLike, feedback: Feedback, notion: Notion, *, bounds: Bounds = "sharp", closed: bool = False
+    masses: npt.ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
 ) -> Rates:
-    """Return the interval of a notion's rate for every group and label.
+    """Return the interval of a metric's rate for every group and label.
 
     With the masses of `Parts` and N the mass of all answers,
 
@@ -186,11 +186,11 @@ def rates(
         not sum to 1.
     feedback
         The kind of feedback.
-    notion
-        One of `NOTIONS`.
+    metric
+        One of `METRICS`.
     bounds
         'sharp', or 'published': the paper's own lower bounds with an upper bound of 1, looser, and for overall
-        misclassification wrong (EO >= L gives OMR <= 1 - L, not OMR >= 1 - L). The definite notions are the same.
+        misclassification wrong (EO >= L gives OMR <= 1 - L, not OMR >= 1 - L). The definite metrics are the same.
     closed
         Count a mass of 0 as one that may be tiny, as it may in the population behind a sample: a ratio whose a or b
         is 0 in the sample then runs over the whole of what it tends to, up to [0, 1]. For intervals of sampling.
@@ -207,15 +207,15 @@ def rates(
     >>> rates([[6, 2], [3, 1]], Feedback(2), "equal_opportunity").exact
     array([ True,  True])
     """
-    require_choice("notion", notion, NOTIONS)
+    require_choice("metric", metric, METRICS)
     require_choice("bounds", bounds, BOUNDS)
     found = parts(masses, feedback)
-    if bounds == "published" and notion in _PUBLISHED:
-        return _published(notion, found, feedback)
-    if notion == "overall_misclassification":
+    if bounds == "published" and metric in _PUBLISHED:
+        return _published(metric, found, feedback)
+    if metric == "overall_misclassification":
         same = rates(masses, feedback, "equal_opportunity", closed=closed)
-        return Rates(notion, 1.0 - same.upper, 1.0 - same.lower, same.reason)
-    return _interval(notion, found, closed) if notion in _RATIOS else _share(notion, found)
+        return Rates(metric, 1.0 - same.upper, 1.0 - same.lower, same.reason)
+    return _interval(metric, found, closed) if metric in _RATIOS else _share(metric, found)
 
 
 class Share(NamedTuple):
@@ -228,7 +228,7 @@ class Share(NamedTuple):
     by_label: bool = True
 
 
-_SHARES: dict[Notion, Share] = {
+_SHARES: dict[FeedbackMetric, Share] = {
     "statistical_parity": Share("system", "system", "everything", Undefined.NO_ANSWERS),
     "calibration": Share("same_low", "same_high", "system", Undefined.LABEL_NEVER_GIVEN),
     "accuracy_equality": Share("same_low", "same_high", "everything", Undefined.NO_ANSWERS, by_label=False),
@@ -247,54 +247,56 @@ class Ratio(NamedTuple):
     reason: Undefined
 
 
-_RATIOS: dict[Notion, Ratio] = {
+_RATIOS: dict[FeedbackMetric, Ratio] = {
     "equal_opportunity": Ratio("same_low", "same_high", "only_low", "only_high", Undefined.NO_CRITIC_LABEL),
     "predictive_equality": Ratio(
         "refused_low", "refused_high", "neither_low", "neither_high", Undefined.NO_OTHER_LABEL
     ),
 }
-_PUBLISHED: tuple[Notion, ...] = (*_RATIOS, "overall_misclassification")
-DEFINITE: tuple[Notion, ...] = ("statistical_parity", "calibration", "accuracy_equality")
-"""The notions that agreement alone makes exact."""
-INDEFINITE: tuple[Notion, ...] = _PUBLISHED
-"""The notions that it bounds; with two labels they are exact too."""
-TOLERANT: tuple[Notion, ...] = ("tolerant_calibration", "tolerant_accuracy")
-"""The notions that stay exact with a tolerance."""
-NOTIONS: tuple[Notion, ...] = (*DEFINITE, *INDEFINITE, *TOLERANT)
-BY_LABEL: tuple[Notion, ...] = tuple(notion for notion in NOTIONS if notion not in _SHARES or _SHARES[notion].by_label)
-"""The notions with a rate for each label."""
+_PUBLISHED: tuple[FeedbackMetric, ...] = (*_RATIOS, "overall_misclassification")
+DEFINITE: tuple[FeedbackMetric, ...] = ("statistical_parity", "calibration", "accuracy_equality")
+"""The metrics that agreement alone makes exact."""
+INDEFINITE: tuple[FeedbackMetric, ...] = _PUBLISHED
+"""The metrics that it bounds; with two labels they are exact too."""
+TOLERANT: tuple[FeedbackMetric, ...] = ("tolerant_calibration", "tolerant_accuracy")
+"""The metrics that stay exact with a tolerance."""
+METRICS: tuple[FeedbackMetric, ...] = (*DEFINITE, *INDEFINITE, *TOLERANT)
+BY_LABEL: tuple[FeedbackMetric, ...] = tuple(
+    metric for metric in METRICS if metric not in _SHARES or _SHARES[metric].by_label
+)
+"""The metrics with a rate for each label."""
 
 
-def ratio_masses(notion: Notion, found: Parts) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return a-, a+, b- and b+ of a notion whose rate is a / (a + b)."""
-    ratio = _RATIOS[notion]
+def ratio_masses(metric: FeedbackMetric, found: Parts) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return a-, a+, b- and b+ of a metric whose rate is a / (a + b)."""
+    ratio = _RATIOS[metric]
     a_low, a_high, b_low, b_high = (getattr(found, name) for name in ratio[:4])
     return a_low, a_high, b_low, b_high
 
 
-def _interval(notion: Notion, found: Parts, closed: bool) -> Rates:
+def _interval(metric: FeedbackMetric, found: Parts, closed: bool) -> Rates:
     """Return [a- / (a- + b+), a+ / (a+ + b-)] with its rules for 0 / 0."""
-    a_low, a_high, b_low, b_high = ratio_masses(notion, found)
+    a_low, a_high, b_low, b_high = ratio_masses(metric, found)
     with np.errstate(invalid="ignore"):
         lower, upper = a_low / (a_low + b_high), a_high / (a_high + b_low)
     lower = np.where(a_low + b_high == 0, 0.0 if closed else 1.0, lower)
     upper = np.where(a_high + b_low == 0, 1.0 if closed else 0.0, upper)
-    return _defined(notion, lower, upper, a_high + b_high == 0, found.everything, _RATIOS[notion].reason)
+    return _defined(metric, lower, upper, a_high + b_high == 0, found.everything, _RATIOS[metric].reason)
 
 
-def _published(notion: Notion, found: Parts, feedback: Feedback) -> Rates:
+def _published(metric: FeedbackMetric, found: Parts, feedback: Feedback) -> Rates:
     if feedback.tolerance:
         raise ConfigError("`bounds` 'published' knows no tolerance; use 'sharp', or set `tolerance` to 0.")
-    a = found.refused_high if notion == "predictive_equality" else found.same_low
+    a = found.refused_high if metric == "predictive_equality" else found.same_low
     with np.errstate(invalid="ignore"):
         share = a / (a + found.rest)
-        lower = found.rest / (a + found.rest) if notion == "overall_misclassification" else share
-    return _defined(notion, lower, np.ones_like(lower), a + found.rest == 0, found.everything, Undefined.UNSTATED)
+        lower = found.rest / (a + found.rest) if metric == "overall_misclassification" else share
+    return _defined(metric, lower, np.ones_like(lower), a + found.rest == 0, found.everything, Undefined.UNSTATED)
 
 
-def _share(notion: Notion, found: Parts) -> Rates:
-    """Return [low / whole, high / whole]; for a notion without labels the low and high of all labels together."""
-    share = _SHARES[notion]
+def _share(metric: FeedbackMetric, found: Parts) -> Rates:
+    """Return [low / whole, high / whole]; for a metric without labels the low and high of all labels together."""
+    share = _SHARES[metric]
     low, high, whole = (getattr(found, name) for name in share[:3])
     total = found.everything
     if not share.by_label:
@@ -302,11 +304,11 @@ def _share(notion: Notion, found: Parts) -> Rates:
         whole, total = whole[..., :1], total[..., :1]
     with np.errstate(invalid="ignore"):
         lower, upper = np.minimum(low / whole, 1.0), np.minimum(high / whole, 1.0)
-    return _defined(notion, lower, upper, whole == 0, total, share.reason, share.by_label)
+    return _defined(metric, lower, upper, whole == 0, total, share.reason, share.by_label)
 
 
 def _defined(
-    notion: Notion,
+    metric: FeedbackMetric,
     lower: FloatArray,
     upper: FloatArray,
     undefined: BoolArray,
@@ -318,4 +320,4 @@ def _defined(
     why = np.where(undefined, int(reason), 0)
     why = np.where(total == 0, int(Undefined.NO_ANSWERS), why).astype(np.int64)
     lower, upper = (np.where(why == 0, end, np.nan) for end in (lower, upper))
-    return Rates(notion, lower, upper, why, by_label)
+    return Rates(metric, lower, upper, why, by_label)

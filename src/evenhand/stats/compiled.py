@@ -1,0 +1,189 @@
+"""Loops compiled with numba, which is imported when one is first called and never with the package.
+
+The loops over pairs of people are in `pairs.kernels`. Import this module only where a loop is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.stats.types import FloatArray, IntArray
+
+_Kernel = TypeVar("_Kernel", bound=Callable[..., object])
+# Sums may be reordered and fused into vectors; square roots stay correctly rounded (no "afn").
+_FAST = {"nnan", "ninf", "nsz", "arcp", "contract", "reassoc"}
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_TO_UNIT = 2.0**-53
+
+
+def kernel(*, fast: bool = False) -> Callable[[_Kernel], _Kernel]:
+    """Return a decorator that compiles a function for numbers and arrays, without the interpreter lock.
+
+    The machine code is cached beside the module, or in the user's cache folder where the package is read-only;
+    where neither can be written it is compiled again in each process.
+
+    Parameters
+    ----------
+    fast
+        Whether sums may be reordered, so that loops become vector instructions. Inputs must be finite.
+
+    Examples
+    --------
+    >>> @kernel()
+    ... def double(value: float) -> float:
+    ...     return 2.0 * value
+    >>> double(4.0)
+    8.0
+    """
+
+    def decorate(function: _Kernel) -> _Kernel:
+        math = _FAST if fast else False
+        try:
+            compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=math)(function)
+        except RuntimeError:  # numba: "cannot cache function: no locator available"
+            compiled = numba.njit(nogil=True, error_model="numpy", fastmath=math)(function)
+        return cast(_Kernel, compiled)
+
+    return decorate
+
+
+@kernel()
+def add_weighted(
+    step: IntArray, cell: IntArray, person: IntArray, added: FloatArray, times: npt.NDArray[np.uint16], out: FloatArray
+) -> None:
+    """Add to out (steps, cells, values, draws) each state's values times how often its person was drawn.
+
+    The states come in one order whatever the number of threads, so the sums are the same to the last bit.
+    """
+    draws = times.shape[1]
+    weight = np.empty(draws)
+    last = -1
+    for state in range(step.size):
+        if person[state] != last:
+            last = person[state]
+            row = times[last]
+            for draw in range(draws):
+                weight[draw] = row[draw]
+        for value in range(added.shape[1]):
+            factor = added[state, value]
+            if factor != 0.0:
+                target = out[step[state], cell[state], value]
+                for draw in range(draws):
+                    target[draw] += factor * weight[draw]
+
+
+@kernel()
+def mixed(state: np.uint64) -> np.uint64:
+    """Return the output of SplitMix64 for a state (Steele, Lea and Flood 2014)."""
+    z = state
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return np.uint64(z ^ (z >> np.uint64(31)))
+
+
+@kernel()
+def draw_counts(key: np.uint64, number: int, size: int, cell: IntArray, counts: FloatArray) -> None:
+    """Draw `size` rows at random and count them by cell: the same for a key and a draw's number, on any thread."""
+    counts[:] = 0.0
+    state = mixed(key + _STEP * np.uint64(number + 1))
+    scale = _TO_UNIT * cell.size
+    for _ in range(size):
+        state += _STEP
+        row = np.uint64(float(mixed(state) >> np.uint64(11)) * scale)
+        counts[np.uint64(cell[row])] += 1.0
+
+
+@kernel(fast=True)
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """Return the sum of products."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel()
+def draw_sums(
+    key: np.uint64,
+    first: int,
+    last: int,
+    sizes: IntArray,
+    cell: IntArray,
+    columns: FloatArray,
+    start: IntArray,
+    sums: FloatArray,
+) -> None:
+    """Write the sums by group of the draws first .. last - 1 into `sums` (J, G, Q); `columns` is (Q, C)."""
+    counts = np.zeros(columns.shape[1])
+    for number in range(first, last):
+        draw_counts(key, number, sizes[number], cell, counts)
+        for group in range(start.size - 1):
+            own = slice(start[group], start[group + 1])
+            for q in range(columns.shape[0]):
+                sums[number, group, q] = dot(counts[own], columns[q, own])
+
+
+@kernel()
+def scan_thresholds(
+    scores: FloatArray,
+    order: IntArray,
+    group: IntArray,
+    gains: FloatArray,
+    base: FloatArray,
+    size: FloatArray,
+    step: float,
+    goal: int,
+    floors: FloatArray,
+    gap_limit: float,
+    met: float,
+    apart: float,
+    out: FloatArray,
+) -> None:
+    """Write violation, objective and threshold of the best cut of each direction (row of `scores`) into `out` (B, 3).
+
+    `order` sorts each row up; rows are selected from its end. A cut lies between two scores that differ by more than
+    `apart` times the range. Goal -1 is fairness, else a group.
+    """
+    groups, rows = base.size, group.size
+    top, bottom = np.empty(groups), np.empty(groups)
+    for b in range(scores.shape[0]):
+        own = scores[b]
+        at = order[b]
+        lowest, highest = own[at[0]], own[at[rows - 1]]
+        least = apart * (highest - lowest)
+        top[:] = base
+        bottom[:] = size
+        best_violation, best_objective, best_cut = np.inf, np.inf, np.inf
+        for selected in range(rows + 1):
+            if selected > 0:
+                row = at[rows - selected]
+                top[group[row]] += gains[row]
+                bottom[group[row]] += step
+            above = highest + 1.0 if selected == 0 else own[at[rows - selected]]
+            below = lowest - 1.0 if selected == rows else own[at[rows - selected - 1]]
+            if above - below <= least:
+                continue
+            high, low, violation = -np.inf, np.inf, 0.0
+            for g in range(groups):
+                if bottom[g] <= 0:
+                    violation = np.inf
+                    break
+                value = top[g] / bottom[g]
+                high, low = max(high, value), min(low, value)
+                violation += max(floors[g] - value, 0.0)
+            if violation == np.inf:
+                continue
+            violation += max(high - low - gap_limit, 0.0)
+            if violation <= met:
+                violation = 0.0
+            objective = high - low if goal < 0 else -top[goal] / bottom[goal]
+            if violation < best_violation or (violation == best_violation and objective < best_objective):
+                best_violation, best_objective, best_cut = violation, objective, 0.5 * (above + below)
+        out[b, 0], out[b, 1], out[b, 2] = best_violation, best_objective, best_cut

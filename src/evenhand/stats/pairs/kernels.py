@@ -1,0 +1,422 @@
+"""Compiled loops over pairs of people, for `exact` and `grid`. Import only where one is called: this imports numba."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.stats.compiled import kernel
+from evenhand.stats.types import FloatArray, IntArray
+
+Reals = npt.NDArray[np.floating[Any]]  # float32 or float64, the same for all arrays of a call
+UNIT = 1e-12  # excesses are compared in whole numbers of this, so that rounding breaks no tie
+
+
+@kernel(fast=True)
+def tile(
+    ui: Reals,
+    vi: Reals,
+    mi: Reals,
+    wi: Reals,
+    uj: Reals,
+    vj: Reals,
+    mj: Reals,
+    wj: Reals,
+    row: Reals,
+    col: Reals,
+    tolerance: Any,
+) -> float:
+    """Add the excess of all pairs of a tile to its row and column sums; return the weight of the violations.
+
+    Two rows at a time share the loads of a column. The loop runs over slices: with plain indices LLVM has to
+    allow for negative ones and emits gathers, which is four times slower.
+    """
+    zero = tolerance * 0
+    violated = 0.0
+    for half in range(ui.size // 2):
+        i = 2 * half
+        u0, v0, m0, w0 = ui[i], vi[i], mi[i], wi[i]
+        u1, v1, m1, w1 = ui[i + 1], vi[i + 1], mi[i + 1], wi[i + 1]
+        sum0, sum1, hit0, hit1 = zero, zero, zero, zero
+        for j in range(uj.size):
+            u, v, m, w = uj[j], vj[j], mj[j], wj[j]
+            x = abs(m0 - m) - np.sqrt((u0 - u) * (u0 - u) + (v0 - v) * (v0 - v))
+            beyond = x > tolerance
+            x = x if beyond else zero
+            hit0 += w if beyond else zero
+            sum0 += w * x
+            y = abs(m1 - m) - np.sqrt((u1 - u) * (u1 - u) + (v1 - v) * (v1 - v))
+            beyond = y > tolerance
+            y = y if beyond else zero
+            hit1 += w if beyond else zero
+            sum1 += w * y
+            col[j] += w0 * x + w1 * y
+        row[i] += sum0
+        row[i + 1] += sum1
+        violated += np.float64(w0) * np.float64(hit0) + np.float64(w1) * np.float64(hit1)
+    return violated
+
+
+@kernel()
+def sweep(
+    u: Reals,
+    v: Reals,
+    m: Reals,
+    w: Reals,
+    low: FloatArray,
+    high: FloatArray,
+    first: int,
+    last: int,
+    step: int,
+    tolerance: Any,
+    sums: FloatArray,
+) -> float:
+    """Add the excess of the blocks first, first + step, ... with themselves and all later blocks to `sums`.
+
+    `low` and `high` (blocks, 3) bound the u, v and m of a block: where the largest D between two blocks is at
+    most the smallest d, no pair counts and the tile is left out. Sums within a tile have the precision of the
+    arrays, sums over tiles are float64. Returns the weight of the violations.
+    """
+    blocks = low.shape[0]
+    size = u.size // blocks
+    row, col = np.empty(size, u.dtype), np.empty(size, u.dtype)
+    violated = 0.0
+    for a in range(first, last, step):
+        i, k = a * size, (a + 1) * size
+        for b in range(a, blocks):
+            across_u = max(0.0, low[a, 0] - high[b, 0], low[b, 0] - high[a, 0])
+            across_v = max(0.0, low[a, 1] - high[b, 1], low[b, 1] - high[a, 1])
+            largest = max(high[a, 2] - low[b, 2], high[b, 2] - low[a, 2])
+            if largest * largest <= across_u * across_u + across_v * across_v:
+                continue
+            j, n = b * size, (b + 1) * size
+            row[:] = 0
+            col[:] = 0
+            hits = tile(u[i:k], v[i:k], m[i:k], w[i:k], u[j:n], v[j:n], m[j:n], w[j:n], row, col, tolerance)
+            for r in range(size):
+                sums[i + r] += row[r]
+            if a == b:  # both orders of each pair were in the tile
+                violated += hits / 2
+                continue
+            violated += hits
+            for r in range(size):
+                sums[j + r] += col[r]
+    return violated
+
+
+@kernel(fast=True)
+def near_ties(
+    ui: FloatArray, vi: FloatArray, mi: FloatArray, uj: FloatArray, vj: FloatArray, mj: FloatArray, near: float
+) -> float:
+    """Return how many pairs have D = d to within `near`."""
+    count = 0.0
+    for i in range(ui.size):
+        u, v, m = ui[i], vi[i], mi[i]
+        for j in range(uj.size):
+            x = abs(m - mj[j]) - np.sqrt((u - uj[j]) * (u - uj[j]) + (v - vj[j]) * (v - vj[j]))
+            count += 1.0 if abs(x) < near else 0.0
+    return count
+
+
+@kernel()
+def row_sums(
+    u: FloatArray,
+    v: FloatArray,
+    start: IntArray,
+    point: IntArray,
+    score: FloatArray,
+    weights: FloatArray,
+    scores: FloatArray,
+    first: int,
+    last: int,
+    tolerance: float,
+    excess: FloatArray,
+    violated: FloatArray,
+) -> None:
+    """Write the sums of excess and of violations of the rows first .. last - 1 against all rows.
+
+    Rows are sorted by point (u, v) and score; those of point b are start[b] .. start[b+1] - 1. `weights` and
+    `scores` are the running sums of w and w M within each point, from 0, so that they have one entry more a
+    point. Scores below M - d and above M + d are found by two pointers that only move up.
+    """
+    row = first
+    while row < last:
+        a = point[row]
+        end = min(last, start[a + 1])
+        for b in range(u.size):
+            distance = np.sqrt((u[a] - u[b]) ** 2 + (v[a] - v[b]) ** 2)
+            beyond = distance + tolerance
+            size = start[b + 1] - start[b]
+            other = score[start[b] : start[b + 1]]
+            w = weights[start[b] + b : start[b + 1] + b + 1]
+            wm = scores[start[b] + b : start[b + 1] + b + 1]
+            below = np.searchsorted(other, score[row] - beyond)
+            upto = np.searchsorted(other, score[row] + beyond, side="right")
+            for i in range(row, end):
+                m = score[i]
+                while below < size and other[below] < m - beyond:
+                    below += 1
+                while upto < size and other[upto] <= m + beyond:
+                    upto += 1
+                above = w[size] - w[upto]
+                excess[i] += (m - distance) * w[below] - wm[below] + (wm[size] - wm[upto]) - (m + distance) * above
+                violated[i] += w[below] + above
+        row = end
+
+
+@kernel()
+def place(value: float, low: float, per_step: float, size: int) -> tuple[int, float]:
+    """Return the cell a value lies in and how far into it, from 0 to 1."""
+    at = (value - low) * per_step
+    cell = min(int(at), size - 2)
+    return cell, at - cell
+
+
+@kernel()
+def bin_rows(
+    score: FloatArray,
+    effort: FloatArray,
+    aggregate: FloatArray,
+    survey: FloatArray,
+    low: FloatArray,
+    per_step: FloatArray,
+    mass: FloatArray,
+    own: FloatArray,
+) -> None:
+    """Spread each row over the eight corners of its cell; add its products of q = 2 f (1 - f) at each level.
+
+    `survey` has one number, or none when all rows count 1. `own` (levels, 4) gets the sums of v² times q_M,
+    q_M q_E, q_M q_S and q_M q_E q_S on grids of double, four times ... the step.
+    """
+    size = mass.shape[0]
+    for row in range(score.size):
+        v = survey[row] if survey.size else 1.0
+        i, f = place(score[row], low[0], per_step[0], size)
+        j, g = place(effort[row], low[1], per_step[1], size)
+        k, h = place(aggregate[row], low[2], per_step[2], size)
+        at = mass[i : i + 2, j : j + 2, k : k + 2]
+        near, far = v * (1.0 - h), v * h
+        at[0, 0, 0] += (1.0 - f) * (1.0 - g) * near
+        at[0, 0, 1] += (1.0 - f) * (1.0 - g) * far
+        at[0, 1, 0] += (1.0 - f) * g * near
+        at[0, 1, 1] += (1.0 - f) * g * far
+        at[1, 0, 0] += f * (1.0 - g) * near
+        at[1, 0, 1] += f * (1.0 - g) * far
+        at[1, 1, 0] += f * g * near
+        at[1, 1, 1] += f * g * far
+        for level in range(own.shape[0]):
+            if level:
+                f, g, h = (f + i % 2) / 2.0, (g + j % 2) / 2.0, (h + k % 2) / 2.0
+                i, j, k = i // 2, j // 2, k // 2
+            a, b, c = v * v * 2.0 * f * (1.0 - f), 2.0 * g * (1.0 - g), 2.0 * h * (1.0 - h)
+            own[level, 0] += a
+            own[level, 1] += a * b
+            own[level, 2] += a * c
+            own[level, 3] += a * b * c
+
+
+@kernel()
+def field_at(
+    score: FloatArray,
+    effort: FloatArray,
+    aggregate: FloatArray,
+    survey: FloatArray,
+    low: FloatArray,
+    per_step: FloatArray,
+    field: FloatArray,
+    own: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write the field at each row, linear between grid points, less the row's excess with its own smear.
+
+    `own` holds the kernel at the steps (1, 0, 0), (1, 1, 0), (1, 0, 1) and (1, 1, 1).
+    """
+    size = field.shape[0]
+    for row in range(score.size):
+        v = survey[row] if survey.size else 1.0
+        i, f = place(score[row], low[0], per_step[0], size)
+        j, g = place(effort[row], low[1], per_step[1], size)
+        k, h = place(aggregate[row], low[2], per_step[2], size)
+        at = field[i : i + 2, j : j + 2, k : k + 2]
+        lower = (1.0 - g) * ((1.0 - h) * at[0, 0, 0] + h * at[0, 0, 1]) + g * (
+            (1.0 - h) * at[0, 1, 0] + h * at[0, 1, 1]
+        )
+        upper = (1.0 - g) * ((1.0 - h) * at[1, 0, 0] + h * at[1, 0, 1]) + g * (
+            (1.0 - h) * at[1, 1, 0] + h * at[1, 1, 1]
+        )
+        a, b, c = v * 2.0 * f * (1.0 - f), 2.0 * g * (1.0 - g), 2.0 * h * (1.0 - h)
+        self_pair = (1.0 - b) * ((1.0 - c) * own[0] + c * own[2]) + b * ((1.0 - c) * own[1] + c * own[3])
+        out[row] = (1.0 - f) * lower + f * upper - a * self_pair
+
+
+@kernel()
+def lags(
+    a: FloatArray, b: FloatArray, low: FloatArray, per_step: FloatArray, size: int, first: IntArray, share: FloatArray
+) -> None:
+    """Write how two points that are spread over their cells lie to each other, for each axis.
+
+    They are first, first + 1 or first + 2 steps apart with the given shares.
+    """
+    for axis in range(3):
+        i, f = place(a[axis], low[axis], per_step[axis], size)
+        j, g = place(b[axis], low[axis], per_step[axis], size)
+        first[axis] = i - j - 1
+        share[axis, 0] = (1.0 - f) * g
+        share[axis, 1] = (1.0 - f) * (1.0 - g) + f * g
+        share[axis, 2] = f * (1.0 - g)
+
+
+@kernel()
+def smeared(table: FloatArray, first: IntArray, share: FloatArray) -> float:
+    """Return the mean of an even kernel, given at whole steps, over the lags of two points."""
+    total = 0.0
+    for x in range(3):
+        for y in range(3):
+            both = share[0, x] * share[1, y]
+            at = table[abs(first[0] + x), abs(first[1] + y)]
+            for z in range(3):
+                total += both * share[2, z] * at[abs(first[2] + z)]
+    return total
+
+
+@kernel()
+def deviations(
+    first: FloatArray,
+    second: FloatArray,
+    weight: float,
+    tolerance: float,
+    low: FloatArray,
+    per_step: FloatArray,
+    coarse: FloatArray,
+    fine: FloatArray,
+    hits: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write (pairs, 2) what the extrapolated grid and the grid of violations add to the truth, for each pair.
+
+    `first` and `second` (3, pairs) hold score, effort and aggregate of the two people.
+    The tables are the kernels at whole steps of the coarse grid (of double step) and of the fine grid.
+    """
+    a, b, half, room = np.empty(3), np.empty(3), per_step / 2.0, np.zeros(3)
+    for axis in range(3):
+        room[axis] = 2.0 / per_step[axis] if per_step[axis] > 0.0 else 0.0  # how far both grids can move a pair
+    lag, share = np.empty(3, np.int64), np.empty((3, 3))
+    for pair in range(out.shape[0]):
+        a[:], b[:] = first[:, pair], second[:, pair]
+        m, e, s = abs(a[0] - b[0]), abs(a[1] - b[1]), abs(a[2] - b[2])
+        least = weight * max(0.0, e - room[1]) ** 2 + (1.0 - weight) * max(0.0, s - room[2]) ** 2
+        if (m + room[0]) ** 2 <= least:  # no excess on either grid
+            out[pair, 0], out[pair, 1] = 0.0, 0.0
+            continue
+        excess = m - np.sqrt(weight * e * e + (1.0 - weight) * s * s)
+        violated = excess > tolerance
+        lags(a, b, low, half, coarse.shape[0], lag, share)
+        extrapolated = -smeared(coarse, lag, share) / 3.0
+        lags(a, b, low, per_step, fine.shape[0], lag, share)
+        extrapolated += 4.0 * smeared(fine, lag, share) / 3.0
+        out[pair, 0] = extrapolated - (excess if violated else 0.0)
+        out[pair, 1] = smeared(hits, lag, share) - (1.0 if violated else 0.0)
+
+
+@kernel(fast=True)
+def largest_in_rows(
+    ui: FloatArray, vi: FloatArray, mi: FloatArray, uj: FloatArray, vj: FloatArray, mj: FloatArray, most: FloatArray
+) -> None:
+    """Write the largest D - d of each row of a tile."""
+    for i in range(ui.size):
+        u, v, m = ui[i], vi[i], mi[i]
+        largest = -1e30
+        for j in range(uj.size):
+            x = abs(m - mj[j]) - np.sqrt((u - uj[j]) * (u - uj[j]) + (v - vj[j]) * (v - vj[j]))
+            largest = max(largest, x)
+        most[i] = largest
+
+
+@kernel()
+def bound(low: FloatArray, high: FloatArray, a: int, b: int) -> float:
+    """Return the most that D - d can be between a row of block a and one of block b."""
+    across_u = max(0.0, low[a, 0] - high[b, 0], low[b, 0] - high[a, 0])
+    across_v = max(0.0, low[a, 1] - high[b, 1], low[b, 1] - high[a, 1])
+    largest = max(high[a, 2] - low[b, 2], high[b, 2] - low[a, 2])
+    return float(largest - np.sqrt(across_u * across_u + across_v * across_v))
+
+
+@kernel()
+def block_bounds(low: FloatArray, high: FloatArray, out: FloatArray) -> None:
+    """Write the most that D - d can be between a row of each block and any row of it or a later block."""
+    for a in range(out.size):
+        out[a] = -1.0
+        for b in range(a, out.size):
+            out[a] = max(out[a], bound(low, high, a, b))
+
+
+@kernel()
+def before(excess: IntArray, pair: IntArray, a: int, b: int) -> bool:
+    """Return whether pair a of the list is worse than pair b: by excess, then by the people's numbers."""
+    if excess[a] != excess[b]:
+        return bool(excess[a] > excess[b])
+    if pair[a, 0] != pair[b, 0]:
+        return bool(pair[a, 0] < pair[b, 0])
+    return bool(pair[a, 1] < pair[b, 1])
+
+
+@kernel()
+def keep(excess: IntArray, pair: IntArray, last: int) -> int:
+    """Put the candidate at the end of the list in the place of the mildest pair, if it is worse; return the mildest.
+
+    The list has one place more than pairs are wanted, for the candidate.
+    """
+    candidate = excess.size - 1
+    if not before(excess, pair, candidate, last):
+        return last
+    excess[last], pair[last, 0], pair[last, 1] = excess[candidate], pair[candidate, 0], pair[candidate, 1]
+    for at in range(candidate):
+        if before(excess, pair, last, at):
+            last = at
+    return last
+
+
+@kernel()
+def search(
+    u: FloatArray,
+    v: FloatArray,
+    m: FloatArray,
+    person: IntArray,
+    low: FloatArray,
+    high: FloatArray,
+    blocks: IntArray,
+    excess: IntArray,
+    pair: IntArray,
+) -> None:
+    """Keep the worst pairs between the given blocks and all later ones in a list of excesses and pairs.
+
+    `person` is the number of the first person on each row, -1 for padding.
+    """
+    size = u.size // low.shape[0]
+    most = np.empty(size)
+    candidate = excess.size - 1
+    last = 0
+    for at in range(candidate):
+        if before(excess, pair, last, at):
+            last = at
+    for a in blocks:
+        i, k = a * size, (a + 1) * size
+        for b in range(a, low.shape[0]):
+            if (bound(low, high, a, b) + UNIT) / UNIT < excess[last]:
+                continue
+            j, n = b * size, (b + 1) * size
+            largest_in_rows(u[i:k], v[i:k], m[i:k], u[j:n], v[j:n], m[j:n], most)
+            for r in range(size):
+                if person[i + r] < 0 or (most[r] + UNIT) / UNIT < excess[last]:
+                    continue
+                for s in range(r + 1 if a == b else 0, size):
+                    p, q = i + r, j + s
+                    x = abs(m[p] - m[q]) - np.sqrt((u[p] - u[q]) ** 2 + (v[p] - v[q]) ** 2)
+                    whole = int(np.floor(x / UNIT + 0.5))
+                    if person[q] >= 0 and whole > 1 and whole >= excess[last]:
+                        excess[candidate] = whole
+                        pair[candidate, 0] = min(person[p], person[q])
+                        pair[candidate, 1] = max(person[p], person[q])
+                        last = keep(excess, pair, last)

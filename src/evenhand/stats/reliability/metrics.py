@@ -1,0 +1,201 @@
+"""The metrics of a simulation by name, each a function of its sums, and their curves over the noise levels by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.errors import require_choice
+from evenhand.stats.agreement import (
+    COUNT_METRICS,
+    SCORE_METRICS,
+    BinaryCounts,
+    Reasons,
+    Undefined,
+    first_reason,
+    pabak_minus_kappa,
+    pooled_spread,
+)
+from evenhand.stats.intervals import t_quantile
+from evenhand.stats.noise import Experiment, PairSums, Simulation
+from evenhand.stats.types import FloatArray, IntArray, Interval
+
+
+def _prevalence_part(counts: BinaryCounts) -> FloatArray:
+    return pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index()).prevalence
+
+
+def _bias_part(counts: BinaryCounts) -> FloatArray:
+    return pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index()).bias
+
+
+PARTS: dict[str, Callable[[BinaryCounts], FloatArray]] = {"prevalence_part": _prevalence_part, "bias_part": _bias_part}
+"""What prevalence and bias add to PABAK - kappa; they add up to it, also on average."""
+
+SPREAD_ADJUSTED = "icc_spread"
+METRICS: tuple[str, ...] = (*COUNT_METRICS, *PARTS, *SCORE_METRICS, SPREAD_ADJUSTED)
+RELIABILITY = ("kappa", "pabak", "ac1", "alpha", "icc_a1", "concordance", SPREAD_ADJUSTED)
+"""Those in which more is more reliable, so that a gap has a direction."""
+
+
+def metric_values(name: str, sums: PairSums, spread: FloatArray | None = None) -> FloatArray:
+    """Return a metric of sums, nan where it is undefined.
+
+    Parameters
+    ----------
+    name
+        One of `METRICS`.
+    sums
+        Of any shape.
+    spread
+        V of the spread-adjusted ICC, of a shape that broadcasts: `fold_spread`. Needed for 'icc_spread' only.
+
+    Examples
+    --------
+    >>> one = np.array(1.0)
+    >>> sums = PairSums(4 * one, 0 * one, 2 * one, one, one, 2 * one, one, 2 * one, one, one)
+    >>> float(metric_values("pabak", sums)), float(metric_values("icc_spread", sums, np.array(0.5)))
+    (0.5, 0.5)
+    """
+    require_choice("metric", name, METRICS)
+    if name in COUNT_METRICS:
+        return COUNT_METRICS[name](sums.counts())
+    if name in PARTS:
+        return PARTS[name](sums.counts())
+    if name in SCORE_METRICS:
+        return SCORE_METRICS[name](sums.moments())
+    return sums.moments().spread_adjusted(np.asarray(np.nan if spread is None else spread))
+
+
+def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -> Reasons:
+    """Return why a metric of sums is nan, "" where it is not; parameters as for `metric_values`.
+
+    Examples
+    --------
+    >>> zero = np.array(0.0)
+    >>> sums = PairSums(*[zero] * 10)
+    >>> str(why_undefined("kappa", sums))
+    'there is nobody to rate'
+    """
+    require_choice("metric", name, METRICS)
+    if name in COUNT_METRICS or name in PARTS:
+        return sums.counts().why_undefined("kappa" if name in PARTS else name)
+    if name in SCORE_METRICS:
+        return sums.moments().why_undefined(name)
+    flat = np.asarray(spread) == 0 if spread is not None else np.asarray(True)
+    return first_reason([(np.asarray(sums.n == 0), Undefined.NOBODY), (flat, Undefined.NO_SPREAD)])
+
+
+def fold_spread(experiment: Experiment) -> FloatArray:
+    """Return (folds, 1) V = 2 var(score) of everybody in each fold, without mistakes: one spread for all groups.
+
+    Examples
+    --------
+    >>> from evenhand.stats.noise import Flip, Linear, NoiseItem
+    >>> people = np.array([[0.0], [1.0], [0.0], [1.0]])
+    >>> model = Linear(np.ones(1), 0.0, link="identity")
+    >>> fold_spread(Experiment(people, (model,), (NoiseItem((0,), Flip()),), np.array([0, 0, 1, 1]))).tolist()
+    [[0.5]]
+    """
+    score, fold = experiment.base.score, experiment.base.fold
+    return np.array([[float(pooled_spread(score[fold == number]))] for number in range(len(experiment.predictors))])
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One metric of every group and level.
+
+    Attributes
+    ----------
+    levels
+        (L,) noise levels.
+    values
+        (replicates, L, groups) means over folds; nan where the metric is undefined in one of them.
+    undefined
+        (L, groups) in how many folds of all replicates it is undefined.
+    reasons
+        (L, groups) why, "" where it is defined everywhere.
+    """
+
+    levels: FloatArray
+    values: FloatArray
+    undefined: IntArray
+    reasons: Reasons
+
+    @property
+    def mean(self) -> FloatArray:
+        """(L, groups) means over replicates; nan where one is undefined."""
+        return np.asarray(self.values.mean(axis=0))
+
+    @property
+    def replicate_sd(self) -> FloatArray:
+        """(L, groups) how far one run is from another: standard deviation over replicates, nan for one replicate."""
+        return spread_of_runs(self.values)
+
+    def replicate_band(self, confidence: float = 0.95) -> Interval:
+        """Return limits (L, groups) of the mean over replicates: mean ± t sd / sqrt(R).
+
+        It says what other random mistakes would have given. It says nothing about other people.
+        """
+        return run_band(self.values, confidence)
+
+
+def curves(experiment: Experiment, simulation: Simulation, name: str) -> Curves:
+    """Return the curves of one metric.
+
+    Examples
+    --------
+    >>> from evenhand.stats.noise import Flip, Linear, NoiseItem, replicate_seeds, simulate
+    >>> people = np.arange(40.0)[:, np.newaxis] % 2
+    >>> trial = Experiment(people, (Linear(np.array([2.0]), -1.0),), (NoiseItem((0,), Flip()),), np.arange(40) // 20)
+    >>> done = simulate(trial, replicate_seeds(50, np.random.default_rng(0)))
+    >>> curves(trial, done, "pabak").mean[[0, 10, 20]].round(2).tolist()
+    [[1.0, 1.0], [0.81, 0.79], [0.56, 0.61]]
+    """
+    spread = fold_spread(experiment)
+    by_fold = metric_values(name, simulation.sums, spread)
+    missing = np.moveaxis(np.isnan(by_fold), 2, 1).reshape(-1, *by_fold.shape[1::2])
+    reasons = np.moveaxis(np.broadcast_to(why_undefined(name, simulation.sums, spread), by_fold.shape), 2, 1)
+    first = np.take_along_axis(reasons.reshape(missing.shape), missing.argmax(axis=0)[np.newaxis], axis=0)[0]
+    return Curves(simulation.levels, by_fold.mean(axis=2), missing.sum(axis=0).astype(np.int64), first)
+
+
+def spread_of_runs(values: FloatArray) -> FloatArray:
+    """Return the standard deviation over replicates, the first axis; nan for one replicate.
+
+    Examples
+    --------
+    >>> spread_of_runs(np.array([[1.0], [3.0]])).round(3)
+    array([1.414])
+    """
+    if len(values) < 2:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1))
+
+
+def run_band(values: FloatArray, confidence: float = 0.95) -> Interval:
+    """Return mean ± t sd / sqrt(R) over R replicates, the first axis.
+
+    Examples
+    --------
+    >>> [limits.round(2).tolist() for limits in run_band(np.array([[1.0], [3.0]]))]
+    [[-10.71], [14.71]]
+    """
+    half = t_quantile(len(values) - 1, confidence) * spread_of_runs(values) / np.sqrt(len(values))
+    return Interval(np.asarray(values.mean(axis=0) - half), np.asarray(values.mean(axis=0) + half))
+
+
+def share_lower(gap: FloatArray) -> FloatArray:
+    """Return the share of levels (first axis) at which a gap is negative; nan where a gap is undefined.
+
+    The levels share people, models and random numbers, so this share is often near 0 or 1 by chance alone: it is a
+    description, not a test.
+
+    Examples
+    --------
+    >>> float(share_lower(np.array([-0.1, 0.2, -0.3, -0.1])))
+    0.75
+    """
+    return np.asarray(np.where(np.isnan(gap).any(axis=0), np.nan, (gap < 0).mean(axis=0)))
