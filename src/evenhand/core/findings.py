@@ -244,13 +244,9 @@ _NUMBERS = ("value", "low", "high", "joint_low", "joint_high", "p_value", "p_adj
 
 def _certainty(record: Value | Gap, metric: Metric, family: str | None, confidence: float) -> Iterator[str]:
     """Yield the size of a gap, the interval of a number, and its p-values."""
-    kind = record.kind if isinstance(record, Gap) else None
-    style = metric.style(kind)
-    if kind is not None:
-        noun = "percentage points" if style == "points" else ""
-        bounds = open_range(record)
-        size = show(record.value, style) if bounds is None else show_interval(*bounds, style)
-        yield f"{'a ratio' if kind == 'ratio' else 'a gap'} of {size} {noun}".rstrip()
+    style = metric.style(record.kind if isinstance(record, Gap) else None)
+    if isinstance(record, Gap):
+        yield _size(record, style)
     joint = record.joint_low is not None or record.joint_high is not None
     low, high = (record.joint_low, record.joint_high) if joint else (record.low, record.high)
     if low is None and high is None:
@@ -262,6 +258,14 @@ def _certainty(record: Value | Gap, metric: Metric, family: str | None, confiden
         yield f"adjusted {show_p(record.p_adjusted)}"
     elif isinstance(record, Gap) and record.p_value is not None:
         yield show_p(record.p_value)
+
+
+def _size(gap: Gap, style: Format) -> str:
+    """Return how large a gap is, or what is left open of it."""
+    bounds = open_range(gap)
+    size = show(gap.value, style) if bounds is None else show_interval(*bounds, style)
+    noun = " percentage points" if style == "points" else ""
+    return f"{'a ratio' if gap.kind == 'ratio' else 'a gap'} of {size}{noun}"
 
 
 def _reason(
