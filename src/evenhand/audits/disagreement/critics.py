@@ -94,7 +94,7 @@ def _one_of(gaps: Gap, critic: int) -> Gap:
 def _critic_gap(record: DisagreementGap, panel: Panel, critic: int) -> CriticGap:
     kind = -1 if panel.stakeholder is None else int(panel.stakeholder[critic])
     error = None if record.value is None or record.truth is None else record.value - record.truth
-    columns = record.to_dict() | {"stakeholder": None if kind < 0 else panel.stakeholders[kind]}
+    columns = record.to_dict() | {"stakeholder": None if kind < 0 else panel.stakeholders[kind], "critics": 1}
     return CriticGap(**columns, critic=panel.critics[critic], error=error)
 
 
@@ -102,24 +102,27 @@ def truth_records(critics: Sequence[CriticGap], metrics: Sequence[FeedbackMetric
     """Yield how far the gaps of single critics are off, by one grouping."""
     grouping = critics[0].grouping or ""
     for metric in metrics:
-        known = [r for r in critics if r.metric == metric and r.error is not None]
+        known = [(r.error, r.truth, r.lower, r.upper) for r in critics if r.metric == metric and r.error is not None]
         if not known:
             yield TruthRecord(grouping=grouping, metric=metric, critics=0, status="undefined: no critic has a gap")
             continue
-        errors = [abs(r.error or 0.0) for r in known]
-        inside = [(r.lower or 0.0) - 1e-9 <= (r.truth or 0.0) <= (r.upper or 0.0) + 1e-9 for r in known]
+        error, truth, lower, upper = np.array(known, dtype=np.float64).T
         yield TruthRecord(
             grouping=grouping,
             metric=metric,
             critics=len(known),
-            mean_error=float(np.mean(errors)),
-            worst_error=max(errors),
-            inside=float(np.mean(inside)),
+            mean_error=float(np.abs(error).mean()),
+            worst_error=float(np.abs(error).max()),
+            inside=float(((lower - 1e-9 <= truth) & (truth <= upper + 1e-9)).mean()),
         )
 
 
 def _critic_limits(
-    masses: FloatArray, feedback: Feedback, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec, rng: np.random.Generator
+    masses: FloatArray,
+    feedback: Feedback,
+    metrics: Sequence[FeedbackMetric],
+    spec: DisagreementSpec,
+    rng: np.random.Generator,
 ) -> list[FloatArray]:
     """Return for each metric (2, critics) the limits of every critic's gap over a sample of cases.
 
@@ -178,9 +181,7 @@ def _limits(
 # Kinds of critics -----------------------------------------------------------------------------------------------------
 
 
-def stakeholder_gaps(
-    panel: Panel, heard: AnswerSet, spec: DisagreementSpec, *stream: int
-) -> Iterator[StakeholderGap]:
+def stakeholder_gaps(panel: Panel, heard: AnswerSet, spec: DisagreementSpec, *stream: int) -> Iterator[StakeholderGap]:
     """Yield the differences of every two kinds of critics by one grouping, with tests adjusted for their number."""
     if panel.stakeholder is None:
         return
@@ -238,7 +239,7 @@ def _pair(
         return
     for cell in np.ndindex(found.disagreement.lower.shape):
         record = _stakeholder_gap(heard, found, found.disagreement, cell, DISAGREEMENT, names)
-        yield replace(record, group=heard.groups[cell[0]], reference=heard.groups[cell[0]], label=heard.labels[cell[1]])
+        yield replace(record, group=heard.groups[cell[0]], label=heard.labels[cell[1]])
     for number, metric in enumerate(found.metrics):
         yield _stakeholder_gap(heard, found, found.gaps, (number,), metric, names)
 

@@ -220,9 +220,7 @@ def observed_gaps(
     return gaps
 
 
-def gap_record(
-    heard: AnswerSet, found: Gap, n: int, limits: tuple[float, float], bounds: Bounds
-) -> DisagreementGap:
+def gap_record(heard: AnswerSet, found: Gap, n: int, limits: tuple[float, float], bounds: Bounds) -> DisagreementGap:
     """Return the record of a single gap."""
     lower, upper = finite(float(found.lower)), finite(float(found.upper))
     if upper is None:
@@ -243,6 +241,7 @@ def gap_record(
         status=NO_SPREAD if low is None else "ok",
         label=None if label < 0 else heard.labels[label],
         stakeholder=heard.stakeholder,
+        critics=len(heard.critics),
         lower=lower,
         upper=upper,
         identified=_identified(found),
@@ -262,6 +261,7 @@ def undefined_gap(heard: AnswerSet, metric: FeedbackMetric, n: int, why: str, bo
         value=None,
         status=f"undefined: {why}",
         stakeholder=heard.stakeholder,
+        critics=len(heard.critics),
         same_as=_same_as(metric, len(heard.labels), bounds),
     )
 

@@ -295,8 +295,8 @@ def _kinds(rows: _Rows, critics: IntArray) -> tuple[IntArray | None, tuple[str, 
     if ambiguous.size:
         named = shown([rows.critic.values[code] for code in ambiguous[:_SHOWN]], _SHOWN)
         raise DataError(
-            f"{count(ambiguous.size, 'critic has', 'critics have')} several values of `stakeholder` (such as {named}); a "
-            "critic must be of one kind."
+            f"{count(ambiguous.size, 'critic has', 'critics have')} several values of `stakeholder` (such as {named}); "
+            "a critic must be of one kind."
         )
     return kind[critics], column.labels
 

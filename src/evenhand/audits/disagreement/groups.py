@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from evenhand.audits.disagreement.gather import Panel
 from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.core.records import LeftOut
 from evenhand.errors import count
-from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, Notion, Resampled
+from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, FeedbackMetric, Resampled
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
@@ -64,7 +64,7 @@ def find_groupings(table: Table, panel: Panel, min_count: int) -> list[Grouping]
     return groupings
 
 
-def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int) -> Iterator[dict[str, Any]]:
+def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int) -> Iterator[LeftOut]:
     """Yield what was left out, and why."""
     whole = [
         *panel.dropped,
@@ -74,20 +74,17 @@ def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int
     ]
     for n, reason in whole:
         if n:
-            yield _left_out(None, None, n, reason)
+            yield LeftOut(n=n, reason=reason)
     for grouping in groupings:
         if grouping.missing:
-            yield _left_out(grouping.name, MISSING, grouping.missing, "missing group: not compared")
+            missing = "missing group: not compared"
+            yield LeftOut(grouping=grouping.name, group=MISSING, n=grouping.missing, reason=missing)
         for group, n, cases, compared in zip(
             grouping.groups, grouping.answers, grouping.cases, grouping.compared, strict=True
         ):
             if not compared:
                 reason = f"small group, {count(int(cases), 'case')}: not compared (fewer than {min_count})"
-                yield _left_out(grouping.name, group, int(n), reason)
-
-
-def _left_out(grouping: str | None, group: str | None, n: int, reason: str) -> dict[str, Any]:
-    return {"model": None, "grouping": grouping, "group": group, "n": n, "reason": reason}
+                yield LeftOut(grouping=grouping.name, group=group, n=int(n), reason=reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +125,7 @@ class AnswerSet:
             stakeholder=stakeholder,
         )
 
-    def truth_for(self, metric: Notion) -> Answers | None:
+    def truth_for(self, metric: FeedbackMetric) -> Answers | None:
         """Return the critics' own labels; for a tolerant metric whether they are near enough to the system's."""
         if self.truth is None or metric not in TOLERANT:
             return self.truth

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT, Bounds, Notion
+from evenhand.core.metrics import Metric, gap_limits
+from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT, Bounds, FeedbackMetric
 
 PAPER = "Telukunta and Nadendla, Towards inclusive fairness evaluation via eliciting disagreement feedback"
 DISAGREEMENT = "disagreement"
@@ -22,98 +23,115 @@ _WHO_ANSWERS = "who answers, and which cases they were shown"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriticMetric:
-    """One metric, with the question behind it.
+class CriticMetric(Metric):
+    """A metric that critics' answers tell something of.
 
     Parameters
     ----------
-    asks : the question, for somebody who answers or reads.
-    formula : the rate in symbols: y is the system's label, z the label that the critic has in mind.
+    asks : the question behind it, for somebody who answers or reads.
     """
 
-    name: str
-    title: str
     asks: str
-    formula: str
-    caveat: str
-    moves_with: str = _WHO_ANSWERS
 
-    @property
-    def title_in_sentence(self) -> str:
-        """The title within a sentence."""
-        return self.title[:1].lower() + self.title[1:]
+
+def _row(name: str, title: str, asks: str, formula: str, caveat: str, moves_with: str = _WHO_ANSWERS) -> CriticMetric:
+    """Return a metric of fairness; in its formula y is the system's label, z the label that the critic has in mind."""
+    return CriticMetric(
+        name=name,
+        title=title,
+        unit="share",
+        formula=formula,
+        reference=PAPER,
+        caveat=caveat,
+        headline=True,
+        moves_with=moves_with,
+        limits=gap_limits(against=("worst_pair",)),
+        asks=asks,
+    )
 
 
 _ROWS = (
-    CriticMetric(
-        name="statistical_parity",
-        title="Statistical parity",
-        asks="How often does the system give this label?",
-        formula="P(y = k)",
-        caveat="It rests on the system's labels alone; the answers have no part in it.",
-        moves_with=_SHOWN_CASES,
+    _row(
+        "statistical_parity",
+        "Statistical parity",
+        "How often does the system give this label?",
+        "P(y = k)",
+        "It rests on the system's labels alone; the answers have no part in it.",
+        _SHOWN_CASES,
+    ),
+    _row(
+        "calibration",
+        "Calibration",
+        "When the system gives this label, how often do critics agree?",
+        "P(z = k | y = k)",
+        _NOT_WHO_IS_RIGHT,
+    ),
+    _row(
+        "accuracy_equality",
+        "Accuracy equality",
+        "How often do critics agree with the system, whatever the label?",
+        "P(z = y)",
+        _NOT_WHO_IS_RIGHT,
+    ),
+    _row(
+        "equal_opportunity",
+        "Equal opportunity",
+        "Of the cases that critics would give this label, how many did the system give it?",
+        "P(y = k | z = k)",
+        _OPEN,
+    ),
+    _row(
+        "predictive_equality",
+        "Predictive equality",
+        "Of the cases that critics would not give this label, how many did the system give it?",
+        "P(y = k | z is not k)",
+        _OPEN,
+    ),
+    _row(
+        "overall_misclassification",
+        "Overall misclassification",
+        "Of the cases that critics would give this label, how many did the system not give it?",
+        "P(y is not k | z = k)",
+        _OPEN,
+    ),
+    _row(
+        "tolerant_calibration",
+        "Tolerant calibration",
+        "When the system gives this label, how often do critics find it near enough?",
+        "P(z near k | y = k)",
+        _NOT_WHO_IS_RIGHT,
+    ),
+    _row(
+        "tolerant_accuracy",
+        "Tolerant accuracy",
+        "How often do critics find the system near enough, whatever the label?",
+        "P(z near y)",
+        _NOT_WHO_IS_RIGHT,
     ),
     CriticMetric(
-        name="calibration",
-        title="Calibration",
-        asks="When the system gives this label, how often do critics agree?",
-        formula="P(z = k | y = k)",
-        caveat=_NOT_WHO_IS_RIGHT,
-    ),
-    CriticMetric(
-        name="accuracy_equality",
-        title="Accuracy equality",
-        asks="How often do critics agree with the system, whatever the label?",
-        formula="P(z = y)",
-        caveat=_NOT_WHO_IS_RIGHT,
-    ),
-    CriticMetric(
-        name="equal_opportunity",
-        title="Equal opportunity",
-        asks="Of the cases that critics would give this label, how many did the system give it?",
-        formula="P(y = k | z = k)",
-        caveat=_OPEN,
-    ),
-    CriticMetric(
-        name="predictive_equality",
-        title="Predictive equality",
-        asks="Of the cases that critics would not give this label, how many did the system give it?",
-        formula="P(y = k | z is not k)",
-        caveat=_OPEN,
-    ),
-    CriticMetric(
-        name="overall_misclassification",
-        title="Overall misclassification",
-        asks="Of the cases that critics would give this label, how many did the system not give it?",
-        formula="P(y is not k | z = k)",
-        caveat=_OPEN,
-    ),
-    CriticMetric(
-        name="tolerant_calibration",
-        title="Tolerant calibration",
-        asks="When the system gives this label, how often do critics find it near enough?",
-        formula="P(z near k | y = k)",
-        caveat=_NOT_WHO_IS_RIGHT,
-    ),
-    CriticMetric(
-        name="tolerant_accuracy",
-        title="Tolerant accuracy",
-        asks="How often do critics find the system near enough, whatever the label?",
-        formula="P(z near y)",
-        caveat=_NOT_WHO_IS_RIGHT,
+        name=DISAGREEMENT,
+        title="Disagreement",
+        unit="share",
+        formula="P(z is not k | y = k)",
+        reference=PAPER,
+        caveat="That two kinds of people see a case differently does not say which of them is right.",
+        moves_with=_WHO_ANSWERS,
+        asks="When the system gives this label, how often do critics disagree?",
     ),
 )
 
 METRICS: dict[str, CriticMetric] = {row.name: row for row in _ROWS}
+_CAVEATS_PUBLISHED = dict.fromkeys(INDEFINITE, _PUBLISHED) | {"overall_misclassification": _WRONG_WAY}
 
 
-def caveat_of(metric: str, bounds: Bounds) -> str:
-    """Return what a gap in a metric does not show, by the bounds that were used."""
-    if bounds == "published" and metric in INDEFINITE:
-        return _WRONG_WAY if metric == "overall_misclassification" else _PUBLISHED
-    return METRICS[metric].caveat
-
-
-def metrics_for(tolerance: int) -> tuple[Notion, ...]:
-    """Return the metrics of an audit: six, and with a tolerance the two that stay exact."""
+def computed_metrics(tolerance: int) -> tuple[FeedbackMetric, ...]:
+    """Return the metrics whose gaps are computed: six, and with a tolerance the two that stay exact."""
     return (*DEFINITE, *INDEFINITE, *(TOLERANT if tolerance else ()))
+
+
+def metrics_for(tolerance: int, bounds: Bounds) -> dict[str, CriticMetric]:
+    """Return the rows of what is computed; by the published bounds some of them do not show the same."""
+    rows = {name: METRICS[name] for name in (*computed_metrics(tolerance), DISAGREEMENT)}
+    if bounds == "published":
+        rows |= {name: replace(METRICS[name], caveat=caveat) for name, caveat in _CAVEATS_PUBLISHED.items()}
+    return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -136,26 +136,32 @@ def find_labels(columns: Mapping[str, Coded], spec: DisagreementSpec) -> Labels:
     numeric = not any(isinstance(value, str | bool) for value in columns["decision"].values)
     if declared is not None:
         return Labels(tuple(map(label_of, declared)), numeric if ordered is None else ordered, declared=True)
-    values = {value for column in columns.values() for value in column.values}
-    _refuse_mixed([label_of(value) for value in values])
-    names = tuple(dict.fromkeys(label_of(value) for value in sorted(values, key=sort_key)))
-    if len(names) < 2:
-        only = f" ({names[0]!r})" if names else ""
-        raise DataError(
-            f"`decision` column {spec.decision!r} holds one label only{only}, so there is nothing to disagree about; "
-            "if the system can give others, declare them all with `labels`."
-        )
-    if len(names) > MOST_LABELS:
-        raise DataError(
-            f"`decision` column {spec.decision!r} holds {len(names):,} different values, more than {MOST_LABELS}; is "
-            "it a score? Give a column of labels."
-        )
+    names = _seen_labels(columns.values(), spec.decision)
     if ordered and not numeric:
         raise ConfigError(
             f"`ordered` is true, but the labels are words ({shown(list(names), _SHOWN_LABELS)}) whose order nobody "
             "knows; declare them with `labels`, lowest first."
         )
     return Labels(names, numeric if ordered is None else ordered, declared=False)
+
+
+def _seen_labels(columns: Iterable[Coded], decision: str) -> tuple[str, ...]:
+    """Return the labels in some columns, sorted; refuse what cannot be all the labels of a system."""
+    values = {value for column in columns for value in column.values}
+    _refuse_mixed([label_of(value) for value in values])
+    names = tuple(dict.fromkeys(label_of(value) for value in sorted(values, key=sort_key)))
+    if len(names) < 2:
+        only = f" ({names[0]!r})" if names else ""
+        raise DataError(
+            f"`decision` column {decision!r} holds one label only{only}, so there is nothing to disagree about; "
+            "if the system can give others, declare them all with `labels`."
+        )
+    if len(names) > MOST_LABELS:
+        raise DataError(
+            f"`decision` column {decision!r} holds {len(names):,} different values, more than {MOST_LABELS}; is "
+            "it a score? Give a column of labels."
+        )
+    return names
 
 
 def _refuse_mixed(texts: list[str]) -> None:

@@ -28,6 +28,7 @@ class DisagreementGap(Gap):
 
     label: str | None = column("the label at which the difference is largest", None)
     stakeholder: str | None = column("the kind of critics; null for all of them", None)
+    critics: int = column("how many critics answered")
     lower: float | None = column("the smallest gap that the answers allow", None)
     upper: float | None = column("the largest gap that the answers allow; `value` is the middle of the two", None)
     identified: str | None = column(

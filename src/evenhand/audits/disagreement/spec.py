@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from evenhand.audits.disagreement.metrics import METRICS
-from evenhand.core.spec import Spec, Threshold, require_known_metrics
+from evenhand.audits.disagreement.metrics import CriticMetric, metrics_for
+from evenhand.core.spec import Spec
 from evenhand.settings import Settings
 from evenhand.stats.feedback import Bounds
 from evenhand.table.roles import Scalar
@@ -93,6 +94,10 @@ class DisagreementSpec(Spec):
     {'critic': 'who', 'disagree': 'disagrees'}
     """
 
+    audit: ClassVar[str] = "disagreement"
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "stakeholder")
+    counted: ClassVar[str] = "answers"
+
     decision: str = Field(description="Column of the label that the system gave to the case.")
     critic: str = Field(description="Column that says who answered.")
     disagree: str | None = Field(None, description="Column of the answer as yes or no: 1 when the critic disagrees.")
@@ -114,6 +119,7 @@ class DisagreementSpec(Spec):
     bounds: Bounds = Field("sharp", description="Sharp bounds, or the looser ones that were published.")
     resamples: int = Field(1_000, ge=100, le=1_000_000, description="Bootstrap resamples of critics and cases.")
     min_count: int = Field(10, ge=1, description="Groups with fewer cases are listed but left out of gaps.")
+    individuals: bool = Field(False, description="Publish the gaps that critics see one by one.")
 
     @property
     def columns(self) -> dict[str, str]:
@@ -130,24 +136,9 @@ class DisagreementSpec(Spec):
         }
         return {role: column for role, column in named.items() if column is not None}
 
-    @field_validator("thresholds")
-    @classmethod
-    def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
-        require_known_metrics(value, METRICS)
-        for threshold in value:
-            if threshold.max is None or not 0 <= threshold.max < 1:
-                raise ValueError(
-                    f"the threshold for {threshold.metric!r} limits a difference: give max= of 0 or more and below 1; "
-                    f"got {threshold.in_words()}"
-                )
-            if "audit" in threshold.model_fields_set and threshold.audit != "disagreement":
-                raise ValueError(f"a threshold of the disagreement audit has `audit` {threshold.audit!r}; leave it out")
-            if threshold.model is not None or threshold.against != "worst_pair" or threshold.kind == "ratio":
-                raise ValueError(
-                    f"a threshold for {threshold.metric!r} has no `model`, `against` or `kind` 'ratio': it limits the "
-                    "largest difference between two groups; leave them out"
-                )
-        return tuple(threshold.model_copy(update={"audit": "disagreement"}) for threshold in value)
+    def known_metrics(self) -> Mapping[str, CriticMetric]:
+        """Return the metrics that these settings can give."""
+        return metrics_for(self.answers.tolerance, self.bounds)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
