@@ -160,7 +160,7 @@ def test_scores_go_back_to_their_own_rows_of_a_long_file(place: Path, monkeypatc
     arguments: dict[str, Any] = {"data": "long.parquet", "outcome": "y", "groups": "g"}
     monkeypatch.setattr(folds, "out_of_fold", lambda training, *_: {"m": training.matrix[:, 0].copy()})
     settings = ModelsSettings.parse({"features": "x", "fit": {"m": "linear"}}, "here")
-    table, _ = folds.add_models(eh.Table(**arguments), arguments, settings)
+    table = folds.add_models(eh.Table(**arguments), arguments, settings)
     assert table.rows == n
     rows = table.person_rows(["x"])
     np.testing.assert_array_equal(rows.scores["m"], rows.numbers["x"])
@@ -174,7 +174,7 @@ def test_scores_go_back_to_their_own_rows_of_a_frame(backend: str | None, monkey
     arguments = {"data": data, "outcome": "missed_payment", "groups": "sex"}
     monkeypatch.setattr(folds, "out_of_fold", lambda training, *_: {"m": training.matrix[:, 0] / 1e7})
     settings = ModelsSettings.parse({"features": "income_2022", "fit": {"m": "linear"}}, "here")
-    table, _ = folds.add_models(eh.Table(**arguments), arguments, settings)
+    table = folds.add_models(eh.Table(**arguments), arguments, settings)
     rows = table.person_rows(["income_2022"])
     np.testing.assert_array_equal(rows.scores["m"], rows.numbers["income_2022"] / 1e7)
     assert table.backend == backend

@@ -127,6 +127,7 @@ class Claim:
     headline : whether it is told where no threshold is about it.
     aside : what else belongs into the detail.
     family : what joint limits and adjusted p-values hold for together, as in "all pairs of groups".
+    undefined_id : the sentence where the number is undefined; by default one of core's.
     withheld : why no verdict may be given, whatever the interval; None where one may.
     """
 
@@ -136,6 +137,7 @@ class Claim:
     headline: bool = False
     aside: str = ""
     family: str | None = None
+    undefined_id: str | None = None
     withheld: str | None = None
 
 
@@ -175,8 +177,8 @@ class FindingMaker:
         metric = self.spec.known_metrics()[record.metric]
         kind = record.kind if isinstance(record, Gap) else None
         sentence_id = claim.sentence_id
-        if record.value is None and sentence_id not in self.sentences:
-            sentence_id = "not_comparable" if isinstance(record, Gap) else "undefined"
+        if record.value is None:
+            sentence_id = claim.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined")
         told = claim.arguments(record) if callable(claim.arguments) else claim.arguments
         arguments = {"unit": metric.style(), **told}
         return Finding(

@@ -31,8 +31,9 @@ _PARTS = (
 def data_record(table: Table) -> dict[str, Any]:
     """Return rows, what was left out, and what identifies the data.
 
-    `hash` is the SHA-256 of the cells that every number was computed from: the same for the same data on any
-    engine. `files` identifies the bytes of the files read, where there are any.
+    `hash` is the SHA-256 of all that was read of the data so far, which is what every number was computed from: the
+    same for the same data on any engine and in any order of rows. `files` identifies
+    the bytes of the files read, where there are any.
     """
     return {
         "rows": table.rows + table.dropped,

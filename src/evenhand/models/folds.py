@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -161,8 +160,8 @@ def _require_both(outcome: BoolArray, folds: int) -> None:
 
 def add_models(
     table: Table, arguments: Mapping[str, Any], settings: ModelsSettings, progress: Callable[[str], None] | None = None
-) -> tuple[Table, str]:
-    """Fit models, and return the table with their scores as predictions, and the hash of the data behind it.
+) -> Table:
+    """Fit models, and return the table with their scores as predictions.
 
     Parameters
     ----------
@@ -187,7 +186,9 @@ def add_models(
     notes = (*table.source.notes, *scored.source.notes, _note(training, settings))
     # The rows are still those of the files, which is what identifies them.
     scored.source = replace(scored.source, paths=table.source.paths, notes=tuple(dict.fromkeys(notes)))
-    return scored, hashlib.sha256(f"{table.digest()}\n{training.digest()}\n".encode()).hexdigest()
+    scored.record_models(scores, training.digest())
+    scored.record_table("before the models", table)
+    return scored
 
 
 def _require_new_columns(source: Source, settings: ModelsSettings) -> None:

@@ -18,7 +18,8 @@ from evenhand.core.findings import Finding
 from evenhand.core.progress import step
 from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Result
-from evenhand.errors import ConfigError
+from evenhand.core.thresholds import VERDICTS
+from evenhand.errors import ConfigError, require_choice
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.table import Table
@@ -26,7 +27,7 @@ from evenhand.table.table import Table
 if TYPE_CHECKING:
     from evenhand.study.responses import Responses
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,9 +50,8 @@ class Audit:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The findings of all audits; broken thresholds first, then undecided, met, and those without one."""
-        order = {"does_not_meet": 0, "insufficient_evidence": 1, "meets": 2, "no_threshold": 3}
         everything = [finding for result in self.results.values() for finding in result.findings]
-        return tuple(sorted(everything, key=lambda finding: order[finding.verdict]))
+        return tuple(sorted(everything, key=lambda finding: VERDICTS.index(finding.verdict)))
 
     @property
     def notes(self) -> dict[str, tuple[str, ...]]:
@@ -64,7 +64,35 @@ class Audit:
         return notes
 
     def __getitem__(self, audit: str) -> Result:
+        require_choice("audit", audit, list(self.results))
         return self.results[audit]
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Audit:
+        """Return the audit that `save` wrote into a folder; it renders the same report.
+
+        Examples
+        --------
+        >>> import tempfile, evenhand as eh
+        >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+        >>> audit = eh.audit(eh.Table(data, groups="sex", predictions="hired"), parity={})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = audit.save(folder)
+        ...     eh.Audit.load(folder).to_json() == audit.to_json()
+        True
+        """
+        written, run = (_read_json(Path(folder) / name) for name in ("results.json", "run.json"))
+        if written.get("schema") != SCHEMA_VERSION:
+            raise ConfigError(
+                f"'{folder}' holds results of format {written.get('schema')!r}; this version reads {SCHEMA_VERSION}."
+            )
+        results = {}
+        for name, values in written["audits"].items():
+            findings = [finding for finding in written["findings"] if finding["audit"] == name]
+            results[name] = _result_type(name).from_dict(values, findings)
+        specs = {name: result.spec for name, result in results.items()}
+        config = AuditConfig.recorded(written["config"], specs)
+        return cls(config, results, written["data"], run)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contents of `results.json`."""
@@ -176,16 +204,34 @@ def audit(
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         models = config.models and config.models.model_copy(update={"seed": seed})
         config = config.model_copy(update={"audits": reseeded, "models": models})
-    fitted: dict[str, Any] = {}
     if config.models is not None:
         with clock.timing("models"):
-            table, fitted["hash"] = add_models(table, arguments, config.models, step)
+            table = add_models(table, arguments, config.models, step)
     results = {}
     for name, spec in config.audits.items():
         with clock.timing(name):
             results[name] = REGISTRY[name].run(table, spec)
     config = config.model_copy(update={"data": table.settings()})
-    return Audit(config, results, data_record(table) | fitted, run_record(started, clock.seconds))
+    return Audit(config, results, data_record(table), run_record(started, clock.seconds))
+
+
+def _result_type(name: str) -> type[Result]:
+    if name == "study":
+        from evenhand.study.analysis.result import StudyResult
+
+        return StudyResult
+    require_choice("audit", name, list(REGISTRY))
+    return REGISTRY[name].result
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"'{path}' cannot be read: {error.strerror or error}; was the audit saved there?") from None
+    except ValueError as error:
+        raise ConfigError(f"'{path}' is not a results file of evenhand: {error}") from None
+    return read
 
 
 def _rounded(value: Any) -> Any:

@@ -6,7 +6,8 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -60,9 +61,19 @@ class AuditConfig(Settings):
     models: ModelsSettings | None = None
     audits: dict[str, Spec]
     report: ReportSettings
+    written: dict[str, Any] | None = Field(None, description="What stands in `results.json`, when it was read there.")
+
+    @classmethod
+    def recorded(cls, written: Mapping[str, Any], audits: Mapping[str, Spec]) -> AuditConfig:
+        """Return the configuration that stands in a `results.json`."""
+        data = dict(written["data"])
+        report = ReportSettings.parse(written["report"], "results.json")
+        return cls(source=data.get("source"), data=data, audits=dict(audits), report=report, written=dict(written))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the configuration with every default filled in, as it goes into `results.json`."""
+        if self.written is not None:
+            return dict(self.written)
         return {
             "data": {**({"source": self.source} if self.dataset is None else self.dataset.model_dump()), **self.data},
             **({} if self.models is None else {"models": self.models.model_dump(mode="json")}),
@@ -107,10 +118,13 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
     thresholds = raw.get("thresholds", [])
     if not isinstance(thresholds, list) or not all(isinstance(item, Mapping) for item in thresholds):
         raise ConfigError(f"thresholds in {where} must be written as [[thresholds]] tables.")
-    _check_threshold_audits(thresholds, raw, where)
-    audits = {
-        name: _spec(name, _section(raw, name, where), thresholds, where, allow_code) for name in REGISTRY if name in raw
+    readers = {
+        name: _SpecReader(name, _section(raw, name, where), where, allow_code) for name in REGISTRY if name in raw
     }
+    by_audit: dict[str, list[Mapping[str, Any]]] = {name: [] for name in readers}
+    for threshold in thresholds:
+        by_audit[_audit_of(threshold, readers, where)].append(threshold)
+    audits = {name: reader.spec(by_audit[name]) for name, reader in readers.items()}
     if not audits:
         raise ConfigError(f"{where} asks for no audit; add a section such as [parity].")
     report = ReportSettings.parse(_section(raw, "report", where), f"[report] of {where}")
@@ -134,35 +148,78 @@ def _section(raw: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]
     return section
 
 
-def _check_threshold_audits(thresholds: list[Mapping[str, Any]], raw: Mapping[str, Any], where: str) -> None:
-    for threshold in thresholds:
-        name = threshold.get("audit", "parity")
-        if name not in raw:
-            asked = [audit for audit in REGISTRY if audit in raw]
-            raise ConfigError(
-                f"a threshold in {where} is for the audit {name!r}, which is not run; {did_you_mean(name, asked)}"
-            )
+@dataclass(frozen=True)
+class _SpecReader:
+    """Reads the section of one audit."""
 
+    name: str
+    section: Mapping[str, Any]
+    where: str
+    allow_code: bool
 
-def _spec(
-    name: str, settings: Mapping[str, Any], thresholds: list[Mapping[str, Any]], where: str, allow_code: bool
-) -> Spec:
-    own = [threshold for threshold in thresholds if threshold.get("audit", "parity") == name]
-    listed = settings.get("thresholds", [])
-    if not isinstance(listed, list | tuple):
-        raise ConfigError(f"`thresholds` in [{name}] of {where} must be a list of tables; got {listed!r}.")
-    kind = REGISTRY[name].spec
-    values = {**settings, "thresholds": [*listed, *own]}
-    for setting in kind.runs_code:
-        if values.get(setting) and not allow_code:
-            raise ConfigError(
-                f"`{setting}` in {where} lets a file run code; allow it only if you trust it, with --allow-code."
-            )
-    for setting in (*kind.code, *kind.code_or_name):
-        if setting in values:
+    def spec(self, thresholds: Sequence[Mapping[str, Any]] = ()) -> Spec:
+        """Return the settings, with thresholds that stand outside of the section added to its own."""
+        listed = self.section.get("thresholds", [])
+        if not isinstance(listed, list | tuple):
+            raise ConfigError(f"`thresholds` in [{self.name}] of {self.where} must be a list; got {listed!r}.")
+        kind = REGISTRY[self.name].spec
+        values = {**self.section, "thresholds": [*listed, *thresholds]}
+        for setting in kind.runs_code:
+            if _nested(values, setting) and not self.allow_code:
+                raise ConfigError(
+                    f"`{setting}` in {self.where} lets a file run code; allow it only if you trust it, with "
+                    "--allow-code."
+                )
+        for setting in (*kind.code, *kind.code_or_name):
             only = _NAMED_CODE if setting in kind.code_or_name else None
-            values[setting] = _imported(setting, values[setting], where, allow_code, only)
-    return kind.parse(values, f"[{name}] of {where}").placed(Path(where).parent)
+            values = self._with_code(values, setting.split("."), only)
+        return kind.parse(values, f"[{self.name}] of {self.where}").placed(Path(self.where).parent)
+
+    def _with_code(
+        self, values: Mapping[str, Any], path: Sequence[str], only: re.Pattern[str] | None
+    ) -> dict[str, Any]:
+        """Return settings in which the one at a path such as `noise.derive` is what its name stands for."""
+        first, *rest = path
+        inner = values.get(first)
+        if rest:
+            changed = self._with_code(inner, rest, only) if isinstance(inner, Mapping) else inner
+        else:
+            changed = _imported(first, inner, self.where, self.allow_code, only)
+        return {**values, first: changed} if first in values else dict(values)
+
+    def limits(self) -> list[str]:
+        """Return what a threshold of this audit can limit."""
+        spec = self.spec()
+        return [*(name for name, metric in spec.known_metrics().items() if metric.limits), *spec.aliases]
+
+
+def _nested(values: Mapping[str, Any], path: str) -> Any:
+    """Return the setting at a path such as `loading.allow_pickle`, or None."""
+    value: Any = values
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], where: str) -> str:
+    """Return the audit that a threshold is for: the one it names, or the only one that knows its metric."""
+    name, metric = threshold.get("audit"), threshold.get("metric")
+    if name is not None:
+        if name not in readers:
+            raise ConfigError(
+                f"a threshold in {where} is for the audit {name!r}, which is not run; {did_you_mean(name, readers)}"
+            )
+        return str(name)
+    limits = {audit: reader.limits() for audit, reader in readers.items()}
+    knowing = [audit for audit, metrics in limits.items() if metric in metrics]
+    if len(knowing) == 1:
+        return knowing[0]
+    if knowing:
+        raise ConfigError(
+            f"a threshold in {where} for {metric!r} could be for {' or '.join(map(repr, knowing))}; name its `audit`."
+        )
+    known = list(dict.fromkeys(name for metrics in limits.values() for name in metrics))
+    raise ConfigError(f"`metric` {metric!r} of a threshold in {where} is not known; {did_you_mean(metric, known)}")
 
 
 def _imported(name: str, value: Any, where: str, allow_code: bool, only: re.Pattern[str] | None = None) -> Any:

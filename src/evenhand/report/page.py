@@ -16,16 +16,16 @@ from markupsafe import Markup, escape
 
 from evenhand._version import __version__
 from evenhand.charts import to_svg
-from evenhand.core.findings import SHORT_VERDICTS, VERDICT_WORDS, Verdict, shown_amount
+from evenhand.core.display import DisplayTable, Figure, Section
+from evenhand.core.findings import SHORT_VERDICTS, VERDICT_WORDS
 from evenhand.core.progress import step
-from evenhand.core.sections import DisplayTable, Figure, Section
+from evenhand.core.thresholds import VERDICTS
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
 
 MOST_ROWS = 400
 SHOWN_FINDINGS = 8
-VERDICTS: tuple[Verdict, ...] = ("does_not_meet", "insufficient_evidence", "meets")
 
 
 def render(audit: Audit) -> str:
@@ -37,12 +37,14 @@ def render(audit: Audit) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(amount=shown_amount, slug=slug, code=code)
+    environment.filters.update(slug=slug, code=code)
     style = environment.loader.get_source(environment, "report.css")[0] if environment.loader else ""
     findings = audit.findings
     judged = [finding for finding in findings if finding.threshold is not None]
     others = [finding for finding in findings if finding.threshold is None]
-    return environment.get_template("report.html").render(
+    return environment.get_template(
+        "report.html"
+    ).render(
         about=audit.config.report,
         policy=_policy(style),
         style=Markup(style),  # noqa: S704
@@ -52,7 +54,7 @@ def render(audit: Audit) -> str:
         shown_findings=SHOWN_FINDINGS,
         verdict_words=VERDICT_WORDS,
         short_verdicts=SHORT_VERDICTS,
-        counts=[(verdict, Counter(f.verdict for f in judged)[verdict]) for verdict in VERDICTS],
+        counts=[(verdict, Counter(f.verdict for f in judged)[verdict]) for verdict in VERDICTS[:3]],
         sections=[
             _section(name, replace(result.section(), notes=audit.notes[name])) for name, result in audit.results.items()
         ],
@@ -143,7 +145,8 @@ def _section(name: str, section: Section) -> dict[str, Any]:
             step(f"Drawing {part.title}")
             parts.append({"figure": part, "svgs": list(_drawn(part, f"{name}-{number}"))})
         elif isinstance(part, DisplayTable):
-            parts.append({"table": part, "hidden": max(0, len(part.rows) - MOST_ROWS)})
+            hidden = max(0, len(part.rows) - MOST_ROWS)
+            parts.append({"table": part, "rows": part.texts()[:MOST_ROWS], "hidden": hidden})
     return {"name": name, "section": section, "parts": parts}
 
 
@@ -160,8 +163,8 @@ def _left_out(audit: Audit) -> list[dict[str, Any]]:
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for result in audit.results.values():
         for record in result.left_out:
-            key = (record["grouping"], record["group"], record["n"], record["reason"])
-            models = merged.setdefault(key, {**record, "models": []})["models"]
-            if record["model"] is not None and record["model"] not in models:
-                models.append(record["model"])
+            key = (record.grouping, record.group, record.n, record.reason)
+            models = merged.setdefault(key, {**record.to_dict(), "models": []})["models"]
+            if record.model is not None and record.model not in models:
+                models.append(record.model)
     return sorted(merged.values(), key=lambda record: record["group"] is not None)

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from evenhand.core.findings import SHORT_VERDICTS, Finding, Verdict
+from evenhand.core.findings import SHORT_VERDICTS, Finding
+from evenhand.core.thresholds import Verdict
 from evenhand.errors import count
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def _table(findings: list[Finding]) -> RichTable:
         verdict = Text(SHORT_VERDICTS[finding.verdict], style=_STYLES[finding.verdict])
         if finding.threshold:
             verdict.append(f"\n{finding.threshold}", style="dim not bold")
-        sentence = Text(finding.sentence)  # text, not markup: names and values come from data
+        sentence = Text(finding.headline)  # text, not markup: names and values come from data
+        for layer in filter(None, (finding.detail, finding.reason)):
+            sentence.append(f"\n{layer}", style="dim")
         table.add_row(*((verdict, sentence) if with_verdicts else (sentence,)))
     return table

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, log2
 from typing import Any
@@ -90,15 +90,25 @@ class Cells:
         out[~absent] = codes.reshape(-1)
         return out, labels + ((MISSING,) if absent.any() else ())
 
+    def counts_by(self, names: Iterable[str]) -> Cells:
+        """Return counts by some of the keys only."""
+        kept = list(names)
+        parts = np.column_stack([self.codes[name] for name in kept]) if kept else np.zeros((len(self.n), 0), np.int64)
+        observed, cell = np.unique(parts, axis=0, return_inverse=True)
+        n = np.zeros(len(observed), dtype=np.int64)
+        np.add.at(n, cell.reshape(-1), self.n)
+        codes = {name: observed[:, position] for position, name in enumerate(kept)}
+        return Cells(codes, {name: self.labels[name] for name in kept}, n)
+
     def digest(self) -> str:
         """Return the SHA-256 of the cells' contents, the same for the same data on every engine."""
-        content = {
-            "labels": {name: list(labels) for name, labels in sorted(self.labels.items())},
-            "codes": {name: codes.tolist() for name, codes in sorted(self.codes.items())},
-            "n": self.n.tolist(),
-            "sums": {name: [float(v).hex() for v in values] for name, values in sorted(self.sums.items())},
-        }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        arrays = {f"codes {name}": codes for name, codes in self.codes.items()} | {"n": self.n}
+        arrays |= {f"sums {name}": values + 0.0 for name, values in self.sums.items()}
+        head = json.dumps([sorted(arrays), len(self.n), sorted(self.labels.items())])
+        digest = hashlib.sha256(head.encode())
+        for name in sorted(arrays):
+            digest.update(np.ascontiguousarray(arrays[name]).view(np.uint64).astype("<u8", copy=False))
+        return digest.hexdigest()
 
 
 def reduce(frame: Frame, keys: Sequence[Key], measures: Sequence[Measure] = (), most: int | None = None) -> Cells:
@@ -137,9 +147,7 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
     Text is thus trimmed, folded and compared once for every distinct value instead of once for every row.
     """
     columns = list(dict.fromkeys(key.column for key in keys if key.column is not None))
-    mark = "evenhand:"  # our own columns stand beside those of the data for a moment
-    while any(column.startswith(mark) for column in columns):
-        mark += ":"
+    mark = _unused_prefix(columns)
     named = list(zip(key_names, keys, strict=True))
     worked_out = {f"{mark}{name}": key.expression for name, key in named if key.column is None}
     ours = {f"{mark}{name}": part for name, part in parts.items()}
@@ -151,6 +159,14 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
     fine = {name: nw.col(f"{mark}{name}") if key.column is None else key.expression for name, key in named}
     sums = {name: nw.col(f"{mark}{name}") for name in ["n", *parts]}
     return rough.select(**fine, **sums).group_by(*key_names).agg(nw.col(name).sum() for name in sums)
+
+
+def _unused_prefix(columns: Sequence[str]) -> str:
+    """Return a prefix for columns of our own, which are beside those of the data for a moment."""
+    prefix = "evenhand:"
+    while any(column.startswith(prefix) for column in columns):
+        prefix += ":"
+    return prefix
 
 
 def _limbs(measure: Measure) -> tuple[nw.Expr, nw.Expr]:

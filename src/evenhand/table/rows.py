@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, reduce
-from evenhand.table.keys import BLANKS, NUMBERS, Key, Kind, label_of, plain_value, sort_key
+from evenhand.table.keys import BLANKS, NUMBERS, YES, Key, Kind, column_key, id_text, label_of, plain_value, sort_key
 from evenhand.table.sources import Frame, engine_errors, fetch, fetch_arrays
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class ScoreRows:
 
 @dataclass(frozen=True)
 class PersonRows:
-    """Every person's numbers, for statistics of whole people; one entry a row, in one canonical order.
+    """Every person's numbers, for statistics of whole people; one entry per row, in one canonical order.
 
     Parameters
     ----------
@@ -89,10 +89,20 @@ class PersonRows:
     groups: Cells
     ids: tuple[str, ...] | None
 
+    def where(self, keep: BoolArray | IntArray) -> PersonRows:
+        """Return the people that a boolean mask keeps, or those at some positions."""
+        return PersonRows(
+            {name: values[keep] for name, values in self.numbers.items()},
+            {name: values[keep] for name, values in self.scores.items()},
+            None if self.weight is None else self.weight[keep],
+            self.groups.where(keep),
+            None if self.ids is None else tuple(np.array(self.ids, dtype=object)[keep].tolist()),
+        )
+
 
 @dataclass(frozen=True)
 class CodedRows:
-    """Columns as codes into their distinct values, one entry a row, in the engine's order.
+    """Columns as codes into their distinct values, one entry per row, in the engine's order.
 
     Parameters
     ----------
@@ -104,6 +114,130 @@ class CodedRows:
     columns: dict[str, Coded]
     groups: Cells
     weight: FloatArray | None
+
+
+# How rows are read ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Fetched:
+    """Expressions of the rows as arrays, in the engine's order, with groups and survey weights beside them."""
+
+    arrays: dict[str, Any]
+    groups: Cells
+    weight: FloatArray | None
+
+    def numbers(self, names: Mapping[str, str]) -> dict[str, FloatArray]:
+        return {name: np.asarray(self.arrays[key], np.float64) for name, key in names.items()}
+
+
+def _fetch_rows(table: Table, columns: Mapping[str, nw.Expr]) -> _Fetched:
+    group_columns = table.roles.group_columns
+    codes = {f"group{i}": table.group_codes(column) for i, column in enumerate(group_columns)}
+    with engine_errors():
+        arrays = fetch_arrays(table.complete_rows().select(**columns, **codes, **_weight_column(table)))
+    groups = {column_key(c): np.asarray(arrays[f"group{i}"], np.int64) for i, c in enumerate(group_columns)}
+    return _Fetched(
+        {name: np.asarray(arrays[name]) for name in columns},
+        _one_per_row(table, groups),
+        np.asarray(arrays["weight"], np.float64) if "weight" in arrays else None,
+    )
+
+
+def _weight_column(table: Table) -> dict[str, nw.Expr]:
+    weight = table.weight_and_exponent()[0]
+    return {} if weight is None else {"weight": weight}
+
+
+def _one_per_row(table: Table, codes: dict[str, IntArray]) -> Cells:
+    return Cells(codes, table.cells.labels, np.ones(table.rows, dtype=np.int64))
+
+
+def read_scores(table: Table, model: str) -> ScoreRows:
+    """Return one model's scores row by row."""
+    score_column = table.prediction(model).column
+    fetched = _fetch_rows(
+        table, {"score": nw.col(score_column).cast(nw.Float64), "positive": table.outcome_state() == YES}
+    )
+    score, positive = np.asarray(fetched.arrays["score"], np.float64), np.asarray(fetched.arrays["positive"], np.bool_)
+    table.record_rows({score_column: score, "outcome": positive}, fetched.groups, fetched.weight)
+    weight = np.ones(table.rows) if fetched.weight is None else fetched.weight
+    # Engines return rows in any order; sorted, sums over them are equal to the bit.
+    order = np.lexsort((positive, score) if fetched.weight is None else (weight, positive, score))
+    groups = fetched.groups.where(order)
+    return ScoreRows(score[order], positive[order], weight[order], weight[order] ** 2, groups, binned=False)
+
+
+def read_people(table: Table, columns: Sequence[str]) -> PersonRows:
+    """Return numeric columns and all scores row by row, with the ids."""
+    models = [model for model in table.models if table.has_scores(model)]
+    numbers = {column: f"number{i}" for i, column in enumerate(columns)}
+    scores = {model: f"score{i}" for i, model in enumerate(models)}
+    expressions = {key: nw.col(c).cast(nw.Float64).fill_null(float("nan")) for c, key in numbers.items()}
+    expressions |= {key: nw.col(table.prediction(m).column).cast(nw.Float64) for m, key in scores.items()}
+    if table.roles.id is not None:
+        kind = table.kinds[table.roles.id]
+        expressions["id"] = id_text(plain_value(table.roles.id, kind), kind)
+    fetched = _fetch_rows(table, expressions)
+    ids = _coded_ids(fetched.arrays["id"]) if "id" in fetched.arrays else None
+    people = PersonRows(
+        fetched.numbers(numbers),
+        fetched.numbers(scores),
+        fetched.weight,
+        fetched.groups,
+        None if ids is None else tuple(np.array(ids.values, dtype=object)[ids.codes].tolist()),
+    )
+    table.record_rows(
+        {
+            **people.numbers,
+            **{table.prediction(model).column: values for model, values in people.scores.items()},
+            **({} if table.roles.id is None or ids is None else {table.roles.id: ids}),
+        },
+        people.groups,
+        people.weight,
+    )
+    return people.where(_canonical_order(people, ids))
+
+
+def _coded_ids(ids: Any) -> Coded:
+    texts, codes = np.unique(np.asarray(ids).astype(str), return_inverse=True)
+    return Coded(codes.reshape(-1).astype(np.int64), tuple(texts.tolist()))
+
+
+def _canonical_order(people: PersonRows, ids: Coded | None) -> IntArray:
+    weight = [] if people.weight is None else [people.weight]
+    by: list[Any] = [*people.groups.codes.values(), *people.numbers.values(), *people.scores.values(), *weight]
+    if ids is not None:  # decides among equals, since other data may be joined by it
+        by = [ids.codes, *by]
+    return np.lexsort(by) if by else np.arange(len(people.groups.n))
+
+
+def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
+    """Return columns, each by a name of the caller's, as codes into their distinct values."""
+    ranges = [column for column in table.roles.group_columns if column in table.roles.cuts]
+    plain = [column for column in table.roles.group_columns if column not in table.roles.cuts]
+    wanted = {f"column:{name}": column for name, column in columns.items()} | {f"group:{c}": c for c in plain}
+    numbers = {f"group:{column}": table.group_codes(column) for column in ranges} | _weight_column(table)
+    with engine_errors():
+        coded, arrays = code_columns(
+            table.complete_rows(), {name: (column, table.kinds[column]) for name, column in wanted.items()}, numbers
+        )
+    codes = {column_key(column): np.asarray(arrays[f"group:{column}"], np.int64) for column in ranges}
+    codes |= {column_key(column): _known_codes(table, column, coded[f"group:{column}"]) for column in plain}
+    rows = CodedRows(
+        {name: coded[f"column:{name}"] for name in columns},
+        _one_per_row(table, codes),
+        np.asarray(arrays["weight"], np.float64) if "weight" in arrays else None,
+    )
+    table.record_rows({column: rows.columns[name] for name, column in columns.items()}, rows.groups, rows.weight)
+    return rows
+
+
+def _known_codes(table: Table, column: str, coded: Coded) -> IntArray:
+    """Return the codes of a group column as the counted cells have them."""
+    known = {value: code for code, value in enumerate(table.cells.values[column_key(column)])}
+    codes = [known.get(value, len(known)) for value in (*coded.values, None)]  # the last is what is missing
+    return np.array(codes, dtype=np.int64)[coded.codes]
 
 
 # Columns as codes ----------------------------------------------------------------------------------------
@@ -119,7 +253,7 @@ def code_columns(
     frame
         The data.
     columns
-        By a name of one's own: the column and its kind.
+        By a name of the caller's: the column and its kind.
     numbers
         Expressions of the rows that are numbers already, without missing values.
 
@@ -127,29 +261,36 @@ def code_columns(
     --------
     >>> from evenhand.table.sources import open_source
     >>> frame = open_source({"who": ["b", "a", None, "b"], "n": [7, 7, 9, 8]}).frame
-    >>> found, numbers = code_columns(frame, {"who": ("who", "text")}, {"n": nw.col("n")})
-    >>> order = np.lexsort((found["who"].codes, numbers["n"]))  # engines return rows in any order
-    >>> found["who"].values, found["who"].codes[order].tolist()
+    >>> coded, numbers = code_columns(frame, {"who": ("who", "text")}, {"n": nw.col("n")})
+    >>> order = np.lexsort((coded["who"].codes, numbers["n"]))  # engines return rows in any order
+    >>> coded["who"].values, coded["who"].codes[order].tolist()
     (('a', 'b'), [0, 1, 1, -1])
     """
-    places = {f"value{place}": given for place, given in enumerate(columns.values())}
-    beside = {f"number{place}": expression for place, expression in enumerate(numbers.values())}
-    selected: Any = frame.select(**{name: plain_value(*given) for name, given in places.items()}, **beside)
+    keys = {name: f"value{position}" for position, name in enumerate(columns)}
+    number_keys = {name: f"number{position}" for position, name in enumerate(numbers)}
+    selected: Any = frame.select(
+        **{keys[name]: plain_value(column, kind) for name, (column, kind) in columns.items()},
+        **{number_keys[name]: expression for name, expression in numbers.items()},
+    )
     if isinstance(selected, nw.LazyFrame) and not selected.implementation.is_duckdb():
         selected = selected.collect()
-    is_number = {name: kind in (*NUMBERS, "boolean") for name, (_, kind) in places.items()}
-    if isinstance(selected, nw.DataFrame):
-        found = {
-            name: _of_numbers(selected.get_column(name)) if is_number[name] else _of_text(selected.get_column(name))
-            for name in places
-        }
-        arrays = fetch_arrays(selected.select(*beside)) if beside else {}
-    else:
-        found, arrays = _in_engine(selected, is_number, list(beside))
+    is_number = {keys[name]: kind in (*NUMBERS, "boolean") for name, (_, kind) in columns.items()}
+    read = _in_memory if isinstance(selected, nw.DataFrame) else _in_engine
+    coded, arrays = read(selected, is_number, list(number_keys.values()))
     return (
-        {name: found[place] for name, place in zip(columns, places, strict=True)},
-        {name: np.asarray(arrays[place]) for name, place in zip(numbers, beside, strict=True)},
+        {name: coded[key] for name, key in keys.items()},
+        {name: np.asarray(arrays[key]) for name, key in number_keys.items()},
     )
+
+
+def _in_memory(
+    frame: Any, is_number: Mapping[str, bool], numbers: list[str]
+) -> tuple[dict[str, Coded], dict[str, Any]]:
+    coded = {
+        name: _of_numbers(frame.get_column(name)) if number else _of_text(frame.get_column(name))
+        for name, number in is_number.items()
+    }
+    return coded, fetch_arrays(frame.select(*numbers)) if numbers else {}
 
 
 def _of_numbers(column: nw.Series[Any]) -> Coded:
@@ -169,7 +310,7 @@ def _coded_numbers(values: Any, absent: Any) -> Coded:
 
 
 def _distinct(values: Any) -> tuple[Any, IntArray]:
-    """Return the sorted distinct values and the place of each value among them; a range of numbers needs no sorting."""
+    """Return the sorted distinct values and the rank of each value among them; a range of numbers needs no sorting."""
     if values.dtype.kind in "iu" and values.size:
         low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
         if span <= 4 * values.size + 1_000:
@@ -194,42 +335,46 @@ def _of_text(column: nw.Series[Any]) -> Coded:
     values = sorted(column.drop_nulls().unique().to_list())
     if not values:
         return Coded(np.full(len(column), ABSENT_CODE, dtype=np.int64), ())
-    places = nw.from_native(column.cast(nw.Enum(values)).to_native().to_physical(), series_only=True)
-    return _in_order(places.cast(nw.Int64).fill_null(ABSENT_CODE).to_numpy(), values)
+    codes = nw.from_native(column.cast(nw.Enum(values)).to_native().to_physical(), series_only=True)
+    return _in_order(codes.cast(nw.Int64).fill_null(ABSENT_CODE).to_numpy(), values)
 
 
-def _in_engine(frame: Any, is_number: Mapping[str, bool], beside: list[str]) -> tuple[dict[str, Coded], dict[str, Any]]:
+def _in_engine(
+    frame: Any, is_number: Mapping[str, bool], numbers: list[str]
+) -> tuple[dict[str, Coded], dict[str, Any]]:
     """Give the distinct texts numbers within DuckDB and join these to the rows, so that only numbers are fetched."""
-    rows, lists = frame, {}
-    for name, number in is_number.items():
-        if not number:
-            counted = frame.group_by(name).agg(nw.len().alias("one")).filter(~nw.col(name).is_null())
-            counted = counted.with_columns(one=nw.lit(1))
-            lists[name] = counted.select(name, **{f"code:{name}": nw.col("one").cum_sum().over(order_by=name) - 1})
-            rows = rows.join(lists[name], on=name, how="left")
-    wanted = {name: nw.col(name if number else f"code:{name}") for name, number in is_number.items()}
+    rows, texts = frame, {}
+    for name in (name for name, number in is_number.items() if not number):
+        distinct = frame.group_by(name).agg(nw.len().alias("rows")).filter(~nw.col(name).is_null())
+        rank = nw.col("rows").cum_sum().over(order_by=name) - 1
+        texts[name] = distinct.with_columns(rows=nw.lit(1)).select(name, **{f"code:{name}": rank})
+        rows = rows.join(texts[name], on=name, how="left")
     wanted = {
-        n: column if is_number[n] else column.fill_null(ABSENT_CODE).cast(nw.Int64) for n, column in wanted.items()
+        name: nw.col(f"code:{name}").fill_null(ABSENT_CODE).cast(nw.Int64) if name in texts else nw.col(name)
+        for name in is_number
     }
-    arrays = fetch_arrays(rows.select(**wanted, **{name: nw.col(name) for name in beside}))
-    found = {}
-    for name, number in is_number.items():
-        if number:
-            found[name] = _coded_numbers(np.ma.getdata(arrays[name]), np.ma.getmaskarray(arrays[name]))
+    arrays = fetch_arrays(rows.select(**wanted, **{name: nw.col(name) for name in numbers}))
+    coded = {}
+    for name in is_number:
+        if name in texts:
+            coded[name] = _in_order(np.asarray(arrays[name]), _texts_by_code(fetch(texts[name]), name))
         else:
-            texts = fetch(lists[name])
-            by_code = dict(zip((int(code) for code in texts[f"code:{name}"]), texts[name], strict=True))
-            found[name] = _in_order(np.asarray(arrays[name]), [by_code[code] for code in range(len(by_code))])
-    return found, arrays
+            coded[name] = _coded_numbers(np.ma.getdata(arrays[name]), np.ma.getmaskarray(arrays[name]))
+    return coded, arrays
+
+
+def _texts_by_code(listed: Mapping[str, list[Any]], name: str) -> list[Any]:
+    by_code = dict(zip((int(code) for code in listed[f"code:{name}"]), listed[name], strict=True))
+    return [by_code[code] for code in range(len(by_code))]
 
 
 def _in_order(codes: IntArray, values: list[Any]) -> Coded:
     """Renumber so that values are sorted; blank text counts as missing."""
-    kept = [place for place, value in enumerate(values) if str(value).strip(BLANKS)]
-    kept.sort(key=lambda place: sort_key(values[place]))
+    kept = [code for code, value in enumerate(values) if str(value).strip(BLANKS)]
+    kept.sort(key=lambda code: sort_key(values[code]))
     new = np.full(len(values) + 1, ABSENT_CODE, dtype=np.int64)  # the last is for -1
     new[kept] = np.arange(len(kept))
-    return Coded(new[codes], tuple(values[place] for place in kept))
+    return Coded(new[codes], tuple(values[code] for code in kept))
 
 
 # Rows that stay in the engine -----------------------------------------------------------------------------
@@ -237,7 +382,9 @@ def _in_order(codes: IntArray, values: list[Any]) -> Coded:
 
 @dataclass(frozen=True)
 class DerivedRows:
-    """The rows of a table after some stages.
+    """The rows of a table in its own engine, with columns derived stage by stage beside its own.
+
+    What they are derived from is named to `Table.read_in_engine` first, so that the hash of the data covers it.
 
     Parameters
     ----------
@@ -258,39 +405,39 @@ class DerivedRows:
     stages: Stages = ()
 
     def cells(self, keys: Sequence[Key], measures: Sequence[Measure], *, groups: bool = True) -> Cells:
-        """Return counts and sums by keys of one's own, and by the table's groups."""
-        own = self.table.group_keys() if groups else []
-        return self._asked(lambda frame: reduce(frame, [*own, *keys], measures))
+        """Return counts and sums by some keys, and by the table's groups."""
+        group_keys = self.table.group_keys() if groups else []
+        return self._ask(lambda frame: reduce(frame, [*group_keys, *keys], measures))
 
     def values(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
         """Return expressions of the rows as arrays, in the engine's order."""
-        found = self._asked(lambda frame: fetch_arrays(frame.select(**columns)))
-        return {name: np.asarray(values) for name, values in found.items()}
+        arrays = self._ask(lambda frame: fetch_arrays(frame.select(**columns)))
+        return {name: np.asarray(values) for name, values in arrays.items()}
 
     def extremes(self, columns: Mapping[str, nw.Expr]) -> dict[str, tuple[float, float]]:
         """Return the lowest and the highest value of expressions of the rows."""
         ends = {f"low:{name}": column.min() for name, column in columns.items()}
         ends |= {f"high:{name}": column.max() for name, column in columns.items()}
-        found = self.values(ends)
-        return {name: (float(found[f"low:{name}"][0]), float(found[f"high:{name}"][0])) for name in columns}
+        values = self.values(ends)
+        return {name: (float(values[f"low:{name}"][0]), float(values[f"high:{name}"][0])) for name in columns}
 
     def different(self, columns: Mapping[str, nw.Expr]) -> int:
         """Return how many different rows the expressions make."""
-        return int(self._asked(lambda frame: fetch(self._alike(frame, columns).select(n=nw.len())))["n"][0])
+        return int(self._ask(lambda frame: fetch(self._counted(frame, columns).select(n=nw.len())))["n"][0])
 
     def frequent(self, columns: Mapping[str, nw.Expr], least: int = 1) -> dict[str, Any]:
         """Return the different rows that occur at least so often, with their number `n` and weights `w`, `ww`."""
-        found = self._asked(lambda frame: fetch_arrays(self._alike(frame, columns).filter(nw.col("n") >= least)))
-        order = np.lexsort([np.asarray(found[name]) for name in columns])
-        return {name: np.asarray(values)[order] for name, values in found.items()}
+        rows = self._ask(lambda frame: fetch_arrays(self._counted(frame, columns).filter(nw.col("n") >= least)))
+        order = np.lexsort([np.asarray(rows[name]) for name in columns])
+        return {name: np.asarray(values)[order] for name, values in rows.items()}
 
-    def _alike(self, frame: Any, columns: Mapping[str, nw.Expr]) -> Any:
+    def _counted(self, frame: Any, columns: Mapping[str, nw.Expr]) -> Any:
         weight = self.table.weight_and_exponent()[0]
         rows = frame.select(**columns, w=nw.lit(1.0) if weight is None else weight)
         rows = rows.with_columns(ww=nw.col("w") * nw.col("w"))
         return rows.group_by(*columns).agg(nw.len().alias("n"), nw.col("w").sum(), nw.col("ww").sum())
 
-    def _asked(self, question: Callable[[Any], T]) -> T:
+    def _ask(self, question: Callable[[Any], T]) -> T:
         def answer() -> T:
             frame = self.table.complete_rows()
             for stage in self.stages:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -11,7 +10,6 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
-from evenhand.stats.types import IntArray
 from evenhand.table.cells import (
     Cells,
     Measure,
@@ -33,16 +31,15 @@ from evenhand.table.keys import (
     column_key,
     discrete,
     group_key,
-    id_text,
     kind_of,
-    plain_value,
     prediction_kind,
     prediction_state,
     score_bin,
 )
+from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
-from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, code_columns
-from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch_arrays, open_source
+from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, read_coded, read_people, read_scores
+from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source
 from evenhand.table.validation import (
     MAX_CELLS,
     crowded_columns,
@@ -137,7 +134,8 @@ class Table:
             "the options of the file",
         )
         self._data, self._options = data, options
-        self._somebody: tuple[nw.Expr, str] | None = None
+        self._weighty: tuple[nw.Expr, str] | None = None
+        self._ledger, self._fitted = Ledger(), frozenset[str]()
         self._open()
         self.with_type_retry(self._check)
 
@@ -145,12 +143,12 @@ class Table:
         self.source = open_source(self._data, self._options)
         with engine_errors():
             schema = self.source.frame.collect_schema()
-        self._kinds: dict[str, Kind] = {name: kind_of(dtype) for name, dtype in schema.items()}
-        if self._somebody is not None:
-            self.source = self.source.only(*self._somebody)
+        self.kinds: dict[str, Kind] = {name: kind_of(dtype) for name, dtype in schema.items()}
+        if self._weighty is not None:
+            self.source = self.source.only(*self._weighty)
 
     def with_type_retry(self, read: Callable[[], T]) -> T:
-        """Read; where a later row of a file has another type than the first rows, look at all rows and read again."""
+        """Read; where a later row of a file has another type than the first, infer types from all and read again."""
         try:
             return read()
         except MisreadTypeError:
@@ -162,41 +160,41 @@ class Table:
 
     def _check(self) -> None:
         """Count the cells and find every problem, of the roles whose columns exist and of their rows."""
-        asked = self.roles
-        found = list(schema_problems(asked, self._kinds, self.source))
-        problems = [text for _, text in found if text]
-        self.roles = sound_roles(asked, {column for column, _ in found})
-        self._weight_exponent, unweighable = self._weigh()
+        all_roles = self.roles
+        misfits = list(schema_problems(all_roles, self.kinds, self.source))
+        problems = [text for _, text in misfits if text]
+        self.roles = sound_roles(all_roles, {column for column, _ in misfits})
+        self._weight_exponent, bad_weights = self._check_weights()
         try:
             keys = [*self.group_keys(), *self._state_keys()]
-            counted = reduce(self.source.frame, keys, [] if unweighable else self._weights(), most=MAX_CELLS)
-            problems += [*unweighable, *row_problems(self.roles, self._kinds, counted, self.source)]
+            counted = reduce(self.source.frame, keys, [] if bad_weights else self._weights(), most=MAX_CELLS)
+            problems += [*bad_weights, *row_problems(self.roles, self.kinds, counted, self.source)]
             if self.roles.id is not None and counted.rows:
-                problems += id_problems(self.source, self.roles.id, self._kinds[self.roles.id], counted.rows)
+                problems += id_problems(self.source, self.roles.id, self.kinds[self.roles.id], counted.rows)
         except TooManyCellsError:
-            problems += [*unweighable, *crowded_columns(self.roles, self._kinds, self.source)]
-        self.roles = asked
+            problems += [*bad_weights, *crowded_columns(self.roles, self.kinds, self.source)]
+        self.roles = all_roles
         if problems:
             raise DataError(problems)
-        notes = (*self.source.notes, *label_notes(self.roles, self._kinds, counted))
+        notes = (*self.source.notes, *label_notes(self.roles, self.kinds, counted))
         self.source = replace(self.source, notes=notes)
-        self._keep(counted)
+        self._drop_absent(counted)
 
-    def _weigh(self) -> tuple[int, list[str]]:
+    def _check_weights(self) -> tuple[int, list[str]]:
         """Return an exponent that bounds the survey weights, and what is wrong with them."""
         if self.roles.weight is None:
             return 0, []
-        problems, largest, zeros = weight_problems(self.source, self.roles.weight, self._kinds[self.roles.weight])
+        problems, largest, zeros = weight_problems(self.source, self.roles.weight, self.kinds[self.roles.weight])
         if problems:
             return 0, problems
         if zeros:
             verb = "row has" if zeros == 1 else "rows have"
             note = f"{zeros:,} {verb} a weight of 0 and count{'s' if zeros == 1 else ''} as nobody."
-            self._somebody = (nw.col(self.roles.weight) > 0, note)
-            self.source = self.source.only(*self._somebody)
+            self._weighty = (nw.col(self.roles.weight) > 0, note)
+            self.source = self.source.only(*self._weighty)
         return exponent_for(largest), []
 
-    def _keep(self, counted: Cells) -> None:
+    def _drop_absent(self, counted: Cells) -> None:
         """Drop rows with a missing outcome or prediction, where that was asked for, and count them."""
         absent = np.zeros(len(counted.n), dtype=bool)
         for key in self._state_keys():
@@ -235,7 +233,7 @@ class Table:
     def has_scores(self, model: str) -> bool:
         """Tell whether a model's column holds scores rather than decisions."""
         prediction = self.prediction(model)
-        return prediction_kind(prediction, self._kinds[prediction.column]) == "score"
+        return prediction_kind(prediction, self.kinds[prediction.column]) == "score"
 
     def counts(self, model: str, within: Sequence[str] = ()) -> Cells:
         """Return counts by groups, strata, outcome and decision of one model."""
@@ -258,46 +256,20 @@ class Table:
         if self.rows > EXACT_ROWS:
             bin_key = Key("bin", score_bin(self.prediction(model), FINE_BINS))
             return _binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
-        return self.with_type_retry(lambda: self._exact_scores(model))
-
-    def _exact_scores(self, model: str) -> ScoreRows:
-        column = nw.col(self.prediction(model).column).cast(nw.Float64)
-        arrays = self._row_arrays({"score": column, "positive": self._is_positive()})
-        score, positive = np.asarray(arrays["score"], np.float64), np.asarray(arrays["positive"], np.bool_)
-        weight = arrays["weight"] if self.roles.weight is not None else np.ones(self.rows)
-        # Engines return rows in any order; sorted, sums over them are equal to the bit.
-        order = np.lexsort((weight, positive, score) if self.roles.weight is not None else (positive, score))
-        groups = self._group_cells(arrays, order)
-        return ScoreRows(score[order], positive[order], weight[order], weight[order] ** 2, groups, binned=False)
+        return self.with_type_retry(lambda: read_scores(self, model))
 
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
         """Return numeric columns and all scores row by row; a value that is missing is nan."""
-        self.require_numbers(columns)
-        return self.with_type_retry(lambda: self._person_rows(columns))
+        self._require_numbers(columns)
+        return self.with_type_retry(lambda: read_people(self, columns))
 
-    def _person_rows(self, columns: Sequence[str]) -> PersonRows:
-        models = [model for model in self.models if self.has_scores(model)]
-        asked = {f"number{i}": nw.col(c).cast(nw.Float64).fill_null(float("nan")) for i, c in enumerate(columns)}
-        asked |= {f"score{i}": nw.col(self.prediction(m).column).cast(nw.Float64) for i, m in enumerate(models)}
-        if self.roles.id is not None:
-            kind = self._kinds[self.roles.id]
-            asked["id"] = id_text(plain_value(self.roles.id, kind), kind)
-        arrays = self._row_arrays(asked)
-        numbers = {c: np.asarray(arrays[f"number{i}"], np.float64) for i, c in enumerate(columns)}
-        scores = {m: np.asarray(arrays[f"score{i}"], np.float64) for i, m in enumerate(models)}
-        weight = arrays.get("weight")
-        groups = [arrays[f"group{i}"] for i in range(len(self.roles.group_columns))]
-        by = [*groups, *numbers.values(), *scores.values(), *([] if weight is None else [weight])]
-        if "id" in arrays:  # decides among equals, since other data may be joined by it
-            by = [np.unique(arrays["id"].astype(str), return_inverse=True)[1], *by]
-        order = np.lexsort(by) if by else np.arange(self.rows)
-        return PersonRows(
-            {name: values[order] for name, values in numbers.items()},
-            {name: values[order] for name, values in scores.items()},
-            None if weight is None else weight[order],
-            self._group_cells(arrays, order),
-            tuple(str(value) for value in arrays["id"][order]) if "id" in arrays else None,
-        )
+    def read_in_engine(self, columns: Sequence[str]) -> None:
+        """Note numeric columns that `DerivedRows` will read beside the scores; refuse what holds no numbers."""
+        self._require_numbers(columns)
+        scores = [self.prediction(model).column for model in self.models if model not in self._fitted]
+        weight = [] if self.roles.weight is None else [self.roles.weight]
+        names = sorted({*columns, *scores, *weight})
+        self._ledger.add("engine", names, checksum(self, {name: self.kinds[name] for name in names}).digest())
 
     def coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
         """Return columns as codes into their distinct values, row by row in the engine's order, with the groups.
@@ -305,47 +277,24 @@ class Table:
         `columns` gives each column a name of one's own, by which messages call it too.
         """
         for role, column in columns.items():
-            if column not in self._kinds:
+            if column not in self.kinds:
                 raise ConfigError(
-                    f"`{role}` is {column!r}, which is not in the data; {did_you_mean(column, self._kinds)}"
+                    f"`{role}` is {column!r}, which is not in the data; {did_you_mean(column, self.kinds)}"
                 )
-            if self._kinds[column] == "other":
+            if self.kinds[column] == "other":
                 raise ConfigError(f"`{role}` is {column!r}, which holds no plain values; give a column that does.")
-        return self.with_type_retry(lambda: self._coded_rows(columns))
+        return self.with_type_retry(lambda: read_coded(self, columns))
 
-    def _coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
-        ranges = [column for column in self.roles.group_columns if column in self.roles.cuts]
-        plain = [column for column in self.roles.group_columns if column not in self.roles.cuts]
-        asked = {f"column:{name}": column for name, column in columns.items()} | {f"group:{c}": c for c in plain}
-        numbers = {f"group:{column}": self._group_codes(column) for column in ranges}
-        if self.roles.weight is not None:
-            numbers["weight"] = nw.col(self.roles.weight).cast(nw.Float64)
-        kinds = {name: (column, self._kinds[column]) for name, column in asked.items()}
-        with engine_errors():
-            found, arrays = code_columns(self.complete_rows(), kinds, numbers)
-        codes = {column_key(c): np.asarray(arrays[f"group:{c}"], np.int64) for c in ranges}
-        for column in plain:
-            coded = found[f"group:{column}"]
-            known = {value: code for code, value in enumerate(self.cells.values[column_key(column)])}
-            place = [known.get(value, len(known)) for value in (*coded.values, None)]  # the last is what is missing
-            codes[column_key(column)] = np.array(place, dtype=np.int64)[coded.codes]
-        return CodedRows(
-            {name: found[f"column:{name}"] for name in columns},
-            Cells(codes, self.cells.labels, np.ones(self.rows, dtype=np.int64)),
-            np.asarray(arrays["weight"], np.float64) if "weight" in arrays else None,
-        )
-
-    def require_numbers(self, columns: Sequence[str]) -> None:
-        """Refuse columns that are not in the data or hold no numbers."""
+    def _require_numbers(self, columns: Sequence[str]) -> None:
         for column in columns:
-            if column not in self._kinds:
-                raise ConfigError(f"column {column!r} is not in the data; {did_you_mean(column, self._kinds)}")
-            if self._kinds[column] not in NUMBERS:
-                raise ConfigError(f"column {column!r} must hold numbers, one a person; it does not.")
+            if column not in self.kinds:
+                raise ConfigError(f"column {column!r} is not in the data; {did_you_mean(column, self.kinds)}")
+            if self.kinds[column] not in NUMBERS:
+                raise ConfigError(f"column {column!r} must hold numbers, one per person; it does not.")
 
     def refuse_columns_starting(self, prefix: str) -> None:
         """Refuse a column whose name begins like those that are worked out beside the data's own."""
-        for column in self._kinds:
+        for column in self.kinds:
             if column.startswith(prefix):
                 raise DataError(f"the column {column!r} begins with {prefix!r}, as our own do: rename it.")
 
@@ -359,24 +308,9 @@ class Table:
         labels = self.cells.labels[column_key(column)]
         numbers = [float(values.get(label, float("nan"))) for label in labels]
         codes = list(range(len(labels)))
-        return self._group_codes(column).replace_strict(
+        return self.group_codes(column).replace_strict(
             codes, numbers, default=nw.lit(float("nan")), return_dtype=nw.Float64
         )
-
-    def _row_arrays(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
-        """Fetch expressions row by row, with the group codes and the survey weight beside them."""
-        codes = {f"group{i}": self._group_codes(c) for i, c in enumerate(self.roles.group_columns)}
-        weight = {"weight": nw.col(self.roles.weight).cast(nw.Float64)} if self.roles.weight is not None else {}
-        with engine_errors():
-            arrays = fetch_arrays(self.complete_rows().select(**columns, **codes, **weight))
-        return {name: np.asarray(values) for name, values in arrays.items()}
-
-    def _group_cells(self, arrays: Mapping[str, Any], order: IntArray) -> Cells:
-        codes = {
-            column_key(column): np.asarray(arrays[f"group{i}"], np.int64)[order]
-            for i, column in enumerate(self.roles.group_columns)
-        }
-        return Cells(codes, self.cells.labels, np.ones(len(order), dtype=np.int64))
 
     def settings(self) -> dict[str, Any]:
         """Return the roles and file options with every default filled in, as JSON can hold them."""
@@ -390,22 +324,45 @@ class Table:
         groups, models = ", ".join(self.groupings), ", ".join(self.models)
         return f"<Table: {self.rows:,} rows, groups {groups or 'none'}, predictions {models or 'none'}>"
 
-    def digest(self) -> str:
-        """Return one SHA-256 over the counts of all cells and the sums of every model's scores in ten bins.
+    # What was read ----------------------------------------------------------------------------------------
 
-        It depends on the data and its roles only, not on the engine nor on what was computed before.
+    def digest(self) -> str:
+        """Return one SHA-256 over all that was read so far: cells, and rows with every column that was asked for.
+
+        It depends neither on the order of rows nor on the engine nor on the order of the reads. Scores of models that
+        were fitted here are no data, and left out.
         """
-        read = {model: self.score_cells(model) for model in self.models if self.has_scores(model)}
-        parts = "".join(f"{name}:{cells.digest()}\n" for name, cells in sorted({"": self.cells, **read}.items()))
-        return hashlib.sha256(parts.encode()).hexdigest()
+        for name, cells in self._reductions.items():
+            fitted = {state_key(model) for model in self._fitted} & cells.codes.keys()
+            if fitted:
+                cells = cells.counts_by(name for name in cells.codes if name not in {*fitted, "bin"})
+            self._ledger.add("cells", [name], cells.digest())
+        return self._ledger.digest()
+
+    def record_rows(
+        self, columns: Mapping[str, Column], groups: Cells | None = None, weight: Any = None, source: str = "rows"
+    ) -> None:
+        """Note columns that were read row by row; `source` names other data that an audit reads beside the table."""
+        computed = {self.prediction(model).column for model in self._fitted} if source == "rows" else set()
+        data = {name: values for name, values in columns.items() if name not in computed}
+        self._ledger.add_rows(source, data, groups, weight)
+
+    def record_table(self, source: str, other: Table) -> None:
+        """Note what was read of another table that an audit reads beside this one."""
+        self._ledger.add("table", [source], other.digest())
+
+    def record_models(self, models: Collection[str], digest: str) -> None:
+        """Note that some predictions are no data, but were fitted here to data with this digest."""
+        self._fitted = frozenset(models)
+        self._ledger.add("models", [], digest)
 
     # How it reduces ---------------------------------------------------------------------------------------
 
     def _reduce(self, name: str, within: Sequence[str], model: str, measures: Sequence[Measure], *more: Key) -> Cells:
         if name not in self._reductions:
             for column in within:
-                if column not in self._kinds:
-                    hint = did_you_mean(column, self._kinds)
+                if column not in self.kinds:
+                    hint = did_you_mean(column, self.kinds)
                     raise ConfigError(f"`within` column {column!r} is not in the data; {hint}")
             self._reductions[name] = self.with_type_retry(
                 lambda: reduce(self.complete_rows(), [*self._keys(within, model), *more], measures)
@@ -426,7 +383,7 @@ class Table:
         return frame
 
     def _group_key(self, column: str) -> Key:
-        return group_key(column, self._kinds[column], self.roles.cuts.get(column))
+        return group_key(column, self.kinds[column], self.roles.cuts.get(column))
 
     def group_keys(self) -> list[Key]:
         """Return the keys of the group columns."""
@@ -435,31 +392,29 @@ class Table:
     def _state_keys(self) -> list[Key]:
         keys = []
         if self.roles.outcome is not None:
-            column = discrete(self.roles.outcome, self._kinds[self.roles.outcome])
-            keys.append(Key("outcome", self._outcome_state(), column=column))
+            column = discrete(self.roles.outcome, self.kinds[self.roles.outcome])
+            keys.append(Key("outcome", self.outcome_state(), column=column))
         for name, prediction in self.roles.predictions.items():
-            kind = self._kinds[prediction.column]
+            kind = self.kinds[prediction.column]
             keys.append(
                 Key(state_key(name), prediction_state(prediction, kind), column=discrete(prediction.column, kind))
             )
         return keys
 
-    def _outcome_state(self) -> nw.Expr:
+    def outcome_state(self) -> nw.Expr:
+        """Return NO, YES, ABSENT or INVALID for each row's outcome; NO where there is none."""
         if self.roles.outcome is None:
             return nw.lit(NO)
-        return binary_state(self.roles.outcome, self._kinds[self.roles.outcome], self.roles.positive)
-
-    def _is_positive(self) -> nw.Expr:
-        return self._outcome_state() == YES
+        return binary_state(self.roles.outcome, self.kinds[self.roles.outcome], self.roles.positive)
 
     def _weights(self) -> list[Measure]:
         return weight_measures(self.roles.weight, self._weight_exponent) if self.roles.weight is not None else []
 
     def _score_measures(self, model: str) -> list[Measure]:
-        positive = self._is_positive() if self.roles.outcome is not None else None
+        positive = self.outcome_state() == YES if self.roles.outcome is not None else None
         return score_measures(self.prediction(model), positive, self.roles.weight, self._weight_exponent)
 
-    def _group_codes(self, column: str) -> nw.Expr:
+    def group_codes(self, column: str) -> nw.Expr:
         """Return the code of each row's group, the codes of the counted cells."""
         key = self._group_key(column)
         if key.labels is not None:

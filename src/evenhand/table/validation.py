@@ -34,21 +34,7 @@ MAX_NUMERIC_GROUPS = 20
 MAX_CELLS = 1_000_000
 LARGEST_WEIGHT = 1e30
 _SHOWN = 5
-_MISSING_WORDS = [
-    "na",
-    "n/a",
-    "#n/a",
-    "nan",
-    "null",
-    "none",
-    "unknown",
-    "missing",
-    "not available",
-    "-",
-    "--",
-    "?",
-    ".",
-]
+_MISSING_WORDS = ("na", "n/a", "#n/a", "nan", "null", "none", "unknown", "missing", "not available", *"-?.", "--")
 _CONVERT = "; convert it; in a file, decimal commas need decimal=',' and words for missing values need missing_values"
 
 

@@ -231,7 +231,7 @@ def gather_crowd(table: Table, spec: EffortSpec) -> Crowd:
     slopes = _require_engine(table, spec)
     table.refuse_columns_starting(OURS)
     column = inertia_column(spec)
-    table.require_numbers([*spec.trajectory, *([column] if column is not None else [])])
+    table.read_in_engine([*spec.trajectory, *([column] if column is not None else [])])
     steps = [nw.col(name).cast(nw.Float64) for name in spec.trajectory]
     change = _sum([x * float(c / spec.unit) for x, c in zip(steps, slopes, strict=True) if c != 0.0])
     rise, total, inertia = (nw.col(f"{OURS}{name}") for name in ("rise", "total", "inertia"))

@@ -1,0 +1,132 @@
+"""What was read of a table, and one hash of it: the same for any order of rows, on any engine, in any order of reads.
+
+Cells are hashed as they are, since they have one canonical order. Rows are put into an order of their own: that of a
+64-bit mix of all their values. Text enters by its rank among the distinct texts, and by these texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.table.cells import Cells, Measure
+from evenhand.table.keys import Kind, is_absent, label_of
+from evenhand.table.rows import Coded, DerivedRows
+
+if TYPE_CHECKING:
+    from evenhand.table.table import Table
+
+Column: TypeAlias = Coded | npt.NDArray[Any]
+_LARGE = 2.0**54
+
+
+class Ledger:
+    """Digests of all that was read of a table; reading the same again changes nothing.
+
+    Examples
+    --------
+    >>> first, second = Ledger(), Ledger()
+    >>> first.add_rows("rows", {"income": np.array([3.0, 5.0]), "year": np.array([1, 2])})
+    >>> second.add_rows("rows", {"year": np.array([2, 1]), "income": np.array([5.0, 3.0])})
+    >>> first.digest() == second.digest()
+    True
+    >>> second.add_rows("rows", {"income": np.array([9.0, 15.0])})
+    >>> first.digest() == second.digest()
+    False
+    """
+
+    def __init__(self) -> None:
+        self._entries: set[str] = set()
+
+    def add(self, kind: str, names: Iterable[str], digest: str) -> None:
+        """Note a read: what kind it was, of which columns, and the digest of what came out."""
+        self._entries.add(json.dumps([kind, sorted(names), digest]))
+
+    def add_rows(
+        self, kind: str, columns: Mapping[str, Column], groups: Cells | None = None, weight: Any = None
+    ) -> None:
+        """Note columns that were read row by row, with the groups and survey weights of the rows."""
+        named: dict[str, Column] = {f"column {name}": column for name, column in columns.items()}
+        if groups is not None:
+            named |= {f"group {name}": Coded(codes, groups.labels[name]) for name, codes in groups.codes.items()}
+        if weight is not None:
+            named["weight"] = weight
+        self.add(kind, named, rows_digest(named))
+
+    def digest(self) -> str:
+        """Return one SHA-256 of all that was read."""
+        return hashlib.sha256("\n".join(sorted(self._entries)).encode()).hexdigest()
+
+
+def rows_digest(columns: Mapping[str, Column]) -> str:
+    """Return the SHA-256 of rows; it depends neither on their order nor on that of the columns.
+
+    Examples
+    --------
+    >>> rows = {"a": np.array([0.0, 1.0, np.nan]), "b": Coded(np.array([1, 0, -1]), ("no", "yes"))}
+    >>> shuffled = {"b": Coded(np.array([-1, 1, 0]), ("no", "yes")), "a": np.array([np.nan, -0.0, 1.0])}
+    >>> rows_digest(rows) == rows_digest(shuffled)
+    True
+    """
+    parts = [(name, *_canonical(columns[name])) for name in sorted(columns)]
+    digest = hashlib.sha256(json.dumps([(name, texts) for name, texts, _ in parts]).encode())
+    if parts:
+        bits = [numbers.view(np.uint64) for _, _, numbers in parts]
+        order = np.argsort(_mix(bits))
+        for column in bits:
+            digest.update(column[order].astype("<u8", copy=False))
+    return digest.hexdigest()
+
+
+def _canonical(column: Column) -> tuple[list[str] | None, Any]:
+    """Return the distinct texts of a column, or None for numbers; and for each row its rank among them, or its number.
+
+    Numbers are floats, with one zero and one not-a-number.
+    """
+    if not isinstance(column, Coded):
+        numbers = np.asarray(column, dtype=np.float64) + 0.0
+    elif column.values and not isinstance(column.values[0], str | bool | np.bool_):
+        numbers = np.array([*column.values, np.nan], dtype=np.float64)[column.codes] + 0.0
+    else:
+        used = np.bincount(column.codes + 1, minlength=len(column.values) + 1)[1:] > 0
+        ranks = np.append(np.cumsum(used) - 1, -1)
+        texts = [value for value, is_used in zip(column.values, used.tolist(), strict=True) if is_used]
+        return [text if isinstance(text, str) else label_of(text) for text in texts], ranks[column.codes]
+    numbers[np.isnan(numbers)] = np.nan
+    return None, numbers
+
+
+def _mix(columns: list[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
+    """Return a 64-bit mix of each row: by it rows are sorted, so that equal rows stand together."""
+    mixed = np.zeros(columns[0].size, dtype=np.uint64)
+    for bits in columns:
+        mixed ^= bits
+        for shift, factor in ((33, 0xFF51AFD7ED558CCD), (29, 0xC4CEB9FE1A85EC53)):
+            mixed ^= mixed >> np.uint64(shift)
+            mixed *= np.uint64(factor)
+        mixed ^= mixed >> np.uint64(32)
+    return mixed
+
+
+def checksum(table: Table, columns: Mapping[str, Kind]) -> Cells:
+    """Return sums by group of a mix of each row's numbers, worked out in the engine, where rows are too many to fetch.
+
+    The mix of numbers ``x`` is ``h = frac((h + 997.13 y) 12345.6789)``, once for the size of ``x`` and once for its
+    fraction as ``y``. Engines agree on each of these operations to the last bit, and on the sums (see `cells`).
+    """
+    mixed = nw.col("evenhand:mixed")
+    stages: list[Mapping[str, nw.Expr] | nw.Expr] = [{"evenhand:mixed": nw.lit(0.5)}]
+    for name, kind in columns.items():
+        number = nw.col(name).cast(nw.Float64).clip(-_LARGE, _LARGE)
+        stages.append({"evenhand:number": nw.when(is_absent(name, kind)).then(nw.lit(-0.25)).otherwise(number)})
+        value = nw.col("evenhand:number")
+        for part in (value / _LARGE, value - value.floor()):
+            stages += [{"evenhand:mixed": (mixed + part * 997.13) * 12_345.6789}]
+            stages += [{"evenhand:mixed": mixed - mixed.floor()}]
+    return DerivedRows(table, stages).cells([], [Measure("mixed", mixed)])

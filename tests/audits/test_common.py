@@ -1,0 +1,406 @@
+"""Laws that every audit of the registry obeys; a new audit is covered by being registered and having a case here."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import evenhand as eh
+from evenhand.audits import REGISTRY
+from evenhand.core.records import Gap, Value
+from evenhand.core.result import Result
+from evenhand.errors import ConfigError, EvenhandError
+
+PEOPLE = 240
+AUDITS = list(REGISTRY)
+
+
+@cache
+def people() -> dict[str, tuple[Any, ...]]:
+    """Return one table that every audit can read: people with scores, histories, raters and critics."""
+    rng = np.random.default_rng(13)
+    sex, race = rng.choice(["F", "M"], PEOPLE), rng.choice(["Black", "Other", "White"], PEOPLE, p=[0.35, 0.25, 0.4])
+    ability = rng.normal(0, 1, PEOPLE) + 0.5 * (race == "White")
+    outcome = (ability + rng.normal(0, 1, PEOPLE) > 0).astype(int)
+    risk = 1 / (1 + np.exp(-(ability + rng.normal(0, 0.6, PEOPLE))))
+    first = np.where(rng.random(PEOPLE) < 0.85, outcome, 1 - outcome)
+    columns: dict[str, Any] = {
+        "id": np.arange(PEOPLE),
+        "sex": sex,
+        "race": race,
+        "outcome": outcome,
+        "risk": risk.round(6),
+        "other_risk": rng.beta(2, 3, PEOPLE).round(6),
+        "age": rng.integers(20, 70, PEOPLE),
+        "income": (30 + 8 * ability + rng.normal(0, 4, PEOPLE)).round(3),
+        "y1": rng.uniform(20, 60, PEOPLE).round(3),
+        "y2": rng.uniform(20, 60, PEOPLE).round(3),
+        "y3": rng.uniform(20, 60, PEOPLE).round(3),
+        "rater_a": first,
+        "rater_b": np.where(rng.random(PEOPLE) < 0.8, first, 1 - first),
+        "label": np.where(risk > 0.5, "high", "low"),
+        "critic": [f"critic {number % 12}" for number in range(PEOPLE)],
+        "disagree": (rng.random(PEOPLE) < np.where(race == "Black", 0.4, 0.2)).astype(int),
+        "hired": (risk > 0.55).astype(int),
+    }
+    return {name: tuple(np.asarray(column).tolist()) for name, column in columns.items()}
+
+
+@dataclass(frozen=True)
+class Case:
+    """How an audit is run here: its settings, and a threshold that it can judge."""
+
+    settings: dict[str, Any]
+    threshold: dict[str, Any]
+    roles: dict[str, Any] = field(default_factory=dict)
+    read: tuple[str, ...] = ()
+
+
+ROLES = {
+    "id": "id",
+    "outcome": "outcome",
+    "groups": ["race", "sex"],
+    "predictions": {"risk": "risk", "other": "other_risk"},
+}
+
+CASES = {
+    "parity": Case(
+        {"custom": {"f1": lambda cells: 2 * cells.tp / (2 * cells.tp + cells.fp + cells.fn)}, "resamples": 200},
+        {"metric": "selection_rate", "max": 0.1},
+        read=("risk", "other_risk", "outcome", "race", "sex"),
+    ),
+    "effort": Case(
+        {"trajectory": ["y1", "y2", "y3"], "scale": 100, "width": 0.5},
+        {"metric": "eagf", "min": 0.8},
+        read=("y1", "y2", "y3", "risk", "race"),
+    ),
+    "disagreement": Case(
+        {"decision": "label", "critic": "critic", "disagree": "disagree", "resamples": 100},
+        {"metric": "calibration", "max": 0.1},
+        read=("label", "critic", "disagree", "race"),
+    ),
+    "reliability": Case(
+        {
+            "model": "logistic",
+            "features": ["age", "income"],
+            "noise": {"age": 5, "income": 3},
+            "replicates": 3,
+            "resamples": 100,
+        },
+        {"metric": "icc_a1", "max": 0.1},
+        read=("age", "income", "outcome", "race"),
+    ),
+    "agreement": Case(
+        {"raters": ["rater_a", "rater_b"], "resamples": 200},
+        {"metric": "kappa", "max": 0.1},
+        read=("rater_a", "rater_b", "race"),
+    ),
+    "improvability": Case(
+        {
+            "status_quo": "hired",
+            "grouping": "sex",
+            "features": ["age", "income"],
+            "candidates": "logistic",
+            "capacity": 0.4,
+            "test": {"splits": 2},
+        },
+        {"metric": "improvable_fairness", "max": 0.05},
+        read=("hired", "age", "income", "outcome", "sex"),
+    ),
+}
+
+
+def test_every_registered_audit_has_a_case() -> None:
+    assert list(CASES) == AUDITS
+
+
+def run(
+    audit: str, data: Any = None, *, thresholds: Any = (), roles: dict[str, Any] | None = None, **settings: Any
+) -> Result:
+    case = CASES[audit]
+    columns = people() if data is None else data
+    given = {name: list(column) for name, column in columns.items()} if isinstance(columns, dict) else columns
+    table = eh.Table(given, **{**ROLES, **case.roles, **(roles or {})})
+    entry = REGISTRY[audit]
+    return entry.run(table, entry.spec.parse({**case.settings, "thresholds": thresholds, **settings}, "a test"))
+
+
+@cache
+def usual(audit: str) -> Result:
+    return run(audit, thresholds=[CASES[audit].threshold])
+
+
+def plain(result: Result) -> Any:
+    """Return a result as it is after JSON."""
+    return json.loads(json.dumps(result.to_dict(), allow_nan=False))
+
+
+def permuted(data: dict[str, tuple[Any, ...]], seed: int = 5) -> dict[str, tuple[Any, ...]]:
+    order = np.random.default_rng(seed).permutation(PEOPLE)
+    return {name: tuple(column[place] for place in order) for name, column in data.items()}
+
+
+# Records ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_values_and_gaps_begin_with_the_common_columns(audit: str) -> None:
+    types = REGISTRY[audit].result.record_types()
+    for table, common in (("values", Value), ("gaps", Gap)):
+        assert issubclass(types[table], common)
+        assert list(types[table].columns())[: len(common.columns())] == list(common.columns())
+    assert all(meaning for kind in types.values() for meaning in kind.columns().values())
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_records_are_consistent(audit: str) -> None:
+    result = usual(audit)
+    for record in (*result.rows("values"), *result.rows("gaps")):
+        assert record.metric in result.metrics, record
+        assert (record.status == "ok") <= (record.value is not None), record
+        for low, high in ((record.low, record.high), (record.joint_low, record.joint_high)):
+            assert low is None or high is None or low <= high + 1e-12, record
+    for gap in result.rows("gaps", against="worst_pair"):
+        if gap.value is not None:
+            assert gap.value >= 0 if gap.kind == "difference" else gap.value <= 1, gap
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_the_order_of_rows_does_not_matter(audit: str) -> None:
+    again = run(audit, permuted(people()), thresholds=[CASES[audit].threshold])
+    assert plain(again) == plain(usual(audit))
+    assert [f.to_dict() for f in again.findings] == [f.to_dict() for f in usual(audit).findings]
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_the_names_of_groups_do_not_matter(audit: str) -> None:
+    names = {"Black": "Blue", "Other": "Orange", "White": "Yellow", "F": "Feather", "M": "Moss"}
+    data = dict(people())
+    for column in ("sex", "race"):
+        data[column] = tuple(names[value] for value in data[column])
+    renamed = run(audit, data, thresholds=[CASES[audit].threshold])
+    for table in ("values", "gaps"):
+        for before, after in zip(usual(audit).rows(table), renamed.rows(table), strict=True):
+            assert (before.value, before.n, before.metric) == (after.value, after.n, after.metric)
+            assert names.get(before.group, before.group) == after.group
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+@pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
+def test_engines_give_the_same_records(audit: str, engine: str) -> None:
+    frame = pd.DataFrame({name: list(column) for name, column in people().items()})
+    data = {
+        "pandas": lambda: frame,
+        "polars": lambda: pl.DataFrame(people()),
+        "pyarrow": lambda: pa.table({name: list(column) for name, column in people().items()}),
+        "duckdb": lambda: duckdb.from_df(frame),
+    }[engine]()
+    assert plain(run(audit, data, thresholds=[CASES[audit].threshold])) == plain(usual(audit))
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_one_group_is_a_result_or_an_error_in_our_words(audit: str) -> None:
+    data = {**people(), "sex": ("F",) * PEOPLE, "race": ("White",) * PEOPLE}
+    try:
+        result = run(audit, data, thresholds=[CASES[audit].threshold])
+    except EvenhandError:
+        return
+    judged = [finding for finding in result.findings if finding.threshold is not None]
+    assert judged
+    assert all(finding.verdict == "insufficient_evidence" and finding.reason for finding in judged)
+
+
+# Accessors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_an_empty_table_keeps_its_columns(audit: str) -> None:
+    from dataclasses import replace
+
+    result = usual(audit)
+    empty = replace(result, **dict.fromkeys(result.tables, ()))
+    for name, kind in result.record_types().items():
+        assert list(empty.to_frame(name).keys()) == list(kind.columns())
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_unknown_names_are_refused_alike(audit: str) -> None:
+    result = usual(audit)
+    with pytest.raises(ConfigError, match="`table` got 'valeus'; did you mean 'values'"):
+        result.get("valeus")
+    with pytest.raises(ConfigError, match="`table` got 'nope'"):
+        result.to_frame("nope")
+    with pytest.raises(ConfigError, match="has no column 'metrc'; did you mean 'metric'"):
+        result.rows("gaps", metrc="x")
+    with pytest.raises(ConfigError, match="`metric` got 'nope'"):
+        result.get("gaps", metric="nope")
+    with pytest.raises(ConfigError, match="fit no columns named; name more of its columns"):
+        result.get("values")
+    with pytest.raises(ConfigError, match="`chart` got 'nope'"):
+        result.plot("nope")
+    with pytest.raises(ConfigError, match="`grouping` got 'rase'; did you mean 'race'"):
+        run(audit, roles={"groups": ["race"]}, **({"grouping": "race"} if audit == "improvability" else {})).plot(
+            grouping="rase"
+        )
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_every_chart_can_be_drawn_or_says_why_not(audit: str) -> None:
+    result = usual(audit)
+    assert result.plot().to_dict()
+    for chart in result.charts():
+        try:
+            assert result.plot(chart).to_dict()
+        except ConfigError as error:
+            assert "nothing to draw" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_each_table_is_a_frame_of_the_callers_library(audit: str) -> None:
+    result = run(audit, pl.DataFrame(people()))
+    for name in result.tables:
+        assert isinstance(result.to_frame(name), pl.DataFrame)
+
+
+# Thresholds ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_a_threshold_is_judged_and_recorded_for_its_audit(audit: str) -> None:
+    result = usual(audit)
+    judged = [finding for finding in result.findings if finding.threshold is not None]
+    assert judged
+    assert {threshold.audit for threshold in result.spec.thresholds} == {audit}
+    assert {finding.audit for finding in result.findings} == {audit}
+    for finding in judged:
+        assert finding.verdict in ("meets", "does_not_meet", "insufficient_evidence")
+        assert (finding.verdict == "insufficient_evidence") == bool(finding.reason)
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metric": "nope"}, "`metric` 'nope' of a threshold is not known"),
+        ({"audit": "another"}, "has `audit` 'another'"),
+        ({"grouping": "religion"}, "`grouping` 'religion' of a threshold is not known|has no `grouping`"),
+        ({"model": "nobody"}, "`model` 'nobody' of a threshold is not known|has no `model`"),
+        ({"min": -7.0, "max": None}, "the threshold for '.*' must give"),
+        ({"min": 0.5, "max": 0.5}, "exactly one of `min` and `max`"),
+        ({"against": "model", "kind": "ratio"}, "the threshold for '.*' must give"),
+    ],
+)
+def test_a_threshold_that_the_audit_cannot_have_is_refused(audit: str, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(audit, thresholds=[{**CASES[audit].threshold, **change}])
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_a_threshold_for_what_the_data_lack_is_insufficient_evidence(audit: str) -> None:
+    coordinates = REGISTRY[audit].spec.threshold_coordinates
+    lacking = {"stratum": "nowhere", "stakeholder": "nobody", "label": "unheard of"}
+    named = {name: value for name, value in lacking.items() if name in coordinates}
+    if "group" in coordinates:
+        named["group"] = "Nobody"
+    for name, value in named.items():
+        against = {"against": "reference"} if name == "group" else {}
+        try:
+            result = run(audit, thresholds=[{**CASES[audit].threshold, name: value, **against}])
+        except ConfigError as error:
+            assert (name, "must give" in str(error)) == ("group", True)  # noqa: PT017 no group has a reference here
+            continue
+        (finding,) = [finding for finding in result.findings if finding.threshold is not None]
+        assert finding.verdict == "insufficient_evidence"
+        assert finding.reason
+        assert str(value) in finding.headline
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_groups_that_are_too_small_are_insufficient_evidence(audit: str) -> None:
+    try:
+        result = run(audit, thresholds=[CASES[audit].threshold], min_count=200)
+    except EvenhandError as error:
+        assert "min_count" in str(error)  # noqa: PT017
+        return
+    judged = [finding for finding in result.findings if finding.threshold is not None]
+    assert judged
+    assert {finding.verdict for finding in judged} == {"insufficient_evidence"}
+
+
+# Sentences ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_a_headline_is_short(audit: str) -> None:
+    for finding in usual(audit).findings:
+        assert len(finding.headline.split()) <= 25, finding.headline
+        assert len(re.findall(r"(?<!\w)\d[\d.,]*", finding.headline)) <= 2, finding.headline
+        assert finding.headline.endswith(".")
+        assert "None" not in finding.text
+        assert "nan" not in finding.text.split()
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_a_caveat_stands_once_a_section(audit: str) -> None:
+    section = usual(audit).section()
+    assert section.caveats
+    assert len({title for title, _ in section.caveats}) == len(section.caveats)
+
+
+# Writing and reading ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_a_result_can_be_pickled(audit: str) -> None:
+    again = pickle.loads(pickle.dumps(usual(audit)))  # noqa: S301
+    assert plain(again) == plain(usual(audit))
+    assert again.findings == usual(audit).findings
+    assert again.summary() == usual(audit).summary()
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_a_result_is_rebuilt_from_json(audit: str) -> None:
+    result = usual(audit)
+    findings = json.loads(json.dumps([finding.to_dict() for finding in result.findings]))
+    again = REGISTRY[audit].result.from_dict(plain(result), findings)
+    assert plain(again) == plain(result)
+    assert again.findings == result.findings
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_records_about_one_person_are_published_only_on_request(audit: str) -> None:
+    kinds = REGISTRY[audit].result.record_types()
+    personal = [name for name, kind in kinds.items() if kind.individual]
+    written = plain(usual(audit))
+    assert all(written[name] == [] for name in personal)
+    if personal:
+        asked = plain(run(audit, individuals=True))
+        assert any(asked[name] for name in personal)
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_the_hash_covers_every_column_read(audit: str) -> None:
+    """A number changes with the data it was computed from; so must the hash, and with nothing else."""
+
+    def hashed(data: dict[str, tuple[Any, ...]]) -> str:
+        table = eh.Table({name: list(column) for name, column in data.items()}, **ROLES)
+        entry = REGISTRY[audit]
+        entry.run(table, entry.spec.parse(CASES[audit].settings, "a test"))
+        return table.digest()
+
+    before = hashed(people())
+    assert hashed(permuted(people())) == before
+    for column in CASES[audit].read:
+        turned = (*people()[column][1:], people()[column][0])
+        assert hashed({**people(), column: turned}) != before, column
