@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from evenhand.audits.disagreement.critics import MOST_CRITICS, critic_gaps, stakeholder_gaps, truth_records
 from evenhand.audits.disagreement.estimate import gap_records, plan_records, value_records
 from evenhand.audits.disagreement.findings import SENTENCES, label_notes, make_claims, panel_notes
@@ -136,7 +138,7 @@ def _add_records(
     for stream, stakeholder in enumerate((None, *panel.stakeholders)):
         heard, all_groups = compared, everybody
         if stakeholder is not None:
-            of_kind = panel.stakeholder == stream - 1
+            of_kind = np.asarray(panel.stakeholder == stream - 1)
             if not of_kind[compared.critics].any():
                 continue
             heard, all_groups = compared.of(of_kind, stakeholder), everybody.of(of_kind, stakeholder)

@@ -149,12 +149,12 @@ def critic_panels(result: DisagreementResult, grouping: str | None) -> list[Any]
             panels.append(_over_critics(gaps, METRICS[metric].title))
     errors = [row for metric in metrics if metric in INDEFINITE for row in _errors(result, grouping, metric)]
     if errors:
-        axes = {"x": "Absolute error of the estimate", "y": "Share of critics"}
         panels.append(
             curve(
                 errors,
                 title="How far estimates are off",
-                **axes,
+                x="Absolute error of the estimate",
+                y="Share of critics",
                 intervals="none",
                 points=True,
                 percent_x=True,

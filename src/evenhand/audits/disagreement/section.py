@@ -212,7 +212,7 @@ def _truth_table(result: DisagreementResult) -> DisplayTable:
 
 
 def _plan_table(result: DisagreementResult) -> DisplayTable:
-    same_cases = {(r.grouping, r.metric): r for r in result.rows("plan", design=SAME_CASES)}
+    same_cases = {(r.grouping, r.metric): r for r in result.plan if r.design == SAME_CASES}
 
     def other(record: AnswerPlan) -> AnswerPlan:
         return same_cases[record.grouping, record.metric]
