@@ -76,7 +76,8 @@ def make_claims(
         }
         yield Claim(
             records=(gap,),
-            sentence_id=_sentence_id(gap),
+            sentence_id="bounded" if gap.identified == "bounded" else gap.metric,
+            undefined_id="undefined_gap",
             arguments=arguments,
             headline=gap.stakeholder is None and gap.same_as is None,
             aside=_largest_at(gap),
@@ -90,12 +91,6 @@ def make_claims(
 def _place(gap: DisagreementGap | StakeholderGap) -> dict[str, Any]:
     who = "critics" if gap.stakeholder is None else f"“{gap.stakeholder}” critics"
     return {"where": f"By {gap.grouping}", "title": METRICS[gap.metric].title_in_sentence, "who": who}
-
-
-def _sentence_id(gap: DisagreementGap) -> str:
-    if gap.value is None:
-        return "undefined_gap"
-    return "bounded" if gap.identified == "bounded" else gap.metric
 
 
 def _largest_at(gap: DisagreementGap) -> str:
@@ -153,7 +148,14 @@ def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str) -> Claim:
         "value": record.value,
     }
     shared = f"Here n counts the cases that both have seen. {aside}".rstrip()
-    return Claim(records=(record,), sentence_id=sentence_id, arguments=arguments, headline=True, aside=shared)
+    return Claim(
+        records=(record,),
+        sentence_id=sentence_id,
+        undefined_id=sentence_id,
+        arguments=arguments,
+        headline=True,
+        aside=shared,
+    )
 
 
 def _not_tested(records: Sequence[StakeholderGap]) -> str:
