@@ -15,10 +15,10 @@ demo: $(VENV)/.core  ## Set up, then audit built-in data: a report in a few seco
 	@$(BIN)/evenhand demo
 
 test: $(VENV)/.dev system  ## Set up, then run the tests, but for those marked slow.
-	@$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)
 
 test-all: $(VENV)/.dev system  ## Run all tests, the slow ones too.
-	@$(BIN)/python -m pytest -n auto $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev  ## ruff, mypy (strict) and import-linter.
 	@$(BIN)/ruff check .
@@ -48,6 +48,7 @@ bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simu
 	@$(BIN)/python benchmarks/eaif_coverage.py
 	@$(BIN)/python benchmarks/effort_parity_level.py
 	@$(BIN)/python benchmarks/bounds.py
+	@$(BIN)/python benchmarks/disagreement_rates.py
 	@$(BIN)/python benchmarks/reliability_level.py
 	@$(BIN)/python benchmarks/agreement_coverage.py
 	@$(BIN)/python benchmarks/improvability_level.py

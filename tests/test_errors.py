@@ -62,10 +62,10 @@ def test_choices() -> None:
 def test_extras() -> None:
     require_extra("numpy", "models", "counting")
     with pytest.raises(MissingExtraError) as caught:
-        require_extra("no_such_module", "gpu", "Counting pairs")
+        require_extra("no_such_module", "models", "Fitting models")
     assert str(caught.value) == (
-        "Counting pairs needs the package 'no_such_module', which is not installed; "
-        "install it with: pip install 'evenhand[gpu]'"
+        "Fitting models needs the package 'no_such_module', which is not installed; "
+        "install it with: pip install 'evenhand[models]'"
     )
     assert isinstance(caught.value, ImportError)
 

@@ -69,7 +69,7 @@ def test_unknown_names_are_attribute_errors() -> None:
 
 
 def test_a_missing_extra_says_how_to_install_it() -> None:
-    with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[spark\]'") as caught:
-        require_extra("no_such_module", "spark", "Reading from Spark")
+    with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[models\]'") as caught:
+        require_extra("no_such_module", "models", "Fitting models")
     assert isinstance(caught.value, EvenhandError)
     assert isinstance(caught.value, ImportError)

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 RESOLVED_EXTRAS = "models,study,docs,dev"
-LARGE = {"pyspark": "4.3.0", "torch": "2.13.0"}  # pinned by hand: too large to resolve on every run
 
 
 def main() -> None:
@@ -23,7 +22,7 @@ def main() -> None:
     pins.pop("evenhand", None)
     lines = [
         "# Written by `make constraints`.",
-        *(f"{name}=={version}" for name, version in sorted((pins | LARGE).items())),
+        *(f"{name}=={version}" for name, version in sorted(pins.items())),
     ]
     Path("constraints.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

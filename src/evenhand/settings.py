@@ -34,6 +34,21 @@ class Settings(BaseModel):
             raise ConfigError(_explain(error, cls, where)) from None
 
 
+def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -> tuple[str, ...]:
+    """Return the names that a setting lists, or refuse one that is named twice; for validators.
+
+    Examples
+    --------
+    >>> named_once("features", ("a", "b", "a"))
+    Traceback (most recent call last):
+    ValueError: `features` names the column 'a' twice
+    """
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise ValueError(f"`{setting}` names {f'{noun} ' if noun else ''}{name!r} twice")
+    return names
+
+
 def _explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     sentences = []
     for problem in error.errors():

@@ -194,7 +194,8 @@ def assert_all_stored(site: Site, walks: list[Walk]) -> Responses:
     return responses
 
 
-KINDS = [("effort", "sqlite"), ("feedback", "sqlite"), ("effort", "postgresql")]
+ON_POSTGRESQL = pytest.param(("effort", "postgresql"), marks=pytest.mark.slow, id="effort-postgresql")
+KINDS = [("effort", "sqlite"), ("feedback", "sqlite"), ON_POSTGRESQL]
 
 
 @pytest.mark.parametrize("site", KINDS, indirect=True, ids="-".join)
@@ -235,7 +236,7 @@ def test_the_audit_finds_what_they_disagreed_with(site: Site, tmp_path: Path) ->
     assert gap.value == pytest.approx(0.5, abs=0.12)
 
 
-@pytest.mark.parametrize("site", [("effort", "sqlite"), ("effort", "postgresql")], indirect=True, ids="-".join)
+@pytest.mark.parametrize("site", [("effort", "sqlite"), ON_POSTGRESQL], indirect=True, ids="-".join)
 def test_a_killed_server_loses_nothing(site: Site) -> None:
     manners = BUSY.model_copy(update={"drop": 0.0, "withdraw": 0.0, "elsewhere": 0.0})
     with ThreadPoolExecutor(1) as pool:

@@ -6,7 +6,7 @@ An audit says what can be told or judged as `Claim`s; thresholds, verdicts and s
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Any
@@ -128,6 +128,7 @@ class Claim:
     aside : what else belongs into the detail.
     family : what joint limits and adjusted p-values hold for together, as in "all pairs of groups".
     undefined_id : the sentence where the number is undefined; by default one of core's.
+    key : claims with the same key say the same thing, which is told once; None where it has no other.
     withheld : why no verdict may be given, whatever the interval; None where one may.
     """
 
@@ -138,6 +139,7 @@ class Claim:
     aside: str = ""
     family: str | None = None
     undefined_id: str | None = None
+    key: Hashable | None = None
     withheld: str | None = None
 
 
@@ -159,16 +161,19 @@ class FindingMaker:
 
         A threshold that fits nothing gives a finding too: insufficient evidence, with its reason.
         """
-        judged: set[int] = set()
+        told: set[Hashable] = set()
         findings: list[Finding] = []
         for threshold in self.spec.thresholds:
             matching = [claim for claim in claims if limits_record(threshold, claim.records[0], self.spec.aliases)]
-            judged.update(id(claim) for claim in matching)
+            told.update(_key(claim) for claim in matching)
             findings += [self._finding(claim, threshold) for claim in matching]
             if not matching:
                 findings.append(self._nothing_fits(threshold, claims))
-        rest = (claim for claim in claims if claim.headline and id(claim) not in judged)
-        return (*findings, *(self._finding(claim, None) for claim in rest))
+        for claim in claims:
+            if claim.headline and _key(claim) not in told:
+                told.add(_key(claim))
+                findings.append(self._finding(claim, None))
+        return tuple(findings)
 
     def _finding(self, claim: Claim, threshold: Threshold | None) -> Finding:
         record, verdict = judge_all(threshold, claim.records)
@@ -210,7 +215,7 @@ class FindingMaker:
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
         """Return the finding of a threshold that no record fits: what it names is not in these data, or too small."""
-        name = self.spec.aliases[threshold.metric][0] if threshold.metric in self.spec.aliases else threshold.metric
+        name = self.spec.metric_of(threshold)
         metric = self.spec.known_metrics()[name]
         lacking, known = _lacking(threshold, [record for claim in claims for record in claim.records], name)
         arguments = {"title": metric.title_in_sentence, "name": lacking, "wanted": repr(getattr(threshold, lacking))}
@@ -238,6 +243,10 @@ class FindingMaker:
             limit=threshold.limit,
             verdict="insufficient_evidence",
         )
+
+
+def _key(claim: Claim) -> Hashable:
+    return id(claim) if claim.key is None else claim.key
 
 
 _PLACE = ("model", "model_reference", "grouping", "group", "reference", "stratum")

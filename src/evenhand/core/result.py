@@ -17,6 +17,9 @@ from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, did_you_mean, require_choice
 from evenhand.table.frames import build_frame
 
+_USUAL = {"stratum": None, "kind": "difference", "against": "worst_pair"}
+"""What is meant where a gap is asked for and several fit; the same as in a threshold."""
+
 _COMMON = ("spec", "findings", "left_out", "notes", "backend")
 
 
@@ -89,12 +92,18 @@ class Result:
     def get(self, table: str, **where: Any) -> Any:
         """Return the one record of a table whose columns have these values.
 
+        Where several fit, what is not named is taken as in a threshold: all people together, the difference, the worst
+        pair of groups.
+
         Raises
         ------
         ConfigError
             When none fits, or several do; the message says which column to name.
         """
         fitting = self.rows(table, **where)
+        for name, usual in _USUAL.items():
+            if len(fitting) > 1 and name not in where and name in type(fitting[0]).columns():
+                fitting = tuple(record for record in fitting if getattr(record, name) == usual) or fitting
         if len(fitting) == 1:
             return fitting[0]
         asked = ", ".join(f"{name}={value!r}" for name, value in where.items()) or "no columns named"

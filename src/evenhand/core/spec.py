@@ -92,8 +92,17 @@ class Spec(Settings):
             resolve(threshold, self.audit, self.known_metrics(), self.aliases, self.threshold_coordinates)
             for threshold in self.thresholds
         )
+        chosen = getattr(self, "metrics", None)
+        for threshold in resolved:
+            metric = self.metric_of(threshold)
+            if chosen and metric not in (*chosen, *getattr(self, "custom", ())):
+                raise ValueError(f"a threshold limits {metric!r}, which is not among `metrics`; add it there")
         object.__setattr__(self, "thresholds", resolved)
         return self
+
+    def metric_of(self, threshold: Threshold) -> str:
+        """Return the metric that a threshold is about, also where it names a gap by a name of its own."""
+        return self.aliases[threshold.metric][0] if threshold.metric in self.aliases else threshold.metric
 
     @property
     def folder(self) -> Path:

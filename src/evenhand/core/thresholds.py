@@ -122,8 +122,9 @@ def resolve(
         raise ValueError(f"{what} limits nothing: more or less of it is neither better nor worse; leave it out")
     fits = [limit for limit in limits if _fits(limit, threshold, kind, against)]
     if not fits:
-        choices = ", or ".join(limit.in_words() for limit in limits)
-        raise ValueError(f"{what} must give {choices}; got {_given(threshold, kind, against)}")
+        named = [limit for limit in limits if threshold.metric not in aliases or limit.kind == kind]
+        choices = ", or ".join(limit.in_words() for limit in named)
+        raise ValueError(f"{what} must give {choices}; got {_given(threshold)}")
     limit = fits[0]
     chosen = (against or limit.against[0]) if limit.of == "gap" else None
     if threshold.group is not None and chosen == "worst_pair":
@@ -152,8 +153,9 @@ def _fits(limit: Limit, threshold: Threshold, kind: Kind | None, against: Agains
     )
 
 
-def _given(threshold: Threshold, kind: Kind | None, against: Against | None) -> str:
-    extra = [f"{name} {value!r}" for name, value in (("kind", kind), ("against", against)) if value is not None]
+def _given(threshold: Threshold) -> str:
+    asked = {name: getattr(threshold, name) for name in ("of", "kind", "against")}
+    extra = [f"{name} {value!r}" for name, value in asked.items() if value is not None]
     return " and ".join([threshold.in_words(), *extra])
 
 

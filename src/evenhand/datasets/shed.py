@@ -229,8 +229,7 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
     years = {year: read_rows(file, _COLUMNS[year], id_column="CaseID") for year, file in files.items()}
     households = [_household(linked) for linked in _linked(years)]
     if complete:
-        needed = (*(f"income_{year}" for year in _YEARS), "unpaid_balance")
-        households = [row for row in households if all(row[name] is not None for name in needed)]
+        households = [row for row in households if _is_complete(row)]
     if not households:
         raise DataError(
             f"no household of public{_LAST}.csv is left: none has case numbers that are in the files of 2019, 2020 and "
@@ -238,6 +237,10 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
             f"that the files in {os.fspath(folder)!r} are the published ones."
         )
     return build_frame({name: [row[name] for row in households] for name in households[0]}, backend)
+
+
+def _is_complete(household: Mapping[str, Any]) -> bool:
+    return all(household[name] is not None for name in (*(f"income_{year}" for year in _YEARS), "unpaid_balance"))
 
 
 def _linked(years: Mapping[int, Mapping[int, Row]]) -> list[dict[int, Row]]:
@@ -334,20 +337,20 @@ def find_files(folder: str | os.PathLike[str], names: Mapping[int, str], website
     if not root.is_dir():
         what = "that is a file" if root.exists() else "there is no such folder"
         raise ConfigError(f"`folder` got {os.fspath(folder)!r}; {what}.")
-    found: dict[str, YearFile] = {}
+    files: dict[str, YearFile] = {}
     for name, file in _files_in(root):
-        found.setdefault(name, file)
-        if found.keys() >= set(names.values()):
+        files.setdefault(name, file)
+        if files.keys() >= set(names.values()):
             break
-    missing = [year for year, name in names.items() if name not in found]
+    missing = {year: name for year, name in names.items() if name not in files}
     if missing:
-        there = [str(found[name]) for name in names.values() if name in found]
+        there = [str(files[name]) for name in names.values() if name in files]
         raise DataError(
-            f"{' and '.join(names[year] for year in missing)} not found in '{root}', in a folder below it or in a .zip "
+            f"{' and '.join(missing.values())} not found in '{root}', in a folder below it or in a .zip "
             f"file there ({'found: ' + ', '.join(there) if there else 'none of the files was found'}); download the "
             f"public-use CSV data of {' and '.join(map(str, missing))} from {website} and put it there."
         )
-    return {year: found[name] for year, name in names.items()}
+    return {year: files[name] for year, name in names.items()}
 
 
 def read_rows(file: YearFile, columns: Sequence[str], *, id_column: str) -> dict[int, Row]:
@@ -356,7 +359,7 @@ def read_rows(file: YearFile, columns: Sequence[str], *, id_column: str) -> dict
     rows: dict[int, Row] = {}
     try:
         header = next(reader, [])
-        place = _places(header, columns, file)
+        positions = _positions(header, columns, file)
         for cells in reader:
             if not cells:
                 continue
@@ -364,7 +367,7 @@ def read_rows(file: YearFile, columns: Sequence[str], *, id_column: str) -> dict
                 raise DataError(
                     f"line {reader.line_num} of {file} has {len(cells)} fields where the header has {len(header)}."
                 )
-            row = {column: cells[place[column]] for column in columns}
+            row = {column: cells[positions[column]] for column in columns}
             number = _respondent(row[id_column], id_column, file)
             if number in rows:
                 raise DataError(f"{file} has more than one row with {id_column} {number}.")
@@ -391,15 +394,15 @@ def _members(path: Path) -> list[str]:
         raise DataError(f"'{path}' could not be read: {error}; download it again, or take it away.") from error
 
 
-def _places(header: list[str], columns: Sequence[str], file: YearFile) -> dict[str, int]:
+def _positions(header: list[str], columns: Sequence[str], file: YearFile) -> dict[str, int]:
     """Return where each column is; what is missing is named, with the nearest there is."""
-    at: dict[str, int] = {}
-    for place, name in enumerate(header):
-        at.setdefault(name.strip().lower(), place)
-    missing = [column for column in columns if column.lower() not in at]
+    positions: dict[str, int] = {}
+    for position, name in enumerate(header):
+        positions.setdefault(name.strip().lower(), position)
+    missing = [column for column in columns if column.lower() not in positions]
     if missing:
         raise DataError([f"{file} has no column '{column}'; {did_you_mean(column, header)}" for column in missing])
-    return {column: at[column.lower()] for column in columns}
+    return {column: positions[column.lower()] for column in columns}
 
 
 def _respondent(text: str, column: str, file: YearFile) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from evenhand.errors import ConfigError, did_you_mean, require_extra
-from evenhand.settings import Settings
+from evenhand.settings import Settings, named_once
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Columns
 
@@ -253,10 +253,7 @@ class ModelsSettings(Settings):
     @field_validator("features")
     @classmethod
     def _named_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if value.count(name) > 1:
-                raise ValueError(f"`features` names the column {name!r} twice")
-        return value
+        return named_once("features", value)
 
     @field_validator("fit", mode="before")
     @classmethod

@@ -1,11 +1,18 @@
-"""Rows to fit models to: numbers and codes of text in one matrix, checked, in an order that can be repeated."""
+"""Features as one matrix of numbers, for every audit and every model; and the rows that models are fitted to.
+
+- Numbers stay as they are.
+- Truth values are 0 and 1: columns of true and false, and text that says nothing but true and false (as files have it).
+- Any other text is coded by its rank among the distinct texts, which are its labels.
+- What is missing or blank is nan.
+
+To an estimator, text and truth values are categories, and everything else is a number.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -13,10 +20,145 @@ import numpy as np
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.keys import ABSENT, NUMBERS, YES, Kind, binary_state, is_absent, kind_of, plain_value
+from evenhand.table.ledger import rows_digest
 from evenhand.table.roles import Roles
+from evenhand.table.rows import Coded
 from evenhand.table.sources import FileOptions, MisreadTypeError, Source, engine_errors, fetch_arrays, open_source
 
 MOST_LABELS = 200  # different texts of a feature; more would be names, not kinds
+TRUTH_LABELS = ("false", "true")
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """One column of a feature matrix.
+
+    Parameters
+    ----------
+    name : the column.
+    kind : what it holds.
+    labels : what the codes 0, 1 ... mean, for text and truth values; empty for numbers.
+    distinct : the numbers or codes that occur, rising.
+    integer : whether the column is of an integer type.
+    """
+
+    name: str
+    kind: Literal["number", "truth", "text"]
+    labels: tuple[str, ...]
+    distinct: FloatArray
+    integer: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMatrix:
+    """Features of rows.
+
+    Parameters
+    ----------
+    features : what the columns of `values` are.
+    values : (rows, features) numbers, and codes of categories; nan where missing.
+    """
+
+    features: tuple[Feature, ...]
+    values: FloatArray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """What the codes mean, for each feature that holds categories."""
+        return {feature.name: feature.labels for feature in self.features if feature.kind != "number"}
+
+    @property
+    def categories(self) -> list[int]:
+        """Positions of the features that are categories to an estimator: text and truth values."""
+        return [position for position, feature in enumerate(self.features) if feature.kind != "number"]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Positions of the features that are numbers."""
+        return [position for position, feature in enumerate(self.features) if feature.kind == "number"]
+
+    @property
+    def complete(self) -> BoolArray:
+        """Which rows lack nothing."""
+        return ~np.isnan(self.values).any(axis=1)
+
+    def refuse_missing(
+        self, rows: BoolArray | None = None, advice: str = "fill them, or drop them with missing='drop'"
+    ) -> None:
+        """Raise a `DataError` that says of each feature in how many of these rows it is missing, where it is in any."""
+        absent = np.isnan(self.values) if rows is None else np.isnan(self.values) & rows[:, None]
+        problems = [
+            f"feature {name!r} is missing in {count(int(n), 'row')} of {len(self.values):,}; {advice}."
+            for name, n in zip(self.names, absent.sum(axis=0), strict=True)
+            if n
+        ]
+        if problems:
+            raise DataError(problems)
+
+
+def read_features(columns: Mapping[str, Coded | FloatArray], rows: int) -> FeatureMatrix:
+    """Turn columns of one table into a matrix; what no model could use is an error, all of it in one message.
+
+    Parameters
+    ----------
+    columns : by name of the feature, codes into its values as `Table.coded_rows` gives them, or numbers.
+    rows : how many rows there are.
+
+    Examples
+    --------
+    >>> job = Coded(np.array([1, 0, -1]), ("clerk", "nurse"))
+    >>> owner = Coded(np.array([0, 1, 1]), ("FALSE", "TRUE"))
+    >>> matrix = read_features({"job": job, "owner": owner, "income": np.array([3.5, 1.0, 2.0])}, rows=3)
+    >>> [feature.kind for feature in matrix.features], matrix.labels["job"]
+    (['text', 'truth', 'number'], ('clerk', 'nurse'))
+    >>> matrix.values.tolist()
+    [[1.0, 0.0, 3.5], [0.0, 1.0, 1.0], [nan, 1.0, 2.0]]
+    """
+    problems = [problem for name, column in columns.items() if (problem := _problem(name, column)) is not None]
+    if problems:
+        raise DataError(problems)
+    parts = [_feature(name, column) for name, column in columns.items()]
+    values = np.column_stack([numbers for _, numbers in parts]) if parts else np.empty((rows, 0))
+    return FeatureMatrix(tuple(feature for feature, _ in parts), values)
+
+
+def _problem(name: str, column: Coded | FloatArray) -> str | None:
+    values = column.values if isinstance(column, Coded) else column[~np.isnan(column)]
+    if not len(values):
+        return f"feature {name!r} holds no values; leave it out."
+    if not isinstance(values[0], str):
+        infinite = np.isinf(np.asarray(values, dtype=np.float64)).any()
+        return f"feature {name!r} holds infinite values; replace them." if infinite else None
+    if len(values) > MOST_LABELS:
+        return (
+            f"feature {name!r} holds {len(values):,} different texts, more than {MOST_LABELS}; "
+            "put them into fewer kinds, or leave it out."
+        )
+    return None
+
+
+def _feature(name: str, column: Coded | FloatArray) -> tuple[Feature, FloatArray]:
+    if not isinstance(column, Coded):
+        return Feature(name, "number", (), np.unique(column[~np.isnan(column)])), column
+    first = column.values[0]
+    if not isinstance(first, str | bool | np.bool_):
+        numbers = np.array([float(value) for value in column.values])
+        feature = Feature(name, "number", (), numbers, integer=isinstance(first, int | np.integer))
+    elif {str(value).lower() for value in column.values} <= set(TRUTH_LABELS):
+        numbers = np.array([float(TRUTH_LABELS.index(str(value).lower())) for value in column.values])
+        feature = Feature(name, "truth", TRUTH_LABELS, np.unique(numbers))
+    else:
+        numbers = np.arange(len(column.values), dtype=np.float64)
+        feature = Feature(name, "text", tuple(str(value) for value in column.values), numbers)
+    return feature, np.append(numbers, np.nan)[column.codes]  # -1, which is missing, is the last
+
+
+# The rows that models are fitted to -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -26,9 +168,7 @@ class Training:
     Parameters
     ----------
     source : the opened data.
-    features : names of the columns of `matrix`.
-    labels : for each feature of text or truth values, what its codes mean.
-    matrix : numbers, and codes of text; nan where missing.
+    features : the features of all rows.
     outcome : whether the outcome is positive.
     usable : rows in which nothing is missing and the survey weight is not 0; only they are used.
     by_id : positions of all rows in the order of their ids, or of the data where there is no id.
@@ -36,30 +176,25 @@ class Training:
     """
 
     source: Source
-    features: tuple[str, ...]
-    labels: dict[str, tuple[str, ...]]
-    matrix: FloatArray
+    features: FeatureMatrix
     outcome: BoolArray
     usable: BoolArray
     by_id: IntArray
     ids: Any
 
     @property
-    def text(self) -> list[int]:
-        """Positions of the features of text."""
-        return [position for position, name in enumerate(self.features) if name in self.labels]
-
-    @property
-    def numbers(self) -> list[int]:
-        """Positions of the features that are numbers."""
-        return [position for position, name in enumerate(self.features) if name not in self.labels]
+    def matrix(self) -> FloatArray:
+        """The features as numbers."""
+        return self.features.values
 
     def digest(self) -> str:
         """Return one SHA-256 over the features and the outcome of the rows used, the same for any order of rows."""
-        rows = np.column_stack([self.matrix, self.outcome])[self.usable] + 0.0  # -0.0 becomes 0.0
-        rows = rows[np.lexsort(rows.T)]
-        head = repr((self.features, sorted(self.labels.items()), rows.shape))
-        return hashlib.sha256(head.encode() + rows.astype("<f8").tobytes()).hexdigest()
+        columns: dict[str, Any] = {"outcome": self.outcome[self.usable]}
+        for feature, values in zip(self.features.features, self.matrix[self.usable].T, strict=True):
+            is_number = feature.kind == "number"
+            column = values if is_number else Coded(values.astype(np.int64), feature.labels)
+            columns[f"feature {feature.name}"] = column
+        return rows_digest(columns)
 
 
 def read_training(data: Any, options: FileOptions, roles: Roles, features: Sequence[str]) -> Training:
@@ -68,42 +203,46 @@ def read_training(data: Any, options: FileOptions, roles: Roles, features: Seque
     try:
         return _read(open_source(data, options), roles, tuple(features))
     except MisreadTypeError:  # a later row of a file has another type than the first ones
-        every = options.model_copy(update={"types_from_all_rows": True})
-        return _read(open_source(data, every), roles, tuple(features))
+        all_rows = options.model_copy(update={"types_from_all_rows": True})
+        return _read(open_source(data, all_rows), roles, tuple(features))
 
 
 def _require_roles(roles: Roles, features: Sequence[str]) -> None:
     if roles.outcome is None:
         raise ConfigError("models need an outcome to predict; name its column as `outcome`.")
-    for column, what in ((roles.outcome, "the outcome"), (roles.id, "the id")):
+    for column, role in ((roles.outcome, "the outcome"), (roles.id, "the id")):
         if column in features:
-            raise ConfigError(f"`features` names {column!r}, which is {what}; leave it out.")
+            raise ConfigError(f"`features` names {column!r}, which is {role}; leave it out.")
 
 
-def _read(source: Source, roles: Roles, features: tuple[str, ...]) -> Training:
+def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
     with engine_errors():
         kinds = {name: kind_of(dtype) for name, dtype in source.frame.collect_schema().items()}
-    _require_columns(features, kinds)
+    _require_columns(names, kinds)
     if source.connection is not None:
         # Without an id the folds go by the order of the rows, and the scores are put back by it in any case.
         source.connection.execute("set preserve_insertion_order = true")
     with engine_errors():
         frame: Any = source.frame
-        arrays = fetch_arrays(frame.select(**_expressions(roles, features, kinds)))
-    labels, columns = {}, []
-    for position, name in enumerate(features):
-        values = np.asarray(arrays[f"feature{position}"])
-        if kinds[name] not in NUMBERS:
-            labels[name], values = _coded(name, values)
-        columns.append(np.asarray(values, dtype=np.float64))
-    matrix, state = np.column_stack(columns), np.asarray(arrays["outcome"], dtype=np.int64)
-    somebody = np.asarray(arrays["weight"], dtype=np.float64) > 0 if "weight" in arrays else np.ones(len(state), bool)
-    _refuse(features, matrix, somebody, roles)
-    usable = ~np.isnan(matrix).any(axis=1) & (state != ABSENT) & somebody
-    by_id = (
-        np.argsort(np.asarray(arrays["name"]).astype(str), kind="stable") if "id" in arrays else np.arange(len(state))
+        arrays = fetch_arrays(frame.select(**_expressions(roles, names, kinds)))
+    state = np.asarray(arrays["outcome"], dtype=np.int64)
+    columns = {
+        name: _numbers(arrays[f"feature{i}"]) if kinds[name] in NUMBERS else _coded(arrays[f"feature{i}"])
+        for i, name in enumerate(names)
+    }
+    features = read_features(columns, len(state))
+    weighted = _numbers(arrays["weight"]) > 0 if "weight" in arrays else np.ones(len(state), dtype=np.bool_)
+    if roles.missing == "error":
+        features.refuse_missing(weighted)
+    order = np.argsort(np.asarray(arrays["name"]).astype(str), kind="stable") if "id" in arrays else None
+    return Training(
+        source,
+        features,
+        state == YES,
+        features.complete & (state != ABSENT) & weighted,
+        np.arange(len(state)) if order is None else order,
+        arrays.get("id"),
     )
-    return Training(source, features, labels, matrix, state == YES, usable, by_id, arrays.get("id"))
 
 
 def _require_columns(features: Sequence[str], kinds: Mapping[str, Kind]) -> None:
@@ -116,54 +255,31 @@ def _require_columns(features: Sequence[str], kinds: Mapping[str, Kind]) -> None
 
 def _expressions(roles: Roles, features: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, nw.Expr]:
     assert roles.outcome is not None  # noqa: S101
-    asked = {"outcome": binary_state(roles.outcome, kinds[roles.outcome], roles.positive)}
+    expressions = {"outcome": binary_state(roles.outcome, kinds[roles.outcome], roles.positive)}
     for position, name in enumerate(features):
-        if kinds[name] == "text":
-            blank = nw.when(is_absent(name, "text")).then(nw.lit(""))
-            asked[f"feature{position}"] = blank.otherwise(plain_value(name, "text"))
-        elif kinds[name] == "boolean":
-            word = nw.when(nw.col(name).is_null()).then(nw.lit(""))
-            asked[f"feature{position}"] = word.when(nw.col(name)).then(nw.lit("true")).otherwise(nw.lit("false"))
-        else:
-            asked[f"feature{position}"] = nw.col(name).cast(nw.Float64).fill_null(float("nan"))
+        expressions[f"feature{position}"] = _feature_expression(name, kinds[name])
     if roles.id is not None:
-        asked |= {"id": nw.col(roles.id), "name": plain_value(roles.id, kinds[roles.id]).cast(nw.String)}
+        expressions |= {"id": nw.col(roles.id), "name": plain_value(roles.id, kinds[roles.id]).cast(nw.String)}
     if roles.weight is not None:
-        asked["weight"] = nw.col(roles.weight).cast(nw.Float64)
-    return asked
+        expressions["weight"] = nw.col(roles.weight).cast(nw.Float64)
+    return expressions
 
 
-def _coded(name: str, values: Any) -> tuple[tuple[str, ...], FloatArray]:
-    """Return the labels of a text feature, and for each row the position of its label; nan where it is blank."""
-    found, codes = np.unique(values.astype(str), return_inverse=True)
-    if {label.lower() for label in found} <= {"", "true", "false"}:  # a truth value, however the file writes it
-        found, codes = np.unique(np.char.lower(found)[codes], return_inverse=True)
-    labels = tuple(str(label) for label in found)
-    blank = int(labels[:1] == ("",))
-    if len(labels) - blank > MOST_LABELS:
-        raise DataError(
-            f"feature {name!r} holds {len(labels) - blank:,} different texts, more than {MOST_LABELS}; "
-            "put them into fewer kinds, or leave it out."
-        )
-    numbers = codes.reshape(-1).astype(np.float64) - blank
-    return labels[blank:], np.where(numbers < 0, np.nan, numbers)
+def _feature_expression(name: str, kind: Kind) -> nw.Expr:
+    """Return numbers with nan, or text with "", for what is missing: rows are fetched in their order, not coded."""
+    if kind in NUMBERS:
+        return nw.col(name).cast(nw.Float64).fill_null(float("nan"))
+    blank = nw.when(is_absent(name, kind)).then(nw.lit(""))
+    if kind == "text":
+        return blank.otherwise(plain_value(name, kind))
+    return blank.when(nw.col(name)).then(nw.lit("true")).otherwise(nw.lit("false"))
 
 
-def _refuse(features: Sequence[str], matrix: FloatArray, somebody: BoolArray, roles: Roles) -> None:
-    problems = list(_infinite(features, matrix))
-    if roles.missing == "error":
-        gaps = (np.isnan(matrix) & somebody[:, None]).sum(axis=0)
-        problems += [
-            f"feature {name!r} is missing in {count(int(n), 'row')} of {len(matrix):,}; fill them, or drop them with "
-            "missing='drop'."
-            for name, n in zip(features, gaps, strict=True)
-            if n
-        ]
-    if problems:
-        raise DataError(problems)
+def _numbers(values: Any) -> FloatArray:
+    return np.asarray(values, dtype=np.float64)
 
 
-def _infinite(features: Sequence[str], matrix: FloatArray) -> Iterator[str]:
-    for position, name in enumerate(features):
-        if np.isinf(matrix[:, position]).any():
-            yield f"feature {name!r} holds infinite values; replace them."
+def _coded(values: Any) -> Coded:
+    texts, codes = np.unique(np.asarray(values).astype(str), return_inverse=True)
+    blank = int(texts[:1].tolist() == [""])  # it comes first
+    return Coded(codes.reshape(-1).astype(np.int64) - blank, tuple(texts[blank:].tolist()))

@@ -137,7 +137,9 @@ def deal(outcome: BoolArray, folds: int) -> IntArray:
 def _fitted_scores(
     training: Training, name: str, fit: Fit, fitted_to: IntArray, held_out: IntArray, seed: int
 ) -> FloatArray:
-    pipeline = make_pipeline(fit.estimator, fit.settings, seed=seed, text=training.text, numbers=training.numbers)
+    pipeline = make_pipeline(
+        fit.estimator, fit.settings, seed=seed, text=training.features.categories, numbers=training.features.numbers
+    )
     one_thread = import_module("threadpoolctl").threadpool_limits(limits=1)
     with one_thread:  # sums of several threads differ in their last bits
         try:

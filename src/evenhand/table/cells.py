@@ -146,7 +146,7 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
 
     Text is thus trimmed, folded and compared once for every distinct value instead of once for every row.
     """
-    columns = list(dict.fromkeys(key.column for key in keys if key.column is not None))
+    columns = list(dict.fromkeys(filter(None, (key.column for key in keys))))
     mark = _unused_prefix(columns)
     named = list(zip(key_names, keys, strict=True))
     worked_out = {f"{mark}{name}": key.expression for name, key in named if key.column is None}

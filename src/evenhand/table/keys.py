@@ -20,8 +20,9 @@ from evenhand.table.roles import MISSING, Prediction, Scalar
 NO, YES, ABSENT, INVALID = 0, 1, 2, 3
 NO_RANGE = -1  # the code of a missing value among the ranges between cut points
 
-TRUE_WORDS = ("1", "yes", "y", "true", "t")
-FALSE_WORDS = ("0", "no", "n", "false", "f")
+TRUE_WORDS = ("1", "yes", "y", "true", "t", "on")
+FALSE_WORDS = ("0", "no", "n", "false", "f", "off")
+"""The words for yes and no that any column may hold, in any case."""
 
 Kind = Literal["text", "boolean", "whole", "real", "date", "datetime", "other"]
 NUMBERS: tuple[Kind, ...] = ("whole", "real")
@@ -61,6 +62,18 @@ def label_of(value: Any) -> str:
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
     return showable(str(value))
+
+
+def yes_or_no(value: Any) -> bool | None:
+    """Tell whether a value says yes or no; None where it says neither.
+
+    Examples
+    --------
+    >>> yes_or_no(" Yes"), yes_or_no(0.0), yes_or_no(True), yes_or_no("perhaps")
+    (True, False, True, None)
+    """
+    word = label_of(value).strip().lower()
+    return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
 
 
 def sort_key(value: Any) -> tuple[int, Any]:
@@ -208,9 +221,7 @@ def as_kind(value: Scalar, kind: Kind) -> Scalar | None:
             return float(value)
         except ValueError:
             return None
-    if kind == "boolean":
-        return {**dict.fromkeys(TRUE_WORDS, True), **dict.fromkeys(FALSE_WORDS, False)}.get(word.lower())
-    return word
+    return yes_or_no(value) if kind == "boolean" else word
 
 
 def binary_state(column: str, kind: Kind, yes: Scalar | None) -> nw.Expr:

@@ -8,7 +8,7 @@ from typing import Any
 import narwhals as nw
 
 from evenhand.errors import DataError
-from evenhand.table.keys import FALSE_WORDS, NUMBERS, TRUE_WORDS, Kind, is_absent, kind_of, label_of, plain_value
+from evenhand.table.keys import NUMBERS, Kind, is_absent, kind_of, plain_value, yes_or_no
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch, open_source
 
 SAMPLE = 100_000
@@ -41,7 +41,7 @@ class ColumnProfile:
         """Whether it holds 0/1, booleans or yes/no words only."""
         if self.distinct != 2:
             return False
-        return all(label_of(value).strip().lower() in (*TRUE_WORDS, *FALSE_WORDS) for value in self.values)
+        return all(yes_or_no(value) is not None for value in self.values)
 
     @property
     def unique(self) -> bool:

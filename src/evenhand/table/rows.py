@@ -6,7 +6,7 @@ Text is compared where the data lives. What comes back is one number per row, an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import narwhals as nw
@@ -140,13 +140,17 @@ def _fetch_rows(table: Table, columns: Mapping[str, nw.Expr]) -> _Fetched:
     return _Fetched(
         {name: np.asarray(arrays[name]) for name in columns},
         _one_per_row(table, groups),
-        np.asarray(arrays["weight"], np.float64) if "weight" in arrays else None,
+        _weights(arrays),
     )
 
 
 def _weight_column(table: Table) -> dict[str, nw.Expr]:
     weight = table.weight_and_exponent()[0]
     return {} if weight is None else {"weight": weight}
+
+
+def _weights(arrays: Mapping[str, Any]) -> FloatArray | None:
+    return np.asarray(arrays["weight"], np.float64) if "weight" in arrays else None
 
 
 def _one_per_row(table: Table, codes: dict[str, IntArray]) -> Cells:
@@ -179,23 +183,13 @@ def read_people(table: Table, columns: Sequence[str]) -> PersonRows:
         kind = table.kinds[table.roles.id]
         expressions["id"] = id_text(plain_value(table.roles.id, kind), kind)
     fetched = _fetch_rows(table, expressions)
-    ids = _coded_ids(fetched.arrays["id"]) if "id" in fetched.arrays else None
-    people = PersonRows(
-        fetched.numbers(numbers),
-        fetched.numbers(scores),
-        fetched.weight,
-        fetched.groups,
-        None if ids is None else tuple(np.array(ids.values, dtype=object)[ids.codes].tolist()),
-    )
-    table.record_rows(
-        {
-            **people.numbers,
-            **{table.prediction(model).column: values for model, values in people.scores.items()},
-            **({} if table.roles.id is None or ids is None else {table.roles.id: ids}),
-        },
-        people.groups,
-        people.weight,
-    )
+    people = PersonRows(fetched.numbers(numbers), fetched.numbers(scores), fetched.weight, fetched.groups, None)
+    read: dict[str, Any] = people.numbers | {table.prediction(m).column: s for m, s in people.scores.items()}
+    ids = None
+    if table.roles.id is not None:
+        ids = read[table.roles.id] = _coded_ids(fetched.arrays["id"])
+        people = replace(people, ids=tuple(np.array(ids.values, dtype=object)[ids.codes].tolist()))
+    table.record_rows(read, people.groups, people.weight)
     return people.where(_canonical_order(people, ids))
 
 
@@ -214,8 +208,8 @@ def _canonical_order(people: PersonRows, ids: Coded | None) -> IntArray:
 
 def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
     """Return columns, each by a name of the caller's, as codes into their distinct values."""
-    ranges = [column for column in table.roles.group_columns if column in table.roles.cuts]
     plain = [column for column in table.roles.group_columns if column not in table.roles.cuts]
+    ranges = [column for column in table.roles.group_columns if column not in plain]
     wanted = {f"column:{name}": column for name, column in columns.items()} | {f"group:{c}": c for c in plain}
     numbers = {f"group:{column}": table.group_codes(column) for column in ranges} | _weight_column(table)
     with engine_errors():
@@ -224,12 +218,9 @@ def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
         )
     codes = {column_key(column): np.asarray(arrays[f"group:{column}"], np.int64) for column in ranges}
     codes |= {column_key(column): _known_codes(table, column, coded[f"group:{column}"]) for column in plain}
-    rows = CodedRows(
-        {name: coded[f"column:{name}"] for name in columns},
-        _one_per_row(table, codes),
-        np.asarray(arrays["weight"], np.float64) if "weight" in arrays else None,
-    )
-    table.record_rows({column: rows.columns[name] for name, column in columns.items()}, rows.groups, rows.weight)
+    by_name = {name: coded[f"column:{name}"] for name in columns}
+    rows = CodedRows(by_name, _one_per_row(table, codes), _weights(arrays))
+    table.record_rows({column: by_name[name] for name, column in columns.items()}, rows.groups, rows.weight)
     return rows
 
 

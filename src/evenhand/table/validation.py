@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -197,15 +197,19 @@ def weight_problems(source: Source, column: str, kind: Kind) -> tuple[list[str],
         )
     elif largest == 0:
         problems.append(f"weight column {column!r} is 0 in every row; some weight must be above 0.")
+    problems += _unusual_weights(column, float(facts["lightest"][0] or 0.0), largest)
+    return problems, largest, int(facts["zero"][0] or 0)
+
+
+def _unusual_weights(column: str, lightest: float, largest: float) -> Iterator[str]:
+    """Yield that weights are of an unusual size, or too far apart; `lightest` is the smallest above 0."""
     if largest != 0 and not 1 / LARGEST_WEIGHT <= abs(largest) <= LARGEST_WEIGHT:
-        problems.append(f"weight column {column!r} has {largest:g} as its largest weight; rescale it to about 1.")
-    elif largest > 0 and largest / float(facts["lightest"][0]) > WIDEST_WEIGHTS:
-        lightest = float(facts["lightest"][0])
-        problems.append(
+        yield f"weight column {column!r} has {largest:g} as its largest weight; rescale it to about 1."
+    elif largest > 0 and largest / lightest > WIDEST_WEIGHTS:
+        yield (
             f"the weights of column {column!r} run from {lightest:g} to {largest:g}, over {WIDEST_WEIGHTS:g} times "
             "apart: next to the heaviest, the lightest people count for nothing; check them."
         )
-    return problems, largest, int(facts["zero"][0] or 0)
 
 
 def id_problems(source: Source, column: str, kind: Kind, rows: int) -> Iterator[str]:
@@ -387,23 +391,26 @@ def _example_rows(source: Source, bad: nw.Expr) -> str:
 def label_notes(roles: Roles, kinds: Mapping[str, Kind], cells: Cells) -> Iterator[str]:
     """Yield remarks on group labels that a person would take for one group, or for none."""
     for column in roles.group_columns:
-        labels = [label for label in cells.labels[column_key(column)] if label != MISSING]
-        if kinds[column] != "text":
-            continue
-        spellings: dict[str, list[str]] = {}
-        for label in labels:
-            spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
-        for alike in spellings.values():
-            if len(alike) > 1:
-                listed = ", ".join(repr(label) for label in alike)
-                yield f"{column}: {listed} differ only in capitals or spaces; they are {len(alike)} groups here."
-        for label in labels:
-            if label.strip().casefold() in _MISSING_WORDS:
-                yield f"{column}: {label!r} looks like a word for missing; if it is, name it among `missing_values`."
-        numbers = sum(_is_number(label) for label in labels)
-        if len(labels) > MAX_NUMERIC_GROUPS and numbers > 0.8 * len(labels):
-            words = ", ".join(repr(label) for label in labels if not _is_number(label))
-            yield f"{column}: {numbers} of {len(labels)} groups are numbers; {words} makes it text without cut points."
+        if kinds[column] == "text":
+            labels = [label for label in cells.labels[column_key(column)] if label != MISSING]
+            yield from (f"{column}: {remark}" for remark in _label_remarks(labels))
+
+
+def _label_remarks(labels: Sequence[str]) -> Iterator[str]:
+    spellings: dict[str, list[str]] = {}
+    for label in labels:
+        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    for alike in spellings.values():
+        if len(alike) > 1:
+            listed = ", ".join(repr(label) for label in alike)
+            yield f"{listed} differ only in capitals or spaces; they are {len(alike)} groups here."
+    for label in labels:
+        if label.strip().casefold() in _MISSING_WORDS:
+            yield f"{label!r} looks like a word for missing; if it is, name it among `missing_values`."
+    words = [repr(label) for label in labels if not _is_number(label)]
+    numbers = len(labels) - len(words)
+    if len(labels) > MAX_NUMERIC_GROUPS and numbers > 0.8 * len(labels):
+        yield f"{numbers} of {len(labels)} groups are numbers; {', '.join(words)} makes it text without cut points."
 
 
 def _is_number(label: str) -> bool:

@@ -53,8 +53,8 @@ def test_the_data_frame_library_does_not_matter() -> None:
 def test_renamed_groups_have_the_same_values() -> None:
     people = make_people()
     names = {"a": "z", "b": "y", "c": "x"}
-    renamed = {(r.group, r.metric): r for r in run(people.assign(group=people.group.map(names))).groups}
-    for record in run(people).groups:
+    renamed = {(r.group, r.metric): r for r in run(people.assign(group=people.group.map(names))).values}
+    for record in run(people).values:
         other = renamed[names[record.group], record.metric]
         assert replace(other, group=record.group) == record
 
@@ -62,15 +62,15 @@ def test_renamed_groups_have_the_same_values() -> None:
 def test_whole_weights_equal_repeated_rows() -> None:
     people = make_people()
     repeated = people.loc[people.index.repeat(people.weight)]
-    by_weight = {(r.group, r.metric): r.value for r in run(people, weight="weight").groups}
-    for record in run(repeated).groups:
+    by_weight = {(r.group, r.metric): r.value for r in run(people, weight="weight").values}
+    for record in run(repeated).values:
         assert by_weight[record.group, record.metric] == pytest.approx(record.value, abs=1e-12)
 
 
 def test_equal_weights_change_nothing() -> None:
     people = make_people()
-    plain = {(r.group, r.metric): r for r in run(people).groups}
-    for record in run(people.assign(weight=7.0), weight="weight").groups:
+    plain = {(r.group, r.metric): r for r in run(people).values}
+    for record in run(people.assign(weight=7.0), weight="weight").values:
         other = plain[record.group, record.metric]
         assert (record.value, record.low, record.high) == pytest.approx((other.value, other.low, other.high), abs=1e-9)
 
@@ -82,7 +82,7 @@ def test_every_record_is_complete_or_says_why() -> None:
         "outcome": [1] * 30 + [0] * 30 + [0, 1, 1] + [1] * 5 + [0],
     }
     result = run(data)
-    for record in [*result.groups, *result.gaps]:
+    for record in [*result.values, *result.gaps]:
         whole = None not in (record.value, record.low, record.high)
         assert whole == (record.status == "ok") or record.status.startswith(("small", "missing")), record
 
@@ -91,23 +91,23 @@ def test_a_missing_group_is_a_row_of_its_own_and_in_no_gap() -> None:
     people = make_people()
     people.loc[people.index[:40], "group"] = None
     result = run(people)
-    assert next(r.n for r in result.groups if (r.group, r.metric) == ("(missing)", "accuracy")) == 40
-    assert all("(missing)" not in (gap.group_high, gap.group_low, gap.group) for gap in result.gaps)
+    assert next(r.n for r in result.values if (r.group, r.metric) == ("(missing)", "accuracy")) == 40
+    assert all("(missing)" not in (gap.group, gap.reference) for gap in result.gaps)
     assert {
         "model": "m",
         "grouping": "group",
         "group": "(missing)",
         "n": 40,
         "reason": "missing group: left out of gaps",
-    } in [dict(record) for record in result.left_out]
+    } in [record.to_dict() for record in result.left_out]
 
 
 def test_small_groups_are_listed_and_left_out_of_gaps() -> None:
     people = pd.concat([make_people(), pd.DataFrame({"group": ["tiny"] * 4, "score": 0.99, "outcome": 0, "weight": 1})])
     result = run(people)
-    assert any(record["group"] == "tiny" and record["n"] == 4 for record in result.left_out)
-    assert all("tiny" not in (gap.group_high, gap.group_low) for gap in result.gaps)
-    assert next(r for r in result.groups if (r.group, r.metric) == ("tiny", "fpr")).value == 1.0
+    assert any(record.group == "tiny" and record.n == 4 for record in result.left_out)
+    assert all("tiny" not in (gap.group, gap.reference) for gap in result.gaps)
+    assert next(r for r in result.values if (r.group, r.metric) == ("tiny", "fpr")).value == 1.0
 
 
 def test_one_comparable_group_gives_no_gap_but_a_reason() -> None:
@@ -117,7 +117,7 @@ def test_one_comparable_group_gives_no_gap_but_a_reason() -> None:
             pd.DataFrame({"group": ["tiny"] * 4, "score": 0.9, "outcome": 0, "weight": 1}),
         ]
     )
-    gap = run(people).gap("selection_rate")
+    gap = run(people).get("gaps", metric="selection_rate")
     assert gap.value is None
     assert gap.status == "undefined: only one group can be compared (min_count 10)"
 
@@ -125,19 +125,19 @@ def test_one_comparable_group_gives_no_gap_but_a_reason() -> None:
 def test_the_worst_pair_contains_every_other_pair() -> None:
     result = run(make_people())
     for metric in ALL_METRICS:
-        values = [r.value for r in result.groups if r.metric == metric]
-        assert result.gap(metric).value == pytest.approx(max(values) - min(values))
-        assert result.gap(metric, kind="ratio").value == pytest.approx(min(values) / max(values))
+        values = [r.value for r in result.values if r.metric == metric]
+        assert result.get("gaps", metric=metric).value == pytest.approx(max(values) - min(values))
+        assert result.get("gaps", metric=metric, kind="ratio").value == pytest.approx(min(values) / max(values))
 
 
 def test_intervals_hold_their_value_and_shrink_with_more_people() -> None:
     wide, narrow = run(make_people(600)), run(make_people(60_000))
     for result in (wide, narrow):
-        for record in [*result.groups, *result.gaps]:
+        for record in [*result.values, *result.gaps]:
             assert record.low <= record.value + 1e-12, record
             assert record.value <= record.high + 1e-12, record
     for metric in ALL_METRICS:
-        gaps = [r.gap(metric) for r in (wide, narrow)]
+        gaps = [r.get("gaps", metric=metric) for r in (wide, narrow)]
         assert gaps[0].high - gaps[0].low > gaps[1].high - gaps[1].low
 
 
@@ -146,8 +146,8 @@ def test_bootstrap_intervals_come_near_the_default(interval: str) -> None:
     people = make_people(5_000)
     table = eh.Table(people, outcome="outcome", groups="group", predictions={"m": "score"})
     metrics = ["selection_rate", "mean_score", "tpr", "brier"]
-    plain = {(r.metric, r.group): r for r in eh.parity(table, metrics=metrics).groups}
-    for record in eh.parity(table, metrics=metrics, interval=interval).groups:  # type: ignore[arg-type]
+    plain = {(r.metric, r.group): r for r in eh.parity(table, metrics=metrics).values}
+    for record in eh.parity(table, metrics=metrics, interval=interval).values:  # type: ignore[arg-type]
         other = plain[record.metric, record.group]
         assert (record.low, record.high) == pytest.approx((other.low, other.high), abs=3e-3)
 
@@ -182,10 +182,10 @@ def test_scores_of_another_range_are_an_affine_copy() -> None:
         predictions={"m": {"column": "score", "range": (1, 10), "threshold": 5.5}},
     )
     metrics = [name for name in ALL_METRICS if name != "brier"]
-    moved = {(r.group, r.metric): r for r in eh.parity(table, metrics=metrics, resamples=200).groups}
+    moved = {(r.group, r.metric): r for r in eh.parity(table, metrics=metrics, resamples=200).values}
     with pytest.raises(ConfigError, match="'brier' needs scores between 0 and 1"):
         eh.parity(table, metrics="brier")
-    for record in plain.groups:
+    for record in plain.values:
         if record.metric == "brier":
             continue
         other = moved[record.group, record.metric]

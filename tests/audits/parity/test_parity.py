@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.parity.groups import Totals
+from evenhand.audits.parity.gather import Totals
 from evenhand.errors import ConfigError
 from evenhand.stats.types import FloatArray
 
@@ -43,8 +43,8 @@ def test_wide_intervals_cover_the_known_truth(table: eh.Table) -> None:
     """At 99.99 % a single miss would be a fault; the coverage itself is measured in benchmarks/coverage.py."""
     truth = eh.datasets.households_truth()
     result = eh.parity(table, metrics=["selection_rate", "mean_score", "tpr", "fpr"], confidence=0.9999, resamples=100)
-    assert len(result.groups) == 3 * 4 * 8
-    for record in result.groups:
+    assert len(result.values) == 3 * 4 * 8
+    for record in result.values:
         expected = truth[record.model][record.grouping][record.group][record.metric]
         assert _between(record.low, expected, record.high), record
     worst = [gap for gap in result.gaps if gap.against == "worst_pair"]
@@ -69,13 +69,13 @@ def test_traditional_parity_is_smallest_over_largest_group_mean_of_at_least_ten(
     few = pd.concat([households.head(2_000), households.head(9).assign(race="Nine", risk_xgboost=0.999)])
     table = eh.Table(few, groups="race", predictions={"xgboost": "risk_xgboost"})
     means = few.groupby("race").risk_xgboost.agg(["mean", "size"]).query("size >= 10")["mean"]
-    gap = eh.parity(table, resamples=100).gap("traditional_parity")
+    gap = eh.parity(table, resamples=100).get("gaps", name="traditional_parity")
     assert gap.value == pytest.approx(means.min() / means.max(), abs=1e-12)
     assert gap.name == "traditional_parity"
 
 
 def test_verdicts_have_three_outcomes(table: eh.Table, result: eh.ParityResult) -> None:
-    undecided = result.gap("fpr", grouping="sex", model="xgboost").value
+    undecided = result.get("gaps", metric="fpr", grouping="sex", model="xgboost").value
     thresholds: list[dict[str, Any]] = [
         {"metric": "traditional_parity", "min": 0.8, "grouping": "race", "model": "xgboost"},
         {"metric": "tpr", "max": 0.5, "grouping": "sex", "model": "xgboost"},
@@ -90,16 +90,19 @@ def test_verdicts_have_three_outcomes(table: eh.Table, result: eh.ParityResult) 
 def test_a_threshold_that_limits_nothing_is_an_error(table: eh.Table) -> None:
     with pytest.raises(ConfigError, match="`grouping` 'rcae' of a threshold is not known; did you mean 'race'"):
         eh.parity(table, thresholds=[{"metric": "tpr", "max": 0.1, "grouping": "rcae"}], resamples=100)
-    with pytest.raises(ConfigError, match="limits nothing"):
+    with pytest.raises(ConfigError, match="a threshold limits 'fpr', which is not among `metrics`"):
         eh.parity(table, metrics="tpr", thresholds=[{"metric": "fpr", "max": 0.1}], resamples=100)
+    without_outcome = eh.Table({"sex": ["F", "M"] * 20, "hired": [1, 0, 0, 1] * 10}, groups="sex", predictions="hired")
+    with pytest.raises(ConfigError, match="limits nothing: no model has what the metric needs, outcome"):
+        eh.parity(without_outcome, thresholds=[{"metric": "tpr", "max": 0.1}])
 
 
 def test_the_reference_is_the_largest_group_or_the_one_named(table: eh.Table, result: eh.ParityResult) -> None:
-    gap = result.gap("tpr", model="logistic", grouping="race", against="reference", group="Asian")
-    assert {gap.group_high, gap.group_low} == {"Asian", "White"}
+    gap = result.get("gaps", metric="tpr", model="logistic", grouping="race", against="reference", group="Asian")
+    assert {gap.group, gap.reference} == {"Asian", "White"}
     named = eh.parity(table, metrics="tpr", reference={"race": "Black"}, resamples=100)
-    gap = named.gap("tpr", model="logistic", grouping="race", against="reference", group="Asian")
-    assert {gap.group_high, gap.group_low} == {"Asian", "Black"}
+    gap = named.get("gaps", metric="tpr", model="logistic", grouping="race", against="reference", group="Asian")
+    assert {gap.group, gap.reference} == {"Asian", "Black"}
     with pytest.raises(ConfigError, match="did you mean 'Black'"):
         eh.parity(table, reference={"race": "Blakc"}, resamples=100)
 
@@ -113,7 +116,10 @@ def test_within_strata_takes_away_a_gap_that_the_factor_explains() -> None:
     hired = (rng.random(n) < np.where(job == 1, 0.6, 0.2)).astype(int)
     data = {"group": np.where(group == 1, "b", "a"), "job": np.where(job == 1, "x", "y"), "hired": hired}
     result = eh.parity(eh.Table(data, groups="group", predictions="hired"), within="job", resamples=2_000)
-    crude, adjusted = result.gap("selection_rate"), result.gap("selection_rate", stratum="(standardised)")
+    crude, adjusted = (
+        result.get("gaps", metric="selection_rate"),
+        result.get("gaps", metric="selection_rate", stratum="(standardised)"),
+    )
     assert crude.low is not None
     assert crude.low > 0.1
     assert adjusted.low == pytest.approx(0.0, abs=1e-3)
@@ -123,7 +129,7 @@ def test_within_strata_takes_away_a_gap_that_the_factor_explains() -> None:
     by_cell = frame.groupby(["job", "group"]).hired.mean().unstack()
     share = frame.job.value_counts(normalize=True)
     expected = by_cell.mul(share, axis=0).sum()
-    for record in result.groups:
+    for record in result.values:
         if record.stratum == "(standardised)":
             assert record.value == pytest.approx(expected[record.group], abs=1e-12)
         elif record.stratum is not None:
@@ -138,7 +144,7 @@ def test_a_metric_of_ones_own_is_a_function_of_the_cells(households: pd.DataFram
 
     table = eh.Table(households, outcome="missed_payment", groups="sex", predictions={"m": "risk_xgboost"})
     result = eh.parity(table, metrics="tpr", custom={"f1": f1}, resamples=2_000)
-    for record in result.groups:
+    for record in result.values:
         if record.metric == "f1":
             part = households[households.sex == record.group]
             expected = f1_score(part.missed_payment, part.risk_xgboost > 0.5)
@@ -146,7 +152,7 @@ def test_a_metric_of_ones_own_is_a_function_of_the_cells(households: pd.DataFram
             assert record.low is not None
             assert record.high is not None
             assert record.low < expected < record.high
-    assert result.gap("f1").status == "ok"
+    assert result.get("gaps", metric="f1").status == "ok"
 
 
 def test_a_failing_metric_of_ones_own_is_told(table: eh.Table) -> None:
@@ -160,7 +166,7 @@ def test_a_failing_metric_of_ones_own_is_told(table: eh.Table) -> None:
 def test_decisions_have_no_score_metrics_and_say_so(households: pd.DataFrame) -> None:
     data = households.assign(flag=np.where(households.risk_xgboost > 0.5, "Yes", "No"))
     result = eh.parity(eh.Table(data, outcome="missed_payment", groups="sex", predictions={"m": "flag"}), resamples=100)
-    assert {r.metric for r in result.groups} >= {"selection_rate", "tpr", "accuracy"}
+    assert {r.metric for r in result.values} >= {"selection_rate", "tpr", "accuracy"}
     assert "m: not computed without scores: mean_score, brier, auc." in result.notes
     with pytest.raises(ConfigError, match="'auc' needs scores, which model 'm' does not have"):
         eh.parity(eh.Table(data, outcome="missed_payment", groups="sex", predictions={"m": "flag"}), metrics="auc")
@@ -184,7 +190,7 @@ def test_many_rows_use_binned_ranks_within_the_stated_error(
     monkeypatch.setattr(module, "EXACT_ROWS", 1_000)
     binned = run()
     assert "16,384 score bins" in binned.notes[0]
-    for a, b in zip(exact.groups, binned.groups, strict=True):
+    for a, b in zip(exact.values, binned.values, strict=True):
         assert a.value == pytest.approx(b.value, abs=1e-4)
         assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=1e-4)
     for g, h in zip(exact.gaps, binned.gaps, strict=True):
@@ -193,18 +199,18 @@ def test_many_rows_use_binned_ranks_within_the_stated_error(
 
 def test_results_are_frozen_and_come_in_the_callers_library(result: eh.ParityResult) -> None:
     with pytest.raises(AttributeError):
-        result.groups = ()  # type: ignore[misc]
-    frame = result.to_frame("groups")
+        result.values = ()  # type: ignore[misc]
+    frame = result.to_frame("values")
     assert isinstance(frame, pd.DataFrame)
-    assert list(frame.columns)[:5] == ["model", "grouping", "stratum", "group", "metric"]
-    assert len(frame) == len(result.groups)
+    assert list(frame.columns)[:5] == ["model", "grouping", "group", "stratum", "metric"]
+    assert len(frame) == len(result.values)
     with pytest.raises(ConfigError, match="did you mean 'gaps'"):
         result.to_frame("gap")
 
 
 def test_the_summary_and_html_tell_the_findings(result: eh.ParityResult) -> None:
     assert "by race: true positive rate is" in result.summary()
-    assert "percentage points (95% interval" in str(result)
+    assert "percentage points; 95% interval" in str(result)
     assert result._repr_html_().startswith("<h3>Parity</h3>")
 
 
@@ -220,13 +226,25 @@ def test_who_is_worse_off_depends_on_what_selection_means(households: pd.DataFra
         return eh.parity(table, metrics=["selection_rate", "fpr", "ppv", "accuracy"], resamples=100)
 
     flagged, chosen = gaps("not_selected"), gaps("selected")
-    assert flagged.gap("selection_rate").worse_off == flagged.gap("selection_rate").group_high == "Black"
-    assert chosen.gap("selection_rate").worse_off == chosen.gap("selection_rate").group_low == "Asian"
-    assert flagged.gap("fpr").worse_off == "Black"
-    assert chosen.gap("fpr").worse_off is None
-    assert flagged.gap("ppv").worse_off is None
-    assert chosen.gap("accuracy").worse_off == flagged.gap("accuracy").worse_off == flagged.gap("accuracy").group_low
-    assert "(Black worse off)" in flagged.findings[0].sentence
+    assert (
+        flagged.get("gaps", metric="selection_rate").worse_off
+        == flagged.get("gaps", metric="selection_rate").group
+        == "Black"
+    )
+    assert (
+        chosen.get("gaps", metric="selection_rate").worse_off
+        == chosen.get("gaps", metric="selection_rate").reference
+        == "Asian"
+    )
+    assert flagged.get("gaps", metric="fpr").worse_off == "Black"
+    assert chosen.get("gaps", metric="fpr").worse_off is None
+    assert flagged.get("gaps", metric="ppv").worse_off is None
+    assert (
+        chosen.get("gaps", metric="accuracy").worse_off
+        == flagged.get("gaps", metric="accuracy").worse_off
+        == flagged.get("gaps", metric="accuracy").reference
+    )
+    assert "(Black worse off)" in flagged.findings[0].text
 
 
 def test_a_mistyped_reference_is_an_error(table: eh.Table) -> None:
@@ -245,11 +263,11 @@ def test_strata_without_support_are_told() -> None:
 def test_polarity_is_never_guessed(households: pd.DataFrame) -> None:
     table = eh.Table(households, outcome="missed_payment", groups="race", predictions={"m": "risk_xgboost"})
     result = eh.parity(table, metrics=["selection_rate", "accuracy"], resamples=100)
-    assert result.gap("selection_rate").worse_off is None
-    assert result.gap("accuracy").worse_off == result.gap("accuracy").group_low
+    assert result.get("gaps", metric="selection_rate").worse_off is None
+    assert result.get("gaps", metric="accuracy").worse_off == result.get("gaps", metric="accuracy").reference
 
 
 def test_a_gap_without_an_interval_says_why() -> None:
     data = {"group": ["a"] * 20 + ["b"] * 20, "score": [0.2] * 20 + [0.7] * 20}
     result = eh.parity(eh.Table(data, groups="group", predictions="score"), metrics="mean_score", resamples=100)
-    assert "(no interval: one of the groups has none of its own)" in result.findings[0].sentence
+    assert "no interval: one of the groups has none of its own" in result.findings[0].text

@@ -9,7 +9,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.parity import resampled
-from evenhand.audits.parity.groups import GroupCells, Totals
+from evenhand.audits.parity.gather import GroupCells, Totals
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.types import FloatArray
@@ -73,7 +73,7 @@ def test_the_band_of_all_pairs_is_max_t_of_their_differences(kind: str) -> None:
     np.testing.assert_array_equal(found.high, expected.high)
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.kind != "rank"])
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.method != "rank"])
 def test_sums_added_once_give_the_metric_of_its_coefficients(name: str) -> None:
     rng = np.random.default_rng(2)
     first = rng.integers(1, 50, size=(7, 3, 4, 2, 2, 3)).astype(float)  # resamples, strata, groups, cells, values

@@ -44,6 +44,7 @@ def test_kinds_can_be_exchanged(crossed: Sampler) -> None:
     np.testing.assert_allclose(one.gaps.lower, -two.gaps.upper, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_equal_kinds_are_rarely_called_different(crossed: Sampler) -> None:
     hits = tests = 0
     for seed in range(80):

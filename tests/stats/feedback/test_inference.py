@@ -43,6 +43,7 @@ def test_misclassification_has_the_interval_of_equal_opportunity(crossed: Sample
     assert (int(one.gap.high), int(one.gap.low)) == (int(two.gap.low), int(two.gap.high))
 
 
+@pytest.mark.slow
 def test_intervals_of_a_null_gap_start_at_0_where_the_maximum_does_not(crossed: Sampler) -> None:
     """Four labels and no gap: the bounds' own interval misses 0 far too often, that of the cells does not."""
     missed = {"cells": 0, "bounds": 0}

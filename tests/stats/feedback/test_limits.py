@@ -55,6 +55,7 @@ def test_from_the_two_sided_to_the_one_sided_quantile() -> None:
     assert wide.below == pytest.approx(1.645, abs=0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [0.0, 0.02, 0.05])
 def test_each_value_between_the_bounds_is_covered(width: float) -> None:
     """Simulated: bounds that are jointly normal and in order."""

@@ -23,7 +23,7 @@ def sample(gap0: float, gap1: float, rng: np.random.Generator, n: int = 600) -> 
     return Rows(group, terms, ("a", "b"), ("calibration",))
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("delta", [*(pytest.param(delta, marks=pytest.mark.slow) for delta in (0.0, 0.5)), 0.9])
 def test_the_signed_test_keeps_its_level_and_the_published_one_does_not(delta: float) -> None:
     rng = np.random.default_rng([7, int(10 * delta)])
     rejected = np.zeros(2)

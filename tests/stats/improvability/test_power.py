@@ -58,6 +58,7 @@ def test_the_sample_size_has_the_power_that_was_asked_for() -> None:
     assert sample_size([0.5], noise, 100, 0.05, power=0.8, train=2 / 3) == pytest.approx(3 * found, abs=3)
 
 
+@pytest.mark.slow
 def test_predicted_power_is_that_of_simulated_samples() -> None:
     """Deviations of one large sample, scaled to a smaller one."""
     pilot = SplitTest(

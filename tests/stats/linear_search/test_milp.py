@@ -41,7 +41,7 @@ def solve(problem: SearchProblem, **options: float) -> LinearCandidate:
 
 
 @needs_highs
-@pytest.mark.parametrize("directions", [0, 500])
+@pytest.mark.parametrize("directions", [0, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_the_optimum_is_that_of_all_linear_classifiers(
     problem_of: Make, best_of: Best, case: dict[str, object], directions: int

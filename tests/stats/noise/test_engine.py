@@ -323,6 +323,7 @@ def test_every_person_is_touched_equally_often_with_exact_shares(experiment: Mak
     np.testing.assert_allclose(touched / 2_000, 0.3, atol=5 * np.sqrt(0.3 * 0.7 / 2_000))
 
 
+@pytest.mark.slow
 def test_fresh_and_common_random_numbers_agree_on_average(experiment: Make) -> None:
     seeds = replicate_seeds(400, np.random.default_rng(7))
     both = [simulate(experiment(common=common), seeds).sums.counts().pabak() for common in (True, False)]

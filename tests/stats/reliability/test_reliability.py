@@ -297,6 +297,7 @@ def test_bands_from_normal_draws() -> None:
     assert gap.p_value == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_the_test_and_the_band_keep_their_level() -> None:
     """Groups at random: of 200 data sets about 10 are called a gap, and about 10 leave the joint band."""
     rejected = outside = 0
@@ -313,6 +314,7 @@ def test_the_test_and_the_band_keep_their_level() -> None:
     assert 2 <= outside <= 21
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pabak", "icc_spread"])
 def test_small_folds_do_not_make_the_test_too_sure(name: str) -> None:
     """Twelve people in four folds against sixty, at random: the plain z test calls more gaps than 5 % of 150."""

@@ -2,182 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from evenhand.audits.agreement.compare import OVERALL, count_records, draw_group, pooled, statistic_records
-from evenhand.audits.agreement.findings import make_findings
+from evenhand.audits.agreement.estimate import GroupDraws, count_records, draw_group, pooled, value_records
+from evenhand.audits.agreement.findings import SENTENCES, agreement_notes, make_claims
 from evenhand.audits.agreement.gaps import gap_records, with_adjusted_p
-from evenhand.audits.agreement.notes import agreement_notes
-from evenhand.audits.agreement.people import Rated, gather
-from evenhand.audits.agreement.records import CountRecord, GapRecord, StatisticRecord
-from evenhand.audits.agreement.result import AgreementResult
+from evenhand.audits.agreement.gather import Rated, gather
+from evenhand.audits.agreement.metrics import AgreementMetric, metrics_for
+from evenhand.audits.agreement.result import AgreementGap, AgreementResult, AgreementValue, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
-from evenhand.audits.agreement.statistics import Scale, Statistic, statistics_for
-from evenhand.core.compared import Compared, compared_groups
+from evenhand.core.findings import FindingMaker
+from evenhand.core.groups import ComparedGroups, compared_groups
 from evenhand.core.progress import step
-from evenhand.core.spec import Threshold
+from evenhand.core.records import OVERALL, LeftOut
+from evenhand.core.spec import audit_function
+from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, count, did_you_mean
-from evenhand.table.roles import Scalar
+from evenhand.stats.types import BoolArray
 from evenhand.table.table import Table
 
 
-def agreement(
-    table: Table,
-    *,
-    raters: Sequence[str],
-    scale: Scale | None = None,
-    categories: Sequence[Scalar] | None = None,
-    positive: Scalar | None = None,
-    statistics: Sequence[str] | str | None = None,
-    reference: Mapping[str, str] | str | None = None,
-    missing: Literal["error", "drop", "keep"] | None = None,
-    min_count: int = 10,
-    confidence: float = 0.95,
-    resamples: int = 2_000,
-    seed: int = 0,
-    thresholds: Sequence[Threshold | Mapping[str, Any]] = (),
-) -> AgreementResult:
+@audit_function(AgreementSpec)
+def agreement(table: Table, **settings: Any) -> AgreementResult:
     """Ask how far real raters agree about the same people, and whether they agree less about some groups.
+
+    Two binary raters have the metrics kappa, pabak, agreement, positive_agreement, negative_agreement, ac1, alpha,
+    prevalence_index, bias_index, and the parts of PABAK less kappa; nominal ratings kappa, bennett_s, ac1, alpha;
+    ordinal ones weighted kappas and alpha; scores intraclass correlations, icc_spread, concordance, alpha,
+    mean_squared_error.
+    More raters have conger_kappa, fleiss_kappa, bennett_s, ac1, alpha and intraclass correlations.
 
     Parameters
     ----------
     table
-        The data with its roles, one row a person; groups are optional, survey weights are used.
-    raters
-        Columns of two or more raters' ratings.
-    scale
-        'binary', 'nominal', 'ordinal' or 'interval'. By default two values are binary, other text is nominal and other
-        numbers are interval.
-    categories
-        All values that a rating can take, lowest first; needed for an order of text, and where a value did not occur.
-    positive
-        The value of a binary rating that counts as positive; by default 1, true, yes, or else the last.
-    statistics
-        Which ones; by default all that the ratings allow. All that are named are tested and told as findings, else only
-        the headline ones. Two binary raters: kappa, pabak, agreement,
-        positive_agreement, negative_agreement, ac1, alpha, prevalence_index, bias_index, and the parts of PABAK less
-        kappa; nominal: kappa, bennett_s, ac1, alpha; ordinal: weighted kappas, alpha; interval: intraclass
-        correlations, icc_spread, concordance, alpha, mean_squared_error. More raters: conger_kappa, fleiss_kappa,
-        bennett_s, ac1, alpha, intraclass correlations.
-    reference
-        Reference group, or one for each grouping; by default the largest group.
-    missing
-        People with a missing rating: 'error', 'drop', or 'keep', which uses what there is where the statistic allows
-        it; by default as the table does.
-    min_count
-        Groups with fewer people are not compared.
-    confidence, resamples, seed
-        Confidence of the intervals, bootstrap resamples of people, and their seed.
-    thresholds
-        Limits of gaps, each a mapping such as ``{"metric": "pabak", "max": 0.1}``: of the two groups farthest apart, or
-        with ``"against": "reference"`` of each group and the reference group; also with a `grouping`.
+        The data with its roles, one row per person; groups are optional, survey weights are used.
+    {settings}
 
     Returns
     -------
     AgreementResult
-        Tables `statistics`, `gaps` and `counts`.
+        Tables `values`, `gaps` and `counts`.
 
     Examples
     --------
     >>> import evenhand as eh
     >>> ratings = {"a": [1, 1, 0, 0, 1, 0] * 20, "b": [1, 0, 0, 0, 1, 0] * 20, "sex": ["F", "M"] * 60}
     >>> result = eh.agreement(eh.Table(ratings, groups="sex"), raters=["a", "b"], resamples=200)
-    >>> round(result.statistic("kappa").value, 3), round(result.statistic("kappa", "M").value, 3)
-    (0.667, 0.0)
+    >>> kappas = [result.get("values", metric="kappa", group=group).value for group in ("(overall)", "M")]
+    >>> [round(kappa, 3) for kappa in kappas]
+    [0.667, 0.0]
     """
-    return run(
-        table,
-        AgreementSpec.parse(
-            {
-                "raters": raters,
-                "scale": scale,
-                "categories": categories,
-                "positive": positive,
-                "statistics": statistics,
-                "reference": reference,
-                "missing": missing,
-                "min_count": min_count,
-                "confidence": confidence,
-                "resamples": resamples,
-                "seed": seed,
-                "thresholds": thresholds,
-            },
-            "the arguments of agreement()",
-        ),
-    )
+    return run(table, AgreementSpec.parse(settings, "the arguments of agreement()"))
 
 
 def run(table: Table, spec: AgreementSpec) -> AgreementResult:
     """Audit the raters of a table as a spec says."""
-    _require_threshold_places(table, spec)
+    require_known(spec.thresholds, groupings=table.groupings)
     step("Reading the ratings")
     rated = gather(table, spec)
-    chosen = _chosen(rated, spec)
-    spread = pooled(rated)
-    everybody = np.ones(len(rated.ratings), dtype=np.bool_)
-    step("Resampling everybody")
-    whole = draw_group(rated, everybody, list(chosen.values()), spread, spec, OVERALL)
-    statistics: list[StatisticRecord] = list(statistic_records(whole, (None, OVERALL), chosen, spec))
-    counts: list[CountRecord] = list(count_records(rated, everybody, (None, OVERALL)))
-    gaps: list[GapRecord] = []
+    metrics = _chosen(rated, spec)
     groupings = compared_groups(table, rated.groups, spec.reference, spec.min_count)
+    values: list[AgreementValue] = []
+    counts: list[CountRecord] = []
+    gaps: list[AgreementGap] = []
+    spread = pooled(rated)
+
+    def draw(inside: BoolArray, grouping: str | None, group: str) -> GroupDraws:
+        names = (group,) if grouping is None else (grouping, group)
+        drawn = draw_group(rated, inside, list(metrics.values()), spread, spec, *names)
+        values.extend(value_records(drawn, grouping, group, metrics, spec))
+        counts.extend(count_records(rated, inside, grouping, group))
+        return drawn
+
+    step("Resampling everybody")
+    draw(np.ones(len(rated.ratings), dtype=np.bool_), None, OVERALL)
     for grouping in groupings:
         step(f"Resampling the groups of {grouping.name}")
-        drawn = []
-        for number, label in enumerate(grouping.groups):
-            inside = grouping.code == number
-            drawn.append(draw_group(rated, inside, list(chosen.values()), spread, spec, grouping.name, label))
-            statistics += statistic_records(drawn[-1], (grouping.name, label), chosen, spec)
-            counts += count_records(rated, inside, (grouping.name, label))
-        if len(drawn) > 1:
-            gaps += gap_records(grouping, drawn, chosen, spec)
-    told = [name for name, one in chosen.items() if one.compared and (one.headline or spec.statistics is not None)]
+        drawn = [draw(grouping.code == code, grouping.name, group) for code, group in enumerate(grouping.groups)]
+        gaps += gap_records(grouping, drawn, metrics, spec)
+    told = [m.name for m in metrics.values() if m.compared and (m.headline or spec.metrics is not None)]
     gaps = with_adjusted_p(gaps, told)
     return AgreementResult(
         spec=spec,
-        findings=make_findings(statistics, gaps, groupings, chosen, spec),
+        findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(values, gaps, metrics, spec))),
         left_out=tuple(_left_out(table, rated, groupings)),
-        notes=(*table.source.notes, *agreement_notes(rated, statistics, gaps, chosen, groupings, spec)),
+        notes=(*table.source.notes, *agreement_notes(rated, values, gaps, metrics, groupings, spec)),
         backend=table.backend,
-        statistics=tuple(statistics),
+        values=tuple(values),
         gaps=tuple(gaps),
         counts=tuple(counts),
         scale=rated.scale,
-        hash=rated.digest(),
     )
 
 
-def _chosen(rated: Rated, spec: AgreementSpec) -> dict[str, Statistic]:
-    """Return the statistics asked for, or all that the ratings allow."""
-    allowed = statistics_for(rated.scale, rated.ratings.shape[1])
-    for name in (*(spec.statistics or ()), *(threshold.metric for threshold in spec.thresholds)):
+def _chosen(rated: Rated, spec: AgreementSpec) -> dict[str, AgreementMetric]:
+    """Return the metrics asked for, or all that the ratings allow."""
+    raters = rated.ratings.shape[1]
+    allowed = metrics_for(rated.scale, raters)
+    for name in (*(spec.metrics or ()), *(threshold.metric for threshold in spec.thresholds)):
         if name not in allowed:
             raise ConfigError(
-                f"the statistic {name!r} is not for {rated.scale} ratings of {count(rated.ratings.shape[1], 'rater')}; "
+                f"the metric {name!r} is not for {rated.scale} ratings of {count(raters, 'rater')}; "
                 f"{did_you_mean(name, allowed)}"
             )
-    return {name: one for name, one in allowed.items() if spec.statistics is None or name in spec.statistics}
+    return {name: metric for name, metric in allowed.items() if spec.metrics is None or name in spec.metrics}
 
 
-def _require_threshold_places(table: Table, spec: AgreementSpec) -> None:
-    for threshold in spec.thresholds:
-        name = threshold.grouping
-        if not table.groupings:
-            raise ConfigError(
-                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: the table names no "
-                "groups."
-            )
-        if name is not None and name not in table.groupings:
-            raise ConfigError(f"`grouping` {name!r} of a threshold is not known; {did_you_mean(name, table.groupings)}")
-
-
-def _left_out(table: Table, rated: Rated, groupings: Sequence[Compared]) -> Iterator[dict[str, Any]]:
-    gone = [("missing outcome or prediction: rows dropped", table.dropped), ("missing rating", rated.dropped)]
-    for reason, n in gone:
-        if n:
-            yield {"model": None, "grouping": None, "group": None, "n": n, "reason": reason}
+def _left_out(table: Table, rated: Rated, groupings: Sequence[ComparedGroups]) -> Iterator[LeftOut]:
+    dropped = {"missing outcome or prediction: rows dropped": table.dropped, "missing rating": rated.dropped}
+    yield from (LeftOut(n=n, reason=reason) for reason, n in dropped.items() if n)
     for grouping in groupings:
         yield from grouping.left_out

@@ -1,209 +1,254 @@
-"""The agreement findings in sentences."""
+"""The agreement findings: what is told of raters and of gaps, and the remarks that a reader needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import comb
 
-from evenhand.audits.agreement.records import GapRecord, StatisticRecord
+import numpy as np
+
+from evenhand.audits.agreement.gaps import groupings_of_two
+from evenhand.audits.agreement.gather import Rated
+from evenhand.audits.agreement.metrics import AgreementMetric
+from evenhand.audits.agreement.result import AgreementGap, AgreementValue
 from evenhand.audits.agreement.spec import AgreementSpec
-from evenhand.audits.agreement.statistics import Statistic
-from evenhand.core.compared import Compared
-from evenhand.core.findings import Finding, judge, size_of_gap
-from evenhand.core.numbers import shown, shown_interval
-from evenhand.core.spec import Threshold
+from evenhand.core.findings import Claim
+from evenhand.core.groups import ComparedGroups
+from evenhand.errors import count
 
 SAME = 1e-12
 """Values that differ by less are the same but for rounding."""
 
+_BOTH = "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}"
+SENTENCES = {
+    "raters": "{title} of the {raters} raters is {value:unit}.",
+    "raters_undefined": "{title} of the {raters} raters cannot be computed.",
+    "same": "{where}: {title} is the same for {group} and {reference}, {group_value:unit}.",
+    "not_tested": f"{_BOTH}; not tested.",
+    "no_clear_difference": f"{_BOTH}; no clear difference.",
+    "less_agreement": f"{_BOTH}; raters agree less about {{lower}}.",
+    "lower": f"{_BOTH}; it is lower for {{lower}}.",
+}
 
-@dataclass(frozen=True)
-class _Telling:
-    """What the sentences need: values of groups, statistics, settings, groups by grouping, gaps that are tested."""
 
-    values: Mapping[tuple[str | None, str, str], StatisticRecord]
-    known: Mapping[str, Statistic]
-    spec: AgreementSpec
-    groups: Mapping[str, int]
-    tests: int
-
-
-def make_findings(
-    statistics: Sequence[StatisticRecord],
-    gaps: Sequence[GapRecord],
-    groupings: Sequence[Compared],
-    known: Mapping[str, Statistic],
+def make_claims(
+    values: Sequence[AgreementValue],
+    gaps: Sequence[AgreementGap],
+    metrics: Mapping[str, AgreementMetric],
     spec: AgreementSpec,
-) -> tuple[Finding, ...]:
-    """Return findings: what the raters reach on the whole, every threshold, and the other gaps that are tested.
+) -> Iterator[Claim]:
+    """Yield what can be told: what the raters reach on the whole, and every gap.
 
     Between two groups the worst pair is the gap to the reference group, and told once.
     """
-    whole = [r for r in statistics if r.grouping is None]
-    asked = [r for r in whole if known[r.statistic].headline or spec.statistics is not None]
-    values = {(r.grouping, r.group, r.statistic): r for r in statistics}
-    groups = {grouping.name: len(grouping.groups) for grouping in groupings}
-    two = {name for name, size in groups.items() if size == 2}
-    once = [gap for gap in gaps if gap.against == "reference" or gap.grouping not in two]
-    told = [gap for gap in once if gap.statistic in {r.statistic for r in asked}]
-    telling = _Telling(values, known, spec, groups, sum(gap.p_adjusted is not None for gap in told))
-    findings = [_whole(record, telling) for record in asked or whole]
-    judged: set[tuple[str, str, str]] = set()
-    for threshold in spec.thresholds:
-        findings += _judged(threshold, gaps, groupings, telling)
-        places = [g.name for g in groupings if threshold.grouping in (None, g.name)]
-        judged |= {(place, threshold.metric, "reference" if place in two else threshold.against) for place in places}
-    rest = [gap for gap in told if (gap.grouping, gap.statistic, gap.against) not in judged]
-    return (*findings, *(_gap(gap, None, telling) for gap in rest))
+    everybody = [record for record in values if record.grouping is None]
+    told = {r.metric for r in everybody if metrics[r.metric].headline or spec.metrics is not None}
+    for record in everybody:
+        title = metrics[record.metric].title
+        yield Claim(
+            records=(record,),
+            sentence_id="raters",
+            undefined_id="raters_undefined",
+            arguments={"where": "", "title": title, "raters": len(spec.raters), "value": record.value},
+            headline=record.metric in told or not told,
+        )
+    by_group = {(record.grouping, record.group, record.metric): record.value for record in values}
+    two = groupings_of_two(gaps)
+    sizes = {
+        grouping: sum(gap.against == "reference" for gap in _of_first_metric(gaps, grouping))
+        for grouping in {gap.grouping for gap in gaps}
+    }
+    for gap in gaps:
+        metric = metrics[gap.metric]
+        sentence_id = _sentence_id(gap, metric, spec)
+        yield Claim(
+            records=(gap,),
+            sentence_id=sentence_id,
+            arguments=_arguments(gap, metric, by_group),
+            headline=gap.metric in told and gap.value is not None,
+            aside=_aside(gap, metric, sentence_id),
+            family=_family(gap, sizes[gap.grouping] + 1),
+            key=(gap.grouping, gap.metric) if gap.grouping in two else None,
+        )
 
 
-def _judged(
-    threshold: Threshold, gaps: Sequence[GapRecord], groupings: Sequence[Compared], telling: _Telling
-) -> Iterator[Finding]:
-    """Yield the findings of one threshold: at least one for every grouping that it limits."""
-    for grouping in groupings:
-        if threshold.grouping not in (None, grouping.name):
-            continue
-        wanted = (grouping.name, threshold.metric, threshold.against)
-        own = [gap for gap in gaps if (gap.grouping, gap.statistic, gap.against) == wanted]
-        yield from (_gap(gap, threshold, telling) for gap in own)
-        if not own:
-            title = telling.known[threshold.metric].title
-            claim = (
-                f"By {grouping.name}: fewer than two groups have {telling.spec.min_count} people or more, so that no "
-                f"gap in {title} can be tested."
-            )
-            where = (grouping.name, sum(grouping.sizes))
-            yield _finding(None, threshold, threshold.metric, where, claim, claim, telling)
+def _of_first_metric(gaps: Sequence[AgreementGap], grouping: str | None) -> Iterator[AgreementGap]:
+    first = next(gap.metric for gap in gaps if gap.grouping == grouping)
+    return (gap for gap in gaps if (gap.grouping, gap.metric) == (grouping, first))
 
 
-def _whole(record: StatisticRecord, telling: _Telling) -> Finding:
-    spec, title = telling.spec, telling.known[record.statistic].title
-    claim = f"{title} of the {len(spec.raters)} raters is {shown(record.value)}"
-    if record.value is None:
-        claim = f"{title} of the {len(spec.raters)} raters is {record.status}"
-    sure = f" ({100 * spec.confidence:g}% interval {shown_interval(record.low, record.high)})"
-    if record.low is None:
-        sure = f" ({record.status})" if record.value is not None else ""
-    return Finding(
-        audit="agreement",
-        model=None,
-        grouping=None,
-        stratum=None,
-        metric=record.statistic,
-        kind="value",
-        against="raters",
-        claim=f"{claim}.",
-        sentence=f"{claim}{sure}; n = {record.n:,}.",
-        unit="",
-        value=record.value,
-        low=record.low,
-        high=record.high,
-        n=record.n,
-        threshold=None,
-        verdict="no_threshold",
-        caveat=telling.known[record.statistic].caveat,
-    )
+def _family(gap: AgreementGap, groups: int) -> str | None:
+    if groups < 3:
+        return None
+    return f"all {comb(groups, 2)} pairs" if gap.against == "worst_pair" else f"all {groups - 1} groups"
 
 
-def _gap(gap: GapRecord, threshold: Threshold | None, telling: _Telling) -> Finding:
-    claim = f"By {gap.grouping}: {_ends(gap, telling)}{_direction(gap, threshold, telling)}"
-    certainty = "" if gap.value is None else f" ({_certainty(gap, threshold, telling)})"
-    sentence = f"{claim}{certainty}; n = {gap.n:,}."
-    return _finding(gap, threshold, gap.statistic, (gap.grouping, gap.n), f"{claim}.", sentence, telling)
-
-
-def _ends(gap: GapRecord, telling: _Telling) -> str:
-    """Say what the statistic is in the two groups."""
-    title = telling.known[gap.statistic].title
-    if gap.value is None:
-        return f"the gap in {title} between {gap.group} and {gap.reference} is {gap.status}"
-    own, base = (shown(telling.values[gap.grouping, g, gap.statistic].value) for g in (gap.group, gap.reference))
-    if abs(gap.value) <= SAME:
-        return f"{title} is the same for {gap.group} and {gap.reference}, {own}"
-    if gap.against == "worst_pair":
-        some = "of the groups that can be tested, " if gap.status.startswith("unbounded above") else ""
-        return f"{some}{title} is highest for {gap.group}, {own}, and lowest for {gap.reference}, {base}"
-    return f"{title} is {own} for {gap.group} and {base} for {gap.reference}"
-
-
-def surely(gap: GapRecord, spec: AgreementSpec) -> bool:
+def is_significant(gap: AgreementGap, spec: AgreementSpec) -> bool:
     """Return whether a gap is beyond chance, all that are tested together considered."""
     return gap.p_adjusted is not None and gap.p_adjusted < 1.0 - spec.confidence
 
 
-def _direction(gap: GapRecord, threshold: Threshold | None, telling: _Telling) -> str:
-    """Say what the gap means: less agreement where the statistic is nothing else, else no more than lower."""
-    if gap.value is None:
-        return ""
+def _sentence_id(gap: AgreementGap, metric: AgreementMetric, spec: AgreementSpec) -> str:
+    """Return what the gap means: less agreement where the metric is nothing else, else no more than lower."""
+    if gap.value is None or abs(gap.value) <= SAME:
+        return "same"
     if gap.p_value is None:
-        return f"; not tested, as {gap.status.partition(': ')[2]}"
-    if abs(gap.value) <= SAME:
-        return ""
-    if not surely(gap, telling.spec):
-        return "" if threshold is not None else "; no clear difference"
-    statistic = telling.known[gap.statistic]
-    lower, higher = (gap.group, gap.reference) if gap.value < 0 else (gap.reference, gap.group)
-    if statistic.direct:
-        return f"; raters agree less about {lower} than about {higher}"
-    return f"; it is lower for {lower}, which can come from {statistic.elsewhere} and need not mean less agreement"
+        return "not_tested"
+    if not is_significant(gap, spec):
+        return "no_clear_difference"
+    return "less_agreement" if metric.direct else "lower"
 
 
-def _certainty(gap: GapRecord, threshold: Threshold | None, telling: _Telling) -> str:
-    """Return the gap with the interval that the finding rests on, and the p-value."""
-    joint = threshold is not None or gap.against == "worst_pair"
-    low, high = (gap.all_low, gap.all_high) if joint else (gap.low, gap.high)
-    parts = f"gap {_amount(gap.value or 0.0)}"
-    if low is not None or high is not None:
-        groups = telling.groups[gap.grouping]
-        what = f"{comb(groups, 2)} pairs" if gap.against == "worst_pair" else f"{groups - 1} groups"
-        jointly = f" for all {what} together" if joint and groups > 2 else ""
-        parts += f", {100 * telling.spec.confidence:g}% interval {shown_interval(low, high)}{jointly}"
-    if gap.p_adjusted is None:
-        return parts
-    p = "p < 0.001" if gap.p_adjusted < 0.001 else f"p = {gap.p_adjusted:.3f}"
-    return f"{parts}; {p}{f' adjusted for {telling.tests} tests' if telling.tests > 1 else ''}"
+def _aside(gap: AgreementGap, metric: AgreementMetric, sentence_id: str) -> str:
+    some = "It is the largest gap of the groups that can be tested. " if gap.status.startswith("unbounded") else ""
+    if sentence_id == "lower" and metric.moves_with:
+        return f"{some}{metric.title}: {metric.moves_with}, so a lower value need not mean less agreement."
+    return some.rstrip()
 
 
-def _amount(value: float) -> str:
-    """Return a gap to three places, or four where it is small; never as a 0 that it is not."""
-    if SAME < abs(value) < 5e-5:
-        return "of less than 0.0001"
-    return "0" if abs(value) <= SAME else f"{value:.3f}" if abs(value) >= 0.01 else f"{value:.4f}"
+def _arguments(
+    gap: AgreementGap,
+    metric: AgreementMetric,
+    by_group: Mapping[tuple[str | None, str, str], float | None],
+) -> dict[str, str | float | None]:
+    lower = gap.group if (gap.value or 0.0) < 0 else gap.reference
+    return {
+        "where": f"By {gap.grouping}",
+        "title": metric.title,
+        "group": gap.group,
+        "group_value": by_group.get((gap.grouping, gap.group or "", gap.metric)),
+        "reference": gap.reference,
+        "reference_value": by_group.get((gap.grouping, gap.reference or "", gap.metric)),
+        "lower": lower,
+    }
 
 
-def _finding(
-    gap: GapRecord | None,
-    threshold: Threshold | None,
-    metric: str,
-    where: tuple[str, int],
-    claim: str,
-    sentence: str,
-    telling: _Telling,
-) -> Finding:
-    value = low = high = None
-    against: str = "worst_pair" if threshold is None else threshold.against
-    if gap is not None:
-        value, low, high, against = gap.value, gap.low, gap.high, gap.against
-        if threshold is not None:  # a verdict is for all groups together
-            low, high = gap.all_low, gap.all_high
-    return Finding(
-        audit="agreement",
-        model=None,
-        grouping=where[0],
-        stratum=None,
-        metric=metric,
-        kind="difference",
-        against=against,
-        claim=claim,
-        sentence=sentence,
-        unit="",
-        value=value,
-        low=low,
-        high=high,
-        n=where[1],
-        threshold=threshold.in_words() if threshold else None,
-        verdict=judge(threshold, *size_of_gap("difference", value, low, high)),
-        caveat=telling.known[metric].caveat,
-    )
+# Remarks --------------------------------------------------------------------------------------------------------------
+
+_NAMED = 3
+_DEPENDS = (
+    "Only agreement itself (PABAK, Bennett's S, the spread-adjusted ICC) says how often or how far raters differ; the "
+    "others also depend on how common the ratings are, or how alike the people."
+)
+
+
+def agreement_notes(
+    rated: Rated,
+    values: Sequence[AgreementValue],
+    gaps: Sequence[AgreementGap],
+    metrics: Mapping[str, AgreementMetric],
+    groupings: Sequence[ComparedGroups],
+    spec: AgreementSpec,
+) -> Iterator[str]:
+    """Yield the remarks."""
+    if rated.scale == "binary":
+        yield f"The positive rating is {rated.labels[1]!r}."
+    elif spec.scale is None:
+        yield f"The ratings were taken to be {rated.scale}; say so with `scale` if they are not."
+    if np.isnan(rated.ratings).any():
+        yield (
+            f"{count(int(np.isnan(rated.ratings).any(axis=1).sum()), 'person', 'people')} lack some rating; metrics "
+            "that need all of them are undefined."
+        )
+    yield from _nothing_shared(rated, spec)
+    differ = False
+    for grouping in groupings:
+        if len(grouping.groups) < 2:
+            yield (
+                f"{grouping.name}: fewer than two groups have min_count {spec.min_count} people, so there is nothing "
+                "to compare."
+            )
+        own = [gap for gap in gaps if gap.grouping == grouping.name and gap.against == "reference"]
+        told = [gap for gap in own if metrics[gap.metric].headline or spec.metrics is not None]
+        yield from _untested(grouping.name, own, metrics)
+        turned = list(_directions(told, metrics, spec))
+        differ = differ or bool(turned)
+        yield from _named(grouping.name, turned)
+        yield from _named(grouping.name, list(_certainties(told, metrics, spec)))
+    if differ:
+        yield _DEPENDS
+    undefined = [r for r in values if r.value is None and not r.status.endswith("some ratings are missing")]
+    if undefined:
+        named = sorted({f"{r.metric} of {r.group}" for r in undefined})
+        yield f"Undefined: {', '.join(named[:6])}{' and others' if len(named) > 6 else ''}; the table says why."
+
+
+def _nothing_shared(rated: Rated, spec: AgreementSpec) -> Iterator[str]:
+    """Yield that two raters have no category in common: they may have used different words."""
+    used = [set(np.unique(column[~np.isnan(column)])) for column in rated.ratings.T] if rated.labels else []
+    for first, categories in enumerate(used):
+        for second in range(first + 1, len(used)):
+            if not categories & used[second]:
+                yield (
+                    f"The raters {spec.raters[first]!r} and {spec.raters[second]!r} have no rating in common; check "
+                    "that they use the same words."
+                )
+                return
+
+
+def _listed(titles: Sequence[str]) -> str:
+    return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
+
+
+def _untested(grouping: str, gaps: Sequence[AgreementGap], metrics: Mapping[str, AgreementMetric]) -> Iterator[str]:
+    """Yield which gaps have a value but no test, and why."""
+    reasons: dict[str, list[str]] = {}
+    for gap in gaps:
+        if gap.value is not None and gap.p_value is None:
+            reasons.setdefault(gap.status.partition(": ")[2], []).append(metrics[gap.metric].title)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for reason, titles in reasons.items():
+        alike.setdefault(tuple(dict.fromkeys(titles)), []).append(reason)
+    for same, why in alike.items():
+        more = f" and {count(len(same) - _NAMED, 'more metric')}" if len(same) > _NAMED else ""
+        named = f"{', '.join(same[:_NAMED])}{more}" if more else _listed(same)
+        yield f"{grouping}: {named}: not tested, as {'; '.join(why)}."
+
+
+def _named(grouping: str, remarks: Sequence[str]) -> Iterator[str]:
+    if remarks:
+        more = f"; and {count(len(remarks) - _NAMED, 'more group')}" if len(remarks) > _NAMED else ""
+        yield f"{grouping}: {'; '.join(remarks[:_NAMED])}{more}."
+
+
+def _by_group(gaps: Sequence[AgreementGap]) -> dict[tuple[str | None, str | None], list[AgreementGap]]:
+    by_group: dict[tuple[str | None, str | None], list[AgreementGap]] = {}
+    for gap in gaps:
+        by_group.setdefault((gap.group, gap.reference), []).append(gap)
+    return by_group
+
+
+def _directions(
+    gaps: Sequence[AgreementGap], metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
+) -> Iterator[str]:
+    """Yield for which groups some metrics are higher than for the reference and others lower, all beyond chance."""
+    for (group, reference), own in _by_group([gap for gap in gaps if is_significant(gap, spec)]).items():
+        higher, lower = ([metrics[g.metric].title for g in own if sign * (g.value or 0.0) > SAME] for sign in (1, -1))
+        if higher and lower:
+            yield (
+                f"the metrics point different ways: for {group} {_listed(lower)} {_is(lower)} lower than for "
+                f"{reference}, but {_listed(higher)} {_is(higher)} higher, both beyond chance"
+            )
+
+
+def _certainties(
+    gaps: Sequence[AgreementGap], metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
+) -> Iterator[str]:
+    """Yield for which groups a coefficient is lower beyond chance but agreement itself is not."""
+    for (group, reference), own in _by_group(gaps).items():
+        tested = [g for g in own if g.p_adjusted is not None]
+        direct = [g for g in tested if metrics[g.metric].direct]
+        others = [g for g in tested if not metrics[g.metric].direct and is_significant(g, spec)]
+        signs = {(g.value or 0.0) > 0 for g in (*direct, *others)}
+        if direct and others and len(signs) == 1 and not any(is_significant(g, spec) for g in direct):
+            which = "higher" if True in signs else "lower"
+            names, plain = ([metrics[g.metric].title for g in some] for some in (others, direct))
+            yield (
+                f"{_listed(names)} {_is(names)} {which} for {group} than for {reference} beyond chance, "
+                f"{_listed(plain)} {_is(plain)} not: it is not shown that raters agree "
+                f"{'more' if which == 'higher' else 'less'} about {group}"
+            )
+
+
+def _is(titles: Sequence[str]) -> str:
+    return "is" if len(titles) == 1 else "are"

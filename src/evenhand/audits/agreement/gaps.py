@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from evenhand.audits.agreement.compare import BOOTSTRAP, EXACT, GroupDraws, why_no_interval
-from evenhand.audits.agreement.records import GapRecord
+from evenhand.audits.agreement.estimate import BOOTSTRAP, EXACT, GroupDraws, why_no_interval
+from evenhand.audits.agreement.metrics import AgreementMetric, why_undefined
+from evenhand.audits.agreement.result import AgreementGap
 from evenhand.audits.agreement.spec import AgreementSpec
-from evenhand.audits.agreement.statistics import Statistic, why_undefined
-from evenhand.core.compared import Compared
-from evenhand.core.numbers import finite
+from evenhand.core.formats import finite
+from evenhand.core.groups import ComparedGroups
 from evenhand.stats.agreement import coefficient_difference, p_of_equality, share_difference
 from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.intervals import bonferroni, tail_share
@@ -21,7 +22,7 @@ from evenhand.stats.types import FloatArray, IntArray, Interval
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Pairs of groups: the values of one statistic, the difference's limits at two confidences, its p-value.
+    """Pairs of groups: the values of one metric, the difference's limits at two confidences, its p-value.
 
     Parameters
     ----------
@@ -41,150 +42,162 @@ class _Pairs:
 
 
 def gap_records(
-    grouping: Compared, drawn: Sequence[GroupDraws], statistics: Mapping[str, Statistic], spec: AgreementSpec
-) -> Iterator[GapRecord]:
-    """Yield each group's gaps to the reference group, and for each statistic that of the two groups farthest apart."""
+    grouping: ComparedGroups, drawn: Sequence[GroupDraws], metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
+) -> Iterator[AgreementGap]:
+    """Yield each group's gaps to the reference group, and for each metric that of the two groups farthest apart."""
+    makers = [
+        _GapMaker(grouping, drawn, position, metric, spec)
+        for position, metric in enumerate(metrics.values())
+        if metric.compared
+    ]
+    if len(drawn) < 2:
+        yield from (maker.undefined() for maker in makers)
+        return
     others = np.array(grouping.others, dtype=np.int64)
-    to_reference = (others, np.full_like(others, grouping.reference))
+    to_reference = [maker.compare(others, np.full_like(others, grouping.reference)) for maker in makers]
+    for index in range(len(others)):
+        for maker, pairs in zip(makers, to_reference, strict=True):
+            yield maker.record(pairs, index)
     every_pair = np.triu_indices(len(drawn), 1)
-    compared = [(at, name, one) for at, (name, one) in enumerate(statistics.items()) if one.compared]
-    found = [_compare(drawn, at, one, to_reference, spec) for at, _, one in compared]
-    for place in range(len(others)):
-        for (at, name, one), pairs in zip(compared, found, strict=True):
-            yield _record(grouping, drawn, (at, name, one), pairs, place)
-    for at, name, one in compared:
-        yield _worst(grouping, drawn, (at, name, one), _compare(drawn, at, one, every_pair, spec))
+    yield from (maker.worst(maker.compare(*every_pair)) for maker in makers)
 
 
-def _compare(
-    drawn: Sequence[GroupDraws], at: int, statistic: Statistic, pairs: tuple[IntArray, IntArray], spec: AgreementSpec
-) -> _Pairs:
-    first, second = pairs
-    value = np.array([one.draws.estimate[at] for one in drawn])
-    stderr = np.array([one.stderr[at] for one in drawn])
-    trials = np.array([one.variation.trials for one in drawn])
+@dataclass(frozen=True)
+class _GapMaker:
+    """Makes the gaps of one metric between the groups of one grouping; `position` is that of the metric's draws."""
 
-    if statistic.share is not None:
-        rate = np.array([one.variation.agreement for one in drawn])
-        slope, _ = statistic.share(drawn[0].ratings.categories)
+    grouping: ComparedGroups
+    drawn: Sequence[GroupDraws]
+    position: int
+    metric: AgreementMetric
+    spec: AgreementSpec
 
-        def limits(tail: FloatArray) -> Interval:
-            found = share_difference(rate[first], trials[first], rate[second], trials[second], tail)
-            return Interval(slope * found.low, slope * found.high)
-    else:
-        known = np.where([one.variation.too_little(None) is None for one in drawn], stderr, np.nan)
+    def compare(self, first: IntArray, second: IntArray) -> _Pairs:
+        """Return the differences of pairs of groups, with limits for each and for all of them together."""
+        value = np.array([group.draws.estimate[self.position] for group in self.drawn])
+        stderr = np.array([group.stderr[self.position] for group in self.drawn])
+        trials = np.array([group.variation.trials for group in self.drawn])
+        if self.metric.share is not None:
+            rate = np.array([group.variation.agreement for group in self.drawn])
+            slope, _ = self.metric.share(self.drawn[0].ratings.categories)
 
-        def limits(tail: FloatArray) -> Interval:
-            a, b = ((value[who], known[who], trials[who] - 1) for who in pairs)
-            return coefficient_difference(*a, *b, tail)
+            def limits(tail: FloatArray) -> Interval:
+                of_shares = share_difference(rate[first], trials[first], rate[second], trials[second], tail)
+                return Interval(slope * of_shares.low, slope * of_shares.high)
+        else:
+            known = np.where([group.variation.too_little(None) is None for group in self.drawn], stderr, np.nan)
 
-    tails = [tail_share(c) for c in (spec.confidence, bonferroni(spec.confidence, len(first)))]
-    own, joint = (limits(np.full(first.shape, tail)) for tail in tails)
-    with np.errstate(invalid="ignore"):
-        return _Pairs(
-            first,
-            second,
-            value[first] - value[second],
-            np.hypot(stderr[first], stderr[second]),
-            own,
-            joint,
-            p_of_equality(limits, first.shape),
+            def limits(tail: FloatArray) -> Interval:
+                a, b = ((value[side], known[side], trials[side] - 1) for side in (first, second))
+                return coefficient_difference(*a, *b, tail)
+
+        confidences = (self.spec.confidence, bonferroni(self.spec.confidence, len(first)))
+        own, joint = (limits(np.full(first.shape, tail_share(confidence))) for confidence in confidences)
+        with np.errstate(invalid="ignore"):
+            p = p_of_equality(limits, first.shape)
+            return _Pairs(
+                first, second, value[first] - value[second], np.hypot(stderr[first], stderr[second]), own, joint, p
+            )
+
+    def record(self, pairs: _Pairs, index: int) -> AgreementGap:
+        """Return the gap of one pair, the second group being the reference."""
+        group, base = int(pairs.first[index]), int(pairs.second[index])
+        low, high, joint_low, joint_high = (finite(float(end[index])) for end in (*pairs.own, *pairs.joint))
+        return AgreementGap(
+            grouping=self.grouping.name,
+            group=self.grouping.groups[group],
+            reference=self.grouping.groups[base],
+            metric=self.metric.name,
+            kind="difference",
+            against="reference",
+            n=self.drawn[group].n + self.drawn[base].n,
+            value=finite(pairs.value[index]),
+            low=low,
+            high=high,
+            joint_low=joint_low,
+            joint_high=joint_high,
+            p_value=finite(pairs.p[index]),
+            status="ok" if low is not None else self._why_not((group, base)),
+            method=BOOTSTRAP if self.metric.share is None else EXACT,
+            stderr=finite(pairs.stderr[index]),
         )
 
+    def worst(self, pairs: _Pairs) -> AgreementGap:
+        """Return the gap of the two groups farthest apart, of those that can be tested where any can.
 
-def _record(
-    grouping: Compared, drawn: Sequence[GroupDraws], which: tuple[int, str, Statistic], pairs: _Pairs, place: int
-) -> GapRecord:
-    _, name, statistic = which
-    own, base = int(pairs.first[place]), int(pairs.second[place])
-    ends = [finite(float(limits[place])) for limits in (*pairs.own, *pairs.joint)]
-    value = finite(pairs.value[place])
-    status = "ok" if ends[0] is not None else _why_not(grouping, drawn, which, (own, base))
-    return GapRecord(
-        grouping=grouping.name,
-        group=grouping.groups[own],
-        reference=grouping.groups[base],
-        against="reference",
-        statistic=name,
-        n=drawn[own].n + drawn[base].n,
-        method=BOOTSTRAP if statistic.share is None else EXACT,
-        stderr=finite(pairs.stderr[place]),
-        p_value=finite(pairs.p[place]),
-        p_adjusted=None,
-        value=value,
-        low=ends[0],
-        high=ends[1],
-        all_low=ends[2],
-        all_high=ends[3],
-        status=status,
-    )
+        Its limits are those of the largest gap, so that its lower one may come from another pair, and a pair without
+        limits leaves the upper end open. The p-value is this pair's own, adjusted for having been picked from all of
+        them (Bonferroni).
+        """
+        without = np.isnan(pairs.joint.low) | np.isnan(pairs.joint.high)
+        size = np.abs(pairs.value) if without.all() else np.where(without, np.nan, np.abs(pairs.value))
+        record = self.record(pairs, 0 if np.isnan(size).all() else int(np.nanargmax(size)))
+        if record.value is not None and record.value < 0:  # the higher group first
+            record = replace(record, group=record.reference, reference=record.group, value=-record.value)
+        low = high = p_value = None
+        if record.p_value is not None:
+            known = [np.where(without, 0.0, limit) for limit in pairs.joint]
+            low = float(np.maximum(np.maximum(known[0], -known[1]), 0.0).max())
+            high = None if without.any() else float(np.maximum(np.abs(known[0]), np.abs(known[1])).max())
+            p_value = min(1.0, len(pairs.p) * record.p_value)
+        status = record.status
+        if record.value is not None and without.any():
+            unknown = int(np.flatnonzero(without)[0])
+            why = self._why_not((int(pairs.first[unknown]), int(pairs.second[unknown])))
+            status = f"{'no interval' if low is None else 'unbounded above'}: {why.partition(': ')[2]}"
+        limits: dict[str, Any] = {"low": low, "high": high, "joint_low": low, "joint_high": high}
+        return replace(record, against="worst_pair", p_value=p_value, status=status, **limits)
 
+    def undefined(self) -> AgreementGap:
+        """Return the gap of a grouping in which no two groups can be compared."""
+        return AgreementGap(
+            grouping=self.grouping.name,
+            metric=self.metric.name,
+            kind="difference",
+            against="worst_pair",
+            n=sum(self.grouping.sizes),
+            value=None,
+            status=f"undefined: fewer than two groups have min_count {self.spec.min_count} people",
+            method=BOOTSTRAP if self.metric.share is None else EXACT,
+        )
 
-def _why_not(
-    grouping: Compared, drawn: Sequence[GroupDraws], which: tuple[int, str, Statistic], pair: tuple[int, int]
-) -> str:
-    """Return why the gap of two groups has no value, or no interval."""
-    at, _, statistic = which
-    for group in pair:
-        if np.isnan(drawn[group].draws.estimate[at]):
-            return f"undefined: {why_undefined(statistic, drawn[group].ratings, drawn[group].weight)}"
-    for group in pair:
-        reason = why_no_interval(drawn[group], at, statistic, grouping.groups[group])
-        if reason is not None:
-            return f"no interval: {reason}"
-    return "no interval: the formula has no limits"
-
-
-def _worst(
-    grouping: Compared, drawn: Sequence[GroupDraws], which: tuple[int, str, Statistic], pairs: _Pairs
-) -> GapRecord:
-    """Return the gap of the two groups farthest apart, of those that can be tested where any can.
-
-    Its limits are those of the largest gap, so that its lower one may come from another pair, and a pair without limits
-    leaves the upper end open. The p-value is this pair's own, for having been picked from all of them (Bonferroni).
-    """
-    without = np.isnan(pairs.joint.low) | np.isnan(pairs.joint.high)
-    size = np.abs(pairs.value) if without.all() else np.where(without, np.nan, np.abs(pairs.value))
-    place = 0 if np.isnan(size).all() else int(np.nanargmax(size))
-    record = _record(grouping, drawn, which, pairs, place)
-    if (record.value or 0.0) < 0:  # the higher group first
-        turned = None if record.value is None else -record.value
-        record = replace(record, group=record.reference, reference=record.group, value=turned)
-    low = high = p_value = None
-    if record.p_value is not None:
-        known = [np.where(without, 0.0, limit) for limit in pairs.joint]
-        low = float(np.maximum(np.maximum(known[0], -known[1]), 0.0).max())
-        high = None if without.any() else float(np.maximum(np.abs(known[0]), np.abs(known[1])).max())
-        p_value = min(1.0, len(pairs.p) * record.p_value)
-    status = record.status
-    if record.value is not None and without.any():
-        where = int(np.flatnonzero(without)[0])
-        why = _why_not(grouping, drawn, which, (int(pairs.first[where]), int(pairs.second[where])))
-        status = f"{'no interval' if low is None else 'unbounded above'}: {why.partition(': ')[2]}"
-    return replace(
-        record, against="worst_pair", p_value=p_value, low=low, high=high, all_low=low, all_high=high, status=status
-    )
+    def _why_not(self, pair: tuple[int, int]) -> str:
+        """Return why the gap of two groups has no value, or no interval."""
+        for group in pair:
+            drawn = self.drawn[group]
+            if np.isnan(drawn.draws.estimate[self.position]):
+                return f"undefined: {why_undefined(self.metric, drawn.ratings, drawn.weight)}"
+        for group in pair:
+            label = self.grouping.groups[group]
+            reason = why_no_interval(self.drawn[group], self.position, self.metric, label)
+            if reason is not None:
+                return f"no interval: {reason}"
+        return "no interval: the formula has no limits"
 
 
-def with_adjusted_p(gaps: Sequence[GapRecord], told: Sequence[str]) -> list[GapRecord]:
+def with_adjusted_p(gaps: Sequence[AgreementGap], told: Sequence[str]) -> list[AgreementGap]:
     """Return the gaps with p-values adjusted for all that are told as findings, over all groups and groupings (Holm).
 
     Between two groups the worst pair is the gap to the reference group: one test, counted once.
     """
-    others: dict[str, set[str]] = {}
-    for gap in gaps:
-        if gap.against == "reference":
-            others.setdefault(gap.grouping, set()).add(gap.group)
-    two = {name for name, groups in others.items() if len(groups) == 1}
+    two = groupings_of_two(gaps)
     family = [
-        at
-        for at, gap in enumerate(gaps)
-        if gap.statistic in told and (gap.against == "reference" or gap.grouping not in two)
+        index
+        for index, gap in enumerate(gaps)
+        if gap.metric in told and (gap.against == "reference" or gap.grouping not in two)
     ]
-    p = [gaps[at].p_value for at in family]
-    adjusted = adjusted_p([np.nan if one is None else one for one in p])
-    found = {at: finite(one) for at, one in zip(family, adjusted, strict=True)}
-    same = {(gaps[at].grouping, gaps[at].statistic): one for at, one in found.items() if gaps[at].grouping in two}
+    p_values = [gaps[index].p_value for index in family]
+    adjusted = adjusted_p([np.nan if p is None else p for p in p_values])
+    by_index = {index: finite(p) for index, p in zip(family, adjusted, strict=True)}
+    of_two = {(gaps[i].grouping, gaps[i].metric): p for i, p in by_index.items() if gaps[i].grouping in two}
     return [
-        replace(gap, p_adjusted=found.get(at, same.get((gap.grouping, gap.statistic)))) for at, gap in enumerate(gaps)
+        replace(gap, p_adjusted=by_index.get(index, of_two.get((gap.grouping, gap.metric))))
+        for index, gap in enumerate(gaps)
     ]
+
+
+def groupings_of_two(gaps: Sequence[AgreementGap]) -> set[str | None]:
+    """Return the groupings of two groups: their worst pair is the gap to the reference group."""
+    others = {(gap.grouping, gap.group) for gap in gaps if gap.against == "reference"}
+    names = [grouping for grouping, _ in others]
+    return {name for name in names if names.count(name) == 1}

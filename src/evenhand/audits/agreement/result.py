@@ -2,68 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from evenhand.audits.agreement.compare import OVERALL
-from evenhand.audits.agreement.records import CountRecord, GapRecord, StatisticRecord
+from evenhand.audits.agreement.metrics import AgreementMetric, Scale, metrics_for
 from evenhand.audits.agreement.spec import AgreementSpec
-from evenhand.audits.agreement.statistics import Scale
+from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
-from evenhand.core.sections import Section
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreementValue(Value):
+    """One metric of a group, or of everybody."""
+
+    method: str = column("what the interval rests on")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreementGap(Gap):
+    """A group's metric less another's, and the test that they are equal.
+
+    `joint_low` and `joint_high` hold for all groups of the grouping together, as do those of the worst pair, which
+    limit the largest gap. `p_adjusted` is Holm's, over all gaps that are told as findings.
+    """
+
+    method: str = column("what the interval rests on")
+    stderr: float | None = column("standard error of the gap", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRecord(Record):
+    """How many people of a group two raters gave a pair of categories; empty for scores and for more raters."""
+
+    grouping: str | None = column("the grouping; null for everybody")
+    group: str = column("the group; '(overall)' for everybody")
+    first: str = column("the first rater's rating")
+    second: str = column("the second rater's rating")
+    n: int = column("how many people")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class AgreementResult(Result):
     """How far raters agree, on the whole and by group.
 
     Parameters
     ----------
-    statistics, gaps, counts : the tables, as records.
+    values, gaps, counts : the tables, as records.
     scale : what the ratings were taken for.
-    hash : SHA-256 of the ratings, groups and weights that the numbers were computed from.
     """
 
     audit: ClassVar[str] = "agreement"
     title: ClassVar[str] = "Agreement"
     question: ClassVar[str] = "Do raters agree about the same people, and do they agree less about some groups?"
-    main_table: ClassVar[str] = "statistics"
+    main_table: ClassVar[str] = "values"
+    spec_type: ClassVar[type[AgreementSpec]] = AgreementSpec
 
     spec: AgreementSpec
-    statistics: tuple[StatisticRecord, ...]
-    gaps: tuple[GapRecord, ...]
+    values: tuple[AgreementValue, ...]
+    gaps: tuple[AgreementGap, ...]
     counts: tuple[CountRecord, ...]
     scale: Scale
-    hash: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
-        return {**super().to_dict(), "scale": self.scale, "hash": self.hash}
 
     @property
-    def tables(self) -> Mapping[str, Sequence[Any]]:
-        """The tables by name."""
-        return {"statistics": self.statistics, "gaps": self.gaps, "counts": self.counts}
-
-    def statistic(self, name: str, group: str = OVERALL, grouping: str | None = None) -> StatisticRecord:
-        """Return one statistic of a group, by default of everybody; the first that fits."""
-        for record in self.statistics:
-            if (record.statistic, record.group) == (name, group) and grouping in (None, record.grouping):
-                return record
-        raise KeyError(f"there is no {name!r} of {group!r}")
-
-    def section(self) -> Section:
-        """Return the agreement part of a report."""
-        from evenhand.audits.agreement.section import agreement_section
-
-        return agreement_section(self)
-
-    def plot(self, grouping: str | None = None) -> Any:
-        """Return the chart of the statistics by group, by default of the first grouping."""
-        import altair as alt
-
-        from evenhand.audits.agreement.charts import group_panels
-
-        chosen = grouping or next((r.grouping for r in self.statistics if r.grouping is not None), None)
-        return alt.concat(*group_panels(self, chosen), columns=2)
+    def metrics(self) -> Mapping[str, AgreementMetric]:
+        """The rows of the metrics that these ratings allow."""
+        return metrics_for(self.scale, len(self.spec.raters))

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from evenhand.audits.agreement.statistics import Scale, compared_statistics, known_statistics
-from evenhand.core.spec import Spec, Threshold, require_known_metrics
+from evenhand.audits.agreement.metrics import AgreementMetric, Scale, known_metrics
+from evenhand.core.spec import Names, Reference, Spec
 from evenhand.errors import did_you_mean
+from evenhand.settings import named_once
 from evenhand.table.roles import Columns, Scalar
-
-
-def _names(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 
 
 class AgreementSpec(Spec):
@@ -27,6 +22,9 @@ class AgreementSpec(Spec):
     >>> AgreementSpec(raters=["nurse", "doctor"]).raters
     ('nurse', 'doctor')
     """
+
+    audit: ClassVar[str] = "agreement"
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "group")
 
     raters: Columns = Field(description="Columns of two or more raters' ratings of the same people.")
     scale: Scale | None = Field(
@@ -39,8 +37,12 @@ class AgreementSpec(Spec):
     positive: Scalar | None = Field(
         None, description="The value of a binary rating that counts as positive; by default 1, true, yes, or the last."
     )
-    statistics: Names | None = Field(None, description="Statistics; by default all that the ratings allow.")
-    reference: dict[str, str] | str | None = Field(
+    metrics: Names | None = Field(
+        None,
+        description="Metrics to compute, all of which are tested and told as findings; by default all that the ratings "
+        "allow, of which the headline ones are told.",
+    )
+    reference: Reference = Field(
         None, description="Reference group, or one for each grouping; by default the largest group."
     )
     missing: Literal["error", "drop", "keep"] | None = Field(
@@ -48,6 +50,10 @@ class AgreementSpec(Spec):
         description="People with a missing rating: refuse, leave out, or use the others; by default the table's.",
     )
     resamples: int = Field(2_000, ge=100, le=1_000_000, description="Bootstrap resamples of people.")
+
+    def known_metrics(self) -> Mapping[str, AgreementMetric]:
+        """Return the metrics of all scales."""
+        return known_metrics()
 
     @field_validator("raters", mode="before")
     @classmethod
@@ -59,10 +65,7 @@ class AgreementSpec(Spec):
     @field_validator("raters")
     @classmethod
     def _two_or_more(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        twice = next((name for place, name in enumerate(value) if name in value[:place]), None)
-        if twice is not None:
-            raise ValueError(f"`raters` names the column {twice!r} twice")
-        if len(value) < 2:
+        if len(named_once("raters", value)) < 2:
             raise ValueError(f"`raters` needs two or more columns; got {len(value)}")
         return value
 
@@ -73,21 +76,13 @@ class AgreementSpec(Spec):
             raise ValueError(f"`categories` must be two or more different values; got {list(value)}")
         return value
 
-    @field_validator("statistics")
+    @field_validator("metrics")
     @classmethod
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for name in value or ():
-            if name not in known_statistics():
-                raise ValueError(f"there is no statistic {name!r}; {did_you_mean(name, known_statistics())}")
+            if name not in known_metrics():
+                raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, known_metrics())}")
         return value
-
-    @field_validator("thresholds")
-    @classmethod
-    def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
-        require_known_metrics(value, known_statistics())
-        for threshold in value:
-            _require_sense(threshold)
-        return tuple(threshold.model_copy(update={"audit": "agreement"}) for threshold in value)
 
     @model_validator(mode="after")
     def _sense(self) -> Self:
@@ -95,27 +90,4 @@ class AgreementSpec(Spec):
             raise ValueError("`positive` goes with binary ratings")
         if self.categories is not None and self.scale == "interval":
             raise ValueError("`categories` do not go with the interval scale")
-        for threshold in self.thresholds:
-            if self.statistics is not None and threshold.metric not in self.statistics:
-                raise ValueError(f"a threshold limits {threshold.metric!r}, which is not among `statistics`")
         return self
-
-
-def _require_sense(threshold: Threshold) -> None:
-    """Refuse a limit of something that the audit does not compare, and one that every gap meets."""
-    what = f"the threshold for {threshold.metric!r}"
-    if threshold.metric not in compared_statistics():
-        raise ValueError(f"{what} limits nothing: it has no gap, since more of it is not more agreement; leave it out")
-    most = 1 if threshold.metric.endswith("agreement") else 2
-    if threshold.kind == "ratio" or threshold.max is None or not 0 <= threshold.max < most:
-        raise ValueError(
-            f"{what} limits the size of a gap, a difference: give max= of 0 or more and below {most}, and no `kind` "
-            f"'ratio'; got {threshold.in_words()}"
-        )
-    if threshold.against == "overall":
-        raise ValueError(f"{what} has `against` 'overall'; groups are compared with each other or with 'reference'")
-    for name in ("model", "stratum"):
-        if getattr(threshold, name) is not None:
-            raise ValueError(f"a threshold of the agreement audit has no `{name}`; leave it out")
-    if "audit" in threshold.model_fields_set and threshold.audit != "agreement":
-        raise ValueError(f"a threshold of the agreement audit has `audit` {threshold.audit!r}; leave it out")

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from evenhand.audits.effort.robustness.choices import Choices, as_choices
-from evenhand.core.spec import Spec, Threshold, named_once, require_known_metrics
-from evenhand.settings import Settings
+from evenhand.core.spec import Spec, Threshold, require_known_metrics
+from evenhand.settings import Settings, named_once
 from evenhand.stats.effort import TrajectoryMeasure
 
 METRICS = ("eaif", "effort_parity")

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, field_serializer, field_validator, model_validator
 
 from evenhand.audits.improvability.candidates import Candidate, as_candidates, described
-from evenhand.core.spec import Spec, Threshold, _as_grouping_name, named_once, require_known_metrics
+from evenhand.core.spec import Spec, Threshold, _as_grouping_name, require_known_metrics
 from evenhand.errors import ConfigError, count, did_you_mean
-from evenhand.settings import Settings
+from evenhand.settings import Settings, named_once
 from evenhand.stats.improvability import AccuracyOf, Criteria, FairnessTest, Rule, Utility, get_utility
 from evenhand.table.roles import Scalar
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
 from evenhand.stats.auc import binned_auc_error
+from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING, TIMES
 from evenhand.table.rows import ScoreRows
@@ -87,6 +87,7 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
             left_out += _left_out(whole.pooled(), model, grouping, values, spec)
             if scored:
                 calibration += calibration_records(cells, table, model, grouping, spec)
+    _require_computed(spec, {value.metric for value in values})
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
     return ParityResult(
@@ -158,8 +159,7 @@ class _Context:
         support: dict[str, BoolArray] | None = None,
     ) -> Analysis:
         # A generator of its own for every analysis, by its name: no number depends on what else was computed.
-        name = hashlib.sha256("\x1f".join((self.model, self.grouping, stratum or "")).encode()).digest()
-        seed = np.random.SeedSequence([self.spec.seed, *np.frombuffer(name, dtype=np.uint32).tolist()])
+        rng = named_rng(self.spec.seed, self.model, self.grouping, stratum or "")
         return Analysis(
             self.model,
             self.grouping,
@@ -168,7 +168,7 @@ class _Context:
             metrics,
             self.spec,
             self.reference,
-            np.random.default_rng(seed),
+            rng,
             self.table.prediction(self.model).range,
             self.table.prediction(self.model).favourable,
             ranks,
@@ -188,6 +188,17 @@ def _require_roles(table: Table) -> None:
         raise ConfigError("the table names no predictions; give predictions={'model': 'column'} (scores or decisions).")
     if not table.groupings:
         raise ConfigError("the table names no groups; give groups=['column', ...].")
+
+
+def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
+    """Refuse a threshold for a metric that the roles of the table do not allow."""
+    for threshold in spec.thresholds:
+        metric = spec.known_metrics()[spec.metric_of(threshold)]
+        if metric.name not in computed:
+            raise ConfigError(
+                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: no model has what the "
+                f"metric needs, {' and '.join(metric.needs)}."
+            )
 
 
 def _metrics_for(

@@ -207,8 +207,6 @@ def _columns(feedback: Feedback, metrics: tuple[FeedbackMetric, ...], bounds: Bo
 
 
 def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapMethod) -> GapInterval:
-    from scipy.special import ndtr
-
     with np.errstate(all="ignore"):
         if isinstance(columns.draws, CrossedDraws):
             crossed = columns.draws.map(columns.ends)
@@ -216,21 +214,28 @@ def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapM
         else:
             ends = Draws(columns.ends(columns.draws.estimate), columns.ends(columns.draws.values))
             stderr, components = ends.stderr(), None
+    low, high = _limits(columns, ends, stderr, confidence, method)
+    below, above = float(in_sample.lower) - low, high - float(in_sample.upper)
+    low, high = (float(np.clip(limit, 0.0, 1.0)) for limit in (low, high))
+    return GapInterval(in_sample, low, high, stderr, components, below, above)
+
+
+def _limits(
+    columns: _Columns, ends: Draws, stderr: FloatArray, confidence: float, method: GapMethod
+) -> tuple[float, float]:
+    """Return the limits of the gap, which may lie outside 0 and 1; nan where nothing is known of its error."""
+    from scipy.special import ndtr
+
     lower, upper, lower_stderr, upper_stderr = (float(x) for x in (*ends.estimate, *stderr))
     c_low, c_high = critical_values(lower, upper, lower_stderr, upper_stderr, _correlation(ends.values), confidence)
     plain = method == "bounds" or columns.published
     if np.isnan(c_low) and not plain and np.isfinite([upper, *stderr]).all() and columns.above.any():
         c_low = c_high = normal_quantile(confidence)  # nothing varies, but all agree or all disagree
     if np.isnan(c_low):
-        low, high = (0.0, 1.0) if lower <= 0 and upper >= 1 else (float("nan"), float("nan"))
-    elif plain:
-        c_low, c_high = c_low * columns.student, c_high * columns.student
-        low, high = lower - c_low * lower_stderr, upper + c_high * upper_stderr
-    else:
-        low, high = _from_cells(columns, float(ndtr(c_low)), c_high)
-    below, above = float(in_sample.lower) - low, high - float(in_sample.upper)
-    low, high = (float(np.clip(limit, 0.0, 1.0)) for limit in (low, high))
-    return GapInterval(in_sample, low, high, stderr, components, below, above)
+        return (0.0, 1.0) if lower <= 0 and upper >= 1 else (float("nan"), float("nan"))
+    if plain:
+        return lower - c_low * columns.student * lower_stderr, upper + c_high * columns.student * upper_stderr
+    return _from_cells(columns, float(ndtr(c_low)), c_high)
 
 
 def _correlation(ends: FloatArray) -> float:

@@ -170,12 +170,7 @@ def search_problem(
         raise DataError(f"features must have {codes.size} rows and one column a feature; got shape {x.shape}.")
     y = np.asarray(outcome, dtype=np.float64)
     old = group_values(*get_utility(utility).terms(y, status_quo), codes, len(names))
-    if np.isnan(old).any():
-        raise DataError(
-            f"the status quo selects nobody of group '{names[int(np.argmax(np.isnan(old)))]}' on the training rows, so "
-            "there is no value to improve on."
-        )
-    floors, gap_limit = _targets(old, goal, iota)
+    floors, gap_limit = _targets(old, goal, iota, names)
     signs, used = _allowed(x, monotone, excluded)
     low = x[:, used].min(axis=0)
     width = x[:, used].max(axis=0) - low
@@ -200,7 +195,13 @@ def search_problem(
     )
 
 
-def _targets(old: FloatArray, goal: SearchGoal, iota: float) -> tuple[FloatArray, float]:
+def _targets(old: FloatArray, goal: SearchGoal, iota: float, names: Sequence[str]) -> tuple[FloatArray, float]:
+    """Return what each group's value must reach and the gap may not exceed, from the values of the status quo."""
+    if np.isnan(old).any():
+        raise DataError(
+            f"the status quo selects nobody of group '{names[int(np.argmax(np.isnan(old)))]}' on the training rows, so "
+            "there is no value to improve on."
+        )
     floors = old + iota
     if goal == "fairness":
         return floors, float("inf")

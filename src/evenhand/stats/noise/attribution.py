@@ -100,47 +100,53 @@ def attribute(
     >>> bool(np.allclose(found.values.sum(axis=1), found.total)), found.exact
     (True, True)
     """
-    items = len(experiment.items)
+    items, levels = len(experiment.items), experiment.levels.size
     if experiment.raters != 1:
         raise EvenhandError("Attribution needs an experiment with one rater who makes mistakes.")
-    levels = experiment.levels.size
     if not -levels <= level < levels:
         raise EvenhandError(f"`level` must be one of the {levels} noise levels; got {level!r}.")
-    at = level % levels
-    served = steps_of(experiment)
     if permutations is not None and permutations < 2:
         raise EvenhandError(f"`permutations` must be at least 2; got {permutations!r}.")
     exact = permutations is None and items <= MOST_EXACT
     groups = experiment.cells[1]
-    found = {
+    attributions = {
         name: Attribution(np.empty((len(seeds), items, groups)), np.empty((len(seeds), groups)), exact)
         for name in metrics
     }
 
     def work(slot: int) -> Step:
         def step() -> None:
-            seed, only = trials_of(experiment, [seeds[slot]])[0 if experiment.common else at]
-            rng = np.random.default_rng(seed)
-            mistakes = no_mistakes(experiment, 1, served)
-            fill_mistakes(mistakes, 0, experiment, rng, only)
-            changed = mistakes.level[0] <= (at if experiment.common else 0)
-            summed = coalition_sums(experiment, mistakes, changed) if exact else None
-            orders = _orders(items, permutations or 20, rng) if summed is None else np.zeros((0, items), dtype=np.int64)
-            steps = [_one_after_the_other(experiment, mistakes, changed, order) for order in orders]
+            mistakes, changed, rng = _mistakes_at(experiment, seeds[slot], level % levels)
+            if exact:
+                summed = coalition_sums(experiment, mistakes, changed)
+            else:
+                orders = _orders(items, permutations or 20, rng)
+                along = [_one_after_the_other(experiment, mistakes, changed, order) for order in orders]
             for name, metric in metrics.items():
-                one = found[name]
-                if summed is not None:
+                shared = attributions[name]
+                if exact:
                     worth = _mean_over_folds(experiment, metric, summed)
-                    one.values[slot], one.total[slot] = shapley(worth), worth[-1] - worth[0]
+                    shared.values[slot], shared.total[slot] = shapley(worth), worth[-1] - worth[0]
                 else:
-                    worths = [_mean_over_folds(experiment, metric, step) for step in steps]
-                    one.values[slot], one.total[slot] = _over_orders(orders, worths)
+                    worths = [_mean_over_folds(experiment, metric, sums) for sums in along]
+                    shared.values[slot], shared.total[slot] = _over_orders(orders, worths)
 
         return 1, step
 
     experiment.prepare()
     run_chains([[work(slot)] for slot in range(len(seeds))], len(seeds), threads=threads, progress=progress)
-    return found
+    return attributions
+
+
+def _mistakes_at(
+    experiment: Experiment, seed: np.random.SeedSequence, level: int
+) -> tuple[Mistakes, BoolArray, np.random.Generator]:
+    """Return the mistakes of a replicate, which of them (people, items) are made at a level, and the generator."""
+    stream, only = trials_of(experiment, [seed])[0 if experiment.common else level]
+    rng = np.random.default_rng(stream)
+    mistakes = no_mistakes(experiment, 1, steps_of(experiment))
+    fill_mistakes(mistakes, 0, experiment, rng, only)
+    return mistakes, mistakes.level[0] <= (level if experiment.common else 0), rng
 
 
 def shapley(worth: FloatArray) -> FloatArray:

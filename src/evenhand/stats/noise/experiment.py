@@ -297,18 +297,21 @@ def highest_rate(
 
 def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None) -> None:
     """Raise an `EvenhandError` unless each column is there, in one item only, and of the right kind."""
-    columns = [column for item in items for column in item.columns]
     if not items or any(not item.columns for item in items):
         raise EvenhandError("There must be at least one item of noise, each with at least one column.")
-    if len(set(columns)) < len(columns):
-        twice = next(column for column in columns if columns.count(column) > 1)
-        raise EvenhandError(f"The column {twice} is in two items of noise; put it into one.")
-    if min(columns) < 0 or max(columns) >= features.shape[1]:
-        raise EvenhandError(f"The columns of noise must be from 0 to {features.shape[1] - 1}; got {max(columns)}.")
+    _check_columns([column for item in items for column in item.columns], features.shape[1])
     for item in items:
         if item.others and (profiles is None or len(item.others) < profiles.max()):
             raise EvenhandError("Items that differ by profile must have one model a profile, and people `profiles`.")
         item.check(features[:, item.columns], profiles)
+
+
+def _check_columns(columns: list[int], features: int) -> None:
+    if len(set(columns)) < len(columns):
+        twice = next(column for column in columns if columns.count(column) > 1)
+        raise EvenhandError(f"The column {twice} is in two items of noise; put it into one.")
+    if min(columns) < 0 or max(columns) >= features:
+        raise EvenhandError(f"The columns of noise must be from 0 to {features - 1}; got {max(columns)}.")
 
 
 def _same(one: NoiseModel, other: NoiseModel) -> bool:

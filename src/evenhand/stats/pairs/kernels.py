@@ -363,6 +363,15 @@ def before(excess: IntArray, pair: IntArray, a: int, b: int) -> bool:
 
 
 @kernel()
+def mildest(excess: IntArray, pair: IntArray, last: int) -> int:
+    """Return the mildest pair of the list, without the candidate at its end."""
+    for number in range(excess.size - 1):
+        if before(excess, pair, last, number):
+            last = number
+    return last
+
+
+@kernel()
 def keep(excess: IntArray, pair: IntArray, last: int) -> int:
     """Put the candidate at the end of the list in the place of the mildest pair, if it is worse; return the mildest.
 
@@ -372,9 +381,31 @@ def keep(excess: IntArray, pair: IntArray, last: int) -> int:
     if not before(excess, pair, candidate, last):
         return last
     excess[last], pair[last, 0], pair[last, 1] = excess[candidate], pair[candidate, 0], pair[candidate, 1]
-    for at in range(candidate):
-        if before(excess, pair, last, at):
-            last = at
+    return mildest(excess, pair, last)
+
+
+@kernel()
+def search_row(
+    u: FloatArray,
+    v: FloatArray,
+    m: FloatArray,
+    person: IntArray,
+    row: int,
+    columns: tuple[int, int],
+    excess: IntArray,
+    pair: IntArray,
+    last: int,
+) -> int:
+    """Keep the worst pairs of one row with a range of columns in the list; return the mildest pair of the list."""
+    candidate = excess.size - 1
+    for column in range(columns[0], columns[1]):
+        x = abs(m[row] - m[column]) - np.sqrt((u[row] - u[column]) ** 2 + (v[row] - v[column]) ** 2)
+        whole = int(np.floor(x / UNIT + 0.5))
+        if person[column] >= 0 and whole > 1 and whole >= excess[last]:
+            excess[candidate] = whole
+            pair[candidate, 0] = min(person[row], person[column])
+            pair[candidate, 1] = max(person[row], person[column])
+            last = keep(excess, pair, last)
     return last
 
 
@@ -396,11 +427,7 @@ def search(
     """
     size = u.size // low.shape[0]
     most = np.empty(size)
-    candidate = excess.size - 1
-    last = 0
-    for at in range(candidate):
-        if before(excess, pair, last, at):
-            last = at
+    last = mildest(excess, pair, 0)
     for a in blocks:
         i, k = a * size, (a + 1) * size
         for b in range(a, low.shape[0]):
@@ -411,12 +438,5 @@ def search(
             for r in range(size):
                 if person[i + r] < 0 or (most[r] + UNIT) / UNIT < excess[last]:
                     continue
-                for s in range(r + 1 if a == b else 0, size):
-                    p, q = i + r, j + s
-                    x = abs(m[p] - m[q]) - np.sqrt((u[p] - u[q]) ** 2 + (v[p] - v[q]) ** 2)
-                    whole = int(np.floor(x / UNIT + 0.5))
-                    if person[q] >= 0 and whole > 1 and whole >= excess[last]:
-                        excess[candidate] = whole
-                        pair[candidate, 0] = min(person[p], person[q])
-                        pair[candidate, 1] = max(person[p], person[q])
-                        last = keep(excess, pair, last)
+                later = i + r + 1 if a == b else j
+                last = search_row(u, v, m, person, i + r, (later, n), excess, pair, last)

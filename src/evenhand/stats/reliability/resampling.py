@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -152,51 +153,62 @@ def bootstrap_people(
     experiment.prepare()
     size = int(np.clip(experiment.memory // (8 * len(experiment.features)), 1, _MOST_AT_ONCE))
     blocks = list(_blocks(resamples, size))
-    folds, groups = experiment.cells
-    found = {name: np.zeros((resamples + 1, experiment.levels.size, groups)) for name in names}
-    parts = {name: np.zeros((resamples + 1, folds, groups)) for name in names}
-    estimate = {name: np.zeros((experiment.levels.size, groups)) for name in names}
-    sizes = np.diff(experiment.base.starts).reshape(folds, groups)
-    stretch = _stretch(sizes)
-    above = experiment.levels > 0
-    damage = np.zeros((2, len(experiment.features)))
+    totals = _Totals(experiment, names, resamples, len(seeds))
+    spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
+    streams = [cast(np.random.SeedSequence, stream.bit_generator.seed_seq) for stream in spawned]
 
     def chain(start: int, stop: int) -> Iterator[Step]:
-        rows = np.arange(start, stop) if start else np.append(np.arange(start, stop), resamples)
         number, first = divmod(start, _MOST_AT_ONCE)
         served = min(_MOST_AT_ONCE, resamples - number * _MOST_AT_ONCE)
         times = _times_drawn(experiment, served, np.random.default_rng(streams[number]), size, first)
+        rows = np.arange(start, stop)
         if not start:  # the sample itself goes with the first block
             times = np.column_stack([times, np.ones(len(times), dtype=times.dtype)])
+            rows = np.append(rows, resamples)
+        yield from ((1, partial(totals.add, seed, rows, times)) for seed in seeds)
 
-        def step(seed: np.random.SeedSequence) -> Step:
-            def add() -> None:
-                changes = replicate_changes(experiment, seed)
-                if not start:
-                    damage[:] += _damage(experiment, changes)
-                for name, values in _metrics(experiment, changes, times, names).items():
-                    found[name][rows] += (values * stretch).mean(axis=2) / len(seeds)
-                    if above.any():
-                        parts[name][rows] += values[:, above].mean(axis=1) / len(seeds)
-                    if not start:
-                        estimate[name] += values[-1].mean(axis=1) / len(seeds)
-
-            return 1, add
-
-        yield from (step(seed) for seed in seeds)
-
-    spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
-    streams = [cast(np.random.SeedSequence, one.bit_generator.seed_seq) for one in spawned]
     chains = [chain(start, stop) for start, stop in blocks]
     run_chains(chains, len(blocks) * len(seeds), threads=threads, progress=progress)
-    return PeopleDraws(
-        experiment.levels,
-        estimate,
-        {name: estimate[name] + (values[:-1] - values[-1]) for name, values in found.items()},
-        sizes,
-        {name: (stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in parts.items()},
-        np.stack([people_behind(one, experiment.base.cell % groups, groups) for one in damage]),
-    )
+    return totals.draws()
+
+
+class _Totals:
+    """What the blocks of resamples add up to, averaged over replicates; the last row is the sample itself."""
+
+    def __init__(self, experiment: Experiment, names: Sequence[str], resamples: int, replicates: int) -> None:
+        levels, (folds, groups) = experiment.levels.size, experiment.cells
+        self.experiment, self.names, self.replicates = experiment, names, replicates
+        self.sizes = np.diff(experiment.base.starts).reshape(folds, groups)
+        self.stretch = _stretch(self.sizes)
+        self.stretched = {name: np.zeros((resamples + 1, levels, groups)) for name in names}
+        self.by_fold = {name: np.zeros((resamples + 1, folds, groups)) for name in names}
+        self.estimate = {name: np.zeros((levels, groups)) for name in names}
+        self.damage = np.zeros((2, len(experiment.features)))
+
+    def add(self, seed: np.random.SeedSequence, rows: IntArray, times: Times) -> None:
+        """Add one replicate of the resamples `rows`, in which people are drawn `times`."""
+        changes = replicate_changes(self.experiment, seed)
+        above, with_sample = self.experiment.levels > 0, rows[0] == 0
+        if with_sample:
+            self.damage += _damage(self.experiment, changes)
+        for name, values in _metrics(self.experiment, changes, times, self.names).items():
+            self.stretched[name][rows] += (values * self.stretch).mean(axis=2) / self.replicates
+            if above.any():
+                self.by_fold[name][rows] += values[:, above].mean(axis=1) / self.replicates
+            if with_sample:
+                self.estimate[name] += values[-1].mean(axis=1) / self.replicates
+
+    def draws(self) -> PeopleDraws:
+        """Return the resamples, moved to the estimate of everybody."""
+        cell, (folds, groups) = self.experiment.base.cell, self.experiment.cells
+        return PeopleDraws(
+            self.experiment.levels,
+            self.estimate,
+            {name: self.estimate[name] + (values[:-1] - values[-1]) for name, values in self.stretched.items()},
+            self.sizes,
+            {name: (self.stretch / folds * Draws(v[-1], v[:-1]).stderr()) ** 2 for name, v in self.by_fold.items()},
+            np.stack([people_behind(damage, cell % groups, groups) for damage in self.damage]),
+        )
 
 
 def people_behind(damage: FloatArray, group: IntArray, groups: int) -> FloatArray:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from evenhand.audits.agreement.metrics import Scale
 from evenhand.audits.agreement.spec import AgreementSpec
-from evenhand.audits.agreement.statistics import Scale
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.cells import Cells
@@ -31,7 +30,7 @@ class Rated:
     labels : the categories, lowest first; empty for scores.
     ratings : (people, raters) positions of categories, or scores; nan where missing.
     weight : survey weights, or None.
-    groups : one cell a person.
+    groups : one cell per person.
     dropped : people left out for a missing rating.
     """
 
@@ -42,14 +41,6 @@ class Rated:
     groups: Cells
     dropped: int
 
-    def digest(self) -> str:
-        """Return the SHA-256 of what every number is computed from; the same on every engine and in any order."""
-        found = hashlib.sha256(repr((self.scale, self.labels, self.ratings.shape)).encode())
-        weight = [] if self.weight is None else [self.weight]
-        for column in (*self.ratings.T, *weight, *(self.groups.codes[name] for name in sorted(self.groups.codes))):
-            found.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
-        return found.hexdigest()
-
 
 def gather(table: Table, spec: AgreementSpec) -> Rated:
     """Read the ratings of a table; refuse or drop people with a missing one, or keep them."""
@@ -58,7 +49,9 @@ def gather(table: Table, spec: AgreementSpec) -> Rated:
     values = _values(coded)
     scale = spec.scale or _scale(values, spec)
     known = () if scale == "interval" else _categories(values, scale, spec)
-    ratings = np.column_stack([_numbers(one, scale, known, name) for one, name in zip(coded, spec.raters, strict=True)])
+    ratings = np.column_stack(
+        [_numbers(column, scale, known, name) for column, name in zip(coded, spec.raters, strict=True)]
+    )
     keep = _keep(ratings, spec.missing or table.roles.missing, spec)
     groups = rows.groups.where(keep)
     weight = None if rows.weight is None else rows.weight[keep]
@@ -76,13 +69,13 @@ def gather(table: Table, spec: AgreementSpec) -> Rated:
 
 def _values(coded: list[Coded]) -> list[Any]:
     """Return the values that occur, in order; refuse a mixture of text, numbers, and true and false."""
-    kinds = {_kind(value) for one in coded for value in one.values}
+    kinds = {_kind(value) for column in coded for value in column.values}
     if not kinds:
         raise DataError("the raters' columns hold no ratings.")
     if len(kinds) > 1:
         first, second = sorted(kinds)[:2]
         raise DataError(f"some of the raters' ratings are {first} and others {second}; give all the same kind.")
-    return sorted({value for one in coded for value in one.values}, key=sort_key)
+    return sorted({value for column in coded for value in column.values}, key=sort_key)
 
 
 def _kind(value: Any) -> str:
@@ -123,7 +116,7 @@ def _binary(known: list[Any], positive: Scalar | None) -> tuple[Any, ...]:
             raise DataError(f"`positive` is {positive!r}, which no rater gave.")
         yes = [label_of(value) for value in known].index(label_of(positive))
     else:
-        yes = next((at for at, label in enumerate(labels) if label in TRUE_WORDS), len(known) - 1)
+        yes = next((position for position, label in enumerate(labels) if label in TRUE_WORDS), len(known) - 1)
     if len(known) == 1:
         says_no = positive is None and labels[0] in FALSE_WORDS
         return (known[0], "(other)") if says_no else ("(other)", known[0])
@@ -139,8 +132,8 @@ def _numbers(coded: Coded, scale: Scale, known: tuple[Any, ...], name: str) -> F
         if not np.isfinite(numbers).all():
             raise DataError(f"the rater {name!r} gave infinite scores; replace them.")
     else:
-        place = {label_of(value): at for at, value in enumerate(known)}
-        numbers = [float(place[label_of(value)]) for value in coded.values]
+        position = {label_of(value): index for index, value in enumerate(known)}
+        numbers = [float(position[label_of(value)]) for value in coded.values]
     return np.array([*numbers, np.nan])[coded.codes]
 
 

@@ -1,0 +1,237 @@
+"""Agreement within groups: the metrics, a bootstrap of rating patterns, and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor, inf, nan
+
+import numpy as np
+
+from evenhand.audits.agreement.gather import Rated
+from evenhand.audits.agreement.metrics import AgreementMetric, Ratings, Share, values_of, why_undefined
+from evenhand.audits.agreement.result import AgreementValue, CountRecord
+from evenhand.audits.agreement.spec import AgreementSpec
+from evenhand.core.formats import finite
+from evenhand.stats.agreement import mean_squares, pooled_spread
+from evenhand.stats.bootstrap import CellMoments, Draws, resample
+from evenhand.stats.intervals import clopper_pearson, effective_trials
+from evenhand.stats.seeds import named_rng
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+
+MOST_ACCELERATED = 1_000
+"""Rating patterns above which the interval is a percentile interval: the skewness term costs their square."""
+
+EXACT, BOOTSTRAP = "exact", "bootstrap"
+
+LEAST_PEOPLE = 5
+"""People about whom raters disagree, and who have an uncommon rating, below whom a coefficient is not tested."""
+LEAST_SHARED = 3
+"""People on whom raters must agree with another than the commonest rating for a coefficient to be tested."""
+LEAST_SCORED = 10
+"""People that the differences of scores must rest on: the largest weigh most. `benchmarks/agreement_coverage.py`."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What the ratings of a group give to go on.
+
+    Parameters
+    ----------
+    agreement : the share of agreeing pairs of ratings, a person's mean first; nan for scores.
+    trials : how many people it is worth.
+    disagreeing : how many people the disagreement rests on, (sum d)² / sum d² of their disagreements d.
+    uncommon : how many people have another than the commonest rating; no limit for scores.
+    shared : about how many people raters agree on another than the commonest rating; no limit for scores.
+    """
+
+    agreement: float
+    trials: float
+    disagreeing: float
+    uncommon: float
+    shared: float
+
+    @property
+    def scores(self) -> bool:
+        """Whether the ratings are scores."""
+        return self.uncommon == inf
+
+    def too_little(self, group: str | None) -> str | None:
+        """Return why no interval of a coefficient can rest on these ratings, None where one can."""
+        where, least = "" if group is None else f" in {group}", LEAST_SCORED if self.scores else LEAST_PEOPLE
+        if self.disagreeing == 0:
+            return f"the raters disagree about nobody{where}"
+        if self.disagreeing < least:
+            return (
+                f"the disagreement{where} rests on too few people: {_cut(self.disagreeing)}, where {least} are needed"
+            )
+        if self.uncommon < least:
+            return (
+                f"too few people{where} have another than the commonest rating: {_cut(self.uncommon)}, where {least} "
+                "are needed"
+            )
+        if self.shared < LEAST_SHARED:
+            return (
+                f"the raters agree about too few people{where} on another than the commonest rating: "
+                f"{_cut(self.shared)}, where {LEAST_SHARED} are needed"
+            )
+        return None
+
+
+def _cut(number: float) -> str:
+    """Return a number with one decimal place, cut off so that what is too few does not look enough."""
+    return f"{floor(10 * number) / 10:g}"
+
+
+def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Variation:
+    """Return the variation of patterns, with the sum of weights and the number of people of each."""
+    each = weight / count
+    people = float(weight.sum() ** 2 / (weight * each).sum())
+    given = np.stack(ratings.raters)
+    if not ratings.categories:
+        differ = np.nanmax(given, axis=0) > np.nanmin(given, axis=0)
+        squares = np.where(differ, np.nanvar(given, axis=0), 0.0)
+        return Variation(nan, people, _resting_on(squares, weight, each), inf, inf)
+    rated = (~np.isnan(given)).sum(axis=0)
+    alike, common, agreed = np.zeros(len(weight)), [], []
+    for category in range(ratings.categories):
+        chosen = (given == category).sum(axis=0)
+        pairs = chosen * (chosen - 1) / (rated * (rated - 1))
+        alike += pairs
+        common.append(float((weight * chosen / rated).sum() / weight.sum()))
+        agreed.append(float((weight * pairs).sum() / weight.sum()))
+    share = float((weight * alike).sum() / weight.sum())
+    variance = float((weight * each * (alike - share) ** 2).sum() / weight.sum() ** 2)
+    trials = float(effective_trials(share, variance, people))
+    uncommon, shared = 1.0 - max(common), sum(agreed) - agreed[int(np.argmax(common))]
+    rests_on = _resting_on(1.0 - alike, weight, each)
+    return Variation(share, trials, rests_on, round(people * uncommon, 9), round(people * shared, 9))
+
+
+def _resting_on(disagreement: FloatArray, weight: FloatArray, each: FloatArray) -> float:
+    total, squares = (weight * disagreement).sum(), (weight * each * disagreement**2).sum()
+    return round(float(total**2 / squares), 9) if squares > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class GroupDraws:
+    """The patterns of one group's ratings, how many people have each, and the metrics of resamples."""
+
+    ratings: Ratings
+    weight: FloatArray
+    count: IntArray
+    draws: Draws
+    variation: Variation
+
+    @property
+    def n(self) -> int:
+        """The people."""
+        return int(self.count.sum())
+
+    @cached_property
+    def stderr(self) -> FloatArray:
+        """(M,) the standard errors of the metrics; nan where too many resamples have no value."""
+        return self.draws.stderr()
+
+
+def pooled(rated: Rated) -> float:
+    """Return V of the spread-adjusted ICC: twice the variance of all scores of all raters together."""
+    known = ~np.isnan(rated.ratings)
+    weight = np.ones(len(known)) if rated.weight is None else rated.weight
+    each = np.broadcast_to(weight[:, np.newaxis], known.shape)
+    return float(pooled_spread(rated.ratings[known], weight=each[known])) if rated.scale == "interval" else 0.0
+
+
+def draw_group(
+    rated: Rated, inside: BoolArray, metrics: Sequence[AgreementMetric], spread: float, spec: AgreementSpec, *names: str
+) -> GroupDraws:
+    """Resample the people of a group; people with the same ratings and weight are counted together."""
+    weight = np.ones(len(rated.ratings)) if rated.weight is None else rated.weight
+    rows = np.column_stack([rated.ratings, weight])[inside]
+    patterns, counted = np.unique(np.where(np.isnan(rows), np.inf, rows), axis=0, return_counts=True)
+    patterns = np.where(np.isinf(patterns), np.nan, patterns)
+    ratings = Ratings(tuple(patterns[:, :-1].T), len(rated.labels), spread)
+    unit_weight = patterns[:, -1] * (counted.sum() / (patterns[:, -1] * counted).sum())  # survey weights of mean 1
+
+    def of_counts(counts: FloatArray, sums: FloatArray) -> FloatArray:  # noqa: ARG001
+        return values_of(metrics, ratings, counts * unit_weight)
+
+    cells = CellMoments.from_counts(counted.astype(np.int64))
+    draws = resample(cells, of_counts, resamples=spec.resamples, rng=named_rng(spec.seed, *names))
+    weight = counted * unit_weight
+    variation = variation_of(ratings, weight, counted.astype(np.float64))
+    return GroupDraws(ratings, weight, counted.astype(np.int64), draws, variation)
+
+
+def value_records(
+    drawn: GroupDraws, grouping: str | None, group: str, metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
+) -> Iterator[AgreementValue]:
+    """Yield the metrics of a group with their intervals."""
+    bca = len(drawn.count) <= MOST_ACCELERATED
+    limits = drawn.draws.bca(spec.confidence) if bca else drawn.draws.percentile(spec.confidence)
+    by_bootstrap = "BCa bootstrap" if bca else "percentile bootstrap"
+    for position, (name, metric) in enumerate(metrics.items()):
+        value = finite(drawn.draws.estimate[position])
+        low, high = finite(limits.low[position]), finite(limits.high[position])
+        method, why = by_bootstrap, why_no_interval(drawn, position, metric, None if grouping is None else group)
+        if metric.share is not None and value is not None:
+            method, why = EXACT, None
+            low, high = _exact_limits(drawn, metric.share, spec.confidence)
+        elif metric.form is not None and value is not None and np.array_equal(drawn.weight, drawn.count):
+            method = "F distribution"
+            low, high = _f_limits(drawn, metric.form, spec.confidence)
+            why = why if low is None or drawn.variation.disagreeing == 0 else None
+        if why is None and low is None:
+            why = "all resamples lie on one side of the value"
+        status = "ok" if why is None else f"no interval: {why}"
+        if value is None:
+            status = f"undefined: {why_undefined(metric, drawn.ratings, drawn.weight)}"
+        yield AgreementValue(
+            grouping=grouping,
+            group=group,
+            metric=name,
+            n=drawn.n,
+            value=value,
+            low=low if why is None else None,
+            high=high if why is None else None,
+            status=status,
+            method=method,
+        )
+
+
+def _f_limits(drawn: GroupDraws, form: str, confidence: float) -> tuple[float | None, float | None]:
+    squares = mean_squares(*drawn.ratings.raters, weight=drawn.weight)
+    limits = squares.interval(form, confidence)  # type: ignore[arg-type]
+    return finite(float(limits.low)), finite(float(limits.high))
+
+
+def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[float, float]:
+    slope, intercept = share(drawn.ratings.categories)
+    limits = clopper_pearson(drawn.variation.agreement, drawn.variation.trials, confidence)
+    return intercept + slope * float(limits.low), intercept + slope * float(limits.high)
+
+
+def why_no_interval(drawn: GroupDraws, position: int, metric: AgreementMetric, group: str | None) -> str | None:
+    """Return why the resamples of a group give no interval of a metric, None where they do."""
+    too_little = drawn.variation.too_little(group) if metric.compared else None
+    if too_little is not None:
+        return too_little
+    where = "" if group is None else f" of {group}"
+    if np.isnan(drawn.stderr[position]):
+        return f"too many resamples{where} have no value"
+    return None if drawn.stderr[position] > 0 else f"the resamples{where} do not differ"
+
+
+def count_records(rated: Rated, inside: BoolArray, grouping: str | None, group: str) -> Iterator[CountRecord]:
+    """Yield how many people two raters gave each pair of categories."""
+    if rated.ratings.shape[1] != 2 or not rated.labels:
+        return
+    complete = rated.ratings[inside & ~np.isnan(rated.ratings).any(axis=1)].astype(np.int64)
+    q = len(rated.labels)
+    counted = np.bincount(complete[:, 0] * q + complete[:, 1], minlength=q * q)
+    for pair in np.flatnonzero(counted) if q > 2 else range(q * q):
+        first, second = divmod(int(pair), q)
+        yield CountRecord(
+            grouping=grouping, group=group, first=rated.labels[first], second=rated.labels[second], n=int(counted[pair])
+        )

@@ -1,0 +1,258 @@
+"""The metrics of agreement by scale and number of raters, each a function of rating patterns and their weights.
+
+What a metric is called, means and can be limited by stands in `core.agreement_metrics`, which other audits read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from evenhand.core.agreement_metrics import AGREEMENT_METRICS
+from evenhand.core.metrics import Metric
+from evenhand.stats import agreement as kernel
+from evenhand.stats.agreement import BinaryCounts, ScoreMoments, binary_counts, pabak_minus_kappa, score_moments
+from evenhand.stats.types import FloatArray
+
+Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "interval"]
+SCALES: tuple[Scale, ...] = ("binary", "nominal", "ordinal", "interval")
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Distinct patterns of ratings, one array per rater: 0 and 1, positions of categories, or scores; nan if missing.
+
+    Parameters
+    ----------
+    raters : one array of patterns per rater.
+    categories : how many categories there are; 0 for scores.
+    spread : V of the spread-adjusted ICC, one for all groups.
+    """
+
+    raters: tuple[FloatArray, ...]
+    categories: int
+    spread: float
+
+    @property
+    def missing(self) -> bool:
+        """Whether a rating is missing."""
+        return bool(np.isnan(np.stack(self.raters)).any())
+
+
+Evaluate: TypeAlias = Callable[[Ratings, FloatArray], FloatArray]
+Share: TypeAlias = Callable[[int], tuple[float, float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementMetric(Metric):
+    """A metric of agreement, and how it is computed here.
+
+    Parameters
+    ----------
+    evaluate : its value, of patterns and their weights (..., patterns).
+    kernel_name : the kernel's name of it, which knows why it is undefined; None where it always has a value.
+    tolerates_missing : whether it can do with missing ratings.
+    form : for an intraclass correlation, its form.
+    share : for a straight function of observed agreement, its slope and intercept for so many categories.
+    """
+
+    evaluate: Evaluate
+    kernel_name: str | None = None
+    tolerates_missing: bool = False
+    form: str | None = None
+    share: Share | None = None
+
+    @property
+    def compared(self) -> bool:
+        """Whether more is more agreement, so that a gap has a direction."""
+        return bool(self.limits)
+
+    @property
+    def direct(self) -> bool:
+        """Whether less of it is less agreement and nothing else."""
+        return self.compared and not self.moves_with
+
+
+def _counts(value: Callable[[BinaryCounts], FloatArray]) -> Evaluate:
+    return lambda given, weight: value(binary_counts(*given.raters, weight=weight))
+
+
+def _moments(value: Callable[[ScoreMoments], FloatArray]) -> Evaluate:
+    return lambda given, weight: value(score_moments(*given.raters, weight=weight))
+
+
+def _of_categories(value: Callable[..., FloatArray]) -> Evaluate:
+    return lambda given, weight: value(*given.raters, categories=range(given.categories), weight=weight)
+
+
+def _icc(form: Any) -> Evaluate:
+    return lambda given, weight: kernel.icc(*given.raters, form=form, weight=weight)
+
+
+def _alpha(scale: Any) -> Evaluate:
+    return lambda given, weight: kernel.alpha(*given.raters, scale=scale, weight=weight)
+
+
+def _weighted(distance: str) -> Evaluate:
+    return lambda given, weight: kernel.weighted_kappa(
+        *given.raters, distance=distance, categories=range(given.categories), weight=weight
+    )
+
+
+def _part(which: Literal["prevalence", "bias"]) -> Callable[[BinaryCounts], FloatArray]:
+    def part(counts: BinaryCounts) -> FloatArray:
+        parts = pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index())
+        return parts.prevalence if which == "prevalence" else parts.bias
+
+    return part
+
+
+def _beyond_chance(categories: int) -> tuple[float, float]:
+    q = max(categories, 2)
+    return q / (q - 1), -1 / (q - 1)
+
+
+def _itself(categories: int) -> tuple[float, float]:  # noqa: ARG001
+    return 1.0, 0.0
+
+
+def _row(name: str, evaluate: Evaluate, kernel_name: str | None = None, **extra: Any) -> AgreementMetric:
+    """Return the shared row of a metric with how it is computed."""
+    shared = {item.name: getattr(AGREEMENT_METRICS[name], item.name) for item in fields(Metric)}
+    return AgreementMetric(**{**shared, "evaluate": evaluate, "kernel_name": kernel_name, **extra})
+
+
+def _table(*rows: AgreementMetric) -> dict[str, AgreementMetric]:
+    return {row.name: row for row in rows}
+
+
+_BINARY_PAIR = _table(
+    _row("kappa", _counts(BinaryCounts.kappa), "cohen_kappa", headline=True),
+    _row("pabak", _counts(BinaryCounts.pabak), headline=True, share=_beyond_chance),
+    _row("agreement", _counts(BinaryCounts.agreement), share=_itself),
+    _row("positive_agreement", _counts(BinaryCounts.positive_agreement), "positive_agreement"),
+    _row("negative_agreement", _counts(BinaryCounts.negative_agreement), "negative_agreement"),
+    _row("ac1", _counts(BinaryCounts.ac1)),
+    _row("alpha", _counts(BinaryCounts.alpha), "alpha"),
+    _row("prevalence_index", _counts(BinaryCounts.prevalence_index)),
+    _row("bias_index", _counts(BinaryCounts.bias_index)),
+    _row("prevalence_part", _counts(_part("prevalence")), "cohen_kappa"),
+    _row("bias_part", _counts(_part("bias")), "cohen_kappa"),
+)
+
+_MANY = _table(
+    _row("conger_kappa", _of_categories(kernel.conger_kappa), "conger_kappa", headline=True, tolerates_missing=True),
+    _row(
+        "bennett_s",
+        _of_categories(kernel.bennett_s),
+        "bennett_s",
+        headline=True,
+        tolerates_missing=True,
+        share=_beyond_chance,
+    ),
+    _row("fleiss_kappa", _of_categories(kernel.fleiss_kappa), "fleiss_kappa", tolerates_missing=True),
+    _row("ac1", _of_categories(kernel.ac1), "ac1", tolerates_missing=True),
+    _row("alpha", _alpha("nominal"), "alpha", tolerates_missing=True),
+)
+
+_NOMINAL_PAIR = _table(
+    _row("kappa", _of_categories(kernel.cohen_kappa), "cohen_kappa", headline=True),
+    *(_MANY[name] for name in ("bennett_s", "ac1", "alpha")),
+)
+
+_ORDINAL_PAIR = _table(
+    _row("weighted_kappa_linear", _weighted("linear"), "weighted_kappa", headline=True),
+    _row("weighted_kappa_quadratic", _weighted("quadratic"), "weighted_kappa"),
+    _NOMINAL_PAIR["kappa"],
+    _MANY["bennett_s"],
+    _row(
+        "alpha",
+        _alpha("ordinal"),
+        "alpha",
+        title="Krippendorff's alpha, ordinal",
+        formula="1 - observed / expected disagreement, of the ratings' middle ranks",
+        moves_with=AGREEMENT_METRICS["icc_a1"].moves_with,
+        headline=True,
+        tolerates_missing=True,
+    ),
+)
+
+_FORMS = {"icc_a1": "A,1", "icc_c1": "C,1", "icc_1": "1", "icc_ak": "A,k", "icc_ck": "C,k", "icc_k": "k"}
+_INTERVAL = _table(
+    *(_row(name, _icc(form), f"icc {form}", headline=name == "icc_a1", form=form) for name, form in _FORMS.items()),
+    _row(
+        "alpha",
+        _alpha("interval"),
+        "alpha",
+        title="Krippendorff's alpha, interval",
+        caveat=AGREEMENT_METRICS["icc_a1"].caveat,
+        moves_with=AGREEMENT_METRICS["icc_a1"].moves_with,
+        tolerates_missing=True,
+    ),
+)
+
+_INTERVAL_PAIR = {
+    "icc_a1": _INTERVAL["icc_a1"],
+    **_table(
+        _row(
+            "icc_spread",
+            lambda given, weight: score_moments(*given.raters, weight=weight).spread_adjusted(given.spread),
+            headline=True,
+        ),
+        _row("concordance", _moments(ScoreMoments.concordance), "concordance"),
+    ),
+    **_INTERVAL,
+    **_table(
+        _row("mean_squared_error", _moments(ScoreMoments.mean_squared_error)),
+        _row("mean_error", _moments(lambda moments: moments.mean_error)),
+        _row("variance_first", _moments(lambda moments: moments.variance_first)),
+        _row("variance_second", _moments(lambda moments: moments.variance_second)),
+    ),
+}
+
+
+def metrics_for(scale: Scale, raters: int) -> Mapping[str, AgreementMetric]:
+    """Return the metrics that a scale and a number of raters allow.
+
+    Examples
+    --------
+    >>> list(metrics_for("nominal", 2))
+    ['kappa', 'bennett_s', 'ac1', 'alpha']
+    """
+    pair = {"binary": _BINARY_PAIR, "nominal": _NOMINAL_PAIR, "ordinal": _ORDINAL_PAIR, "interval": _INTERVAL_PAIR}
+    scores = {**_INTERVAL, "alpha": replace(_INTERVAL["alpha"], headline=True)}  # it can do with missing ratings
+    many = {"binary": _MANY, "nominal": _MANY, "interval": scores}
+    ordinal = {"alpha": _ORDINAL_PAIR["alpha"], **{name: _MANY[name] for name in ("conger_kappa", "bennett_s")}}
+    return pair[scale] if raters == 2 else {**many, "ordinal": ordinal}[scale]
+
+
+def known_metrics() -> dict[str, AgreementMetric]:
+    """Return all metrics by name; where a scale has its own form of one, that of the first scale."""
+    known: dict[str, AgreementMetric] = {}
+    for scale in SCALES:
+        for raters in (2, 3):
+            for name, metric in metrics_for(scale, raters).items():
+                known.setdefault(name, metric)
+    return known
+
+
+def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray) -> str:
+    """Return why a metric of these ratings has no value."""
+    if ratings.missing and not metric.tolerates_missing:
+        return "some ratings are missing"
+    if metric.kernel_name is None:
+        return "there is nobody to rate" if weight.sum() == 0 else "all scores are one number"
+    return str(kernel.why_undefined(metric.kernel_name, *ratings.raters, weight=weight)) or "the formula divides by 0"
+
+
+def values_of(metrics: Sequence[AgreementMetric], ratings: Ratings, weight: FloatArray) -> FloatArray:
+    """Return metrics (..., M) of patterns with weights (..., patterns); nan where one is undefined."""
+    undefined = np.full(weight.shape[:-1], np.nan)
+    values = [
+        undefined if ratings.missing and not metric.tolerates_missing else np.asarray(metric.evaluate(ratings, weight))
+        for metric in metrics
+    ]
+    return np.stack(np.broadcast_arrays(*values), axis=-1)
