@@ -227,11 +227,12 @@ def _analysis(responses: Responses, spec: StudySpec) -> Audit:
     said = {"case": kept.answers["item"], "critic": kept.people["participant"][kept.person], "answer": answer}
     settings = {
         "decision": asked.decision,
-        "labels": list(asked.labels),
-        "ordered": True if directed else None,
+        "critic": "critic",
+        "answer": "answer",
+        "case": "case",
+        "answers": {"data": said, "labels": list(asked.labels), "ordered": True if directed else None},
         "seed": spec.analysis.seed,
         "confidence": spec.analysis.confidence,
-        "feedback": {"data": said, "case": "case", "critic": "critic", "answer": "answer"},
     }
     return audit(table, disagreement=settings, report=about)
 

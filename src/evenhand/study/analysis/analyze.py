@@ -97,7 +97,7 @@ def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
     if responses.kind != "effort":
         raise ConfigError(
             "analyze() is for effort studies; for feedback use eh.disagreement(table of the cases, decision='...', "
-            "feedback={'data': responses.to_frame(), 'case': 'item', 'critic': 'participant', 'answer': 'answer'})."
+            "case='item', critic='participant', answer='answer', answers={'data': responses.to_frame()})."
         )
     kept = apply_exclusions(responses, spec.exclusions)
     parts = list(parts_of(kept))
