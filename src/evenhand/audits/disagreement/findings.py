@@ -15,7 +15,7 @@ from evenhand.audits.disagreement.metrics import DISAGREEMENT, METRICS
 from evenhand.audits.disagreement.result import DisagreementGap, DisagreementValue, StakeholderGap
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.findings import Claim
-from evenhand.core.formats import show
+from evenhand.core.formats import show, show_p
 from evenhand.errors import count
 
 LEAST_CRITICS = 5
@@ -117,7 +117,7 @@ def _stakeholder_claims(rows: Sequence[StakeholderGap], spec: DisagreementSpec) 
     if tested:
         yield _tested_claim(tested, untested, 1.0 - spec.confidence)
     elif untested:
-        yield _kinds_claim("kinds_untested", untested[0], _not_tested(untested))
+        yield _kinds_claim("kinds_untested", _untold(untested[0]), _not_tested(untested))
 
 
 def _tested_claim(tested: Sequence[StakeholderGap], untested: Sequence[StakeholderGap], level: float) -> Claim:
@@ -129,9 +129,9 @@ def _tested_claim(tested: Sequence[StakeholderGap], untested: Sequence[Stakehold
     if more >= 0:
         aside = f"{more} more of {len(tested)} such differences {'is' if more == 1 else 'are'} beyond chance."
         return _kinds_claim("kinds_differ", clearest, aside if more else "")
-    aside = f"This is the clearest of {count(len(tested), 'test')}: {_in_words(clearest)}."
+    least = f"Least adjusted {show_p(clearest.p_adjusted or 0.0)}, of {count(len(tested), 'test')}."
     sentence_id = "kinds_partly_alike" if untested else "kinds_alike"
-    return _kinds_claim(sentence_id, clearest, f"{aside} {_not_tested(untested)}".rstrip())
+    return _kinds_claim(sentence_id, _untold(clearest), f"{least} {_not_tested(untested)}".rstrip())
 
 
 def _clearness(record: StakeholderGap) -> tuple[float, float]:
@@ -147,14 +147,14 @@ def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str) -> Claim:
         "group": record.group,
         "value": record.value,
     }
-    shared = f"Here n counts the cases that both have seen. {aside}".rstrip()
+    shared = "" if record.value is None else "Here n counts the cases that both have seen. "
     return Claim(
         records=(record,),
         sentence_id=sentence_id,
         undefined_id=sentence_id,
         arguments=arguments,
         headline=True,
-        aside=shared,
+        aside=f"{shared}{aside}".rstrip(),
     )
 
 
@@ -172,6 +172,11 @@ def _in_words(record: StakeholderGap) -> str:
     if record.value is None:
         return f"{pair} cannot be compared{where}"
     return f"{pair} differ by {show(abs(record.value), 'points')} points{where}"
+
+
+def _untold(record: StakeholderGap) -> StakeholderGap:
+    """Return a comparison without its numbers, which would stand out beside a sentence that says nothing was shown."""
+    return replace(record, value=None, low=None, high=None, lower=None, upper=None, statistic=None, status="")
 
 
 def _turned(record: StakeholderGap) -> StakeholderGap:
