@@ -1,17 +1,19 @@
 """Write the parts of the reference that the code itself knows: `python docs/generate.py`.
 
-Metrics, settings and the command line are read from the package, so that these pages cannot differ from it.
+Metrics, settings, records and the command line are read from the package, so that these pages cannot differ from it.
 The parts go to docs/_generated/, and the pages of docs/reference/ include them.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import pkgutil
 import re
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,23 +24,17 @@ from typer.testing import CliRunner
 
 import evenhand.stats
 from evenhand import Prediction, Table
-from evenhand.audits.agreement import AgreementSpec
-from evenhand.audits.disagreement import DisagreementSpec
-from evenhand.audits.disagreement.spec import COLUMNS, FeedbackTable
-from evenhand.audits.effort import EffortSpec
-from evenhand.audits.effort.robustness.choices import Choices
-from evenhand.audits.effort.spec import History
-from evenhand.audits.improvability.candidates import Candidate
-from evenhand.audits.improvability.spec import ImprovabilitySpec, StatusQuo
-from evenhand.audits.parity import ParitySpec
-from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, Metric
-from evenhand.audits.reliability import ReliabilitySpec
-from evenhand.audits.reliability.mistakes import FeatureNoise, GroupNoise, PilotTable
-from evenhand.audits.reliability.sources import ModelSource
+from evenhand.audits import REGISTRY
+from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, ParityMetric
 from evenhand.cli.main import app
-from evenhand.core.spec import Threshold
+from evenhand.core.findings import Finding
+from evenhand.core.metrics import Metric
+from evenhand.core.records import Gap, LeftOut, Record, Value
+from evenhand.core.spec import Spec, settings_of
+from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
+from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.flow.words import built_in
 from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
@@ -72,7 +68,6 @@ _HISTORY_ROW = (
 _AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
     "DatasetSettings": {"dataset": (None, "none", None)},
     "EffortSpec": {
-        "resamples": (None, None, "Not used: no interval of this audit is a bootstrap."),
         "robustness": ("true or false, or a table", "`false`", None),
     },
     "Fit": {"estimator": (None, "the model's name", "The estimator's short name.")},
@@ -135,6 +130,8 @@ def main(folder: Path | None = None) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name, page in PARTS.items():
         (target / f"{name}.md").write_text(page(), encoding="utf-8")
+    schema = json.dumps(results_schema(), indent=1, ensure_ascii=False)
+    (target / "results.schema.json").write_text(f"{schema}\n", encoding="utf-8")
 
 
 # Metrics --------------------------------------------------------------------------------------------------
@@ -150,7 +147,7 @@ def metrics_part() -> str:
     return "\n".join([overview, "", *(line for metric in METRICS.values() for line in _metric(metric))])
 
 
-def _metric(metric: Metric) -> Iterator[str]:
+def _metric(metric: ParityMetric) -> Iterator[str]:
     yield f"### `{metric.name}`"
     yield ""
     same = metric.meaning == metric.title_in_sentence
@@ -158,21 +155,51 @@ def _metric(metric: Metric) -> Iterator[str]:
     yield ""
     facts = {
         "Formula": _formula(metric),
-        "Direction": f"{metric.direction} is better" if metric.direction != "neither" else "neither way is better",
+        "Better": f"{metric.better} is better" if metric.better != "neither" else "neither way is better",
         "Worse off": _worse_off(metric),
         "Needs": _needs(metric),
-        "Interval": _INTERVALS[metric.kind],
+        "Interval": _INTERVALS[metric.method],
         "Undefined when": metric.empty,
         "Caveat": metric.caveat,
-        "Citation": metric.citation,
+        "Reference": metric.reference,
     }
     yield from (f"- **{name}**: {text.removesuffix('.')}." for name, text in facts.items())
     yield ""
 
 
-def _worse_off(metric: Metric) -> str:
+def other_metrics_part() -> str:
+    """Return the metrics of the audits beside parity, one table for each audit."""
+    lines: list[str] = []
+    for name in REGISTRY:
+        if name == "parity":
+            continue
+        lines += [f"### {name.capitalize()}", "", _metric_table(known_metrics(REGISTRY[name].spec)), ""]
+    return "\n".join(lines)
+
+
+def known_metrics(spec: type[Spec]) -> Iterable[Metric]:
+    """Return the metrics that an audit can give, whatever it is told."""
+    return spec.model_construct().known_metrics().values()
+
+
+def _metric_table(metrics: Iterable[Metric]) -> str:
+    rows = [
+        (
+            f"`{metric.name}`",
+            metric.title,
+            metric.formula,
+            "; ".join(limit.in_words() for limit in metric.limits) or "none",
+            _yes(metric.headline),
+            " ".join(part for part in (metric.caveat, metric.reference and f"{metric.reference}.") if part),
+        )
+        for metric in metrics
+    ]
+    return table(("Metric", "Title", "Formula", "Thresholds", "Finding", "What it does not show; reference"), rows)
+
+
+def _worse_off(metric: ParityMetric) -> str:
     """Say in which group people are worse off, by whether being selected is good or bad for them."""
-    sides = {"good": metric.worse("selected"), "bad": metric.worse("not_selected")}
+    sides = {"good": metric.worse_value("selected"), "bad": metric.worse_value("not_selected")}
     if len(set(sides.values())) == 1:
         side = sides["good"]
         return f"the {side} group" if side else "the metric does not say"
@@ -180,11 +207,11 @@ def _worse_off(metric: Metric) -> str:
     return ", ".join(said)
 
 
-def _formula(metric: Metric) -> str:
+def _formula(metric: ParityMetric) -> str:
     return f"`{metric.formula}`" if metric.numerator else metric.formula
 
 
-def _needs(metric: Metric) -> str:
+def _needs(metric: ParityMetric) -> str:
     return " and ".join(metric.needs) or "nothing more"
 
 
@@ -214,24 +241,7 @@ def settings_part() -> str:
         "`[data.predictions.NAME]`": _rows(Prediction),
         "`[models]`": _rows(ModelsSettings),
         "`[models.fit.NAME]`": _rows(Fit),
-        "`[parity]`": _rows(ParitySpec),
-        "`[effort]`": _rows(EffortSpec),
-        "`[effort.history]`": [_HISTORY_ROW, *_rows(History, only=("id", "time", "value"))],
-        "`[effort.robustness]`": _rows(Choices),
-        "`[disagreement]`": _rows(DisagreementSpec),
-        "`[disagreement.feedback]`": [_HISTORY_ROW, *_rows(FeedbackTable, only=COLUMNS)],
-        "`[reliability]`": _rows(ReliabilitySpec),
-        "`[reliability.model.NAME]`": _rows(ModelSource),
-        "`[reliability.noise.FEATURE]`": _rows(FeatureNoise),
-        "`[reliability.noise.pilot]`": [
-            _HISTORY_ROW,
-            *_rows(PilotTable, only=("suffixes", "columns", "together", "near", "by", "enough", "resample")),
-        ],
-        "`[reliability.group_noise.GROUPING.GROUP]`": _rows(GroupNoise),
-        "`[agreement]`": _rows(AgreementSpec),
-        "`[improvability]`": _rows(ImprovabilitySpec),
-        "`[improvability.status_quo]`": _rows(StatusQuo),
-        "`[improvability.candidates.NAME]`": _rows(Candidate),
+        **{title: rows for name in REGISTRY for title, rows in spec_sections(name)},
         "`[[thresholds]]`": _rows(Threshold),
         "`[report]`": _rows(ReportSettings),
     }
@@ -240,6 +250,34 @@ def settings_part() -> str:
         shown = [(f"`{name}`", *rest) for name, *rest in rows]
         lines += [f"## {title}", "", table(("Setting", "Type", "Default", "Meaning"), shown), ""]
     return "\n".join(lines)
+
+
+def spec_sections(audit: str) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
+    """Yield the section of an audit in `audit.toml`, then those of the settings inside it."""
+    spec = REGISTRY[audit].spec
+    yield f"`[{audit}]`", _rows(spec, only=settings_of(spec))
+    seen: set[type[BaseModel]] = {Threshold}
+    yield from _nested_sections(audit, spec, seen)
+
+
+def _nested_sections(
+    path: str, model: type[BaseModel], seen: set[type[BaseModel]]
+) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
+    for name, field in model.model_fields.items():
+        for inner, many in _models_in(field.annotation):
+            if inner not in seen:
+                seen.add(inner)
+                place = f"{path}.{name}{'.NAME' if many else ''}"
+                yield f"`[{place}]`", _rows(inner)
+                yield from _nested_sections(place, inner, seen)
+
+
+def _models_in(annotation: Any, many: bool = False) -> Iterator[tuple[type[BaseModel], bool]]:
+    """Yield the settings that a type holds, and whether it holds several of them by name."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation, many
+    for inner in typing.get_args(annotation):
+        yield from _models_in(inner, many or typing.get_origin(annotation) is dict)
 
 
 def _like(model: type[BaseModel], name: str) -> tuple[str, str, str]:
@@ -396,6 +434,51 @@ def study_part() -> str:
     return "\n".join([*lines, "## Columns of answers", "", table(head, columns), ""])
 
 
+# Records --------------------------------------------------------------------------------------------------
+
+
+def results_part() -> str:
+    """Return the columns of every table of `results.json`, the common ones first."""
+    common = {"values": Value, "gaps": Gap}
+    lines = ["## findings", "", _columns(Finding), ""]
+    for name, record in common.items():
+        lines += [f"## {name}", "", inspect.cleandoc(record.__doc__ or ""), "", _columns(record), ""]
+    lines += ["## left_out", "", _columns(LeftOut), ""]
+    for audit, result in result_types():
+        lines += [f"## audits.{audit}", "", f"{result.question}", ""]
+        for name, record in result.record_types().items():
+            if record in (Value, Gap, LeftOut):
+                continue
+            base = common.get(name)
+            own = [column for column in record.columns() if base is None or column not in base.columns()]
+            told = (
+                f"After the columns of [`{name}`](#{name}) above:" if base else inspect.cleandoc(record.__doc__ or "")
+            )
+            personal = " About one person each: only with `individuals = true`." if record.individual else ""
+            if own:
+                lines += [f"### {audit}.{name}", "", f"{told}{personal}", "", _columns(record, own), ""]
+        plain = ", ".join(f"`{name}`" for name in result.plain_fields())
+        lines += [f"Beside the tables: `spec`, `notes`{f', {plain}' if plain else ''}.", ""]
+    return "\n".join(lines)
+
+
+def _columns(record: type[Record], only: Collection[str] | None = None) -> str:
+    hints = typing.get_type_hints(record)
+    rows = [
+        (f"`{item.name}`", _json_type(hints[item.name]), _sentence(record.columns()[item.name]))
+        for item in fields(record)
+        if only is None or item.name in only
+    ]
+    return table(("Column", "Type", "Meaning"), rows)
+
+
+def _json_type(annotation: Any) -> str:
+    """Return the type of a column in words; a missing value is null."""
+    inside = [part for part in typing.get_args(annotation) if part is not type(None)]
+    is_choice = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    return " or ".join(map(_json_type, inside)) + ", or null" if is_choice else _type_words(annotation)
+
+
 # Command line ---------------------------------------------------------------------------------------------
 
 
@@ -461,7 +544,9 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "metrics": metrics_part,
+    "other_metrics": other_metrics_part,
     "named_gaps": named_gaps_part,
+    "results": results_part,
     "settings": settings_part,
     "study": study_part,
     "cli": cli_part,

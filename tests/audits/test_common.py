@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import jsonschema
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -21,6 +24,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.records import Gap, Value
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError, EvenhandError
+from evenhand.report import results_schema
 
 PEOPLE = 240
 AUDITS = list(REGISTRY)
@@ -67,7 +71,7 @@ class Case:
     read: tuple[str, ...] = ()
 
 
-ROLES = {
+ROLES: dict[str, Any] = {
     "id": "id",
     "outcome": "outcome",
     "groups": ["race", "sex"],
@@ -200,13 +204,13 @@ def test_the_names_of_groups_do_not_matter(audit: str) -> None:
 @pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
 def test_engines_give_the_same_records(audit: str, engine: str) -> None:
     frame = pd.DataFrame({name: list(column) for name, column in people().items()})
-    data = {
+    makers: dict[str, Callable[[], Any]] = {
         "pandas": lambda: frame,
         "polars": lambda: pl.DataFrame(people()),
         "pyarrow": lambda: pa.table({name: list(column) for name, column in people().items()}),
         "duckdb": lambda: duckdb.from_df(frame),
-    }[engine]()
-    assert plain(run(audit, data, thresholds=[CASES[audit].threshold])) == plain(usual(audit))
+    }
+    assert plain(run(audit, makers[engine](), thresholds=[CASES[audit].threshold])) == plain(usual(audit))
 
 
 @pytest.mark.parametrize("audit", AUDITS)
@@ -226,10 +230,9 @@ def test_one_group_is_a_result_or_an_error_in_our_words(audit: str) -> None:
 
 @pytest.mark.parametrize("audit", AUDITS)
 def test_an_empty_table_keeps_its_columns(audit: str) -> None:
-    from dataclasses import replace
-
     result = usual(audit)
-    empty = replace(result, **dict.fromkeys(result.tables, ()))
+    without_records: dict[str, Any] = dict.fromkeys(result.tables, ())
+    empty = replace(result, **without_records)
     for name, kind in result.record_types().items():
         assert list(empty.to_frame(name).keys()) == list(kind.columns())
 
@@ -356,6 +359,58 @@ def test_a_caveat_stands_once_a_section(audit: str) -> None:
     section = usual(audit).section()
     assert section.caveats
     assert len({title for title, _ in section.caveats}) == len(section.caveats)
+
+
+# The schema ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def validator() -> jsonschema.Draft202012Validator:
+    schema = results_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@cache
+def written(audit: str) -> str:
+    table = eh.Table({name: list(column) for name, column in people().items()}, **ROLES)
+    case = CASES[audit]
+    return eh.audit(table, **{audit: {**case.settings, "thresholds": [case.threshold]}}).to_json()
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_results_fit_the_schema(audit: str) -> None:
+    assert [error.message for error in validator().iter_errors(json.loads(written(audit)))] == []
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_the_schema_refuses_what_is_not_written(audit: str) -> None:
+    def refused(change: Callable[[Any], None]) -> bool:
+        results = json.loads(written(audit))
+        change(results)
+        return not validator().is_valid(results)
+
+    assert refused(lambda results: results["audits"][audit].update(more=[]))
+    assert refused(lambda results: results["audits"][audit].pop("left_out"))
+    assert refused(lambda results: results["audits"][audit]["values"][0].update(value="0.5"))
+    assert refused(lambda results: results["audits"][audit]["values"][0].pop("joint_low"))
+    assert refused(lambda results: results["audits"][audit]["gaps"][0].update(kind="quotient"))
+    assert refused(lambda results: results["audits"][audit]["gaps"][0].update(statistic="kappa"))
+    assert refused(lambda results: results["findings"][0].update(verdict="passed"))
+    assert refused(lambda results: results["findings"][0].pop("headline"))
+    assert refused(lambda results: results["data"].update(hash="0"))
+    assert refused(lambda results: results.update(schema=1))
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_a_saved_audit_is_read_back_and_renders_the_same_report(audit: str, tmp_path: Path) -> None:
+    table = eh.Table({name: list(column) for name, column in people().items()}, **ROLES)
+    case = CASES[audit]
+    before = eh.audit(table, **{audit: {**case.settings, "thresholds": [case.threshold]}})
+    before.save(tmp_path)
+    after = eh.Audit.load(tmp_path)
+    assert after.to_json() == before.to_json()
+    assert after.to_html() == before.to_html()
 
 
 # Writing and reading ------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import pkgutil
 import re
 import runpy
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +15,17 @@ import pytest
 import evenhand as eh
 import evenhand.stats
 from evenhand import errors
-from evenhand.audits.agreement import AgreementSpec
-from evenhand.audits.agreement import records as agreement_records
-from evenhand.audits.disagreement import DisagreementSpec
-from evenhand.audits.disagreement import records as disagreement_records
-from evenhand.audits.disagreement.spec import FeedbackTable
-from evenhand.audits.effort import EffortSpec
-from evenhand.audits.effort import records as effort_records
-from evenhand.audits.effort.robustness import records as robustness_records
-from evenhand.audits.effort.robustness.choices import Choices
-from evenhand.audits.effort.spec import History
-from evenhand.audits.improvability import records as improvability_records
-from evenhand.audits.improvability.candidates import Candidate
-from evenhand.audits.improvability.spec import ImprovabilitySpec, StatusQuo
-from evenhand.audits.parity import ParitySpec
+from evenhand.audits import REGISTRY
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS
-from evenhand.audits.parity.records import CalibrationRecord, GapRecord, GroupRecord
-from evenhand.audits.reliability import ReliabilitySpec
-from evenhand.audits.reliability import records as reliability_records
-from evenhand.audits.reliability.mistakes import FeatureNoise, PilotTable
-from evenhand.audits.reliability.sources import ModelSource
 from evenhand.cli import console
 from evenhand.cli.main import main
-from evenhand.core.findings import Finding
 from evenhand.core.provenance import data_record
-from evenhand.core.spec import Threshold
+from evenhand.core.records import Gap, LeftOut, Value
+from evenhand.core.spec import settings_of
+from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import ESTIMATORS, Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
+from evenhand.report.schema import result_types
 from evenhand.table import Prediction, Roles
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -109,7 +92,7 @@ def test_kernels_are_in_the_reference() -> None:
 def test_metrics_are_in_the_reference(name: str) -> None:
     metric = METRICS[name]
     text = section(reference("metrics"), f"### `{name}`")
-    for fact in (metric.title, metric.formula, metric.direction, metric.empty, metric.caveat, metric.citation):
+    for fact in (metric.title, metric.formula, metric.better, metric.empty, metric.caveat, metric.reference):
         assert fact in text
     for need in metric.needs:
         assert need in text
@@ -131,23 +114,7 @@ def test_named_gaps_are_in_the_reference(name: str) -> None:
         ("## `[data.predictions.NAME]`", list(Prediction.model_fields)),
         ("## `[models]`", list(ModelsSettings.model_fields)),
         ("## `[models.fit.NAME]`", list(Fit.model_fields)),
-        ("## `[parity]`", [*ParitySpec.model_fields, *inspect.signature(eh.parity).parameters]),
-        ("## `[effort]`", [*EffortSpec.model_fields, *inspect.signature(eh.effort).parameters]),
-        ("## `[effort.history]`", list(History.model_fields)),
-        ("## `[effort.robustness]`", list(Choices.model_fields)),
-        (
-            "## `[disagreement]`",
-            [*DisagreementSpec.model_fields, *inspect.signature(eh.disagreement).parameters],
-        ),
-        ("## `[disagreement.feedback]`", list(FeedbackTable.model_fields)),
-        ("## `[reliability]`", [*ReliabilitySpec.model_fields, *inspect.signature(eh.reliability).parameters]),
-        ("## `[reliability.model.NAME]`", list(ModelSource.model_fields)),
-        ("## `[reliability.noise.FEATURE]`", list(FeatureNoise.model_fields)),
-        ("## `[reliability.noise.pilot]`", list(PilotTable.model_fields)),
-        ("## `[agreement]`", [*AgreementSpec.model_fields, *inspect.signature(eh.agreement).parameters]),
-        ("## `[improvability]`", [*ImprovabilitySpec.model_fields, *inspect.signature(eh.improvability).parameters]),
-        ("## `[improvability.status_quo]`", list(StatusQuo.model_fields)),
-        ("## `[improvability.candidates.NAME]`", list(Candidate.model_fields)),
+        *((f"## `[{name}]`", list(settings_of(REGISTRY[name].spec))) for name in REGISTRY),
         ("## `[[thresholds]]`", list(Threshold.model_fields)),
         ("## `[report]`", list(ReportSettings.model_fields)),
     ],
@@ -158,6 +125,25 @@ def test_settings_are_in_the_reference(heading: str, names: list[str]) -> None:
         r"^\| `(\w+)` \| [^|]+ \| [^|]+ \| \S[^|]*\|$", section(reference("settings"), heading), re.MULTILINE
     )
     assert set(names) - {"data", "table"} == set(rows)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_spec_is_said_once(name: str) -> None:
+    """Signature and docstring of the function are those of the spec."""
+    function, spec = getattr(eh, name), REGISTRY[name].spec
+    signature = inspect.signature(function)
+    assert set(spec.model_fields) == set(signature.parameters) - {"table"}
+    assert all(field.description for field in spec.model_fields.values())
+    for setting, field in spec.model_fields.items():
+        assert re.search(rf"^    {setting}\b", function.__doc__, re.MULTILINE), setting
+        assert str(field.description).split()[0] in function.__doc__
+
+
+@pytest.mark.parametrize("name", [name for name in REGISTRY if name != "parity"])
+def test_metrics_of_every_audit_are_in_the_reference(name: str) -> None:
+    text = section(reference("metrics"), f"### {name.capitalize()}")
+    for metric in GENERATOR["known_metrics"](REGISTRY[name].spec):
+        assert f"| `{metric.name}` | {metric.title} |" in text
 
 
 COMMANDS: list[tuple[str, ...]] = GENERATOR["command_paths"]()
@@ -187,95 +173,19 @@ def test_exit_codes_are_in_the_reference() -> None:
         assert f"| {code} | " in reference("cli")
 
 
-@pytest.mark.parametrize(
-    ("heading", "record"),
-    [
-        ("## findings", Finding),
-        ("### groups", GroupRecord),
-        ("### gaps", GapRecord),
-        ("### calibration", CalibrationRecord),
-        ("### individual", effort_records.IndividualRecord),
-        ("### differences", effort_records.DifferenceRecord),
-        ("### curve", effort_records.CurveRecord),
-        ("### bins", effort_records.BinRecord),
-        ("### bin_groups", effort_records.BinGroupRecord),
-        ("### spread", effort_records.SpreadRecord),
-        ("### people", effort_records.PersonRecord),
-        ("### pairs", effort_records.PairRecord),
-        ("### paths", effort_records.PathRecord),
-        ("### specifications", robustness_records.SpecificationRecord),
-        ("### fairest", robustness_records.FairestRecord),
-        ("### flips", robustness_records.FlipRecord),
-        ("### curves", reliability_records.CurveRecord),
-        ("### gaps of reliability", reliability_records.GapRecord),
-        ("### attribution", reliability_records.AttributionRecord),
-        ("### models of reliability", reliability_records.ModelRecord),
-        ("### statistics", agreement_records.StatisticRecord),
-        ("### gaps of raters", agreement_records.GapRecord),
-        ("### counts", agreement_records.CountRecord),
-        ("### gaps of critics", disagreement_records.GapRecord),
-        ("### rates", disagreement_records.RateRecord),
-        ("### critics", disagreement_records.CriticRecord),
-        ("### stakeholders", disagreement_records.StakeholderRecord),
-        ("### plan", disagreement_records.PlanRecord),
-        ("### truth", disagreement_records.TruthRecord),
-        ("### splits", improvability_records.SplitRecord),
-        ("### decision", improvability_records.DecisionRecord),
-        ("### deltas", improvability_records.DeltaRecord),
-        ("### curves of improvability", improvability_records.CurveRecord),
-        ("### values", improvability_records.ValueRecord),
-        ("### candidates", improvability_records.CandidateRecord),
-        ("### coefficients", improvability_records.CoefficientRecord),
-        ("### power", improvability_records.PowerRecord),
-        ("### sample_sizes", improvability_records.SampleSizeRecord),
-        ("### reasons", improvability_records.ReasonRecord),
-    ],
-)
-def test_fields_of_the_results_are_in_the_reference(heading: str, record: Any) -> None:
-    text = section(reference("results-json"), heading)
-    for field in fields(record):
-        assert f"`{field.name}`" in text, field.name
-
-
-@pytest.mark.parametrize(
-    ("heading", "result"), [("## audits.parity", eh.ParityResult), ("## audits.effort", eh.EffortResult)]
-)
-def test_tables_of_the_results_are_in_the_reference(heading: str, result: Any) -> None:
-    data = {**{f"x{step}": [0.0, 1.0, 2.0] for step in range(3)}, "g": ["a", "b", "b"], "s": [0.1, 0.2, 0.9]}
-    table = eh.Table(data, groups="g", predictions="s")
-    audit = eh.audit(table, parity={"resamples": 100}, effort={"trajectory": ["x0", "x1", "x2"]})
-    found = next(own for own in audit.results.values() if isinstance(own, result))
-    text = section(reference("results-json"), heading)
-    for name in found.to_dict():
-        assert re.search(rf"^\| .*`{name}`.* \| ", text, re.MULTILINE), name
-
-
-def test_tables_of_the_disagreement_audit_are_in_the_reference() -> None:
-    answers = eh.datasets.make_kidney_offers(40, 4, seed=1)
-    settings: dict[str, Any] = {"decision": "quality", "disagree": "disagrees", "critic": "critic", "case": "offer"}
-    result = eh.disagreement(eh.Table(answers, groups="patient_sex"), **settings)
-    text = section(reference("results-json"), "## audits.disagreement")
-    for name in result.to_dict():
-        assert re.search(rf"^\| .*`{name}`.* \| ", text, re.MULTILINE), name
-
-
-def test_tables_of_reliability_and_agreement_are_in_the_reference() -> None:
-    people = {"x": [0, 1] * 30, "y": [0, 1, 1] * 20, "g": ["a", "b"] * 30}
-    settings = {"model": lambda rows: rows[:, 0], "features": ["x"], "noise": {"x": "flip"}, "resamples": 100}
-    audit = eh.audit(eh.Table(people, groups="g"), reliability=settings, agreement={"raters": ["x", "y"]})
-    for name, result in audit.results.items():
-        text = section(reference("results-json"), f"## audits.{name}")
-        for field in result.to_dict():
-            assert re.search(rf"^\| .*`{field}`.* \| ", text, re.MULTILINE), field
-
-
-def test_tables_of_the_improvability_audit_are_in_the_reference() -> None:
-    people = {"y": [0, 1] * 60, "g": ["a", "b", "b"] * 40, "old": [0, 0, 0, 1] * 30, "new": [0, 1, 1] * 40}
-    table = eh.Table(people, groups="g", outcome="y")
-    result = eh.improvability(table, status_quo="old", candidates="new", splits=1, resamples=100)
-    text = section(reference("results-json"), "## audits.improvability")
-    for name in result.to_dict():
-        assert re.search(rf"^\| .*`{name}`.* \| ", text, re.MULTILINE), name
+@pytest.mark.parametrize(("name", "result"), result_types())
+def test_tables_and_columns_of_the_results_are_in_the_reference(name: str, result: Any) -> None:
+    page = reference("results-json")
+    common = {"values": Value, "gaps": Gap, "left_out": LeftOut}
+    assert f"\n## audits.{name}\n" in page
+    for table, record in result.record_types().items():
+        base = common[table].columns() if table in common else {}
+        own = [column for column in record.columns() if column not in base]
+        text = section(page, f"### {name}.{table}") if own else ""
+        for column in own:
+            assert f"| `{column}` |" in text, (table, column)
+    for table, record in common.items():
+        assert all(f"| `{column}` |" in section(page, f"## {table}") for column in record.columns())
 
 
 def test_fields_of_the_data_are_in_the_reference() -> None:

@@ -136,9 +136,12 @@ def test_tiny_and_huge_changes_are_seen_in_the_engine_too() -> None:
 
 
 def test_one_zero_one_missing_value_and_texts_by_what_they_say() -> None:
-    rows = {"a": np.array([0.0, np.nan, 2.0]), "b": Coded(np.array([2, 0, -1]), ("no", "unused", "yes"))}
+    rows: dict[str, Any] = {
+        "a": np.array([0.0, np.nan, 2.0]),
+        "b": Coded(np.array([2, 0, -1]), ("no", "unused", "yes")),
+    }
     odd_nan = np.array([0x7FF8000000000001], dtype=np.uint64).view(np.float64)[0]
-    same = {"a": np.array([2.0, -0.0, odd_nan]), "b": Coded(np.array([-1, 1, 0]), ("no", "yes"))}
+    same: dict[str, Any] = {"a": np.array([2.0, -0.0, odd_nan]), "b": Coded(np.array([-1, 1, 0]), ("no", "yes"))}
     assert rows_digest(rows) == rows_digest(same)
     other = {**same, "b": Coded(np.array([-1, 1, 0]), ("no", "yet"))}
     assert rows_digest(rows) != rows_digest(other)

@@ -128,6 +128,7 @@ class Claim:
     aside : what else belongs into the detail.
     family : what joint limits and adjusted p-values hold for together, as in "all pairs of groups".
     undefined_id : the sentence where the number is undefined; by default one of core's.
+    tests : how many tests the adjusted p-value is adjusted for.
     key : claims with the same key say the same thing, which is told once; None where it has no other.
     withheld : why no verdict may be given, whatever the interval; None where one may.
     """
@@ -139,6 +140,7 @@ class Claim:
     aside: str = ""
     family: str | None = None
     undefined_id: str | None = None
+    tests: int = 1
     key: Hashable | None = None
     withheld: str | None = None
 
@@ -209,7 +211,7 @@ class FindingMaker:
 
     def _detail(self, record: Value | Gap, metric: Metric, claim: Claim) -> str:
         """Return the size, interval and p-value of a number, the people behind it, and what the audit adds."""
-        parts = [] if record.value is None else [*_certainty(record, metric, claim.family, self.spec.confidence)]
+        parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence)]
         said = "; ".join([*parts, f"n = {record.n:,}"])
         return f"{said[:1].upper()}{said[1:]}.{' ' if claim.aside else ''}{claim.aside}" if parts else claim.aside
 
@@ -253,7 +255,7 @@ _PLACE = ("model", "model_reference", "grouping", "group", "reference", "stratum
 _NUMBERS = ("value", "low", "high", "joint_low", "joint_high", "p_value", "p_adjusted")
 
 
-def _certainty(record: Value | Gap, metric: Metric, family: str | None, confidence: float) -> Iterator[str]:
+def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: float) -> Iterator[str]:
     """Yield the size of a gap, the interval of a number, and its p-values."""
     style = metric.style(record.kind if isinstance(record, Gap) else None)
     if isinstance(record, Gap):
@@ -263,10 +265,10 @@ def _certainty(record: Value | Gap, metric: Metric, family: str | None, confiden
     if low is None and high is None:
         yield record.status if record.status != "ok" else "no interval"
     else:
-        together = f" for {family} together" if joint and family else ""
+        together = f" for {claim.family} together" if joint and claim.family else ""
         yield f"{show_confidence(confidence)} interval{together} {show_interval(low, high, style)}"
     if isinstance(record, Gap) and record.p_adjusted is not None:
-        yield f"adjusted {show_p(record.p_adjusted)}"
+        yield show_p(record.p_adjusted) + (f" adjusted for {claim.tests} tests" if claim.tests > 1 else "")
     elif isinstance(record, Gap) and record.p_value is not None:
         yield show_p(record.p_value)
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 DASH = "–"
 MINUS = "−"
+_ROUNDING = 1e-12
 
 Format = Literal["number", "signed", "percent", "points", "signed_points", "ratio", "count", "p"]
 """How a number is written: 0.123, +0.123, 12.3%, 12.3 (percentage points), +12.3, 0.12, 1,234, <0.001."""
@@ -45,7 +46,11 @@ def show(value: float | None, style: Format = "number") -> str:
 def _plain(value: float, sign: str) -> str:
     """Return a number with three decimal places, or two significant ones where that would hide it."""
     magnitude = abs(value)
-    if magnitude and (magnitude < 1e-3 or magnitude >= 1e5):
+    if magnitude < _ROUNDING:
+        return "0"
+    if magnitude < 1e-3:
+        return f"{value:{sign}.2g}"
+    if magnitude >= 1e5:
         return f"{value:{sign}.2e}"
     return f"{value:{sign}.3f}" if magnitude < 100 else f"{value:{sign},.1f}"
 

@@ -52,7 +52,7 @@ def run_record(started: datetime, seconds: dict[str, float]) -> dict[str, Any]:
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": {name: found for name in _PARTS if (found := _version(name)) is not None},
+        "packages": {name: installed for name in _PARTS if (installed := _version(name)) is not None},
     }
 
 

@@ -185,25 +185,25 @@ def _read_cases(path: Path) -> dict[str, IntArray]:
 def _answers(cells: list[list[str]], condition: str, cases: dict[str, IntArray]) -> dict[str, npt.NDArray[Any]]:
     """Return one row per answer from a table of defendants by critics: 1 correct, -1 wrong, empty not seen."""
     header, *rows = cells
-    own = header.index("id")
-    critic_columns = [i for i, name in enumerate(header) if i != own and name.strip()]
+    id_column = header.index("id")
+    critic_columns = [i for i, name in enumerate(header) if i != id_column and name.strip()]
     table = np.array(rows)
     marks = table[:, critic_columns].T
     critic, row = np.nonzero(np.char.strip(marks) != "")
-    case = table[row, own].astype(np.int64)
+    case = table[row, id_column].astype(np.int64)
     order = np.argsort(cases["id"])
-    at = order[np.searchsorted(cases["id"], case, sorter=order)]
-    outcome, decile = cases["two_year_recid"][at], cases["compas_decile_score"][at]
+    row_of_case = order[np.searchsorted(cases["id"], case, sorter=order)]
+    outcome, decile = cases["two_year_recid"][row_of_case], cases["compas_decile_score"][row_of_case]
     prediction = np.where(marks[critic, row].astype(np.int64) == 1, outcome, 1 - outcome)
     decision = (decile > _HIGHEST_LOW_SCORE).astype(np.int64)
     return {
         "condition": np.full(case.size, condition, dtype=object),
         "critic": np.array([int(header[i]) for i in critic_columns])[critic],
         "case": case,
-        "block": cases["block_num"][at],
-        "race": np.array(_RACES, dtype=object)[cases["race"][at] - 1],
-        "sex": np.array(_SEXES, dtype=object)[cases["sex"][at]],
-        "age": cases["age"][at],
+        "block": cases["block_num"][row_of_case],
+        "race": np.array(_RACES, dtype=object)[cases["race"][row_of_case] - 1],
+        "sex": np.array(_SEXES, dtype=object)[cases["sex"][row_of_case]],
+        "age": cases["age"][row_of_case],
         "decile_score": decile,
         "compas_decision": decision,
         "prediction": prediction,

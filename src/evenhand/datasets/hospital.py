@@ -236,8 +236,8 @@ def patients_truth(capacity: float = 0.03) -> dict[str, dict[str, dict[str, floa
         selected = ndtr((mean - cut) / sd)
         among = illnesses * ndtr((mean + _ILLNESS_SLOPE - cut) / sd)
         figures = {
-            group: _figures(share[at], illnesses[at], selected[at], among[at])
-            for group, at in {**{race: [i] for i, race in enumerate(_RACES)}, "all": list(range(share.size))}.items()
+            group: _figures(share[codes], illnesses[codes], selected[codes], among[codes])
+            for group, codes in {**{race: [i] for i, race in enumerate(_RACES)}, "all": list(range(share.size))}.items()
         }
         truth[name] = figures
     return truth

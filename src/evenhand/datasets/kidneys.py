@@ -197,7 +197,7 @@ def make_kidney_offers(
     rng = np.random.default_rng(_whole_number("seed", seed, at_least=0))
     cell = rng.choice(_cells().share.size, size=cases, p=_cells().share)
     quality = _cells().quality[cell] + rng.standard_normal(cases)
-    given = _classes(quality - _cells().marked_down[cell] + _SYSTEM_NOISE * rng.standard_normal(cases))
+    system_class = _classes(quality - _cells().marked_down[cell] + _SYSTEM_NOISE * rng.standard_normal(cases))
     impression = _IMPRESSION_SD * rng.standard_normal(cases)
     kind = rng.choice(len(_STAKEHOLDERS), size=critics, p=column_of(_STAKEHOLDERS, "share"))
     nature = _NATURE_SD * rng.standard_normal(critics)
@@ -209,14 +209,14 @@ def make_kidney_offers(
     columns: Columns = {"offer": case + 1}
     for (name, table), code in zip(_GROUPINGS.items(), _cells().codes, strict=True):
         columns[name] = _labels(table, code[cell[case]])
-    meant = _classes(view)
+    critic_class = _classes(view)
     columns |= {
-        "quality": given[case],
+        "quality": system_class[case],
         "critic": critic + 1,
         "stakeholder": _labels(_STAKEHOLDERS, kind[critic]),
-        "disagrees": (meant != given[case]).astype(np.int64),
-        "answer": _ANSWERS[np.sign(given[case] - meant)],  # -1 is the last: too low
-        "critic_quality": meant,
+        "disagrees": (critic_class != system_class[case]).astype(np.int64),
+        "answer": _ANSWERS[np.sign(system_class[case] - critic_class)],  # -1 is the last: too low
+        "critic_quality": critic_class,
     }
     return build_frame(columns, backend)
 

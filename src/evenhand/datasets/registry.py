@@ -243,10 +243,10 @@ def _local_file(data: PublishedData) -> Path | None:
     if not path.is_file():
         return None
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != data.local_sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != data.local_sha256:
         raise DataError(
-            f"{path} is not the file that was expected for '{data.name}': its SHA-256 is {found}, not "
+            f"{path} is not the file that was expected for '{data.name}': its SHA-256 is {digest}, not "
             f"{data.local_sha256}; replace it, or unset {DATA_VARIABLE} to download the publisher's file."
         )
     return path

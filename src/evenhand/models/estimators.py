@@ -219,8 +219,10 @@ class Fit(Settings):
     @classmethod
     def _filled_in(cls, values: Any) -> Any:
         recipe = ESTIMATORS.get(str(values.get("estimator"))) if isinstance(values, Mapping) else None
-        given = values.get("settings", {}) if recipe is not None else None
-        return {**values, "settings": {**recipe.settings, **given}} if recipe and isinstance(given, Mapping) else values
+        chosen = values.get("settings", {}) if recipe is not None else None
+        if recipe is None or not isinstance(chosen, Mapping):
+            return values
+        return {**values, "settings": {**recipe.settings, **chosen}}
 
     @model_validator(mode="after")
     def _free_to_set(self) -> Self:
@@ -261,11 +263,11 @@ class ModelsSettings(Settings):
         if isinstance(value, str):
             return {value: {"estimator": value}}
         if isinstance(value, Mapping):
-            return {name: _fit(name, given) for name, given in value.items()}
+            return {name: _fit(name, fit) for name, fit in value.items()}
         return {name: {"estimator": name} for name in value} if isinstance(value, Iterable) else value
 
 
-def _fit(name: Any, given: Any) -> Any:
-    if isinstance(given, str):
-        return {"estimator": given}
-    return {"estimator": name, **given} if isinstance(given, Mapping) else given
+def _fit(name: Any, fit: Any) -> Any:
+    if isinstance(fit, str):
+        return {"estimator": fit}
+    return {"estimator": name, **fit} if isinstance(fit, Mapping) else fit

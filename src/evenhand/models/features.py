@@ -85,7 +85,7 @@ class FeatureMatrix:
     @property
     def complete(self) -> BoolArray:
         """Which rows lack nothing."""
-        return ~np.isnan(self.values).any(axis=1)
+        return np.asarray(~np.isnan(self.values).any(axis=1), dtype=np.bool_)
 
     def refuse_missing(
         self, rows: BoolArray | None = None, advice: str = "fill them, or drop them with missing='drop'"

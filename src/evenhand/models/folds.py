@@ -94,8 +94,8 @@ def cross_predict(
     scores = out_of_fold(training, settings)
     if isinstance(data, Mapping):
         return scores
-    own = {} if id is None else {id: training.ids}
-    return build_frame({**own, **scores}, table.backend)
+    ids = {} if id is None else {id: training.ids}
+    return build_frame({**ids, **scores}, table.backend)
 
 
 def out_of_fold(
@@ -152,10 +152,10 @@ def _fitted_scores(
 
 def _require_both(outcome: BoolArray, folds: int) -> None:
     positive = int(outcome.sum())
-    for n, which in ((positive, "positive"), (len(outcome) - positive, "not positive")):
+    for n, side in ((positive, "positive"), (len(outcome) - positive, "not positive")):
         if n < folds:
             raise DataError(
-                f"the outcome is {which} in {count(n, 'row')} of {len(outcome):,}; {folds} folds need at least "
+                f"the outcome is {side} in {count(n, 'row')} of {len(outcome):,}; {folds} folds need at least "
                 f"{folds} such rows."
             )
 
@@ -175,8 +175,8 @@ def add_models(
     for name in settings.fit:
         if name in table.models:
             raise ConfigError(f"the table already has predictions called {name!r}; give the model another name.")
-    given = {name: arguments[name] for name in FileOptions.model_fields if name in arguments}
-    options = FileOptions.parse(given, "the options of the file")
+    chosen = {name: arguments[name] for name in FileOptions.model_fields if name in arguments}
+    options = FileOptions.parse(chosen, "the options of the file")
     training = read_training(arguments["data"], options, table.roles, settings.features)
     _require_new_columns(training.source, settings)
     scores = out_of_fold(training, settings, progress)

@@ -111,7 +111,7 @@ class Audit:
         Numbers have 12 significant digits: processors may differ in the last bits of the sixteen or so.
         """
         rounded = _rounded(self.to_dict())
-        return json.dumps(rounded, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(rounded, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def summary(self) -> str:
         """Return the findings of all audits as plain text."""
@@ -139,7 +139,7 @@ class Audit:
         contents = {
             "report.html": self.to_html(),
             "results.json": self.to_json(),
-            "run.json": json.dumps(self.run, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
+            "run.json": json.dumps(self.run, indent=1, ensure_ascii=False) + "\n",
         }
         try:
             out.mkdir(parents=True, exist_ok=True)

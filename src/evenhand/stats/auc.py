@@ -128,9 +128,9 @@ def binned_auc_error(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> Floa
 
 def _placements(scores: FloatArray, outcome: BoolArray, mass: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Return the AUC and, for each row's score, the shares of negatives below and of positives above it."""
-    distinct, at = np.unique(scores, return_inverse=True)
-    ones = np.bincount(at, weights=np.where(outcome, mass, 0.0), minlength=distinct.size)
-    zeros = np.bincount(at, weights=np.where(outcome, 0.0, mass), minlength=distinct.size)
+    distinct, level = np.unique(scores, return_inverse=True)
+    ones = np.bincount(level, weights=np.where(outcome, mass, 0.0), minlength=distinct.size)
+    zeros = np.bincount(level, weights=np.where(outcome, 0.0, mass), minlength=distinct.size)
     all_ones, all_zeros = ones.sum(), zeros.sum()
     if np.isnan(scores).any() or all_ones == 0 or all_zeros == 0:
         unknown = np.full(scores.shape, np.nan)
@@ -138,7 +138,7 @@ def _placements(scores: FloatArray, outcome: BoolArray, mass: FloatArray) -> tup
     twice_below = 2.0 * np.cumsum(zeros) - zeros
     twice_above = 2.0 * (all_ones - np.cumsum(ones)) + ones
     value = float(np.sum(ones * twice_below) / (2.0 * all_ones * all_zeros))
-    return value, (twice_below / (2.0 * all_zeros))[at], (twice_above / (2.0 * all_ones))[at]
+    return value, (twice_below / (2.0 * all_zeros))[level], (twice_above / (2.0 * all_ones))[level]
 
 
 def _rows(

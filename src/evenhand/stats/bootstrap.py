@@ -269,10 +269,10 @@ def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: np
     for column in range(mean.shape[1]):
         varied = np.flatnonzero(factor[:, column, column] > 0)
         if varied.size:
-            at = varied if varied.size < len(mean) else slice(None)
-            scaled = root[:, at] * rng.standard_normal((len(counts), varied.size))
+            columns = varied if varied.size < len(mean) else slice(None)
+            scaled = root[:, columns] * rng.standard_normal((len(counts), varied.size))
             for row in range(column, mean.shape[1]):
-                sums[row][:, at] += scaled * factor[at, row, column]
+                sums[row][:, columns] += scaled * factor[columns, row, column]
     return np.moveaxis(sums, 0, -1)
 
 
@@ -311,12 +311,12 @@ def _acceleration(cells: CellMoments, statistic: Statistic, estimate: FloatArray
     sums = np.zeros((5, estimate.size))
     with np.errstate(all="ignore"):
         for start in range(0, present.size, step):
-            which = present[start : start + step]
-            left_out, spread = _leave_one_out(cells, statistic, mean, factor, which)
+            chosen = present[start : start + step]
+            left_out, spread = _leave_one_out(cells, statistic, mean, factor, chosen)
             added = left_out - estimate
             square = added * added
             for k, power in enumerate((added, square, added * square, spread, added * spread)):
-                sums[k] += np.einsum("c,ct->t", cells.n[which].astype(np.float64), power)
+                sums[k] += np.einsum("c,ct->t", cells.n[chosen].astype(np.float64), power)
         first, second, third, within, mixed = sums
         total = float(cells.n.sum())
         m = first / total
@@ -327,22 +327,22 @@ def _acceleration(cells: CellMoments, statistic: Statistic, estimate: FloatArray
 
 
 def _leave_one_out(
-    cells: CellMoments, statistic: Statistic, mean: FloatArray, factor: FloatArray, which: IntArray
+    cells: CellMoments, statistic: Statistic, mean: FloatArray, factor: FloatArray, chosen: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the statistic without one average row of each cell, and the variance over the cell's rows."""
-    row = np.arange(which.size)
-    counts = np.repeat(cells.n[np.newaxis, :].astype(np.float64), which.size, axis=0)
-    counts[row, which] -= 1.0
-    sums = np.repeat(cells.first[np.newaxis, :, :], which.size, axis=0)
-    sums[row, which] -= mean[which]
+    row = np.arange(chosen.size)
+    counts = np.repeat(cells.n[np.newaxis, :].astype(np.float64), chosen.size, axis=0)
+    counts[row, chosen] -= 1.0
+    sums = np.repeat(cells.first[np.newaxis, :, :], chosen.size, axis=0)
+    sums[row, chosen] -= mean[chosen]
     left_out = statistic(counts, sums)
     spread = np.zeros_like(left_out)
-    for column in np.flatnonzero(np.diagonal(factor[which], axis1=1, axis2=2).any(axis=0)):
-        sums[row, which] += factor[which, :, column]
+    for column in np.flatnonzero(np.diagonal(factor[chosen], axis1=1, axis2=2).any(axis=0)):
+        sums[row, chosen] += factor[chosen, :, column]
         upper = statistic(counts, sums)
-        sums[row, which] -= 2.0 * factor[which, :, column]
+        sums[row, chosen] -= 2.0 * factor[chosen, :, column]
         lower = statistic(counts, sums)
-        sums[row, which] += factor[which, :, column]
+        sums[row, chosen] += factor[chosen, :, column]
         spread += ((upper - lower) / 2.0) ** 2
     return left_out, spread
 

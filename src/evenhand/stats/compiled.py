@@ -125,9 +125,9 @@ def draw_sums(
     for number in range(first, last):
         draw_counts(key, number, sizes[number], cell, counts)
         for group in range(start.size - 1):
-            own = slice(start[group], start[group + 1])
+            members = slice(start[group], start[group + 1])
             for q in range(columns.shape[0]):
-                sums[number, group, q] = dot(counts[own], columns[q, own])
+                sums[number, group, q] = dot(counts[members], columns[q, members])
 
 
 @kernel()

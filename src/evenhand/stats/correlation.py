@@ -79,8 +79,8 @@ def spearman_matrix(values: npt.ArrayLike) -> FloatArray:
     products = ranks.T @ ranks
     spread = np.sqrt(np.diagonal(products))
     with np.errstate(all="ignore"):
-        found = products / np.outer(spread, spread)
-    return np.asarray(np.where(np.abs(found) > 1 - _ROUNDING, np.sign(found), found))
+        correlations = products / np.outer(spread, spread)
+    return np.asarray(np.where(np.abs(correlations) > 1 - _ROUNDING, np.sign(correlations), correlations))
 
 
 def correlation_t(r: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
@@ -407,8 +407,8 @@ def _correlations(r: npt.ArrayLike) -> FloatArray:
 
 def _number(values: FloatArray) -> FloatArray:
     """Return a plain number for what came in as plain numbers."""
-    found: FloatArray = np.asarray(values)[()]
-    return found
+    number: FloatArray = np.asarray(values)[()]
+    return number
 
 
 def _row_values(values: npt.ArrayLike, name: str) -> FloatArray:

@@ -109,8 +109,8 @@ def random_intercept(
     heights = np.array([fit_at(share)[0] for share in _GRID])
     best = int(np.argmin(heights))
     around = (_GRID[max(best - 1, 0)], _GRID[min(best + 1, len(_GRID) - 1)])
-    found = minimize_scalar(lambda share: fit_at(share)[0], bounds=around, method="bounded", options={"xatol": 1e-10})
-    share = float(found.x) if found.fun < heights[best] else float(_GRID[best])
+    minimum = minimize_scalar(lambda share: fit_at(share)[0], bounds=around, method="bounded", options={"xatol": 1e-10})
+    share = float(minimum.x) if minimum.fun < heights[best] else float(_GRID[best])
     _, coef, inverse, within = fit_at(share)
     covariance = within * (shift @ inverse @ shift.T)
     coef = shift @ coef + level * np.eye(k)[0]

@@ -112,7 +112,7 @@ class LinearFit:
         low, high = student_t(self.coef, stderr, df, confidence)
         return Coefficients(self.coef, stderr, df, t, two_sided_p(t, df), low, high)
 
-    def place(self, term: str) -> int:
+    def position(self, term: str) -> int:
         """Return where a term is."""
         if term not in self.names:
             raise EvenhandError(f"the model has no term {term!r}; {did_you_mean(term, self.names)}")
@@ -213,11 +213,11 @@ def wald_zero(fit: LinearFit, terms: Sequence[str], inference: Inference = "clas
     >>> wald_zero(fit, ["a", "b"]).null
     'a = b = 0'
     """
-    rows = np.eye(len(fit.names))[[fit.place(term) for term in terms]]
+    rows = np.eye(len(fit.names))[[fit.position(term) for term in terms]]
     return wald(fit, rows, " = ".join([*terms, "0"]), inference)
 
 
-def wald_equal(fit: LinearFit, one: str, other: str, inference: Inference = "classical") -> WaldTest:
+def wald_equal(fit: LinearFit, first: str, second: str, inference: Inference = "classical") -> WaldTest:
     """Test that two coefficients are equal, the null `a = b`.
 
     Examples
@@ -227,7 +227,7 @@ def wald_equal(fit: LinearFit, one: str, other: str, inference: Inference = "cla
     1
     """
     rows = np.eye(len(fit.names))
-    return wald(fit, rows[fit.place(one)] - rows[fit.place(other)], f"{one} = {other}", inference)
+    return wald(fit, rows[fit.position(first)] - rows[fit.position(second)], f"{first} = {second}", inference)
 
 
 def f_test(fit: LinearFit, inference: Inference = "classical") -> WaldTest:
@@ -280,13 +280,13 @@ def delta_weight(
     >>> round(delta_weight(fit).value, 2)
     0.66
     """
-    at = [fit.place(trajectory), fit.place(aggregate)]
-    a_t, a_a = fit.coef[at]
+    terms = [fit.position(trajectory), fit.position(aggregate)]
+    a_t, a_a = fit.coef[terms]
     df = fit.df(inference)
     with np.errstate(all="ignore"):
         value = a_t / (a_t + a_a)
         gradient = np.array([a_a, -a_t]) / (a_t + a_a) ** 2
-        stderr = float(roots(gradient @ fit.covariance(inference)[np.ix_(at, at)] @ gradient))
+        stderr = float(roots(gradient @ fit.covariance(inference)[np.ix_(terms, terms)] @ gradient))
     return _weight(float(value), stderr, df, confidence)
 
 
@@ -347,7 +347,8 @@ def bootstrap_weight(
     """
     with np.errstate(all="ignore"):
         value, values = (
-            at[..., trajectory] / (at[..., trajectory] + at[..., aggregate]) for at in (draws.estimate, draws.values)
+            coefficients[..., trajectory] / (coefficients[..., trajectory] + coefficients[..., aggregate])
+            for coefficients in (draws.estimate, draws.values)
         )
     stderr = float(Draws(np.array([value]), values[:, np.newaxis]).stderr()[0])
     return _weight(float(value), stderr, people - 1, confidence)

@@ -168,9 +168,9 @@ def _answers_and_shares(
     answers: npt.ArrayLike, predictions: npt.ArrayLike, clip: tuple[float, float]
 ) -> tuple[IntArray, FloatArray]:
     """Return answers as codes, -1 for none, and the clipped predicted shares of all K answers."""
-    given, predicted = np.asarray(answers, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
-    if given.ndim not in (1, 2):
-        raise EvenhandError(f"`answers` must have the shape (people,) or (people, questions); got {given.shape}.")
+    chosen, predicted = np.asarray(answers, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
+    if chosen.ndim not in (1, 2):
+        raise EvenhandError(f"`answers` must have the shape (people,) or (people, questions); got {chosen.shape}.")
     low, high = clip
     if not 0 < low < high < 1:
         raise EvenhandError(f"`clip` must be two rising shares between 0 and 1; got {clip!r}.")
@@ -178,13 +178,13 @@ def _answers_and_shares(
         bad = predicted[(predicted < 0) | (predicted > 1)].flat[0]
         raise EvenhandError(f"`predictions` must be shares between 0 and 1; got {bad:g} (divide percentages by 100).")
     moved = np.clip(predicted, low, high)
-    if predicted.shape == given.shape:
+    if predicted.shape == chosen.shape:
         moved = np.stack([1 - moved, moved], axis=-1)
-    elif predicted.shape[:-1] != given.shape or predicted.ndim != given.ndim + 1:
+    elif predicted.shape[:-1] != chosen.shape or predicted.ndim != chosen.ndim + 1:
         raise EvenhandError(
-            f"`predictions` must have the shape of `answers`, {given.shape}, or one more axis; got {predicted.shape}."
+            f"`predictions` must have the shape of `answers`, {chosen.shape}, or one more axis; got {predicted.shape}."
         )
-    codes = np.where(np.isnan(given) | (given < 0), -1.0, given)
+    codes = np.where(np.isnan(chosen) | (chosen < 0), -1.0, chosen)
     if np.any(codes != np.floor(codes)) or codes.max(initial=-1) >= moved.shape[-1]:
         wrong = codes[(codes != np.floor(codes)) | (codes >= moved.shape[-1])].flat[0]
         raise EvenhandError(f"`answers` must be whole numbers from 0 to {moved.shape[-1] - 1}; got {wrong:g}.")

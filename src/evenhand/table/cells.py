@@ -3,7 +3,7 @@
 Engines add floating-point numbers in a different order in every run. So every sum is a sum of whole
 numbers: a value ``v`` with ``|v| <= 2**e`` is split into two 32-bit limbs, ``floor(v * 2**(32 - e))`` and
 the next 32 bits of the rest. Scaling by a power of two and taking the fraction are exact, so the sums are
-exact to 2**(e - 64) a row, and equal to the bit on every engine and any number of threads.
+exact to 2**(e - 64) per row, and equal to the bit on every engine and any number of threads.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ class Cells:
 
     def digest(self) -> str:
         """Return the SHA-256 of the cells' contents, the same for the same data on every engine."""
-        arrays = {f"codes {name}": codes for name, codes in self.codes.items()} | {"n": self.n}
+        arrays: dict[str, Any] = {f"codes {name}": codes for name, codes in self.codes.items()} | {"n": self.n}
         arrays |= {f"sums {name}": values + 0.0 for name, values in self.sums.items()}
         head = json.dumps([sorted(arrays), len(self.n), sorted(self.labels.items())])
         digest = hashlib.sha256(head.encode())
         for name in sorted(arrays):
-            digest.update(np.ascontiguousarray(arrays[name]).view(np.uint64).astype("<u8", copy=False))
+            digest.update(np.ascontiguousarray(arrays[name]).view(np.uint64).astype("<u8", copy=False).data)
         return digest.hexdigest()
 
 

@@ -57,8 +57,8 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
 def _sentence(where: str, error: Exception) -> str:
     text = str(error)
     named = re.search(r"^\s*file = (.+)$", text, re.MULTILINE)
-    place = f"'{named[1].strip()}'" if named and where == "the data" else where
-    return f"{place} could not be read: {reason(text) or type(error).__name__}"
+    subject = f"'{named[1].strip()}'" if named and where == "the data" else where
+    return f"{subject} could not be read: {reason(text) or type(error).__name__}"
 
 
 def reason(text: str) -> str:
@@ -88,11 +88,11 @@ def reason(text: str) -> str:
         if _ADVICE.match(part):
             break
         lines.append(part.strip()[: 2 * LONGEST_QUOTE])
-    told = "; ".join(part.rstrip(".") for part in lines if part)
-    return re.sub(r"^(\w+ )+Error: ", "", told) + "."
+    sentence = "; ".join(part.rstrip(".") for part in lines if part)
+    return re.sub(r"^(\w+ )+Error: ", "", sentence) + "."
 
 
-def ragged(line: int, found: int, expected: int, text: str) -> str:
+def ragged(line: int, fields: int, expected: int, text: str) -> str:
     """Say that a line of a text file has too many or too few fields."""
     shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-    return f"line {line:,} has {count(found, 'field')} where the header has {expected:,} ({shown!r})."
+    return f"line {line:,} has {count(fields, 'field')} where the header has {expected:,} ({shown!r})."

@@ -93,11 +93,11 @@ def refuse_repeated_names(names: Iterable[str], where: str, *, any_case: bool = 
     spellings: dict[str, list[str]] = {}
     for name in names:
         spellings.setdefault(name.lower() if any_case else name, []).append(name)
-    repeated = [found for found in spellings.values() if len(found) > 1]
+    repeated = [alike for alike in spellings.values() if len(alike) > 1]
     if not repeated:
         return
-    shown = ", ".join(repr(name) for name in list(dict.fromkeys(name for found in repeated for name in found))[:6])
-    if all(len(set(found)) == 1 for found in repeated):
+    shown = ", ".join(repr(name) for name in list(dict.fromkeys(name for alike in repeated for name in alike))[:6])
+    if all(len(set(alike)) == 1 for alike in repeated):
         raise DataError(f"{where} has the column {shown} more than once; rename the columns so that each is unique.")
     raise DataError(f"{where} has columns that differ only in capital letters ({shown}); rename them.")
 
@@ -112,7 +112,7 @@ def _matches(pattern: str) -> list[str]:
     # A folder that exists is meant as it is written, even with brackets in its name.
     folder = next((parent for parent in Path(pattern).parents if parent.is_dir()), Path())
     rest = os.path.relpath(pattern, folder)
-    return sorted(str(folder / found) for found in glob.glob(rest, root_dir=folder, recursive=True))
+    return sorted(str(folder / path) for path in glob.glob(rest, root_dir=folder, recursive=True))
 
 
 def _require_files(pattern: str, paths: list[str]) -> None:
@@ -325,8 +325,8 @@ def _beginning(path: str, encoding: str) -> str:
             return str(file.read(64 * 1024))
     # One column of whole lines: no line holds the delimiter that is named here.
     dialect = "header = false, delim = '\x1f', quote = '', escape = '', columns = {'line': 'VARCHAR'}"
-    found = connect().sql(f"from read_csv({_literal(_as_written([path]))}, {dialect}) limit 1").fetchall()
-    return str(found[0][0]) if found else ""
+    lines = connect().sql(f"from read_csv({_literal(_as_written([path]))}, {dialect}) limit 1").fetchall()
+    return str(lines[0][0]) if lines else ""
 
 
 def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> str:

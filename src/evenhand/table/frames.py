@@ -112,8 +112,8 @@ def check_shapes(columns: Mapping[str, Column]) -> None:
     for name, column in columns.items():
         first_of_length.setdefault(len(column), name)
     if len(first_of_length) > 1:
-        found = ", ".join(f"{name!r} has {count(n, 'value')}" for n, name in first_of_length.items())
-        raise DataError(f"all columns must have the same length; {found}.")
+        lengths = ", ".join(f"{name!r} has {count(n, 'value')}" for n, name in first_of_length.items())
+        raise DataError(f"all columns must have the same length; {lengths}.")
 
 
 def _shape_in_words(column: Column) -> str:

@@ -80,7 +80,7 @@ def rows_digest(columns: Mapping[str, Column]) -> str:
         bits = [numbers.view(np.uint64) for _, _, numbers in parts]
         order = np.argsort(_mix(bits))
         for column in bits:
-            digest.update(column[order].astype("<u8", copy=False))
+            digest.update(column[order].astype("<u8", copy=False).data)
     return digest.hexdigest()
 
 

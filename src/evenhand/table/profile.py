@@ -57,11 +57,11 @@ def profile(data: Any, options: FileOptions | None = None) -> list[ColumnProfile
     >>> [(c.name, c.kind, c.two_valued) for c in profile({"race": ["A", "B", "A"], "hired": [1, 0, 1]})]
     [('race', 'text', False), ('hired', 'whole', True)]
     """
-    asked = options or FileOptions()
+    chosen = options or FileOptions()
     try:
-        return _profile(data, asked)
+        return _profile(data, chosen)
     except MisreadTypeError:
-        return _profile(data, asked.model_copy(update={"types_from_all_rows": True}))
+        return _profile(data, chosen.model_copy(update={"types_from_all_rows": True}))
 
 
 def _profile(data: Any, options: FileOptions) -> list[ColumnProfile]:

@@ -103,13 +103,15 @@ def grouping_name(columns: Iterable[str]) -> str:
 
 def make_roles(*, threshold: float | None = None, favourable: str | None = None, **arguments: Any) -> Roles:
     """Build roles from the arguments of `Table`, with `threshold` and `favourable` as defaults of each prediction."""
-    defaults = {"threshold": threshold, "favourable": favourable}
+    defaults = _without_none({"threshold": threshold, "favourable": favourable})
     arguments["predictions"] = {
-        name: _prediction(given, {key: value for key, value in defaults.items() if value is not None})
-        for name, given in _named(arguments.get("predictions")).items()
+        name: _prediction(value, defaults) for name, value in _named(arguments.get("predictions")).items()
     }
-    given = {key: value for key, value in arguments.items() if value is not None}
-    return Roles.parse(given, "the roles of the table")
+    return Roles.parse(_without_none(arguments), "the roles of the table")
+
+
+def _without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _named(predictions: Any) -> dict[str, Any]:
@@ -119,11 +121,11 @@ def _named(predictions: Any) -> dict[str, Any]:
     if isinstance(predictions, str):
         return {predictions: predictions}
     if isinstance(predictions, Mapping):
-        return {str(name): given for name, given in predictions.items()}
+        return {str(name): value for name, value in predictions.items()}
     return {str(column): column for column in predictions}
 
 
-def _prediction(given: Any, defaults: dict[str, Any]) -> Any:
-    if isinstance(given, str):
-        return {"column": given, **defaults}
-    return {**defaults, **given} if isinstance(given, Mapping) else given
+def _prediction(value: Any, defaults: dict[str, Any]) -> Any:
+    if isinstance(value, str):
+        return {"column": value, **defaults}
+    return {**defaults, **value} if isinstance(value, Mapping) else value

@@ -210,12 +210,11 @@ def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
     """Return columns, each by a name of the caller's, as codes into their distinct values."""
     plain = [column for column in table.roles.group_columns if column not in table.roles.cuts]
     ranges = [column for column in table.roles.group_columns if column not in plain]
-    wanted = {f"column:{name}": column for name, column in columns.items()} | {f"group:{c}": c for c in plain}
+    wanted = {f"column:{name}": (column, table.kinds[column]) for name, column in columns.items()}
+    wanted |= {f"group:{column}": (column, table.kinds[column]) for column in plain}
     numbers = {f"group:{column}": table.group_codes(column) for column in ranges} | _weight_column(table)
     with engine_errors():
-        coded, arrays = code_columns(
-            table.complete_rows(), {name: (column, table.kinds[column]) for name, column in wanted.items()}, numbers
-        )
+        coded, arrays = code_columns(table.complete_rows(), wanted, numbers)
     codes = {column_key(column): np.asarray(arrays[f"group:{column}"], np.int64) for column in ranges}
     codes |= {column_key(column): _known_codes(table, column, coded[f"group:{column}"]) for column in plain}
     by_name = {name: coded[f"column:{name}"] for name in columns}

@@ -75,8 +75,8 @@ class Source:
             return []
         with self._in_order():
             numbered = marked.to_native().project("row_number() over () as evenhand_row, evenhand_bad")
-            found = numbered.filter("evenhand_bad").order("evenhand_row").limit(most).fetchall()
-        return [int(row[0]) for row in found]
+            first = numbered.filter("evenhand_bad").order("evenhand_row").limit(most).fetchall()
+        return [int(row[0]) for row in first]
 
     def head(self, rows: int) -> Frame:
         """Return the first rows; those of a file are kept, since every look at them would read the file again."""

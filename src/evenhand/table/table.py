@@ -274,7 +274,7 @@ class Table:
     def coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
         """Return columns as codes into their distinct values, row by row in the engine's order, with the groups.
 
-        `columns` gives each column a name of one's own, by which messages call it too.
+        `columns` gives each column a name of the caller's, by which messages call it too.
         """
         for role, column in columns.items():
             if column not in self.kinds:

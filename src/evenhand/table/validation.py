@@ -213,7 +213,7 @@ def _unusual_weights(column: str, lightest: float, largest: float) -> Iterator[s
 
 
 def id_problems(source: Source, column: str, kind: Kind, rows: int) -> Iterator[str]:
-    """Yield a problem when an id is missing or stands in more than one row."""
+    """Yield a problem when an id is missing or in more than one row."""
     absent = is_absent(column, kind)
     with engine_errors():
         ids: Any = source.frame.select(absent=absent.cast(nw.Int64), person=plain_value(column, kind))
@@ -226,11 +226,11 @@ def id_problems(source: Source, column: str, kind: Kind, rows: int) -> Iterator[
             f"id column {column!r} is missing in {count(missing, 'row')} of {rows:,}{_example_rows(source, absent)}; "
             "each person must have an id."
         )
-    found = int(facts["ids"][0] or 0)
-    if found:
-        stand = "stands" if found == 1 else "stand"
+    repeated_ids = int(facts["ids"][0] or 0)
+    if repeated_ids:
+        are = "is" if repeated_ids == 1 else "are"
         yield (
-            f"id column {column!r} repeats: {count(found, 'id')} {stand} in {count(int(facts['rows'][0]), 'row')} "
+            f"id column {column!r} repeats: {count(repeated_ids, 'id')} {are} in {count(int(facts['rows'][0]), 'row')} "
             f"of {rows:,} (for example {shown([facts['example'][0]], 1)}); each person must have one row."
         )
 

@@ -14,8 +14,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.agreement import AgreementResult, agreement
-from evenhand.audits.agreement.statistics import SCALES, known_statistics, statistics_for
-from evenhand.core.sections import DisplayTable, Figure
+from evenhand.audits.agreement.metrics import SCALES, known_metrics, metrics_for
+from evenhand.core.display import DisplayTable, Figure
 from evenhand.errors import ConfigError, DataError
 
 JUDGES = {"a": [9, 6, 8, 7, 10, 6], "b": [2, 1, 4, 1, 5, 2], "c": [5, 3, 6, 2, 6, 4], "d": [8, 2, 8, 6, 9, 7]}
@@ -61,8 +61,10 @@ def table(ratings: pd.DataFrame) -> eh.Table:
 def test_shrout_and_fleiss() -> None:
     found = agreement(eh.Table(JUDGES), raters=list("abcd"), **QUICK)
     expected = {"icc_1": 0.17, "icc_a1": 0.29, "icc_c1": 0.71, "icc_k": 0.44, "icc_ak": 0.62, "icc_ck": 0.91}
-    assert {name: round(found.statistic(name).value or 0.0, 2) for name in expected} == expected
-    single = found.statistic("icc_a1")
+    assert {
+        name: round(found.get("values", metric=name, grouping=None).value or 0.0, 2) for name in expected
+    } == expected
+    single = found.get("values", metric="icc_a1", grouping=None)
     assert single.low == pytest.approx(0.0188, abs=5e-5)
     assert single.high == pytest.approx(0.7611, abs=5e-5)
     assert single.method == "F distribution"
@@ -82,10 +84,12 @@ def test_the_paradoxes_of_kappa(counts: tuple[int, ...], kappa: float, pabak: fl
     first = np.repeat([1, 0, 1, 0], counts)
     second = np.repeat([1, 1, 0, 0], counts)
     found = agreement(eh.Table({"r": first, "s": second}), raters=["r", "s"], **QUICK)
-    assert found.statistic("kappa").value == pytest.approx(kappa, abs=5e-4)
-    assert found.statistic("pabak").value == pytest.approx(pabak)
-    parts = [found.statistic(name).value for name in ("prevalence_part", "bias_part")]
-    assert sum(part or 0.0 for part in parts) == pytest.approx(pabak - (found.statistic("kappa").value or 0.0))
+    assert found.get("values", metric="kappa", grouping=None).value == pytest.approx(kappa, abs=5e-4)
+    assert found.get("values", metric="pabak", grouping=None).value == pytest.approx(pabak)
+    parts = [found.get("values", metric=name, grouping=None).value for name in ("prevalence_part", "bias_part")]
+    assert sum(part or 0.0 for part in parts) == pytest.approx(
+        pabak - (found.get("values", metric="kappa", grouping=None).value or 0.0)
+    )
     by_pair = {(record.first, record.second): record.n for record in found.counts}
     assert by_pair == dict(zip([("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")], counts, strict=True))
 
@@ -96,32 +100,36 @@ def test_against_scikit_learn_and_krippendorff(ratings: pd.DataFrame, table: eh.
     found = agreement(table, raters=["x", "y"], **QUICK)
     for group in ("A", "B"):
         own = ratings[ratings.group == group]
-        assert found.statistic("kappa", group).value == pytest.approx(metrics.cohen_kappa_score(own.x, own.y))
+        assert found.get("values", metric="kappa", group=group).value == pytest.approx(
+            metrics.cohen_kappa_score(own.x, own.y)
+        )
     order = ["poor", "fair", "good", "best"]
     grades = agreement(table, raters=["grade_x", "grade_y"], scale="ordinal", categories=order, **QUICK)
     codes = [[order.index(grade) for grade in ratings[name]] for name in ("grade_x", "grade_y")]
     for weights in ("linear", "quadratic"):
         wanted = metrics.cohen_kappa_score(*codes, weights=weights)
-        assert grades.statistic(f"weighted_kappa_{weights}").value == pytest.approx(wanted)
+        assert grades.get("values", metric=f"weighted_kappa_{weights}", grouping=None).value == pytest.approx(wanted)
     alpha = krippendorff.alpha(reliability_data=np.array(codes, float), level_of_measurement="ordinal")
-    assert grades.statistic("alpha").value == pytest.approx(alpha)
+    assert grades.get("values", metric="alpha", grouping=None).value == pytest.approx(alpha)
     scores = agreement(table, raters=["score_x", "score_y"], **QUICK)
     alpha = krippendorff.alpha(
         reliability_data=ratings[["score_x", "score_y"]].to_numpy().T, level_of_measurement="interval"
     )
-    assert scores.statistic("alpha").value == pytest.approx(alpha)
+    assert scores.get("values", metric="alpha", grouping=None).value == pytest.approx(alpha)
 
 
 def test_against_statsmodels_and_pingouin(ratings: pd.DataFrame, table: eh.Table) -> None:
     inter_rater = pytest.importorskip("statsmodels.stats.inter_rater", reason="Fleiss' kappa is compared")
     found = agreement(table, raters=["x", "y", "z"], **QUICK)
     counted, _ = inter_rater.aggregate_raters(ratings[["x", "y", "z"]].to_numpy())
-    assert found.statistic("fleiss_kappa").value == pytest.approx(inter_rater.fleiss_kappa(counted))
+    assert found.get("values", metric="fleiss_kappa", grouping=None).value == pytest.approx(
+        inter_rater.fleiss_kappa(counted)
+    )
     mse = np.mean((ratings.score_y - ratings.score_x) ** 2)
     scores = agreement(table, raters=["score_x", "score_y"], **QUICK)
-    assert scores.statistic("mean_squared_error").value == pytest.approx(mse)
+    assert scores.get("values", metric="mean_squared_error", grouping=None).value == pytest.approx(mse)
     spread = 2 * np.var(ratings[["score_x", "score_y"]].to_numpy())
-    assert scores.statistic("icc_spread").value == pytest.approx(1 - mse / spread)
+    assert scores.get("values", metric="icc_spread", grouping=None).value == pytest.approx(1 - mse / spread)
 
 
 # Intervals and the test of gaps ---------------------------------------------------------------------------
@@ -130,24 +138,25 @@ def test_against_statsmodels_and_pingouin(ratings: pd.DataFrame, table: eh.Table
 def test_a_gap_that_is_there_is_found(table: eh.Table) -> None:
     found = agreement(table, raters=["x", "y"])
     for name in ("kappa", "pabak"):
-        gap = next(gap for gap in found.gaps if gap.statistic == name)
+        gap = next(gap for gap in found.gaps if gap.metric == name)
         assert (gap.group, gap.reference) == ("A", "B")
         assert gap.value == pytest.approx(
-            (found.statistic(name, "A").value or 0.0) - (found.statistic(name, "B").value or 0.0)
+            (found.get("values", metric=name, group="A").value or 0.0)
+            - (found.get("values", metric=name, group="B").value or 0.0)
         )
         assert gap.high is not None
         assert gap.high < 0
         assert gap.p_value is not None
         assert gap.p_value < 0.01
         finding = next(f for f in found.findings if f.metric == name and f.kind == "difference")
-        assert ("raters agree less about A than about B" in finding.sentence) == (name == "pabak")
-        assert ("it is lower for A" in finding.sentence) == (name == "kappa")
-    assert not [gap for gap in found.gaps if gap.statistic in ("bias_index", "prevalence_part")]
+        assert ("raters agree less about A" in finding.headline) == (name == "pabak")
+        assert ("it is lower for A" in finding.headline) == (name == "kappa")
+    assert not [gap for gap in found.gaps if gap.metric in ("bias_index", "prevalence_part")]
 
 
 def test_the_standard_error_of_agreement_is_the_binomial_one(table: eh.Table, ratings: pd.DataFrame) -> None:
     found = agreement(table, raters=["x", "y"], resamples=20_000)
-    gap = next(gap for gap in found.gaps if gap.statistic == "agreement")
+    gap = next(gap for gap in found.gaps if gap.metric == "agreement")
     share = (ratings.x == ratings.y).groupby(ratings.group).agg(["mean", "size"])
     expected = np.sqrt((share["mean"] * (1 - share["mean"]) / share["size"]).sum())
     assert gap.stderr == pytest.approx(expected, rel=0.03)
@@ -158,14 +167,14 @@ def test_thresholds(table: eh.Table) -> None:
     found = agreement(table, raters=["x", "y"], thresholds=limits, **QUICK)
     verdicts = {f.metric: f.verdict for f in found.findings if f.kind == "difference"}
     assert verdicts == {"kappa": "meets", "pabak": "does_not_meet"}
-    with pytest.raises(ConfigError, match="the statistic 'icc_a1' is not for binary ratings of 2 raters"):
+    with pytest.raises(ConfigError, match="the metric 'icc_a1' is not for binary ratings of 2 raters"):
         agreement(table, raters=["x", "y"], thresholds=[{"metric": "icc_a1", "max": 0.1}], **QUICK)
     with pytest.raises(ConfigError, match="`grouping` 'grop' of a threshold is not known"):
         agreement(table, raters=["x", "y"], thresholds=[{"metric": "pabak", "max": 0.1, "grouping": "grop"}], **QUICK)
     with pytest.raises(ConfigError, match="has no `model`"):
         agreement(table, raters=["x", "y"], thresholds=[{"metric": "pabak", "max": 0.1, "model": "m"}], **QUICK)
-    with pytest.raises(ConfigError, match="which is not among `statistics`"):
-        agreement(table, raters=["x", "y"], statistics="kappa", thresholds=[{"metric": "pabak", "max": 0.1}], **QUICK)
+    with pytest.raises(ConfigError, match="which is not among `metrics`"):
+        agreement(table, raters=["x", "y"], metrics="kappa", thresholds=[{"metric": "pabak", "max": 0.1}], **QUICK)
 
 
 # Laws -----------------------------------------------------------------------------------------------------
@@ -193,8 +202,8 @@ def test_weights_are_people(ratings: pd.DataFrame) -> None:
     repeated = ratings.loc[ratings.index.repeat(ratings.weight)]
     weighted = agreement(eh.Table(ratings, groups="group", weight="weight"), raters=["x", "y"], **QUICK)
     plain = agreement(eh.Table(repeated, groups="group"), raters=["x", "y"], **QUICK)
-    for one, other in zip(weighted.statistics, plain.statistics, strict=True):
-        assert one.value == pytest.approx(other.value, abs=5e-3 if one.statistic == "alpha" else 1e-12)
+    for one, other in zip(weighted.values, plain.values, strict=True):
+        assert one.value == pytest.approx(other.value, abs=5e-3 if one.metric == "alpha" else 1e-12)
 
 
 def test_the_order_of_raters_and_the_names_of_ratings_do_not_matter(ratings: pd.DataFrame, table: eh.Table) -> None:
@@ -205,10 +214,14 @@ def test_the_order_of_raters_and_the_names_of_ratings_do_not_matter(ratings: pd.
     words = agreement(eh.Table(ratings, groups="group"), raters=["yes_x", "yes_y"], **QUICK)
     swapped = agreement(eh.Table(ratings, groups="group"), raters=["yes_x", "yes_y"], positive="no", **QUICK)
     for name in ("kappa", "pabak", "agreement", "ac1", "alpha"):
-        values = [found.statistic(name).value for found in (plain, turned, words, swapped)]
+        values = [found.get("values", metric=name, grouping=None).value for found in (plain, turned, words, swapped)]
         assert values == pytest.approx([values[0]] * 4)
-    assert swapped.statistic("positive_agreement").value == pytest.approx(words.statistic("negative_agreement").value)
-    assert turned.statistic("bias_index").value == pytest.approx(-(plain.statistic("bias_index").value or 0.0))
+    assert swapped.get("values", metric="positive_agreement", grouping=None).value == pytest.approx(
+        words.get("values", metric="negative_agreement", grouping=None).value
+    )
+    assert turned.get("values", metric="bias_index", grouping=None).value == pytest.approx(
+        -(plain.get("values", metric="bias_index", grouping=None).value or 0.0)
+    )
 
 
 # Undefined and bad input ----------------------------------------------------------------------------------
@@ -217,20 +230,20 @@ def test_the_order_of_raters_and_the_names_of_ratings_do_not_matter(ratings: pd.
 def test_raters_who_never_differ_have_no_kappa() -> None:
     table = eh.Table({"a": [1] * 30, "b": [1] * 30, "g": ["x", "y"] * 15}, groups="g")
     found = agreement(table, raters=["a", "b"], **QUICK)
-    assert found.statistic("kappa").status == "undefined: all ratings are in one class"
-    assert found.statistic("pabak").value == 1.0
-    assert found.statistic("pabak").status == "ok"
-    assert found.statistic("pabak").low == pytest.approx(2 * 0.025 ** (1 / 30) - 1)
-    assert next(gap for gap in found.gaps if gap.statistic == "kappa").status.startswith("undefined: all ratings")
+    assert found.get("values", metric="kappa", grouping=None).status == "undefined: all ratings are in one class"
+    assert found.get("values", metric="pabak", grouping=None).value == 1.0
+    assert found.get("values", metric="pabak", grouping=None).status == "ok"
+    assert found.get("values", metric="pabak", grouping=None).low == pytest.approx(2 * 0.025 ** (1 / 30) - 1)
+    assert next(gap for gap in found.gaps if gap.metric == "kappa").status.startswith("undefined: all ratings")
     assert found.section().parts
 
 
 def test_one_score_for_everybody() -> None:
     found = agreement(eh.Table({"a": [0.5] * 9, "b": [0.5] * 9}), raters=["a", "b"], scale="interval", **QUICK)
-    assert found.statistic("icc_a1").status == "undefined: all scores are one number"
-    assert found.statistic("icc_spread").status == "undefined: all scores are one number"
+    assert found.get("values", metric="icc_a1", grouping=None).status == "undefined: all scores are one number"
+    assert found.get("values", metric="icc_spread", grouping=None).status == "undefined: all scores are one number"
     one = agreement(eh.Table({"a": [0.5], "b": [0.75]}), raters=["a", "b"], scale="interval", **QUICK)
-    assert one.statistic("icc_a1").status == "undefined: there is only one person"
+    assert one.get("values", metric="icc_a1", grouping=None).status == "undefined: there is only one person"
     assert one.section().parts
 
 
@@ -241,13 +254,16 @@ def test_missing_ratings_are_refused_dropped_or_used(ratings: pd.DataFrame) -> N
     with pytest.raises(DataError, match=r"ratings are missing in 9 rows of 300 \('x' in 9\); leave these people out"):
         agreement(table, raters=["x", "y", "z"], **QUICK)
     dropped = agreement(table, raters=["x", "y", "z"], missing="drop", **QUICK)
-    assert dropped.statistic("alpha").n == 291
-    assert dropped.left_out[0]["n"] == 9
+    assert dropped.get("values", metric="alpha", grouping=None).n == 291
+    assert dropped.left_out[0].n == 9
     kept = agreement(table, raters=["x", "y", "z"], missing="keep", **QUICK)
-    assert kept.statistic("alpha").n == 300
-    assert kept.statistic("alpha").value != dropped.statistic("alpha").value
+    assert kept.get("values", metric="alpha", grouping=None).n == 300
+    assert (
+        kept.get("values", metric="alpha", grouping=None).value
+        != dropped.get("values", metric="alpha", grouping=None).value
+    )
     two = agreement(table, raters=["x", "y"], missing="keep", **QUICK)
-    assert two.statistic("kappa").n == 291  # with one rating there is no pair
+    assert two.get("values", metric="kappa", grouping=None).n == 291  # with one rating there is no pair
     ratings["score_x"] = ratings.score_x.where(ratings.index > 5)
     three = agreement(
         eh.Table(ratings.assign(score_z=ratings.score_y + 0.1)),
@@ -255,8 +271,8 @@ def test_missing_ratings_are_refused_dropped_or_used(ratings: pd.DataFrame) -> N
         missing="keep",
         **QUICK,
     )
-    assert three.statistic("icc_a1").status == "undefined: some ratings are missing"
-    assert three.statistic("alpha").value is not None
+    assert three.get("values", metric="icc_a1", grouping=None).status == "undefined: some ratings are missing"
+    assert three.get("values", metric="alpha", grouping=None).value is not None
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -270,15 +286,15 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"raters": ["grade_x", "grade_y"], "scale": "binary"}, "binary ratings have two values; these have 4"),
     ({"raters": ["x", "y"], "positive": "yes"}, "`positive` is 'yes', which no rater gave"),
     ({"raters": ["score_x", "score_y"], "scale": "nominal"}, "different values; use scale='interval'"),
-    ({"raters": ["x", "y"], "statistics": "kapa"}, "there is no statistic 'kapa'; did you mean 'kappa'"),
-    ({"raters": ["x", "y"], "statistics": "icc_a1"}, "'icc_a1' is not for binary ratings of 2 raters"),
+    ({"raters": ["x", "y"], "metrics": "kapa"}, "there is no metric 'kapa'; did you mean 'kappa'"),
+    ({"raters": ["x", "y"], "metrics": "icc_a1"}, "'icc_a1' is not for binary ratings of 2 raters"),
     ({"raters": ["x", "y"], "categories": [1]}, "`categories` must be two or more different values"),
     ({"raters": ["x", "y"], "scale": "interval", "categories": [0, 1]}, "`categories` do not go with the interval"),
     ({"raters": ["x", "y"], "scale": "nominal", "positive": 1}, "`positive` goes with binary ratings"),
     ({"raters": ["x", "y"], "reference": "C"}, "`reference` 'C' is not a group"),
     (
         {"raters": ["x", "y"], "thresholds": [{"metric": "kappa", "min": 0.4}]},
-        "limits the size of a gap",
+        "must give max= of 0 or more and below 2",
     ),
     ({"raters": ["x", "y"], "thresholds": [{"metric": "kapa", "max": 0.4}]}, "`metric` 'kapa' of a threshold"),
 ]
@@ -301,16 +317,16 @@ def test_other_columns_that_cannot_be() -> None:
 
 def test_one_value_only_is_named() -> None:
     yes = agreement(eh.Table({"a": [1, 1], "b": [1, 1]}), raters=["a", "b"], **QUICK)
-    assert yes.statistic("prevalence_index").value == 1.0
+    assert yes.get("values", metric="prevalence_index", grouping=None).value == 1.0
     no = agreement(eh.Table({"a": [0, 0], "b": [0, 0]}), raters=["a", "b"], **QUICK)
-    assert no.statistic("prevalence_index").value == -1.0
+    assert no.get("values", metric="prevalence_index", grouping=None).value == -1.0
 
 
 def test_small_groups_are_left_out_and_told(ratings: pd.DataFrame) -> None:
     ratings.loc[ratings.index[:3], "group"] = "C"
     ratings.loc[ratings.index[3:33], "group"] = "D"
     found = agreement(eh.Table(ratings, groups="group"), raters=["x", "y"], **QUICK)
-    assert any(record["group"] == "C" and record["n"] == 3 for record in found.left_out)
+    assert any(record.group == "C" and record.n == 3 for record in found.left_out)
     assert any("not tested, as" in note and "in D rests on too few people" in note for note in found.notes)
 
 
@@ -331,7 +347,7 @@ def test_the_section(table: eh.Table, raters: tuple[str, ...]) -> None:
             assert all(len(row) == len(part.columns) == len(part.numeric) for row in part.rows)
     assert found.plot().to_dict()
     assert len(found.findings) >= 2
-    assert all(finding.caveat for finding in found.findings)
+    assert {title for title, _ in section.caveats} == {found.metrics[f.metric].title for f in found.findings}
 
 
 def test_without_groups_everybody_is_described(ratings: pd.DataFrame) -> None:
@@ -339,15 +355,15 @@ def test_without_groups_everybody_is_described(ratings: pd.DataFrame) -> None:
     assert not found.gaps
     assert found.section().parts
     assert isinstance(found, AgreementResult)
-    assert found.to_frame().statistic.tolist()[:2] == ["kappa", "pabak"]
-    with pytest.raises(KeyError, match="there is no 'icc_a1'"):
-        found.statistic("icc_a1")
+    assert found.to_frame().metric.tolist()[:2] == ["kappa", "pabak"]
+    with pytest.raises(ConfigError, match="`metric` got 'icc_a1'"):
+        found.get("values", metric="icc_a1", grouping=None)
 
 
-def test_every_statistic_has_a_title_and_headlines_exist() -> None:
-    assert len(known_statistics()) > 20
+def test_every_metric_has_a_title_and_headlines_exist() -> None:
+    assert len(known_metrics()) > 20
     for scale in SCALES:
         for raters in (2, 3):
-            known = statistics_for(scale, raters)
+            known = metrics_for(scale, raters)
             assert any(one.headline for one in known.values())
             assert all(one.title and (one.caveat or not one.compared) for one in known.values())

@@ -147,7 +147,7 @@ def test_bootstrap_intervals_come_near_the_default(interval: str) -> None:
     table = eh.Table(people, outcome="outcome", groups="group", predictions={"m": "score"})
     metrics = ["selection_rate", "mean_score", "tpr", "brier"]
     plain = {(r.metric, r.group): r for r in eh.parity(table, metrics=metrics).values}
-    for record in eh.parity(table, metrics=metrics, interval=interval).values:  # type: ignore[arg-type]
+    for record in eh.parity(table, metrics=metrics, interval=interval).values:
         other = plain[record.metric, record.group]
         assert (record.low, record.high) == pytest.approx((other.low, other.high), abs=3e-3)
 

@@ -45,12 +45,12 @@ def test_wide_intervals_cover_the_known_truth(table: eh.Table) -> None:
     result = eh.parity(table, metrics=["selection_rate", "mean_score", "tpr", "fpr"], confidence=0.9999, resamples=100)
     assert len(result.values) == 3 * 4 * 8
     for record in result.values:
-        expected = truth[record.model][record.grouping][record.group][record.metric]
+        expected = truth[str(record.model)][str(record.grouping)][record.group][record.metric]
         assert _between(record.low, expected, record.high), record
     worst = [gap for gap in result.gaps if gap.against == "worst_pair"]
     assert len(worst) == 3 * 4 * 2 * 2
     for gap in worst:
-        values = [group[gap.metric] for group in truth[gap.model][gap.grouping].values()]
+        values = [group[gap.metric] for group in truth[str(gap.model)][str(gap.grouping)].values()]
         expected = max(values) - min(values) if gap.kind == "difference" else min(values) / max(values)
         assert _between(gap.low, expected, gap.high), gap
 

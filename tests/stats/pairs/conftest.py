@@ -24,7 +24,7 @@ class Brute:
     excess: FloatArray
 
 
-Crowd = tuple[FloatArray, FloatArray, FloatArray]
+Columns = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def _by_definition(
@@ -42,7 +42,7 @@ def _by_definition(
     return Brute(float((fair * both).sum() / both.sum()), float(((excess > 0) * both).sum() / both.sum()), rows, excess)
 
 
-def _people(kind: str, n: int, seed: int = 0) -> Crowd:
+def _people(kind: str, n: int, seed: int = 0) -> Columns:
     rng = np.random.default_rng(seed)
     score, effort, aggregate = rng.beta(2, 2, n), rng.beta(2, 3, n), np.tanh(rng.normal(0.3, 0.5, n))
     if kind == "ties":
@@ -78,7 +78,7 @@ def by_definition() -> Callable[..., Brute]:
 
 
 @pytest.fixture(scope="session")
-def people() -> Callable[..., Crowd]:
+def people() -> Callable[..., Columns]:
     return _people
 
 

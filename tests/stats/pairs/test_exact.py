@@ -1,4 +1,4 @@
-"""Strips and blocks against the definition, and the laws that both must keep."""
+"""Strips and blocks against the definition, the laws that both must keep, and the worst pairs of all."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.stats.pairs import PairFairness, exact, individual_fairness
+from evenhand.errors import EvenhandError
+from evenhand.stats.pairs import PairFairness, exact, individual_fairness, worst_pairs
 from evenhand.stats.pairs.inputs import check_people, merge_people
 from evenhand.stats.types import FloatArray
 
 EXACT = ("strips", "blocks", "auto")
 WEIGHTS = (0.0, 0.5, 0.6577, 1.0)
-Crowd = tuple[FloatArray, FloatArray, FloatArray]
-Crowds = Callable[[str, int], Crowd]
+Columns = tuple[FloatArray, FloatArray, FloatArray]
+MakeColumns = Callable[[str, int], Columns]
 Maker = Callable[..., Any]
 
 
-def pick(crowd: Crowd, at: Any) -> Crowd:
-    score, effort, aggregate = crowd
+def pick(columns: Columns, at: Any) -> Columns:
+    score, effort, aggregate = columns
     return score[at], effort[at], aggregate[at]
 
 
@@ -32,7 +33,7 @@ def rows_of(result: PairFairness) -> FloatArray:
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("method", EXACT)
 def test_equals_the_definition(
-    method: Any, weight: float, kind: str, surveyed: bool, people: Crowds, by_definition: Maker
+    method: Any, weight: float, kind: str, surveyed: bool, people: MakeColumns, by_definition: Maker
 ) -> None:
     score, effort, aggregate = people(kind, 300)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 300) if surveyed else None
@@ -53,27 +54,27 @@ def test_two_people(method: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["strips", "blocks"])
-def test_scores_that_repeat_the_effort_are_fair_to_the_last_bit(method: Any, people: Crowds) -> None:
+def test_scores_that_repeat_the_effort_are_fair_to_the_last_bit(method: Any, people: MakeColumns) -> None:
     result = individual_fairness(*people("repeats_effort", 2_000), weight=0.5, method=method)
     assert (result.value, result.violated) == (1.0, 0.0)
     assert np.isnan([result.low, result.high, result.stderr]).all()
 
 
-def test_blocks_equal_strips(people: Crowds, surveyed: bool) -> None:
-    crowd = people("discrete", 4_000)
+def test_blocks_equal_strips(people: MakeColumns, surveyed: bool) -> None:
+    columns = people("discrete", 4_000)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 4_000) if surveyed else None
-    a, b = (individual_fairness(*crowd, weight=0.6577, survey_weight=survey, method=m) for m in ("strips", "blocks"))
+    a, b = (individual_fairness(*columns, weight=0.6577, survey_weight=survey, method=m) for m in ("strips", "blocks"))
     assert a.value == pytest.approx(b.value, abs=1e-13)
     assert a.violated == pytest.approx(b.violated, abs=1e-13)
     assert a.stderr == pytest.approx(b.stderr, rel=1e-9)
     np.testing.assert_allclose(rows_of(a), rows_of(b), rtol=0, atol=1e-12)
 
 
-def test_float32_tiles_lose_nothing_visible(people: Crowds, monkeypatch: pytest.MonkeyPatch) -> None:
-    crowd = people("continuous", 6_000)
-    full = individual_fairness(*crowd, method="strips")
+def test_float32_tiles_lose_nothing_visible(people: MakeColumns, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = people("continuous", 6_000)
+    full = individual_fairness(*columns, method="strips")
     monkeypatch.setattr(exact, "_FLOAT64_ROWS", 100)
-    quick = individual_fairness(*crowd, method="strips")
+    quick = individual_fairness(*columns, method="strips")
     assert quick.value != full.value
     assert quick.value == pytest.approx(full.value, abs=1e-9)
     assert quick.violated == pytest.approx(full.violated, abs=1e-6)
@@ -82,18 +83,18 @@ def test_float32_tiles_lose_nothing_visible(people: Crowds, monkeypatch: pytest.
 
 @pytest.mark.parametrize("kind", ["repeats_effort", "deciles", "mixed", "binary"])
 def test_float32_is_not_used_where_rounding_would_not_average_out(
-    kind: str, people: Crowds, monkeypatch: pytest.MonkeyPatch
+    kind: str, people: MakeColumns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crowd = people(kind, 6_000)
-    full = individual_fairness(*crowd, method="strips")
+    columns = people(kind, 6_000)
+    full = individual_fairness(*columns, method="strips")
     monkeypatch.setattr(exact, "_FLOAT64_ROWS", 100)
-    merged = merge_people(check_people(*crowd))
+    merged = merge_people(check_people(*columns))
     assert exact._precision(exact.block_rows(merged, 0.5), len(merged)) is np.float64
-    assert individual_fairness(*crowd, method="strips").value == full.value
+    assert individual_fairness(*columns, method="strips").value == full.value
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_merging_identical_people_changes_nothing(method: Any, people: Crowds, by_definition: Maker) -> None:
+def test_merging_identical_people_changes_nothing(method: Any, people: MakeColumns, by_definition: Maker) -> None:
     twice = pick(people("continuous", 200), np.append(np.arange(200), np.arange(100)))
     merged = merge_people(check_people(*twice))
     assert len(merged) == 200
@@ -105,11 +106,11 @@ def test_merging_identical_people_changes_nothing(method: Any, people: Crowds, b
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_weights_are_repetition(method: Any, people: Crowds) -> None:
+def test_weights_are_repetition(method: Any, people: MakeColumns) -> None:
     """Weights v and v copies have the same summed excess; the pairs of copies are fair and only in the second."""
-    crowd, times = people("continuous", 150), np.random.default_rng(2).integers(1, 4, 150)
-    weighted = individual_fairness(*crowd, survey_weight=times, method=method)
-    repeated = individual_fairness(*pick(crowd, np.repeat(np.arange(150), times)), method=method)
+    columns, times = people("continuous", 150), np.random.default_rng(2).integers(1, 4, 150)
+    weighted = individual_fairness(*columns, survey_weight=times, method=method)
+    repeated = individual_fairness(*pick(columns, np.repeat(np.arange(150), times)), method=method)
     total, between = times.sum(), (times.sum() ** 2 - (times**2).sum()) / 2
     share = between / (total * (total - 1) / 2)
     assert 1 - repeated.value == pytest.approx((1 - weighted.value) * share, rel=1e-11)
@@ -117,20 +118,20 @@ def test_weights_are_repetition(method: Any, people: Crowds) -> None:
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_equal_weights_change_nothing(method: Any, people: Crowds) -> None:
-    crowd = people("continuous", 120)
+def test_equal_weights_change_nothing(method: Any, people: MakeColumns) -> None:
+    columns = people("continuous", 120)
     plain, ones = (
-        individual_fairness(*crowd, method=method),
-        individual_fairness(*crowd, survey_weight=np.full(120, 7.0)),
+        individual_fairness(*columns, method=method),
+        individual_fairness(*columns, survey_weight=np.full(120, 7.0)),
     )
     assert (plain.value, plain.low, plain.high) == pytest.approx((ones.value, ones.low, ones.high), abs=1e-13)
 
 
-def test_people_with_weight_0_do_not_count(people: Crowds, by_definition: Maker) -> None:
-    crowd = people("continuous", 200)
+def test_people_with_weight_0_do_not_count(people: MakeColumns, by_definition: Maker) -> None:
+    columns = people("continuous", 200)
     survey = np.where(np.arange(200) < 150, np.random.default_rng(3).gamma(2.0, 1.0, 200), 0.0)
     result, without = (
-        individual_fairness(*pick(crowd, slice(size)), survey_weight=survey[:size]) for size in (200, 150)
+        individual_fairness(*pick(columns, slice(size)), survey_weight=survey[:size]) for size in (200, 150)
     )
     assert result.n == without.n == 150
     for name in ("value", "low", "high", "violated", "stderr"):
@@ -139,17 +140,17 @@ def test_people_with_weight_0_do_not_count(people: Crowds, by_definition: Maker)
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_the_order_of_people_changes_not_a_bit(method: Any, kind: str, people: Crowds) -> None:
-    crowd, order = people(kind, 700), np.random.default_rng(4).permutation(700)
-    a = individual_fairness(*crowd, method=method)
-    b = individual_fairness(*pick(crowd, order), method=method)
+def test_the_order_of_people_changes_not_a_bit(method: Any, kind: str, people: MakeColumns) -> None:
+    columns, order = people(kind, 700), np.random.default_rng(4).permutation(700)
+    a = individual_fairness(*columns, method=method)
+    b = individual_fairness(*pick(columns, order), method=method)
     assert a.violated == b.violated
     assert a.value == pytest.approx(b.value, abs=1e-15)
     np.testing.assert_array_equal(rows_of(a)[order], rows_of(b))
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_names_and_directions_do_not_matter(method: Any, people: Crowds) -> None:
+def test_names_and_directions_do_not_matter(method: Any, people: MakeColumns) -> None:
     score, effort, aggregate = people("mixed", 400)
     plain = individual_fairness(score, effort, aggregate, 0.3, method=method).value
     swapped = individual_fairness(score, aggregate, effort, 0.7, method=method).value
@@ -157,7 +158,7 @@ def test_names_and_directions_do_not_matter(method: Any, people: Crowds) -> None
     assert [swapped, mirrored] == pytest.approx([plain, plain], abs=1e-13)
 
 
-def test_auto_takes_the_cheap_way(people: Crowds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_takes_the_cheap_way(people: MakeColumns, monkeypatch: pytest.MonkeyPatch) -> None:
     assert individual_fairness(*people("discrete", 9_000)).method == "blocks"
     assert individual_fairness(*people("continuous", 500)).method == "strips"
     monkeypatch.setattr("evenhand.stats.pairs.fairness._EXACT_ROWS", 400)
@@ -165,3 +166,41 @@ def test_auto_takes_the_cheap_way(people: Crowds, monkeypatch: pytest.MonkeyPatc
     for name, value in (("_GLANCE", 200), ("_MOST_ROW_SUMS", 1_000)):
         monkeypatch.setattr(f"evenhand.stats.pairs.fairness.{name}", value)
     assert individual_fairness(*people("continuous", 1_000)).method == "grid"
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.6577, 1.0])
+@pytest.mark.parametrize("count", [1, 25, 400])
+def test_equals_brute_force(kind: str, weight: float, count: int, people: MakeColumns, by_definition: Maker) -> None:
+    columns = people(kind, 400)
+    i, j = np.triu_indices(400, 1)
+    excess = np.rint(by_definition(*columns, weight).excess[i, j] / 1e-12)
+    order = np.lexsort((j, i, -excess))[:count]
+    order = order[excess[order] > 0]
+    found = worst_pairs(*columns, weight=weight, count=count)
+    np.testing.assert_array_equal(found.people, np.stack([i[order], j[order]], axis=1))
+    np.testing.assert_allclose(found.excess, excess[order] * 1e-12, rtol=0, atol=1e-12)
+
+
+def test_many_copies_of_two_people() -> None:
+    score = np.tile([0.1, 0.9], 30)
+    found = worst_pairs(score, np.zeros(60), np.zeros(60), count=40)
+    expected = [(i, j) for i in range(60) for j in range(i + 1, 60, 2)][:40]
+    assert [tuple(pair) for pair in found.people.tolist()] == expected
+
+
+def test_fair_scores_have_no_worst_pairs(people: MakeColumns) -> None:
+    found = worst_pairs(*people("repeats_effort", 300))
+    assert found.people.shape == (0, 2)
+    assert found.excess.size == 0
+
+
+def test_the_order_of_people_only_renames_them(people: MakeColumns) -> None:
+    columns, order = people("continuous", 3_000), np.random.default_rng(1).permutation(3_000)
+    a = worst_pairs(*columns, count=50)
+    b = worst_pairs(*pick(columns, order), count=50)
+    np.testing.assert_array_equal(a.people, np.sort(order[b.people], axis=1))
+
+
+def test_wrong_counts_get_one_sentence() -> None:
+    with pytest.raises(EvenhandError, match=r"`count` must be at least 1; got 0\."):
+        worst_pairs([0.1, 0.2], [0.0, 0.0], [0.0, 0.0], count=0)

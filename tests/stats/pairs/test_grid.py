@@ -20,13 +20,13 @@ from evenhand.stats.pairs import (
 from evenhand.stats.pairs.grid import Bounds
 from evenhand.stats.types import FloatArray
 
-Crowd = tuple[FloatArray, FloatArray, FloatArray]
-Crowds = Callable[[str, int], Crowd]
+Columns = tuple[FloatArray, FloatArray, FloatArray]
+MakeColumns = Callable[[str, int], Columns]
 Maker = Callable[..., Any]
 
 
-def pick(crowd: Crowd, at: Any) -> Crowd:
-    score, effort, aggregate = crowd
+def pick(columns: Columns, at: Any) -> Columns:
+    score, effort, aggregate = columns
     return score[at], effort[at], aggregate[at]
 
 
@@ -35,11 +35,12 @@ def rows_of(result: PairFairness) -> FloatArray:
     return result.row_means
 
 
-def test_the_grid_is_within_its_error(kind: str, surveyed: bool, people: Crowds) -> None:
-    crowd, weight = people(kind, 4_000), 0.6577 if surveyed else 0.0
+def test_the_grid_is_within_its_error(kind: str, surveyed: bool, people: MakeColumns) -> None:
+    columns, weight = people(kind, 4_000), 0.6577 if surveyed else 0.0
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 4_000) if surveyed else None
     exact, grid = (
-        individual_fairness(*crowd, weight=weight, survey_weight=survey, method=method) for method in ("strips", "grid")
+        individual_fairness(*columns, weight=weight, survey_weight=survey, method=method)
+        for method in ("strips", "grid")
     )
     assert abs(grid.value - exact.value) <= grid.error < 2e-5
     assert grid.violated == pytest.approx(exact.violated, abs=4e-4)
@@ -50,10 +51,10 @@ def test_the_grid_is_within_its_error(kind: str, surveyed: bool, people: Crowds)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
-def test_at_300_people(weight: float, people: Crowds, by_definition: Maker) -> None:
-    crowd = people("continuous", 300)
-    grid = individual_fairness(*crowd, weight=weight, method="grid")
-    assert abs(grid.value - by_definition(*crowd, weight).value) <= grid.error < 4e-6
+def test_at_300_people(weight: float, people: MakeColumns, by_definition: Maker) -> None:
+    columns = people("continuous", 300)
+    grid = individual_fairness(*columns, weight=weight, method="grid")
+    assert abs(grid.value - by_definition(*columns, weight).value) <= grid.error < 4e-6
 
 
 def test_two_people() -> None:
@@ -62,28 +63,28 @@ def test_two_people() -> None:
     assert np.isnan(grid.low)
 
 
-def test_all_weights_from_one_autocorrelation(people: Crowds) -> None:
-    crowd = people("continuous", 3_000)
-    fine = grid_moments(*crowd)
+def test_all_weights_from_one_autocorrelation(people: MakeColumns) -> None:
+    columns = people("continuous", 3_000)
+    fine = grid_moments(*columns)
     found = grid_excess(fine.coarser(), fine, [0.0, 0.5, 0.6577, 1.0])
-    exact = [1 - individual_fairness(*crowd, weight=weight).value for weight in (0.0, 0.5, 0.6577, 1.0)]
+    exact = [1 - individual_fairness(*columns, weight=weight).value for weight in (0.0, 0.5, 0.6577, 1.0)]
     assert (np.abs(found.value - exact) < found.error).all()
     assert (found.error < 2e-4).all()
     assert found.value == pytest.approx(np.array(exact), abs=3e-5)
 
 
 def engine(
-    crowd: tuple[FloatArray, ...], survey: FloatArray, bounds: Bounds, size: int
+    columns: tuple[FloatArray, ...], survey: FloatArray, bounds: Bounds, size: int
 ) -> tuple[Any, FloatArray, float, FloatArray]:
     """The sums as a data engine groups them."""
     cells, fractions, own = [], [], []
-    for column, (low, high) in zip(crowd, bounds, strict=True):
+    for column, (low, high) in zip(columns, bounds, strict=True):
         place = (column - low) / (high - low) * (size - 1)
         cells.append(np.minimum(place.astype(int), size - 2))
         fractions.append(place - cells[-1])
     for level in (1, 2):
         q = []
-        for column, (low, high) in zip(crowd, bounds, strict=True):
+        for column, (low, high) in zip(columns, bounds, strict=True):
             place = (column - low) / (high - low) * (size - 1) / level
             f = place - np.minimum(place.astype(int), (size - 1) // level - 1)
             q.append(2 * f * (1 - f))
@@ -94,12 +95,12 @@ def engine(
     return group, np.stack(parts, axis=1), float((survey**2).sum()), np.array(own)
 
 
-def test_sums_of_a_data_engine_give_the_same_histogram(people: Crowds, surveyed: bool) -> None:
-    crowd = people("mixed", 2_000)
+def test_sums_of_a_data_engine_give_the_same_histogram(people: MakeColumns, surveyed: bool) -> None:
+    columns = people("mixed", 2_000)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 2_000) if surveyed else np.ones(2_000)
     survey /= survey.mean()
-    direct = grid_moments(*crowd, size=17, survey_weight=survey)
-    grouped = GridMoments.from_cells(direct.bounds, 17, *engine(crowd, survey, direct.bounds, 17))
+    direct = grid_moments(*columns, size=17, survey_weight=survey)
+    grouped = GridMoments.from_cells(direct.bounds, 17, *engine(columns, survey, direct.bounds, 17))
     np.testing.assert_allclose(grouped.mass, direct.mass, atol=1e-9)
     np.testing.assert_allclose(grouped.own, direct.own, rtol=1e-9)
     assert grouped.squares == pytest.approx(direct.squares)
@@ -107,42 +108,44 @@ def test_sums_of_a_data_engine_give_the_same_histogram(people: Crowds, surveyed:
     assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 
-def test_the_coarse_grid_follows_from_the_fine_one(kind: str, people: Crowds) -> None:
-    crowd = people(kind, 500)
-    fine, coarse = grid_moments(*crowd, size=33), grid_moments(*crowd, size=17)
+def test_the_coarse_grid_follows_from_the_fine_one(kind: str, people: MakeColumns) -> None:
+    columns = people(kind, 500)
+    fine, coarse = grid_moments(*columns, size=33), grid_moments(*columns, size=17)
     np.testing.assert_allclose(fine.coarser().mass, coarse.mass, atol=1e-10)
     np.testing.assert_allclose(fine.coarser().own, coarse.own[:1], atol=1e-9)
 
 
-def test_the_correction_from_a_sample_of_rows_says_how_good_it_is(people: Crowds) -> None:
+def test_the_correction_from_a_sample_of_rows_says_how_good_it_is(people: MakeColumns) -> None:
     """Discrete effort: the raw grid is off by many of its errors, the corrected one is not."""
-    crowd = people("discrete", 20_000)
-    fine = grid_moments(*crowd)
+    columns = people("discrete", 20_000)
+    fine = grid_moments(*columns)
     raw = grid_excess(fine.coarser(), fine, [0.0])
-    exact = 1 - individual_fairness(*crowd, weight=0.0).value
+    exact = 1 - individual_fairness(*columns, weight=0.0).value
     rows = np.random.default_rng(5).choice(20_000, 4_000, replace=False)
-    part = pick(crowd, rows)
+    part = pick(columns, rows)
     whole, sample = (grid_correction(fine, *part, weight=0.0, sample=told) for told in (False, True))
     assert sample.excess_stderr > whole.excess_stderr
     assert abs(raw.value[0] - exact) > 10 * sample.excess_stderr
     assert abs(raw.value[0] - sample.excess - exact) < 4 * sample.excess_stderr
 
 
-def test_the_generator_decides_the_correction(people: Crowds) -> None:
-    crowd = people("continuous", 1_000)
-    a, b, c = (individual_fairness(*crowd, method="grid", rng=np.random.default_rng(seed)).value for seed in (1, 1, 2))
+def test_the_generator_decides_the_correction(people: MakeColumns) -> None:
+    columns = people("continuous", 1_000)
+    a, b, c = (
+        individual_fairness(*columns, method="grid", rng=np.random.default_rng(seed)).value for seed in (1, 1, 2)
+    )
     assert a == b
     assert a != c
 
 
-def test_wrong_grids_get_one_sentence(people: Crowds) -> None:
-    crowd = people("continuous", 50)
+def test_wrong_grids_get_one_sentence(people: MakeColumns) -> None:
+    columns = people("continuous", 50)
     box = ((0.0, 1.0), (0.0, 1.0), (0.0, 0.1))
     with pytest.raises(EvenhandError, match=r"`bounds` must hold all values; those of aggregate are 0 and 0\.1"):
-        grid_moments(*crowd, bounds=box)
+        grid_moments(*columns, bounds=box)
     with pytest.raises(EvenhandError, match="`size` must be odd and at least 3; got 64"):
-        grid_moments(*crowd, size=64)
-    fine = grid_moments(*crowd, size=9)
+        grid_moments(*columns, size=64)
+    fine = grid_moments(*columns, size=9)
     with pytest.raises(EvenhandError, match="double the step; got 9 and 9 points"):
         grid_excess(fine, fine, [0.5])
     with pytest.raises(EvenhandError, match="has no coarser one"):

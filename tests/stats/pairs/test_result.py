@@ -15,19 +15,19 @@ from evenhand.stats.pairs.inputs import People
 from evenhand.stats.pairs.result import jackknife
 from evenhand.stats.types import FloatArray
 
-Crowd = tuple[FloatArray, FloatArray, FloatArray]
-Crowds = Callable[[str, int], Crowd]
+Columns = tuple[FloatArray, FloatArray, FloatArray]
+MakeColumns = Callable[[str, int], Columns]
 Maker = Callable[..., Any]
 
 
-def pick(crowd: Crowd, at: Any) -> Crowd:
-    score, effort, aggregate = crowd
+def pick(columns: Columns, at: Any) -> Columns:
+    score, effort, aggregate = columns
     return score[at], effort[at], aggregate[at]
 
 
-def test_the_interval_by_hand(people: Crowds, by_definition: Maker) -> None:
-    crowd = people("continuous", 40)
-    truth, result = by_definition(*crowd, 0.5), individual_fairness(*crowd, confidence=0.9)
+def test_the_interval_by_hand(people: MakeColumns, by_definition: Maker) -> None:
+    columns = people("continuous", 40)
+    truth, result = by_definition(*columns, 0.5), individual_fairness(*columns, confidence=0.9)
     stderr = 2 * truth.row_means.std(ddof=1) * 39 / (38 * np.sqrt(40))
     t = stats.t.ppf(0.95, 39)
     limits = [1 - (1 - truth.value) * np.exp(sign * t * stderr / (1 - truth.value)) for sign in (1, -1)]
@@ -35,16 +35,16 @@ def test_the_interval_by_hand(people: Crowds, by_definition: Maker) -> None:
     assert [result.low, result.high] == pytest.approx(limits, rel=1e-10)
 
 
-def test_the_standard_error_is_that_of_leaving_each_person_out(people: Crowds, surveyed: bool) -> None:
-    crowd = people("continuous", 30)
+def test_the_standard_error_is_that_of_leaving_each_person_out(people: MakeColumns, surveyed: bool) -> None:
+    columns = people("continuous", 30)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 30) if surveyed else np.ones(30)
-    value = individual_fairness(*crowd, survey_weight=survey).value
+    value = individual_fairness(*columns, survey_weight=survey).value
     without = []
     for person in range(30):
         rest = np.arange(30) != person
-        without.append(individual_fairness(*pick(crowd, rest), survey_weight=survey[rest]).value)
+        without.append(individual_fairness(*pick(columns, rest), survey_weight=survey[rest]).value)
     expected = np.sqrt(29 / 30 * np.sum((np.array(without) - value) ** 2))
-    assert individual_fairness(*crowd, survey_weight=survey).stderr == pytest.approx(expected, rel=1e-9)
+    assert individual_fairness(*columns, survey_weight=survey).stderr == pytest.approx(expected, rel=1e-9)
 
 
 def test_weights_of_1_give_the_unweighted_formula() -> None:
@@ -55,7 +55,7 @@ def test_weights_of_1_give_the_unweighted_formula() -> None:
     assert plain[0] == pytest.approx(2 * h.std(ddof=1) * 4 / (3 * np.sqrt(5)), rel=1e-12)
 
 
-def test_the_difference_of_two_models_by_hand(people: Crowds, by_definition: Maker) -> None:
+def test_the_difference_of_two_models_by_hand(people: MakeColumns, by_definition: Maker) -> None:
     score, effort, aggregate = people("continuous", 60)
     other = np.clip(score + 0.1, 0, 1)
     a, b = (individual_fairness(x, effort, aggregate) for x in (score, other))
@@ -69,17 +69,17 @@ def test_the_difference_of_two_models_by_hand(people: Crowds, by_definition: Mak
     assert (back.low, back.high) == pytest.approx((-difference.high, -difference.low))
 
 
-def test_a_model_does_not_differ_from_itself(people: Crowds) -> None:
+def test_a_model_does_not_differ_from_itself(people: MakeColumns) -> None:
     result = individual_fairness(*people("ties", 50))
     assert compare(result, result) == compare(result, result, 0.5)
     assert compare(result, result).stderr == 0.0
 
 
-def test_compare_needs_the_same_people_and_row_means(people: Crowds) -> None:
-    crowd = people("continuous", 50)
-    plain, sampled = individual_fairness(*crowd), individual_fairness(*crowd, method="sampled")
-    weighted = individual_fairness(*crowd, survey_weight=np.arange(1, 51))
-    fewer = individual_fairness(*pick(crowd, slice(40)))
+def test_compare_needs_the_same_people_and_row_means(people: MakeColumns) -> None:
+    columns = people("continuous", 50)
+    plain, sampled = individual_fairness(*columns), individual_fairness(*columns, method="sampled")
+    weighted = individual_fairness(*columns, survey_weight=np.arange(1, 51))
+    fewer = individual_fairness(*pick(columns, slice(40)))
     with pytest.raises(EvenhandError, match="'sampled' has none"):
         compare(plain, sampled)
     for other in (weighted, fewer):
@@ -120,7 +120,7 @@ def test_methods_are_named() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_result_says_how_it_was_made(method: Any, people: Crowds) -> None:
+def test_the_result_says_how_it_was_made(method: Any, people: MakeColumns) -> None:
     result = individual_fairness(*people("continuous", 30), method=method)
     assert result.method == ("strips" if method == "auto" else method)
     assert result.low < result.value < result.high

@@ -14,16 +14,16 @@ from evenhand.stats.pairs import individual_fairness
 from evenhand.stats.types import FloatArray
 from evenhand.stats.workers import Step, run_chains
 
-Crowd = tuple[FloatArray, FloatArray, FloatArray]
-Crowds = Callable[[str, int], Crowd]
+Columns = tuple[FloatArray, FloatArray, FloatArray]
+MakeColumns = Callable[[str, int], Columns]
 
 
 @pytest.mark.parametrize("method", ["strips", "blocks", "grid"])
-def test_the_number_of_threads_changes_not_a_bit(method: Any, people: Crowds, surveyed: bool) -> None:
-    crowd = people("discrete" if method == "blocks" else "mixed", 9_000)
+def test_the_number_of_threads_changes_not_a_bit(method: Any, people: MakeColumns, surveyed: bool) -> None:
+    columns = people("discrete" if method == "blocks" else "mixed", 9_000)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 9_000) if surveyed else None
     one, two, four = (
-        individual_fairness(*crowd, survey_weight=survey, method=method, threads=threads) for threads in (1, 2, 4)
+        individual_fairness(*columns, survey_weight=survey, method=method, threads=threads) for threads in (1, 2, 4)
     )
     for other in (two, four):
         assert (one.value, one.violated, one.low, one.high) == (other.value, other.violated, other.low, other.high)
@@ -31,7 +31,7 @@ def test_the_number_of_threads_changes_not_a_bit(method: Any, people: Crowds, su
 
 
 @pytest.mark.parametrize("method", ["strips", "blocks", "grid", "sampled"])
-def test_progress_is_called_and_ends_at_the_total(method: Any, people: Crowds) -> None:
+def test_progress_is_called_and_ends_at_the_total(method: Any, people: MakeColumns) -> None:
     heard: list[tuple[int, int]] = []
     kind = "discrete" if method == "blocks" else "continuous"
     individual_fairness(*people(kind, 9_000), method=method, progress=lambda done, total: heard.append((done, total)))
@@ -43,7 +43,7 @@ def test_progress_is_called_and_ends_at_the_total(method: Any, people: Crowds) -
 
 @pytest.mark.parametrize("method", ["strips", "blocks", "grid", "sampled"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_progress_raises_ends_the_computation(method: Any, threads: int, people: Crowds) -> None:
+def test_what_progress_raises_ends_the_computation(method: Any, threads: int, people: MakeColumns) -> None:
     class Enough(Exception):  # noqa: N818
         pass
 
@@ -61,8 +61,8 @@ def test_what_progress_raises_ends_the_computation(method: Any, threads: int, pe
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_is_heard_between_steps(threads: int, people: Crowds) -> None:
-    crowd = people("continuous", 20_000)
+def test_ctrl_c_is_heard_between_steps(threads: int, people: MakeColumns) -> None:
+    columns = people("continuous", 20_000)
     heard, before = [], threading.active_count()
 
     def interrupt(done: int, total: int) -> None:
@@ -70,7 +70,7 @@ def test_ctrl_c_is_heard_between_steps(threads: int, people: Crowds) -> None:
         signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        individual_fairness(*crowd, method="strips", threads=threads, progress=interrupt)
+        individual_fairness(*columns, method="strips", threads=threads, progress=interrupt)
     assert heard[-1] < 0.9
     assert threading.active_count() == before
 

@@ -54,6 +54,8 @@ def make_claims(
         )
     by_group = {(record.grouping, record.group, record.metric): record.value for record in values}
     two = groupings_of_two(gaps)
+    once = [gap for gap in gaps if gap.against == "reference" or gap.grouping not in two]
+    tests = sum(gap.p_adjusted is not None for gap in once)
     sizes = {
         grouping: sum(gap.against == "reference" for gap in _of_first_metric(gaps, grouping))
         for grouping in {gap.grouping for gap in gaps}
@@ -67,6 +69,7 @@ def make_claims(
             arguments=_arguments(gap, metric, by_group),
             headline=gap.metric in told and gap.value is not None,
             aside=_aside(gap, metric, sentence_id),
+            tests=tests,
             family=_family(gap, sizes[gap.grouping] + 1),
             key=(gap.grouping, gap.metric) if gap.grouping in two else None,
         )

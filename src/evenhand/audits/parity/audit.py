@@ -196,8 +196,8 @@ def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
         metric = spec.known_metrics()[spec.metric_of(threshold)]
         if metric.name not in computed:
             raise ConfigError(
-                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: no model has what the "
-                f"metric needs, {' and '.join(metric.needs)}."
+                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: no model has what "
+                f"the metric needs, {' and '.join(metric.needs)}."
             )
 
 

@@ -185,8 +185,8 @@ def fleiss_kappa(
     >>> round(float(fleiss_kappa([1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 1])), 4)
     0.3333
     """
-    found = _agreement(raters, categories, weight)
-    return plain(_beyond(found.observed, sum((share**2 for share in found.shares), start=np.zeros(()))))
+    agreement = _agreement(raters, categories, weight)
+    return plain(_beyond(agreement.observed, sum((share**2 for share in agreement.shares), start=np.zeros(()))))
 
 
 def conger_kappa(
@@ -205,13 +205,13 @@ def conger_kappa(
     >>> float(conger_kappa(["a", "a", "b", "b"], ["a", "b", "b", "b"]))
     0.5
     """
-    found = _agreement(raters, categories, weight)
+    agreement = _agreement(raters, categories, weight)
     k = len(raters)
     expected = np.zeros(())
-    for shares in found.by_rater:
+    for shares in agreement.by_rater:
         total, squares = sum(shares, start=np.zeros(())), sum((share**2 for share in shares), start=np.zeros(()))
         expected = expected + (total**2 - squares) / (k * (k - 1))
-    return plain(_beyond(found.observed, expected))
+    return plain(_beyond(agreement.observed, expected))
 
 
 def bennett_s(
@@ -231,8 +231,8 @@ def bennett_s(
     >>> float(bennett_s([1, 1, 0, 0], [1, 0, 0, 0]))
     0.5
     """
-    found = _agreement(raters, categories, weight)
-    return plain(_beyond(found.observed, np.asarray(1.0 / max(len(found.shares), 2))))
+    agreement = _agreement(raters, categories, weight)
+    return plain(_beyond(agreement.observed, np.asarray(1.0 / max(len(agreement.shares), 2))))
 
 
 def ac1(
@@ -252,10 +252,10 @@ def ac1(
     >>> round(float(ac1([1, 1, 0, 0], [1, 0, 0, 0])), 4)
     0.5294
     """
-    found = _agreement(raters, categories, weight)
-    q = max(len(found.shares), 2)
-    uneven = sum((share * (1.0 - share) for share in found.shares), start=np.zeros(()))
-    return plain(_beyond(found.observed, uneven / (q - 1)))
+    agreement = _agreement(raters, categories, weight)
+    q = max(len(agreement.shares), 2)
+    uneven = sum((share * (1.0 - share) for share in agreement.shares), start=np.zeros(()))
+    return plain(_beyond(agreement.observed, uneven / (q - 1)))
 
 
 def alpha(*raters: npt.ArrayLike, scale: AlphaScale = "nominal", weight: npt.ArrayLike | None = None) -> FloatArray:
@@ -322,7 +322,7 @@ def _agreement(
     pairs = np.where(ratings >= 2, weights / np.maximum(ratings * (ratings - 1.0), 1.0), 0.0)
     share_of = np.where(ratings >= 1, weights / np.maximum(ratings, 1.0), 0.0)
     rated = np.where(ratings >= 1, weights, 0.0).sum(axis=-1)
-    own = [np.asarray(np.where(code >= 0, weights, 0.0).sum(axis=-1)) for code in codes]
+    totals = [np.asarray(np.where(code >= 0, weights, 0.0).sum(axis=-1)) for code in codes]
     agree, shares, by_rater = np.zeros(()), [], []
     for category in range(q):
         chosen = [code == category for code in codes]
@@ -332,7 +332,7 @@ def _agreement(
         by_rater.append(
             [
                 ratio(np.asarray((choice * weights).sum(axis=-1)), total)
-                for choice, total in zip(chosen, own, strict=True)
+                for choice, total in zip(chosen, totals, strict=True)
             ]
         )
     pairable = np.where(ratings >= 2, weights, 0.0).sum(axis=-1)

@@ -111,8 +111,8 @@ def p_of_equality(limits: Callable[[FloatArray], Interval], shape: tuple[int, ..
     with np.errstate(all="ignore"):
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            found = limits(np.exp(middle))
-            without = (found.low > 0) | (found.high < 0)
+            interval = limits(np.exp(middle))
+            without = (interval.low > 0) | (interval.high < 0)
             low, high = np.where(without, low, middle), np.where(without, middle, high)
         widest = limits(np.full(shape, _SMALLEST_P / 2))
     return np.asarray(np.where(np.isnan(widest.low) | np.isnan(widest.high), np.nan, 2 * np.exp(high)))

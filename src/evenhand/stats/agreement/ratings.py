@@ -48,7 +48,7 @@ def first_reason(checks: Sequence[tuple[BoolArray, Undefined]]) -> Reasons:
     array(['there is nobody to rate', ''], dtype='<U23')
     """
     longest = max(len(reason) for _, reason in checks)
-    applies = np.broadcast_arrays(*(np.asarray(found) for found, _ in checks))
+    applies = np.broadcast_arrays(*(np.asarray(condition) for condition, _ in checks))
     return np.select(applies, [str(reason) for _, reason in checks], "").astype(f"<U{longest}")
 
 
@@ -248,12 +248,12 @@ def _listed(categories: Sequence[object]) -> npt.NDArray[Any]:
 def _positions(values: npt.NDArray[Any], absent: BoolArray, known: npt.NDArray[Any]) -> IntArray:
     order = np.argsort(known, kind="stable")
     present = values[~absent]
-    at = np.minimum(np.searchsorted(known[order], present), max(known.size - 1, 0))
-    found = known[order][at] == present if known.size else np.zeros(present.shape, dtype=np.bool_)
-    if not np.all(found):
+    position = np.minimum(np.searchsorted(known[order], present), max(known.size - 1, 0))
+    is_known = known[order][position] == present if known.size else np.zeros(present.shape, dtype=np.bool_)
+    if not np.all(is_known):
         raise EvenhandError(
-            f"The rating {present[~found].tolist()[0]!r} is not one of `categories` {known.tolist()!r}."
+            f"The rating {present[~is_known].tolist()[0]!r} is not one of `categories` {known.tolist()!r}."
         )
     positions = np.full(values.shape, -1, dtype=np.int64)
-    positions[~absent] = order[at]
+    positions[~absent] = order[position]
     return positions

@@ -150,13 +150,13 @@ def compare_critics(
 
 def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[Answers, IntArray]:
     """Return the answers of two kinds of critics on the cases that both have seen, and the kinds as 0 and 1."""
-    which = np.where(kind == pair[0], 0, np.where(kind == pair[1], 1, -1))[answers.critic]
-    place = which * answers.cases + answers.case
-    weight = np.ones(which.size) if answers.weight is None else answers.weight
-    total = np.bincount(place[which >= 0], weights=weight[which >= 0], minlength=2 * answers.cases)
+    side = np.where(kind == pair[0], 0, np.where(kind == pair[1], 1, -1))[answers.critic]
+    position = side * answers.cases + answers.case
+    weight = np.ones(side.size) if answers.weight is None else answers.weight
+    total = np.bincount(position[side >= 0], weights=weight[side >= 0], minlength=2 * answers.cases)
     by_both = np.minimum(total[: answers.cases], total[answers.cases :]) > 0
-    keep = (which >= 0) & by_both[answers.case]
-    equal = np.divide(weight, total[place], out=np.zeros(which.size), where=keep)
+    keep = (side >= 0) & by_both[answers.case]
+    equal = np.divide(weight, total[position], out=np.zeros(side.size), where=keep)
     kept = replace(answers, weight=equal).where(keep)
     return kept, np.asarray(kind[np.unique(answers.critic[keep])] == pair[1], dtype=np.int64)
 
@@ -166,9 +166,9 @@ def _columns(feedback: Feedback, metrics: tuple[FeedbackMetric, ...], masses: Fl
     agreed = rates(masses, feedback, "tolerant_calibration").lower
     rate = agreed[..., 1, :, :] - agreed[..., 0, :, :]
     alike = [same_gap(metric, feedback.labels) for metric in metrics]
-    found = {metric: gap(masses, feedback, metric) for metric in set(alike)}
-    lower = [found[metric].lower[..., 0] - found[metric].upper[..., 1] for metric in alike]
-    upper = [found[metric].upper[..., 0] - found[metric].lower[..., 1] for metric in alike]
+    gaps = {metric: gap(masses, feedback, metric) for metric in set(alike)}
+    lower = [gaps[metric].lower[..., 0] - gaps[metric].upper[..., 1] for metric in alike]
+    upper = [gaps[metric].upper[..., 0] - gaps[metric].lower[..., 1] for metric in alike]
     return np.concatenate([rate.reshape(*rate.shape[:-2], -1), np.stack([*lower, *upper], axis=-1)], axis=-1)
 
 

@@ -102,15 +102,15 @@ def gap(
     mass = feedback.check(masses)
     if mass.ndim < 3 or mass.shape[-3] < 2:
         raise DataError(f"a gap needs at least two groups; `masses` has the shape {mass.shape}.")
-    found = rates(mass, feedback, metric, bounds=bounds, closed=closed)
-    upper, label, high, low = _largest(found.upper, found.lower)
-    separate = _largest(found.lower, found.upper)[0]
-    label = label if found.by_label else np.full_like(label, -1)
+    cells = rates(mass, feedback, metric, bounds=bounds, closed=closed)
+    upper, label, high, low = _largest(cells.upper, cells.lower)
+    separate = _largest(cells.lower, cells.upper)[0]
+    label = label if cells.by_label else np.full_like(label, -1)
     if bounds == "published" and metric in INDEFINITE:
         return Gap(metric, separate, upper, separate, label, high, low, sharp=False)
     separate = np.asarray(np.maximum(separate, 0.0))
     two_groups = mass.shape[-3] == 2
-    exact = bool((found.exact | np.isnan(found.lower)).all())
+    exact = bool((cells.exact | np.isnan(cells.lower)).all())
     if exact or metric not in INDEFINITE:
         return Gap(metric, separate, upper, separate, label, high, low, exact or two_groups)
     jointly = together(mass, feedback, metric, closed=closed).max(axis=-1)
@@ -132,18 +132,18 @@ def together(masses: npt.ArrayLike, feedback: Feedback, metric: FeedbackMetric, 
     -------
     (..., pairs) the pairs (0, 1), (0, 2), ..., (1, 2), ...; 0, which is always valid, with a tolerance.
     """
-    found = parts(masses, feedback)
+    mass = parts(masses, feedback)
     ratio: FeedbackMetric = "equal_opportunity" if metric == "overall_misclassification" else metric
-    fixed, most, low, high = ratio_masses(ratio, found)
+    fixed, most, low, high = ratio_masses(ratio, mass)
     first, second = np.triu_indices(fixed.shape[-2], 1)
     if feedback.tolerance:  # then c is not known
         return np.zeros((*fixed.shape[:-2], first.size))
-    total = found.refused_low.sum(axis=-1)
+    total = mass.refused_low.sum(axis=-1)
     if ratio == "predictive_equality":
-        total = found.rest.sum(axis=-1) - total
+        total = mass.rest.sum(axis=-1) - total
     compared = (most + high > 0) & ~(closed & (most == 0) & (low == 0))
-    one, two = (Budget(fixed[..., m, :], low[..., m, :], high[..., m, :], total[..., m]) for m in (first, second))
-    return smallest_gap(one, two, compared[..., first, :] & compared[..., second, :])
+    a, b = (Budget(fixed[..., m, :], low[..., m, :], high[..., m, :], total[..., m]) for m in (first, second))
+    return smallest_gap(a, b, compared[..., first, :] & compared[..., second, :])
 
 
 def _any_budget(feedback: Feedback) -> bool:
@@ -169,7 +169,7 @@ def same_gap(metric: FeedbackMetric, labels: int) -> FeedbackMetric:
     return metric
 
 
-def differences(found: Rates) -> FloatArray:
+def differences(cells: Rates) -> FloatArray:
     """Return U_mk - L_m'k for each ordered pair of groups and each label: the largest differences that can be.
 
     Returns
@@ -183,8 +183,8 @@ def differences(found: Rates) -> FloatArray:
     >>> differences(found).round(3)
     array([ 0.25 , -0.083, -0.25 ,  0.083])
     """
-    one, two = ordered_pairs(found.lower.shape[-2])
-    each = found.upper[..., one, :] - found.lower[..., two, :]
+    first, second = ordered_pairs(cells.lower.shape[-2])
+    each = cells.upper[..., first, :] - cells.lower[..., second, :]
     return np.asarray(each.reshape(*each.shape[:-2], -1))
 
 
@@ -196,8 +196,8 @@ def ordered_pairs(groups: int) -> tuple[IntArray, IntArray]:
     >>> ordered_pairs(3)
     (array([0, 0, 1, 1, 2, 2]), array([1, 2, 0, 2, 0, 1]))
     """
-    one, two = np.divmod(np.arange(groups * groups), groups)
-    return one[one != two], two[one != two]
+    first, second = np.divmod(np.arange(groups * groups), groups)
+    return first[first != second], second[first != second]
 
 
 def _largest(higher: FloatArray, lower: FloatArray) -> tuple[FloatArray, IntArray, IntArray, IntArray]:

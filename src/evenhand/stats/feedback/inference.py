@@ -128,9 +128,9 @@ def gap_intervals(
         differing, pairs = _sizes(feedback, metric, bounds, answers.groups)
         part = resamples.part(slice(start, start + differing + pairs))
         behind = numbers_behind(answers, metric, resampled)
-        found = rates(masses, feedback, metric, bounds=bounds, closed=True)
+        cells = rates(masses, feedback, metric, bounds=bounds, closed=True)
         tails = [tail_share(confidence) / share for share in (1, differing)]
-        above, below = (np.append(slacks(found, behind, tail), np.zeros(pairs)) for tail in tails)
+        above, below = (np.append(slacks(cells, behind, tail), np.zeros(pairs)) for tail in tails)
         published = bounds == "published" and metric in INDEFINITE
         parts[metric] = _Columns(part, differing, published, above, below, _student(answers, resampled, confidence))
         start += differing + pairs

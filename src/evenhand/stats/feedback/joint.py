@@ -55,12 +55,12 @@ class Budget(NamedTuple):
         return Budget(*(field[rows] for field in self))
 
 
-def smallest_gap(one: Budget, two: Budget, compared: BoolArray) -> FloatArray:
+def smallest_gap(first: Budget, second: Budget, compared: BoolArray) -> FloatArray:
     """Return the smallest max_k abs(R_1k - R_2k) over everything that the two budgets allow.
 
     Parameters
     ----------
-    one, two
+    first, second
         The two groups, with axes (..., K). A group's masses may have any scale.
     compared
         (..., K) the labels that count; the others still take their part of the sum.
@@ -79,13 +79,13 @@ def smallest_gap(one: Budget, two: Budget, compared: BoolArray) -> FloatArray:
     0.1464
     """
     shape, labels = compared.shape[:-1], compared.shape[-1]
-    one, two = (_flat(budget, compared.shape) for budget in (one, two))
+    first, second = (_flat(budget, compared.shape) for budget in (first, second))
     used = compared.reshape(-1, labels)
     result = np.empty(len(used))
     step = max(1, _CHUNK_NUMBERS // 2 ** min(labels, CORNER_LABELS))
     for start in range(0, len(used), step):
         rows = slice(start, start + step)
-        result[rows] = _bisect(one.at(rows), two.at(rows), used[rows])
+        result[rows] = _bisect(first.at(rows), second.at(rows), used[rows])
     return result.reshape(shape)
 
 
@@ -99,32 +99,32 @@ def _flat(budget: Budget, shape: tuple[int, ...]) -> Budget:
     return Budget(fixed / scale, low / scale, high / scale, total / scale[:, 0])
 
 
-def _bisect(one: Budget, two: Budget, used: BoolArray) -> FloatArray:
+def _bisect(first: Budget, second: Budget, used: BoolArray) -> FloatArray:
     """Return the least t that can be had.
 
     Where corners are many, two quick questions come first: chords below the curves tell what cannot be had, and the one
     corner that is best for the chords what can. Only what lies in between is left to all corners.
     """
     low, high = np.zeros(len(used)), np.ones(len(used))
-    high[_feasible(one, two, _slack(low, used), _chord_corner)] = 0.0
+    high[_feasible(first, second, _slack(low, used), _chord_corner)] = 0.0
     if used.shape[-1] > _FEW_LABELS:
-        low, near = _narrow(one, two, used, low, high, _chords)
+        low, near = _narrow(first, second, used, low, high, _chords)
         if used.shape[-1] > CORNER_LABELS:
             return low
-        high = np.where(_feasible(one, two, _slack(near, used), _chord_corner), near, high)
-        high = _narrow(one, two, used, low, high, _chord_corner)[1]
-    high = _narrow(one, two, used, low, high, _corners)[1]
+        high = np.where(_feasible(first, second, _slack(near, used), _chord_corner), near, high)
+        high = _narrow(first, second, used, low, high, _chord_corner)[1]
+    high = _narrow(first, second, used, low, high, _corners)[1]
     return np.where(high <= _PRECISION, 0.0, high)
 
 
 def _narrow(
-    one: Budget, two: Budget, used: BoolArray, low: FloatArray, high: FloatArray, least: Least
+    first: Budget, second: Budget, used: BoolArray, low: FloatArray, high: FloatArray, least: Least
 ) -> tuple[FloatArray, FloatArray]:
     """Return where between two ends the answer to `_feasible` changes: a t without and one with a yes."""
     low, high = low.copy(), high.copy()
     while (left := np.flatnonzero(high - low > _PRECISION)).size:
         middle = (low[left] + high[left]) / 2
-        fits = _feasible(one.at(left), two.at(left), _slack(middle, used[left]), least)
+        fits = _feasible(first.at(left), second.at(left), _slack(middle, used[left]), least)
         low[left], high[left] = np.where(fits, low[left], middle), np.where(fits, middle, high[left])
     return low, high
 
@@ -134,26 +134,26 @@ def _slack(t: FloatArray, used: BoolArray) -> FloatArray:
     return np.where(used, t[:, np.newaxis], 2.0)
 
 
-def _feasible(one: Budget, two: Budget, t: FloatArray, least: Least) -> BoolArray:
+def _feasible(first: Budget, second: Budget, t: FloatArray, least: Least) -> BoolArray:
     """Return whether a difference of at most t (rows, K) in every label can be had, as far as `least` can tell."""
-    c1, total = one.fixed, one.total
-    lowest, highest = _rate(two.fixed, two.high), _rate(two.fixed, two.low)
-    low = np.maximum(one.low, _x_at(c1, highest + t, -np.inf))
-    high = np.minimum(one.high, _x_at(c1, lowest - t, np.inf))
+    c1, total = first.fixed, first.total
+    lowest, highest = _rate(second.fixed, second.high), _rate(second.fixed, second.low)
+    low = np.maximum(first.low, _x_at(c1, highest + t, -np.inf))
+    high = np.minimum(first.high, _x_at(c1, lowest - t, np.inf))
     fits = ((low <= high + _ROUNDING) & ~((c1 == 0) & (lowest > t + _ROUNDING))).all(axis=-1)
     fits &= (low.sum(axis=-1) <= total + _ROUNDING) & (high.sum(axis=-1) >= total - _ROUNDING)
     low = np.minimum(low, high)
 
     def a(x: FloatArray, k: int | slice) -> FloatArray:
-        return _other(two, _rate(c1[:, k, np.newaxis], x) + t[:, k, np.newaxis], k, least=True)
+        return _other(second, _rate(c1[:, k, np.newaxis], x) + t[:, k, np.newaxis], k, least=True)
 
     def minus_b(x: FloatArray, k: int | slice) -> FloatArray:
-        return -_other(two, _rate(c1[:, k, np.newaxis], x) - t[:, k, np.newaxis], k, least=False)
+        return -_other(second, _rate(c1[:, k, np.newaxis], x) - t[:, k, np.newaxis], k, least=False)
 
     flat_until = np.clip(_x_at(c1, highest - t, np.inf), low, high)
     flat_from = np.clip(_x_at(c1, lowest + t, -np.inf), low, high)
-    fits &= _minimum(a, flat_until, high, total, least) <= two.total + _ROUNDING
-    fits &= -_minimum(minus_b, low, flat_from, total, least, at_least=False) >= two.total - _ROUNDING
+    fits &= _minimum(a, flat_until, high, total, least) <= second.total + _ROUNDING
+    fits &= -_minimum(minus_b, low, flat_from, total, least, at_least=False) >= second.total - _ROUNDING
     return np.asarray(fits)
 
 

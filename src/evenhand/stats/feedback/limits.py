@@ -185,7 +185,7 @@ def _both_below(h: FloatArray, k: FloatArray, correlation: float) -> FloatArray:
     return np.asarray((ndtr(h) + ndtr(k)) / 2.0 - owens_t(h, to_k) - owens_t(k, to_h))  # both are positive here
 
 
-def slacks(found: Rates, n: FloatArray, tail: float) -> FloatArray:
+def slacks(cells: Rates, n: FloatArray, tail: float) -> FloatArray:
     """Return how much larger each difference of `differences` may be because a rate of 0 or 1 is only a sample's.
 
     When all n say the same, the rate of the others is at most 1 - tail^(1/n), the exact limit of Clopper and Pearson.
@@ -193,7 +193,7 @@ def slacks(found: Rates, n: FloatArray, tail: float) -> FloatArray:
 
     Parameters
     ----------
-    found
+    cells
         The rates.
     n
         (..., groups, columns) the number behind each rate; inf where it is known for sure.
@@ -215,9 +215,9 @@ def slacks(found: Rates, n: FloatArray, tail: float) -> FloatArray:
     """
     with np.errstate(divide="ignore"):
         most = 1.0 - tail ** (1.0 / n)
-    one, two = ordered_pairs(found.lower.shape[-2])
-    above = np.where(found.upper <= _EDGE, most, 0.0)[..., one, :]
-    below = np.where(found.lower >= 1.0 - _EDGE, most, 0.0)[..., two, :]
+    first, second = ordered_pairs(cells.lower.shape[-2])
+    above = np.where(cells.upper <= _EDGE, most, 0.0)[..., first, :]
+    below = np.where(cells.lower >= 1.0 - _EDGE, most, 0.0)[..., second, :]
     each = np.hypot(above, below)
     return np.asarray(each.reshape(*each.shape[:-2], -1))
 
@@ -267,11 +267,11 @@ def _numbers(counts: FloatArray, metric: FeedbackMetric, *, heads: bool = False)
     if heads:
         counts, whole = counts.sum(axis=0), whole.sum(axis=0)
     if metric in ("accuracy_equality", "tolerant_accuracy"):
-        found = whole
+        numbers = whole
     elif metric in ("calibration", "tolerant_calibration"):
-        found = counts
+        numbers = counts
     elif metric in ("equal_opportunity", "overall_misclassification"):
-        found = np.where(counts > 0, counts, whole)
+        numbers = np.where(counts > 0, counts, whole)
     else:
-        found = np.broadcast_to(whole, counts.shape)
-    return np.asarray(found)
+        numbers = np.broadcast_to(whole, counts.shape)
+    return np.asarray(numbers)

@@ -143,20 +143,20 @@ def _sums(feedback: Feedback) -> FloatArray:
     """Return the 0/1 matrix that adds up the masses of labels and answers to `Parts`."""
     may = feedback.admissible
     must = may & (may.sum(axis=2, keepdims=True) == 1)
-    own = np.eye(feedback.labels, dtype=np.bool_)[:, np.newaxis, :]
-    given = np.broadcast_to(own, may.shape)
-    agreed = own & feedback.agreeing[:, :, np.newaxis]
+    same_label = np.eye(feedback.labels, dtype=np.bool_)[:, np.newaxis, :]
+    system_label = np.broadcast_to(same_label, may.shape)
+    agreed = same_label & feedback.agreeing[:, :, np.newaxis]
     wanted = (
-        given,
-        ~given,
-        own & must,
-        own & may,
-        ~own & must,
-        ~own & may,
-        own & ~may,
-        own & ~must,
-        ~own & ~may,
-        ~own & ~must,
+        system_label,
+        ~system_label,
+        same_label & must,
+        same_label & may,
+        ~same_label & must,
+        ~same_label & may,
+        same_label & ~may,
+        same_label & ~must,
+        ~same_label & ~may,
+        ~same_label & ~must,
         agreed,
     )
     matrix = np.stack(wanted, axis=2).astype(np.float64)
@@ -209,13 +209,13 @@ def rates(
     """
     require_choice("metric", metric, METRICS)
     require_choice("bounds", bounds, BOUNDS)
-    found = parts(masses, feedback)
+    mass = parts(masses, feedback)
     if bounds == "published" and metric in _PUBLISHED:
-        return _published(metric, found, feedback)
+        return _published(metric, mass, feedback)
     if metric == "overall_misclassification":
         same = rates(masses, feedback, "equal_opportunity", closed=closed)
         return Rates(metric, 1.0 - same.upper, 1.0 - same.lower, same.reason)
-    return _interval(metric, found, closed) if metric in _RATIOS else _share(metric, found)
+    return _interval(metric, mass, closed) if metric in _RATIOS else _share(metric, mass)
 
 
 class Share(NamedTuple):
@@ -267,38 +267,38 @@ BY_LABEL: tuple[FeedbackMetric, ...] = tuple(
 """The metrics with a rate for each label."""
 
 
-def ratio_masses(metric: FeedbackMetric, found: Parts) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def ratio_masses(metric: FeedbackMetric, mass: Parts) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return a-, a+, b- and b+ of a metric whose rate is a / (a + b)."""
     ratio = _RATIOS[metric]
-    a_low, a_high, b_low, b_high = (getattr(found, name) for name in ratio[:4])
+    a_low, a_high, b_low, b_high = (getattr(mass, name) for name in ratio[:4])
     return a_low, a_high, b_low, b_high
 
 
-def _interval(metric: FeedbackMetric, found: Parts, closed: bool) -> Rates:
+def _interval(metric: FeedbackMetric, mass: Parts, closed: bool) -> Rates:
     """Return [a- / (a- + b+), a+ / (a+ + b-)] with its rules for 0 / 0."""
-    a_low, a_high, b_low, b_high = ratio_masses(metric, found)
+    a_low, a_high, b_low, b_high = ratio_masses(metric, mass)
     with np.errstate(invalid="ignore"):
         lower, upper = a_low / (a_low + b_high), a_high / (a_high + b_low)
     lower = np.where(a_low + b_high == 0, 0.0 if closed else 1.0, lower)
     upper = np.where(a_high + b_low == 0, 1.0 if closed else 0.0, upper)
-    return _defined(metric, lower, upper, a_high + b_high == 0, found.everything, _RATIOS[metric].reason)
+    return _defined(metric, lower, upper, a_high + b_high == 0, mass.everything, _RATIOS[metric].reason)
 
 
-def _published(metric: FeedbackMetric, found: Parts, feedback: Feedback) -> Rates:
+def _published(metric: FeedbackMetric, mass: Parts, feedback: Feedback) -> Rates:
     if feedback.tolerance:
         raise ConfigError("`bounds` 'published' knows no tolerance; use 'sharp', or set `tolerance` to 0.")
-    a = found.refused_high if metric == "predictive_equality" else found.same_low
+    a = mass.refused_high if metric == "predictive_equality" else mass.same_low
     with np.errstate(invalid="ignore"):
-        share = a / (a + found.rest)
-        lower = found.rest / (a + found.rest) if metric == "overall_misclassification" else share
-    return _defined(metric, lower, np.ones_like(lower), a + found.rest == 0, found.everything, Undefined.UNSTATED)
+        share = a / (a + mass.rest)
+        lower = mass.rest / (a + mass.rest) if metric == "overall_misclassification" else share
+    return _defined(metric, lower, np.ones_like(lower), a + mass.rest == 0, mass.everything, Undefined.UNSTATED)
 
 
-def _share(metric: FeedbackMetric, found: Parts) -> Rates:
+def _share(metric: FeedbackMetric, mass: Parts) -> Rates:
     """Return [low / whole, high / whole]; for a metric without labels the low and high of all labels together."""
     share = _SHARES[metric]
-    low, high, whole = (getattr(found, name) for name in share[:3])
-    total = found.everything
+    low, high, whole = (getattr(mass, name) for name in share[:3])
+    total = mass.everything
     if not share.by_label:
         low, high = low.sum(axis=-1, keepdims=True), high.sum(axis=-1, keepdims=True)
         whole, total = whole[..., :1], total[..., :1]

@@ -158,11 +158,11 @@ def _resamples(
     from scipy.sparse import csr_array
 
     order = np.argsort(answers.stratum, kind="stable")  # cases of one group and label side by side
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
+    position = np.empty_like(order)
+    position[order] = np.arange(order.size)
     present, starts = np.unique(answers.stratum[order], return_index=True)
     blocks = _many(kinds) * answers.feedback.answers
-    row = (kinds[answers.critic] * answers.feedback.answers + answers.answer) * answers.cases + place[answers.case]
+    row = (kinds[answers.critic] * answers.feedback.answers + answers.answer) * answers.cases + position[answers.case]
     weight = np.ones(row.size) if answers.weight is None else answers.weight
     matrix = csr_array((weight, (row, answers.critic)), shape=(blocks * answers.cases, answers.critics))
     for size in _chunks(draws, blocks * answers.cases + answers.critics):

@@ -52,13 +52,13 @@ def planned_effects(
     planned = test.draws.estimate.copy()
     shares = np.broadcast_to(np.asarray(gain, dtype=np.float64), (len(test.accuracy_contrasts),))
     better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
-    own = planned.copy()
-    at = slice(0, -1) if test.criteria.accuracy_of == "groups" else slice(-1, None)
-    own[at, 0, CANDIDATE] = (1.0 + better * shares) * planned[at, 0, STATUS_QUO]
+    effects = planned.copy()
+    groups = slice(0, -1) if test.criteria.accuracy_of == "groups" else slice(-1, None)
+    effects[groups, 0, CANDIDATE] = (1.0 + better * shares) * planned[groups, 0, STATUS_QUO]
     planned[..., CANDIDATE] = (1.0 - reduction) * planned[..., STATUS_QUO]  # only differences between groups matter
     return np.concatenate(
         [
-            component_values(test, own[np.newaxis], accuracy, fairness)[0][: len(test.accuracy_contrasts)],
+            component_values(test, effects[np.newaxis], accuracy, fairness)[0][: len(test.accuracy_contrasts)],
             component_values(test, planned[np.newaxis], accuracy, fairness)[0][len(test.accuracy_contrasts) :],
         ]
     )
@@ -80,9 +80,9 @@ def component_values(
     """
     margins = np.broadcast_to(np.asarray(accuracy, dtype=np.float64), (len(test.accuracy_contrasts),))
     better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
-    own = [c.at(values, 1.0 + better * d) for c, d in zip(test.accuracy_contrasts, margins, strict=True)]
+    accuracy_values = [c.at(values, 1.0 + better * d) for c, d in zip(test.accuracy_contrasts, margins, strict=True)]
     gaps = [contrast.at(values, 1.0 - fairness) for contrasts in test.fairness_contrasts for contrast in contrasts]
-    return np.stack([*own, *gaps], axis=-1)
+    return np.stack([*accuracy_values, *gaps], axis=-1)
 
 
 def deviations(test: SplitTest, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0) -> FloatArray:
@@ -138,12 +138,12 @@ def power_curve(
     """
     true = np.asarray(effect, dtype=np.float64)
     critical = _critical(deviation, level)
-    found = []
+    power = []
     for size in np.atleast_1d(np.asarray(sizes, dtype=np.float64)):
         shrink = math.sqrt(rows / size)
         with np.errstate(invalid="ignore"):
-            found.append(float(np.mean(((true + shrink * deviation) > shrink * critical).all(axis=1))))
-    return np.array(found)
+            power.append(float(np.mean(((true + shrink * deviation) > shrink * critical).all(axis=1))))
+    return np.array(power)
 
 
 def sample_size(
@@ -189,5 +189,5 @@ def _critical(deviation: FloatArray, level: float) -> FloatArray:
     if not 0.0 < level < 1.0:
         raise ConfigError(f"`level` must be between 0 and 1; got {level!r}.")
     filled = np.sort(np.where(np.isnan(deviation), np.inf, deviation), axis=0)
-    at = min(len(filled) - 1, math.ceil((1.0 - level) * len(filled)) - 1)
-    return np.asarray(filled[at])
+    rank = min(len(filled) - 1, math.ceil((1.0 - level) * len(filled)) - 1)
+    return np.asarray(filled[rank])

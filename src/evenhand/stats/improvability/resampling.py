@@ -161,7 +161,7 @@ def _cell_counts(cells: Cells, resamples: int, rng: np.random.Generator) -> Iter
     binomial draw for each, and of the same law.
     """
     total = max(cells.support + cells.rest, 1)
-    large, small = (np.flatnonzero(which) for which in (cells.count > _SMALL_CELL, cells.count <= _SMALL_CELL))
+    large, small = (np.flatnonzero(chosen) for chosen in (cells.count > _SMALL_CELL, cells.count <= _SMALL_CELL))
     row_cell = np.repeat(np.arange(small.size), cells.count[small])
     shares = np.concatenate([cells.count[large], [row_cell.size, cells.rest]]) / total
     step = max(1, _CHUNK_NUMBERS // (len(cells) + 1))
@@ -248,8 +248,8 @@ class Contrast:
 
     def parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return c and s of values (..., G + 1, K, 2)."""
-        own = values[..., self.utility, :]
-        return _weighted(own, self.constant), _weighted(own, self.slope)
+        group_values = values[..., self.utility, :]
+        return _weighted(group_values, self.constant), _weighted(group_values, self.slope)
 
     def at(self, values: FloatArray, x: float | FloatArray) -> FloatArray:
         """Return T(x) of values (..., G + 1, K, 2)."""
@@ -258,12 +258,12 @@ class Contrast:
 
     def variance(self, spread: FloatArray, x: FloatArray) -> FloatArray:
         """Return (..., D) the variance of T(x) from covariances (..., G + 1, K, 2, 2); groups are independent."""
-        own = spread[..., self.utility, :, :]
+        covariance = spread[..., self.utility, :, :]
         used = (self.constant != 0).any(axis=1) | (self.slope != 0).any(axis=1)
-        total = np.zeros((*own.shape[:-3], x.size))
+        total = np.zeros((*covariance.shape[:-3], x.size))
         for g in np.flatnonzero(used):
             weights = self.constant[g] + x[:, np.newaxis] * self.slope[g]
-            total += np.einsum("...st,ds,dt->...d", own[..., g, :, :], weights, weights)
+            total += np.einsum("...st,ds,dt->...d", covariance[..., g, :, :], weights, weights)
         return total
 
 
@@ -351,9 +351,9 @@ def studentised_p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -
     with np.errstate(all="ignore"):
         for d in range(x.size):  # one margin at a time: memory stays O(J)
             error = c + x[d] * s - estimate[d]
-            own = np.sqrt(contrast.variance(draws.spreads, x[d : d + 1])[:, 0])
+            drawn_spread = np.sqrt(contrast.variance(draws.spreads, x[d : d + 1])[:, 0])
             tie = _TIE * np.abs(error).max(initial=0.0, where=~np.isnan(error)) * spread[d]
-            reached[d] = np.count_nonzero(~(error * spread[d] < estimate[d] * own - tie))
+            reached[d] = np.count_nonzero(~(error * spread[d] < estimate[d] * drawn_spread - tie))
     return np.where(np.isnan(estimate), 1.0, (1.0 + reached) / (1.0 + len(c)))
 
 
@@ -374,7 +374,7 @@ def share_reaching(a: FloatArray, b: FloatArray, x: FloatArray) -> FloatArray:
     return np.asarray((1.0 + reached) / (1.0 + a.size), dtype=np.float64)
 
 
-def _weighted(own: FloatArray, weights: FloatArray) -> FloatArray:
+def _weighted(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the weighted sum over groups and algorithms, without those of weight 0, which may be nan."""
-    at = np.nonzero(weights)
-    return np.asarray((own[..., at[0], at[1]] * weights[at]).sum(axis=-1))
+    position = np.nonzero(weights)
+    return np.asarray((values[..., position[0], position[1]] * weights[position]).sum(axis=-1))

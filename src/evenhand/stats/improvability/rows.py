@@ -59,8 +59,8 @@ class Rows:
         """Return (J, G, K, 2, 2) the sums of u and w by group for J sets of row weights (J, n)."""
         w = np.asarray(weights, dtype=np.float64)
         flat = self.terms.reshape(len(self), -1)
-        own = [w[:, self.group == g] @ flat[self.group == g] for g in range(len(self.names))]
-        return np.stack(own, axis=1).reshape(len(w), len(self.names), *self.terms.shape[1:])
+        by_group = [w[:, self.group == g] @ flat[self.group == g] for g in range(len(self.names))]
+        return np.stack(by_group, axis=1).reshape(len(w), len(self.names), *self.terms.shape[1:])
 
     def counted(self) -> IntArray:
         """Return (G, K, 2) how many rows of each group count, that is, have w other than 0."""

@@ -153,9 +153,9 @@ class SplitTest:
             Margin D_f: by what share the gap must shrink.
         """
         margins = np.broadcast_to(np.asarray(accuracy, dtype=np.float64), (len(self.accuracy_contrasts),))
-        own = [self.accuracy_p(a, margins[a : a + 1])[0] for a in range(margins.size)]
+        accuracy_p = [self.accuracy_p(a, margins[a : a + 1])[0] for a in range(margins.size)]
         gaps = [self.fairness_p(f, np.array([fairness]))[0] for f in range(len(self.worst))]
-        return Components(np.array(own), np.array(gaps))
+        return Components(np.array(accuracy_p), np.array(gaps))
 
     def curve(self, goal: Goal, deltas: npt.ArrayLike) -> FloatArray:
         """Return (D,) the p-value at each margin: of fairness, of joint accuracy, or of the accuracy of one group.
@@ -176,9 +176,9 @@ class SplitTest:
             raise ConfigError(
                 f"`goal` must be 'fairness', 'joint_accuracy' or a group from 0 to {groups[-1]}; got {goal!r}."
             )
-        own = [self.accuracy_p(a, grid if a in wanted else zero) for a in groups]
+        accuracy_p = [self.accuracy_p(a, grid if a in wanted else zero) for a in groups]
         gaps = [self.fairness_p(f, grid if goal == "fairness" else zero) for f in range(len(self.worst))]
-        return np.asarray(np.max(np.stack([np.broadcast_to(p, grid.shape) for p in (*own, *gaps)]), axis=0))
+        return np.asarray(np.max(np.stack([np.broadcast_to(p, grid.shape) for p in (*accuracy_p, *gaps)]), axis=0))
 
     @cached_property
     def accuracy_contrasts(self) -> tuple[Contrast, ...]:
@@ -203,17 +203,17 @@ class SplitTest:
         for utility, pair in zip(self.criteria.fairness_index, self.worst, strict=True):
             slope = np.zeros((groups + 1, 2))
             slope[pair.high, STATUS_QUO], slope[pair.low, STATUS_QUO] = 1.0, -1.0
-            own = []
+            contrasts = []
             for g, h in permutations(range(groups), 2):
                 constant = np.zeros((groups + 1, 2))
                 constant[g, CANDIDATE], constant[h, CANDIDATE] = -1.0, 1.0
-                own.append(Contrast(utility, constant, slope))
-            made.append(tuple(own))
+                contrasts.append(Contrast(utility, constant, slope))
+            made.append(tuple(contrasts))
         return tuple(made)
 
-    def accuracy_p(self, which: int, deltas: FloatArray) -> FloatArray:
+    def accuracy_p(self, number: int, deltas: FloatArray) -> FloatArray:
         """Return (D,) the p-values of one accuracy component: of a group, or 0 for everyone."""
-        contrast = self.accuracy_contrasts[which]
+        contrast = self.accuracy_contrasts[number]
         higher = self.criteria.accuracy.better == "higher"
         slope = contrast.parts(self.draws.estimate)[1]
         old = float(-slope if higher else slope)
@@ -224,9 +224,9 @@ class SplitTest:
             )
         return self._p(contrast, 1.0 + deltas if higher else 1.0 - deltas)
 
-    def fairness_p(self, which: int, deltas: FloatArray) -> FloatArray:
+    def fairness_p(self, number: int, deltas: FloatArray) -> FloatArray:
         """Return (D,) the p-values of the component of one fairness utility."""
-        contrasts = self.fairness_contrasts[which]
+        contrasts = self.fairness_contrasts[number]
         if self.fairness_test == "signed":
             return np.asarray(np.max([self._p(contrast, 1.0 - deltas) for contrast in contrasts], axis=0))
         first = contrasts[0]

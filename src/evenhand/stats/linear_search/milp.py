@@ -74,8 +74,8 @@ class Program:
             r, c, v = np.broadcast_arrays(np.asarray(row), np.asarray(column), np.asarray(value, dtype=np.float64))
             kept = v.ravel() != 0
             self.entries.append((r.ravel()[kept] + self.rows, c.ravel()[kept], v.ravel()[kept]))
-        for ends, given in ((self.row_lower, lower), (self.row_upper, upper)):
-            ends.append(np.broadcast_to(np.asarray(given, dtype=np.float64), (count,)))
+        for ends, limit in ((self.row_lower, lower), (self.row_upper, upper)):
+            ends.append(np.broadcast_to(np.asarray(limit, dtype=np.float64), (count,)))
         self.rows += count
 
 
@@ -122,9 +122,9 @@ class SearchProgram:
         solution[self.decide] = by_cell
         solution[self.value] = values = problem.values(chosen)
         solution[self.gap] = values.max() - values.min()
-        for g, (own, cells) in enumerate(self.parts):
+        for g, (part, cells) in enumerate(self.parts):
             solution[self.share[g]] = 1.0 / np.count_nonzero(chosen & (problem.group == g))
-            solution[own] = solution[self.share[g]] * by_cell[cells]
+            solution[part] = solution[self.share[g]] * by_cell[cells]
         return solution
 
 
@@ -159,9 +159,9 @@ def build_program(problem: SearchProblem, margin: float) -> SearchProgram:
         parts = tuple(_add_mean(program, problem, cell, decide, value, share, g) for g in range(groups))
     else:
         gains = _by_cell(problem, cell, problem.gains, len(points))
-        at = np.arange(groups)
+        row = np.arange(groups)
         program.add_rows(
-            groups, problem.base, problem.base, (at, value, problem.size), (at[:, np.newaxis], decide, -gains)
+            groups, problem.base, problem.base, (row, value, problem.size), (row[:, np.newaxis], decide, -gains)
         )
     gap = _add_gap(program, problem, value)
     return SearchProgram(program, beta, decide, value, gap, share, parts, cell)
@@ -174,40 +174,40 @@ def _add_classifier(
     design = np.column_stack([np.ones(len(points)), points])
     box = np.array(bounds(problem))
     most, least = design @ box[:, 1], design @ box[:, 0]  # x is not negative
-    at = np.arange(len(points))
-    score = (at[:, np.newaxis], beta, design)
-    program.add_rows(len(points), -np.inf, -margin, score, (at, decide, -(most + margin)))
-    program.add_rows(len(points), least, np.inf, score, (at, decide, least))
+    row = np.arange(len(points))
+    score = (row[:, np.newaxis], beta, design)
+    program.add_rows(len(points), -np.inf, -margin, score, (row, decide, -(most + margin)))
+    program.add_rows(len(points), least, np.inf, score, (row, decide, least))
 
 
 def _add_mean(
     program: Program, problem: SearchProblem, cell: IntArray, decide: IntArray, value: IntArray, share: IntArray, g: int
 ) -> tuple[IntArray, IntArray]:
     """Add U_g = mean outcome of the selected of group g, with s = t D written linearly."""
-    own = problem.group == g
-    cells, member = np.unique(cell[own], return_inverse=True)
+    members = problem.group == g
+    cells, member = np.unique(cell[members], return_inverse=True)
     sizes = np.bincount(member.ravel())
-    totals = np.bincount(member.ravel(), weights=problem.gains[own])
+    totals = np.bincount(member.ravel(), weights=problem.gains[members])
     part = program.add_columns(np.zeros(cells.size), 1.0)
-    at = np.arange(cells.size)
+    row = np.arange(cells.size)
     program.add_rows(1, 0.0, 0.0, (0, value[g], 1.0), (0, part, -totals))
     program.add_rows(1, 1.0, 1.0, (0, part, sizes))
-    program.add_rows(cells.size, -np.inf, 0.0, (at, part, 1.0), (at, share[g], -1.0))
-    program.add_rows(cells.size, -np.inf, 0.0, (at, part, 1.0), (at, decide[cells], -1.0))
-    program.add_rows(cells.size, -1.0, np.inf, (at, part, 1.0), (at, share[g], -1.0), (at, decide[cells], -1.0))
+    program.add_rows(cells.size, -np.inf, 0.0, (row, part, 1.0), (row, share[g], -1.0))
+    program.add_rows(cells.size, -np.inf, 0.0, (row, part, 1.0), (row, decide[cells], -1.0))
+    program.add_rows(cells.size, -1.0, np.inf, (row, part, 1.0), (row, share[g], -1.0), (row, decide[cells], -1.0))
     return part, cells
 
 
 def _add_gap(program: Program, problem: SearchProblem, value: IntArray) -> IntArray:
     """Bound the difference of all ordered pairs of groups by t, which is minimised, or by the limit."""
     pairs = np.array(list(permutations(range(len(problem.names)), 2)))
-    at = np.arange(len(pairs))
-    difference = ((at, value[pairs[:, 0]], 1.0), (at, value[pairs[:, 1]], -1.0))
+    row = np.arange(len(pairs))
+    difference = ((row, value[pairs[:, 0]], 1.0), (row, value[pairs[:, 1]], -1.0))
     if problem.goal != "fairness":
         program.add_rows(len(pairs), -np.inf, problem.gap_limit + _SLACK, *difference)
         return np.arange(0)
     gap = program.add_columns(0.0, np.inf)
-    program.add_rows(len(pairs), -np.inf, 0.0, *difference, (at, gap, -1.0))
+    program.add_rows(len(pairs), -np.inf, 0.0, *difference, (row, gap, -1.0))
     return gap
 
 
@@ -290,11 +290,11 @@ def solve_milp(
     swept = best_direction(problem, rng, directions=directions) if directions else None
     made = build_program(problem, margin)
     solved = _run(problem, made, _start(problem, made, swept), time_limit, relative_gap, threads)
-    found, report = _checked(problem, made, solved)
-    known = [one for one in (swept, found) if one is not None and one.feasible]
+    solution, report = _checked(problem, made, solved)
+    known = [candidate for candidate in (swept, solution) if candidate is not None and candidate.feasible]
     if not known:
         raise EvenhandError(_why_nothing(problem, solved, time_limit, margin))
-    best = min(known, key=lambda one: float(problem.judge(one.values)[1]))
+    best = min(known, key=lambda candidate: float(problem.judge(candidate.values)[1]))
     return replace(best, solver=_consistent(problem, report, best), directions=directions)
 
 
@@ -354,11 +354,11 @@ def _run(
         solver.setSolution(solution)
     solver.run()
     info = solver.getInfo()
-    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     status = solver.modelStatusToString(solver.getModelStatus()).lower().removesuffix(" reached")
     return _Solved(
         status=status,
-        solution=np.array(solver.getSolution().col_value) if found else None,
+        solution=np.array(solver.getSolution().col_value) if feasible else None,
         bound=float(info.mip_dual_bound),
         gap=float(info.mip_gap),
         seconds=float(solver.getRunTime()),

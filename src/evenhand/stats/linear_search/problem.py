@@ -92,9 +92,9 @@ class SearchProblem:
     def values(self, decisions: BoolArray) -> FloatArray:
         """Return (..., G) the value of each group under decisions (..., n); nan where it is not defined."""
         chosen = np.asarray(decisions, dtype=np.float64)
-        own = [chosen[..., self.group == g] for g in range(len(self.names))]
-        sums = [own[g] @ self.gains[self.group == g] for g in range(len(self.names))]
-        numbers = [part.sum(axis=-1) for part in own]
+        by_group = [chosen[..., self.group == g] for g in range(len(self.names))]
+        sums = [by_group[g] @ self.gains[self.group == g] for g in range(len(self.names))]
+        numbers = [part.sum(axis=-1) for part in by_group]
         top, bottom = np.stack(sums, axis=-1), np.stack(numbers, axis=-1)
         return ratios(np.stack([self.base + top, self.size + self.step * bottom], axis=-1))
 
@@ -372,10 +372,12 @@ def widest_margin(problem: SearchProblem, decisions: BoolArray) -> tuple[FloatAr
     rows = np.unique(np.column_stack([rows, np.ones(len(problem))]), axis=0)
     size = problem.scaled.shape[1]
     cost = np.append(np.zeros(size + 1), -1.0)
-    found = linprog(cost, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=[*bounds(problem), (None, 1.0)], method="highs")
-    if found.x is None:
+    solution = linprog(
+        cost, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=[*bounds(problem), (None, 1.0)], method="highs"
+    )
+    if solution.x is None:
         return np.zeros(size), 0.0, 0.0
-    return np.asarray(found.x[1:-1]), float(found.x[0]), float(found.x[-1])
+    return np.asarray(solution.x[1:-1]), float(solution.x[0]), float(solution.x[-1])
 
 
 def bounds(problem: SearchProblem) -> list[tuple[float, float]]:

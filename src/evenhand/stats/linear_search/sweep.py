@@ -126,7 +126,9 @@ def _starting_directions(problem: SearchProblem) -> FloatArray:
         design = np.column_stack([np.ones(len(problem)), centred]) * root
         fitted.append(np.linalg.lstsq(design, problem.gains * root[:, 0], rcond=None)[0][1:])
     single = np.eye(centred.shape[1])
-    return np.vstack([[one for one in fitted if np.abs(one).max() > 0] or single[:1], single, -single])
+    return np.vstack(
+        [[direction for direction in fitted if np.abs(direction).max() > 0] or single[:1], single, -single]
+    )
 
 
 def _evaluate(problem: SearchProblem, batch: FloatArray, threads: int | None) -> FloatArray:
@@ -135,13 +137,13 @@ def _evaluate(problem: SearchProblem, batch: FloatArray, threads: int | None) ->
     step = max(1, min(64, _SLICE_NUMBERS // len(problem)))
 
     def chain(first: int) -> Iterator[Step]:
-        own = slice(first, min(first + step, len(batch)))
+        part = slice(first, min(first + step, len(batch)))
 
         def work() -> None:
-            scores = batch[own] @ problem.scaled.T
-            merit[own] = _all_cuts(problem, scores) if problem.capacity is None else _one_cut(problem, scores)
+            scores = batch[part] @ problem.scaled.T
+            merit[part] = _all_cuts(problem, scores) if problem.capacity is None else _one_cut(problem, scores)
 
-        yield own.stop - own.start, work
+        yield part.stop - part.start, work
 
     run_chains([chain(first) for first in range(0, len(batch), step)], len(batch), threads=threads)
     return merit
@@ -174,9 +176,9 @@ def _one_cut(problem: SearchProblem, scores: FloatArray) -> FloatArray:
     """Return the merit of the cut that selects the capacity; violation inf where tied scores do not allow it."""
     assert problem.capacity is not None  # noqa: S101 -- for the type checker
     rows = scores.shape[1]
-    at = rows - problem.capacity
-    parted = np.partition(scores, (at - 1, at), axis=1)
-    below, above = parted[:, at - 1], parted[:, at]
+    position = rows - problem.capacity
+    parted = np.partition(scores, (position - 1, position), axis=1)
+    below, above = parted[:, position - 1], parted[:, position]
     cut = 0.5 * (below + above)
     violation, objective = problem.judge(problem.values(scores > cut[:, np.newaxis]))
     apart = above - below > _APART * (scores.max(axis=1) - scores.min(axis=1))

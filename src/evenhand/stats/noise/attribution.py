@@ -209,10 +209,10 @@ def _subsets(changed: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
     person = np.repeat(np.arange(len(changed)), 1 << count)
     first = np.cumsum(1 << count) - (1 << count)
     local = np.arange(len(person)) - first[person]
-    own = np.argsort(~changed, axis=1, kind="stable")  # a person's wrong items come first
+    wrong_items = np.argsort(~changed, axis=1, kind="stable")  # a person's wrong items come first
     subset = np.zeros(len(person), dtype=np.int64)
     for bit in range(int(count.max(initial=0))):
-        subset |= ((local >> bit) & 1) << own[person, bit]
+        subset |= ((local >> bit) & 1) << wrong_items[person, bit]
     return person, subset, local
 
 

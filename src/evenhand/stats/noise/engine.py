@@ -200,12 +200,12 @@ def changes_of_states(experiment: Experiment, second: States, first: States | No
     """Return how each state changes the sums, in the order of states."""
     base, people = experiment.base, len(experiment.features)
     key = second.key if first is None else np.union1d(first.key, second.key)
-    place, step = np.divmod(key, steps)
-    trial, person = np.divmod(place, people)
+    slot, step = np.divmod(key, steps)
+    trial, person = np.divmod(slot, people)
     opens = np.ones(key.size, dtype=np.bool_)
-    np.not_equal(place[1:], place[:-1], out=opens[1:])
-    x, r = _current(experiment, first, key, place, person, steps)
-    y, s = (second.score, second.label) if first is None else _current(experiment, second, key, place, person, steps)
+    np.not_equal(slot[1:], slot[:-1], out=opens[1:])
+    x, r = _current(experiment, first, key, slot, person, steps)
+    y, s = (second.score, second.label) if first is None else _current(experiment, second, key, slot, person, steps)
     now = person_sums(r, s, x, y, base.centre[base.cell[person]])
     true = base_people(experiment)
     added = {
@@ -238,13 +238,13 @@ def base_people(experiment: Experiment) -> tuple[FloatArray, ...]:
 
 def replicate_changes(experiment: Experiment, seed: np.random.SeedSequence) -> list[Changes]:
     """Return how the states of one replicate change the sums, block by block; `trial` counts levels if drawn afresh."""
-    found, done = [], 0
+    replicate, done = [], 0
     for block in blocks(experiment, trials_of(experiment, [seed])):
         states = block_states(experiment, *block_mistakes(experiment, block))
         changes = changes_of_states(experiment, *states, steps_of(experiment))
-        found.append(replace(changes, trial=changes.trial + done))
+        replicate.append(replace(changes, trial=changes.trial + done))
         done += len(block)
-    return found
+    return replicate
 
 
 def _changes(value: FloatArray, start: FloatArray, person: IntArray, opens: BoolArray) -> FloatArray:
@@ -257,15 +257,15 @@ def _changes(value: FloatArray, start: FloatArray, person: IntArray, opens: Bool
 
 
 def _current(
-    experiment: Experiment, states: States | None, key: IntArray, place: IntArray, person: IntArray, steps: int
+    experiment: Experiment, states: States | None, key: IntArray, slot: IntArray, person: IntArray, steps: int
 ) -> tuple[FloatArray, BoolArray]:
     """Return a rater's predictions at some keys: of the last state up to there, or of the base."""
     score, label = experiment.base.score[person], experiment.base.label[person]
     if states is None or states.key.size == 0:
         return score, label
     last = np.searchsorted(states.key, key, side="right") - 1
-    own = (last >= 0) & (states.key[last] // steps == place)
-    return np.where(own, states.score[last], score), np.where(own, states.label[last], label)
+    changed = (last >= 0) & (states.key[last] // steps == slot)
+    return np.where(changed, states.score[last], score), np.where(changed, states.label[last], label)
 
 
 def _dense(experiment: Experiment, states: States | None, trials: int) -> tuple[FloatArray, BoolArray]:

@@ -55,10 +55,10 @@ class NoiseItem:
         if not self.others or profiles is None:
             return self.model.rate(values)
         share, all_do = np.ones(len(values)), True
-        for own, model in self._by_profile(profiles):
-            found = model.rate(values[own]) if own.size else None
-            if found is not None:
-                share[own], all_do = found, False
+        for rows, model in self._by_profile(profiles):
+            rates = model.rate(values[rows]) if rows.size else None
+            if rates is not None:
+                share[rows], all_do = rates, False
         return None if all_do else share
 
     def draw(self, values: FloatArray, profiles: IntArray | None, rng: np.random.Generator) -> FloatArray:
@@ -66,8 +66,8 @@ class NoiseItem:
         if not self.others or profiles is None:
             return self.model.draw(values, rng)
         drawn = np.empty_like(values)
-        for own, model in self._by_profile(profiles):
-            drawn[own] = model.draw(values[own], rng)
+        for rows, model in self._by_profile(profiles):
+            drawn[rows] = model.draw(values[rows], rng)
         return drawn
 
     def check(self, values: FloatArray, profiles: IntArray | None) -> None:
@@ -75,8 +75,8 @@ class NoiseItem:
         if not self.others or profiles is None:
             self.model.check(values)
             return
-        for own, model in self._by_profile(profiles):
-            model.check(values[own])
+        for rows, model in self._by_profile(profiles):
+            model.check(values[rows])
 
     def _by_profile(self, profiles: IntArray) -> Iterator[tuple[IntArray, NoiseModel]]:
         for number, model in enumerate((self.model, *self.others)):
@@ -233,14 +233,14 @@ class Experiment:
         """Return for each profile the first one with the same pace and models: a difference in name alone is none."""
         last = 0 if self.profiles is None else int(self.profiles.max())
         paces = np.ones(last + 1) if self.paces is None else self.paces
-        found = np.arange(last + 1)
-        for one in range(1, last + 1):
-            for other in range(one):
-                alike = all(_same(item.of(one), item.of(other)) for item in self.items)
-                if alike and paces[one] == paces[other]:
-                    found[one] = found[other]
+        merged = np.arange(last + 1)
+        for profile in range(1, last + 1):
+            for other in range(profile):
+                alike = all(_same(item.of(profile), item.of(other)) for item in self.items)
+                if alike and paces[profile] == paces[other]:
+                    merged[profile] = merged[other]
                     break
-        return found
+        return merged
 
     @cached_property
     def ranks(self) -> Ranks:
@@ -288,11 +288,11 @@ def highest_rate(
     2.5
     """
     pace = 1.0 if paces is None or profiles is None else paces[profiles]
-    found = [0.0]
+    rates = [0.0]
     for item in items:
         rate = item.rate(features[:, item.columns], profiles)
-        found.append(float(np.nanmax(pace * (1.0 if rate is None else rate), initial=0.0)))
-    return max(found)
+        rates.append(float(np.nanmax(pace * (1.0 if rate is None else rate), initial=0.0)))
+    return max(rates)
 
 
 def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None) -> None:
@@ -314,12 +314,12 @@ def _check_columns(columns: list[int], features: int) -> None:
         raise EvenhandError(f"The columns of noise must be from 0 to {features - 1}; got {max(columns)}.")
 
 
-def _same(one: NoiseModel, other: NoiseModel) -> bool:
+def _same(model: NoiseModel, other: NoiseModel) -> bool:
     """Tell whether two models are the same; those that hold arrays only where they are one object."""
-    if one is other:
+    if model is other:
         return True
     try:
-        return hash(one) == hash(other) and one == other
+        return hash(model) == hash(other) and model == other
     except TypeError:
         return False
 

@@ -183,8 +183,8 @@ class Confusion:
     def _positions(self, values: FloatArray) -> npt.NDArray[np.intp]:
         known = np.asarray(self.values)
         order = np.argsort(known)
-        at = np.minimum(np.searchsorted(known[order], values[:, 0]), len(known) - 1)
-        return np.asarray(order[at])
+        position = np.minimum(np.searchsorted(known[order], values[:, 0]), len(known) - 1)
+        return np.asarray(order[position])
 
 
 @dataclass(frozen=True)

@@ -158,16 +158,16 @@ def once_per_distinct_row(predict: Predictor) -> Predictor:
             return predict(rows)
         packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
         _, first, back = np.unique(packed, return_index=True, return_inverse=True)
-        found = predict(rows[first])
-        return Predictions(found.score[back], found.label[back])
+        predictions = predict(rows[first])
+        return Predictions(predictions.score[back], predictions.label[back])
 
     return asked_once
 
 
 def checked(predict: Predictor, rows: FloatArray) -> Predictions:
     """Return predictions of the right shape and without nan, or raise an `EvenhandError` that says what is wrong."""
-    found = predict(rows)
-    score, label = np.asarray(found.score, dtype=np.float64), np.asarray(found.label, dtype=np.bool_)
+    predictions = predict(rows)
+    score, label = np.asarray(predictions.score, dtype=np.float64), np.asarray(predictions.label, dtype=np.bool_)
     if score.shape != (len(rows),) or label.shape != (len(rows),):
         raise EvenhandError(f"The model must return one score a row; {len(rows)} rows gave the shape {score.shape}.")
     if not np.isfinite(score).all():
@@ -220,7 +220,7 @@ def fixed_products(features: FloatArray, perturbed: Collection[int]) -> list[Fix
     >>> fixed_products(np.column_stack([sex, race, sex * race]), [0])
     [FixedProduct(column=2, perturbed=0, factor=1, share=1.0)]
     """
-    found = []
+    fixed = []
     for column in _fixed(features, perturbed):
         other = _not_the_mode(features[:, column])
         if other.sum() < _LEAST_OTHERS:
@@ -232,8 +232,8 @@ def fixed_products(features: FloatArray, perturbed: Collection[int]) -> list[Fix
             for factor in np.flatnonzero(agree >= _TELLING).tolist():
                 share = _product_share(features, column, source, factor, other)
                 if factor not in (source, column) and share is not None:
-                    found.append(FixedProduct(column, source, factor, share))
-    return sorted(found)
+                    fixed.append(FixedProduct(column, source, factor, share))
+    return sorted(fixed)
 
 
 def fixed_functions(features: FloatArray, perturbed: Collection[int]) -> list[FixedFunction]:
@@ -266,8 +266,8 @@ def fixed_functions(features: FloatArray, perturbed: Collection[int]) -> list[Fi
     rows = _spread(np.arange(len(features)), _MOST_ROWS)
     np.random.default_rng(0).shuffle(rows)  # rows with one value of the source in no order
     columns = _fixed(features, perturbed)
-    codes = {at: np.unique(features[rows, at], return_inverse=True)[1] for at in {*columns, *perturbed}}
-    found = []
+    codes = {number: np.unique(features[rows, number], return_inverse=True)[1] for number in {*columns, *perturbed}}
+    fixed = []
     for column in columns:
         counts = np.bincount(codes[column])
         if counts.sum() - counts.max() < _LEAST_OTHERS:
@@ -276,8 +276,8 @@ def fixed_functions(features: FloatArray, perturbed: Collection[int]) -> list[Fi
             repeated = _foretold(codes[source], codes[column])
             if repeated or _smooth(codes[source], codes[column]):
                 share = _agreeing(features[:, source], features[:, column])
-                found.append(FixedFunction(column, source, share, repeated))
-    return found
+                fixed.append(FixedFunction(column, source, share, repeated))
+    return fixed
 
 
 def _fixed(features: FloatArray, perturbed: Collection[int]) -> list[int]:
@@ -294,18 +294,18 @@ def _not_the_mode(values: FloatArray) -> BoolArray:
     return np.asarray(values != known[np.argmax(counts)])
 
 
-def _same(one: FloatArray, other: FloatArray) -> BoolArray:
-    return np.asarray(np.abs(one - other) <= 1e-9 * (1.0 + np.abs(other)))
+def _same(values: FloatArray, other: FloatArray) -> BoolArray:
+    return np.asarray(np.abs(values - other) <= 1e-9 * (1.0 + np.abs(other)))
 
 
 def _product_share(features: FloatArray, column: int, source: int, factor: int, other: BoolArray) -> float | None:
     """Return the share of rows in which a column is the product of two, None where it is not in enough of them."""
-    one, two, wanted = features[:, source], features[:, factor], features[:, column]
-    made = one * two
+    first, second, wanted = features[:, source], features[:, factor], features[:, column]
+    made = first * second
     agrees = _same(made, wanted)
     if agrees.mean() < ENOUGH or agrees[other].mean() < _TELLING:
         return None
-    for matters in (~_same(made, one), ~_same(made, two)):
+    for matters in (~_same(made, first), ~_same(made, second)):
         if agrees[matters].sum() < _LEAST_OTHERS or agrees[matters].mean() < _TELLING:
             return None
     return float(agrees.mean())
@@ -334,8 +334,8 @@ def _smooth(source: IntArray, column: IntArray) -> bool:
     n, at_least = source.size, source.size - at_most + counts
     whole = 2.0 * float((counts * at_least * (n - at_least)).sum()) / n
     rank = at_most[column[np.argsort(source, kind="stable")]]
-    found = 1.0 - float(np.abs(np.diff(rank)).sum()) / whole
-    return found >= _NEAR * (1.0 - float(n - at_most[0]) / whole) > 0
+    smoothness = 1.0 - float(np.abs(np.diff(rank)).sum()) / whole
+    return smoothness >= _NEAR * (1.0 - float(n - at_most[0]) / whole) > 0
 
 
 def _agreeing(source: FloatArray, column: FloatArray) -> float:

@@ -63,8 +63,8 @@ class HotDeck:
     def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return the values with errors of the pilot that are not 0."""
         first, last, errors = self._windows(values)
-        at = first + (rng.random(len(values)) * (last - first)).astype(np.int64)
-        moved = errors[np.minimum(at, max(errors.size - 1, 0))] if errors.size else np.zeros(len(values))
+        donor = first + (rng.random(len(values)) * (last - first)).astype(np.int64)
+        moved = errors[np.minimum(donor, max(errors.size - 1, 0))] if errors.size else np.zeros(len(values))
         moved = np.where(last > first, moved, 0.0)
         return between(values + moved[:, np.newaxis], self.minimum, self.maximum)
 
@@ -209,8 +209,8 @@ class Pilot:
     def _profiles(self, everybody: IntArray, apart: Sequence[IntArray]) -> tuple[NoiseItem, ...]:
         learned = [self._learned(rows) for rows in (everybody, *apart)]
         return tuple(
-            NoiseItem(of_all.columns, of_all.model, tuple(item.model for item in own))
-            for of_all, *own in zip(*learned, strict=True)
+            NoiseItem(of_all.columns, of_all.model, tuple(item.model for item in by_profile))
+            for of_all, *by_profile in zip(*learned, strict=True)
         )
 
     def _learned(self, rows: IntArray) -> tuple[NoiseItem, ...]:
@@ -220,10 +220,10 @@ class Pilot:
             low = np.array([self.minima.get(column, -np.inf) for column in self.columns])
             high = np.array([self.maxima.get(column, np.inf) for column in self.columns])
             return (NoiseItem(self.columns, ErrorVectors(second - first, binary, low, high)),)
-        return tuple(self._item(at, first[:, at], second[:, at]) for at in range(len(self.columns)))
+        return tuple(self._item(number, first[:, number], second[:, number]) for number in range(len(self.columns)))
 
-    def _item(self, at: int, first: FloatArray, second: FloatArray) -> NoiseItem:
-        column = self.columns[at]
+    def _item(self, number: int, first: FloatArray, second: FloatArray) -> NoiseItem:
+        column = self.columns[number]
         if column in self.categories:
             return NoiseItem((column,), learned_confusion(first, second, self.categories[column]))
         deck = HotDeck(first, second - first, self.near, self.minima.get(column), self.maxima.get(column))

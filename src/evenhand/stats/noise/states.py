@@ -128,9 +128,9 @@ def fill_mistakes(
     """Draw the mistakes of one trial: at all levels with common random numbers, or at one level `only`."""
     items = experiment.items if experiment.renew is None else _renewed(experiment, rng)
     touched, steps = _touched(experiment, items, rng, only)
-    entries, slopes, profile, at = experiment.entries, experiment.slopes, experiment.base.profile, 0
+    entries, slopes, profile, first_column = experiment.entries, experiment.slopes, experiment.base.profile, 0
     for number, item in enumerate(items):
-        columns = slice(at, at + len(item.columns))
+        columns = slice(first_column, first_column + len(item.columns))
         people, step = touched[number], steps[number]
         old = entries[columns].take(people, axis=1).T
         profiles = None if profile is None else profile[people]
@@ -144,7 +144,7 @@ def fill_mistakes(
         else:
             shift = slopes[columns].take(people, axis=1).T * (new - old)
             mistakes.value[trial, people, number] = shift.sum(axis=1)
-        at = columns.stop
+        first_column = columns.stop
 
 
 def _touched(
@@ -185,9 +185,9 @@ def _exactly(
     ranks = experiment.ranks
     levels = experiment.levels if only is None else experiment.levels[only : only + 1]
     up = rng.random((len(chance), int(ranks.stratum[-1]) + 1))
-    for row, rate, own in zip(chance, rates, up, strict=True):
+    for row, rate, draw in zip(chance, rates, up, strict=True):
         with np.errstate(divide="ignore"):
-            needed = (ranks.within + (1.0 - own[ranks.stratum])) / ranks.room
+            needed = (ranks.within + (1.0 - draw[ranks.stratum])) / ranks.room
         inside = np.flatnonzero(needed <= levels[-1])
         step = np.searchsorted(levels, needed[inside])
         people = np.argsort(experiment.base.stratum + row)[inside]  # people are in the order of strata
@@ -225,13 +225,13 @@ def states_of(experiment: Experiment, mistakes: Mistakes) -> States:
     """Predict every distinct row that mistakes make of a person."""
     steps = mistakes.changes.shape[2]
     key = np.flatnonzero(mistakes.changes)
-    place, step = np.divmod(key, steps)
-    active = mistakes.level.reshape(-1, mistakes.level.shape[2])[place] <= step[:, np.newaxis]
-    found = predict_states(experiment, mistakes, place, active)
-    return States(key, found.score, found.label)
+    slot, step = np.divmod(key, steps)
+    active = mistakes.level.reshape(-1, mistakes.level.shape[2])[slot] <= step[:, np.newaxis]
+    predictions = predict_states(experiment, mistakes, slot, active)
+    return States(key, predictions.score, predictions.label)
 
 
-def predict_states(experiment: Experiment, mistakes: Mistakes, place: IntArray, active: BoolArray) -> Predictions:
+def predict_states(experiment: Experiment, mistakes: Mistakes, slot: IntArray, active: BoolArray) -> Predictions:
     """Predict people with some of their mistakes.
 
     Parameters
@@ -241,12 +241,12 @@ def predict_states(experiment: Experiment, mistakes: Mistakes, place: IntArray, 
     active
         (S, items) which mistakes of theirs are made.
     """
-    person = place % len(experiment.features)
+    person = slot % len(experiment.features)
     if experiment.slopes is not None:
-        shifts = mistakes.value.reshape(-1, mistakes.value.shape[2])[place]
+        shifts = mistakes.value.reshape(-1, mistakes.value.shape[2])[slot]
         sums = base_sums(experiment)[person] + np.einsum("sj,sj->s", shifts, active.astype(np.float64))
         return cast(Linear, experiment.predictors[0]).of_sums(sums)
-    return _by_rows(experiment, mistakes, place, person, active)
+    return _by_rows(experiment, mistakes, slot, person, active)
 
 
 def base_sums(experiment: Experiment) -> FloatArray:
@@ -266,30 +266,30 @@ def fold_slice(experiment: Experiment, fold: int) -> slice:
 
 
 def _by_rows(
-    experiment: Experiment, mistakes: Mistakes, place: IntArray, person: IntArray, active: BoolArray
+    experiment: Experiment, mistakes: Mistakes, slot: IntArray, person: IntArray, active: BoolArray
 ) -> Predictions:
-    score, label = np.empty(len(place)), np.empty(len(place), dtype=np.bool_)
+    score, label = np.empty(len(slot)), np.empty(len(slot), dtype=np.bool_)
     most = max(1, experiment.memory // (8 * experiment.features.shape[1]))
     fold = experiment.base.fold[person]
     for number, predict in enumerate(experiment.predictors):
         states = np.flatnonzero(fold == number)
         for start in range(0, states.size, most):
             chunk = states[start : start + most]
-            rows = rows_of(experiment, mistakes, place[chunk], person[chunk], active[chunk])
+            rows = rows_of(experiment, mistakes, slot[chunk], person[chunk], active[chunk])
             score[chunk], label[chunk] = checked(predict, rows)
     return Predictions(score, label)
 
 
 def rows_of(
-    experiment: Experiment, mistakes: Mistakes, place: IntArray, person: IntArray, active: BoolArray
+    experiment: Experiment, mistakes: Mistakes, slot: IntArray, person: IntArray, active: BoolArray
 ) -> FloatArray:
     """Return the features of each state: those of the person, with the active mistakes."""
     rows = experiment.base.features[person]
     values = mistakes.value.reshape(-1, mistakes.value.shape[2])
-    at = 0
+    position = 0
     for number, item in enumerate(experiment.items):
         on = active[:, number]
         for column in item.columns:
-            rows[on, column] = values[place[on], at]
-            at += 1
+            rows[on, column] = values[slot[on], position]
+            position += 1
     return rows

@@ -141,7 +141,7 @@ class PairDraw:
             i = rng.integers(0, self._size, size)
         else:
             places = np.sort(rng.random(size)) * self._first_upto[-1]  # sorted, the search stays in cache
-            i = self._found(self._first_upto, places)
+            i = self._person_at(self._first_upto, places)
             rng.shuffle(i)
         return i, self.partners(i, rng)
 
@@ -150,23 +150,23 @@ class PairDraw:
         if self._weight is None:
             j = rng.integers(0, self._size - 1, i.size)
             return np.asarray(j + (j >= i), dtype=np.int64)
-        own, end = self._weight[i], self._upto[i]
-        places = rng.random(i.size) * (self._upto[-1] - own)
-        places = np.where(places >= end - own, places + own, places)
+        weight, end = self._weight[i], self._upto[i]
+        places = rng.random(i.size) * (self._upto[-1] - weight)
+        places = np.where(places >= end - weight, places + weight, places)
         order = np.argsort(places, kind="stable")
         j = np.empty_like(i)
-        j[order] = self._found(self._upto, places[order])
+        j[order] = self._person_at(self._upto, places[order])
         return np.where(j == i, self._beside(i), j)  # rounding at the ends of the person's own place
 
-    def _found(self, upto: FloatArray, places: FloatArray) -> IntArray:
+    def _person_at(self, upto: FloatArray, places: FloatArray) -> IntArray:
         last = int(np.flatnonzero(self._weight)[-1]) if self._weight is not None else self._size - 1
         return np.minimum(np.searchsorted(upto, places, side="right"), last).astype(np.int64)
 
     def _beside(self, i: IntArray) -> IntArray:
         """Return the next person with a weight, or the one before for the last."""
         somebody = np.flatnonzero(np.asarray(self._weight))
-        at = np.searchsorted(somebody, i)
-        return np.asarray(somebody[np.where(at + 1 < somebody.size, at + 1, at - 1)], dtype=np.int64)
+        position = np.searchsorted(somebody, i)
+        return np.asarray(somebody[np.where(position + 1 < somebody.size, position + 1, position - 1)], dtype=np.int64)
 
 
 def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatArray:
@@ -267,15 +267,15 @@ def correct(
     sums = np.zeros((seeds.size, 3, 2))
 
     def step(number: int) -> None:
-        own = np.random.default_rng(seeds[number])
-        i, j = draw.pairs(_CHUNK, own)
-        found = np.empty((2, _CHUNK, 2))
+        stream = np.random.default_rng(seeds[number])
+        i, j = draw.pairs(_CHUNK, stream)
+        deviation = np.empty((2, _CHUNK, 2))
         first = _values(people, i)
-        for out, partner in zip(found, (j, draw.partners(i, own)), strict=True):
+        for out, partner in zip(deviation, (j, draw.partners(i, stream)), strict=True):
             second = _values(people, partner)
             deviations(first, second, weight, TOLERANCE, origin, per_step, coarse, fine, hits, out)
-        both = found.mean(axis=0)
-        sums[number] = both.sum(axis=0), (both**2).sum(axis=0), found.prod(axis=0).sum(axis=0)
+        both = deviation.mean(axis=0)
+        sums[number] = both.sum(axis=0), (both**2).sum(axis=0), deviation.prod(axis=0).sum(axis=0)
 
     chains: list[list[Step]] = [[(2 * _CHUNK, partial(step, number))] for number in range(seeds.size)]
     run_chains(chains, _PAIRS, threads=threads, progress=progress)
@@ -302,8 +302,8 @@ def aligned_bounds(values: FloatArray, size: int) -> tuple[float, float]:
     (0.0, 1.0)
     """
     low, high = float(values.min()), float(values.max())
-    found, times = np.unique(values[:: max(1, values.size // _GLANCE)], return_counts=True)
-    common = float(found[np.argmax(times)])
+    distinct, times = np.unique(values[:: max(1, values.size // _GLANCE)], return_counts=True)
+    common = float(distinct[np.argmax(times)])
     if times.max() == 1 or not low < common < high:
         return low, high
     below = 2 * min(max(round((common - low) / (high - low) * (size - 1) / 2), 1), (size - 3) // 2)
@@ -311,9 +311,9 @@ def aligned_bounds(values: FloatArray, size: int) -> tuple[float, float]:
     return min(low, common - below * step), max(high, common + (size - 1 - below) * step)
 
 
-def _values(people: People, at: IntArray) -> FloatArray:
+def _values(people: People, rows: IntArray) -> FloatArray:
     """Return (3, people) score, effort and aggregate: gathered at once, which waits for memory less than in a loop."""
-    return np.stack([people.score[at], people.effort[at], people.aggregate[at]])
+    return np.stack([people.score[rows], people.effort[rows], people.aggregate[rows]])
 
 
 def individual_fairness_grid(
@@ -388,10 +388,10 @@ def row_excess(people: People, moments: GridMoments, weight: float, threads: int
     spectrum *= scipy.fft.rfftn(moments.mass, shape, workers=workers)
     field = np.ascontiguousarray(scipy.fft.irfftn(spectrum, shape, workers=workers)[:size, :size, :size])
     origin, per_step = scale(moments.bounds, size)
-    out, own = np.empty(len(people)), own_pairs(table)
+    out, self_pairs = np.empty(len(people)), own_pairs(table)
 
     def step(rows: slice) -> None:
-        field_at(*people.part(rows), origin, per_step, field, own, out[rows])
+        field_at(*people.part(rows), origin, per_step, field, self_pairs, out[rows])
 
     cuts = [slice(start, start + _CHUNK) for start in range(0, len(people), _CHUNK)]
     chains: list[list[Step]] = [[(1, partial(step, rows))] for rows in cuts]

@@ -116,16 +116,16 @@ def tile_sums(
     violated = np.zeros(slots)
 
     def chain(slot: int) -> Iterator[Step]:
-        at = slot
-        while at < count:
-            end = min(count, at + slots * max(1, _STEP_PAIRS // ((count - at) * BLOCK**2)))
-            work = sum((count - a) * BLOCK**2 - BLOCK * (BLOCK - 1) // 2 for a in range(at, end, slots))
+        first_block = slot
+        while first_block < count:
+            end = min(count, first_block + slots * max(1, _STEP_PAIRS // ((count - first_block) * BLOCK**2)))
+            work = sum((count - a) * BLOCK**2 - BLOCK * (BLOCK - 1) // 2 for a in range(first_block, end, slots))
 
-            def step(first: int = at, last: int = end) -> None:
+            def step(first: int = first_block, last: int = end) -> None:
                 violated[slot] += sweep(u, v, m, w, blocks.low, blocks.high, first, last, slots, tolerance, sums[slot])
 
             yield work, step
-            at += slots * len(range(at, end, slots))
+            first_block += slots * len(range(first_block, end, slots))
 
     total = count * BLOCK * (count * BLOCK + 1) // 2
     few = total < _THREAD_PAIRS
@@ -181,10 +181,10 @@ def _precision(blocks: Blocks, rows: int) -> type[np.float32] | type[np.float64]
         return np.float64
     from evenhand.stats.pairs.kernels import near_ties
 
-    at = np.linspace(0, rows - 1, _PROBE_ROWS).astype(np.int64)
+    probe = np.linspace(0, rows - 1, _PROBE_ROWS).astype(np.int64)
     u, v, m = blocks.points
-    ties = near_ties(u[at], v[at], m[at], u, v, m, _NEAR_TIE) - at.size  # each row with itself
-    return np.float32 if ties < _MOST_TIES * at.size * rows else np.float64
+    ties = near_ties(u[probe], v[probe], m[probe], u, v, m, _NEAR_TIE) - probe.size  # each row with itself
+    return np.float32 if ties < _MOST_TIES * probe.size * rows else np.float64
 
 
 def _common(values: FloatArray, weight: FloatArray) -> float:
@@ -268,8 +268,8 @@ def block_sums(
     from evenhand.stats.pairs.kernels import row_sums
 
     merged, count, rows = points.merged, len(points), len(points.merged)
-    at = points.start[:-1]
-    u, v = np.sqrt(weight) * merged.effort[at], np.sqrt(1.0 - weight) * merged.aggregate[at]
+    first_row = points.start[:-1]
+    u, v = np.sqrt(weight) * merged.effort[first_row], np.sqrt(1.0 - weight) * merged.aggregate[first_row]
     point = np.repeat(np.arange(count), np.diff(points.start))
     weights, scores = _running(merged.weight, points), _running(merged.weight * merged.score, points)
     excess, violated = np.zeros(rows), np.zeros(rows)
@@ -294,8 +294,8 @@ def block_sums(
 def _running(values: FloatArray, points: Points) -> FloatArray:
     """Return the running sums of values within each point, from 0: one entry more than rows for each point."""
     sums = np.zeros(values.size + len(points))
-    for at, (first, last) in enumerate(zip(points.start[:-1].tolist(), points.start[1:].tolist(), strict=True)):
-        np.cumsum(values[first:last], out=sums[first + at + 1 : last + at + 1])
+    for number, (first, last) in enumerate(zip(points.start[:-1].tolist(), points.start[1:].tolist(), strict=True)):
+        np.cumsum(values[first:last], out=sums[first + number + 1 : last + number + 1])
     return sums
 
 
@@ -348,25 +348,25 @@ def worst_pairs(
     excess, pair = np.zeros(count + 1, dtype=np.int64), np.full((count + 1, 2), len(people), dtype=np.int64)
     u, v, m = blocks.points
     order = np.argsort(-most, kind="stable")
-    for at in range(0, order.size, _STEP_BLOCKS):
-        search(u, v, m, person, blocks.low, blocks.high, order[at : at + _STEP_BLOCKS], excess, pair)
-    found = [
+    for begin in range(0, order.size, _STEP_BLOCKS):
+        search(u, v, m, person, blocks.low, blocks.high, order[begin : begin + _STEP_BLOCKS], excess, pair)
+    worst = [
         (-whole, first, second)
         for whole, (i, j) in zip(excess[:count].tolist(), pair[:count].tolist(), strict=True)
         if whole > 0
         for first, second in _people_of(members, start, int(merged.row[i]), int(merged.row[j]), count)
     ]
-    found = sorted(found)[:count]
-    pairs = np.array([row[1:] for row in found], dtype=np.int64).reshape(-1, 2)
+    worst = sorted(worst)[:count]
+    pairs = np.array([row[1:] for row in worst], dtype=np.int64).reshape(-1, 2)
     return WorstPairs(pairs, excess_of(people, weight, pairs[:, 0], pairs[:, 1]))
 
 
 def _people_of(members: IntArray, start: IntArray, a: int, b: int, count: int) -> list[tuple[int, int]]:
     """Return the first pairs of a person on row a and one on row b, in the order of their numbers."""
-    one, other = (members[start[row] : min(start[row + 1], start[row] + count)].tolist() for row in (a, b))
+    on_a, on_b = (members[start[row] : min(start[row + 1], start[row] + count)].tolist() for row in (a, b))
     pairs: list[tuple[int, int]] = []
-    for person in sorted(one + other):
-        opposite = other if person in set(one) else one
+    for person in sorted(on_a + on_b):
+        opposite = on_b if person in set(on_a) else on_a
         pairs += [(person, partner) for partner in opposite if partner > person]
         if len(pairs) >= count:
             break

@@ -203,12 +203,20 @@ def individual_fairness_counts(
         sums, violated = tile_sums(merged, weight)
     total = float(heavy.sum())
     unit = total / people.total  # survey weights are scaled to a mean of 1
-    own = np.asarray(squares, dtype=np.float64)
-    all_pairs = (total**2 - float(own.sum())) / 2.0
+    squared = np.asarray(squares, dtype=np.float64)
+    all_pairs = (total**2 - float(squared.sum())) / 2.0
     excess = unit**2 * float(np.sum(people.weights * sums[merged.row])) / 2.0 / all_pairs
     means = 1.0 - unit * sums[merged.row] / total
     return _result(
-        excess, unit**2 * violated / all_pairs, means, own, total**2 / float(own.sum()), 0.0, n, confidence, method
+        excess,
+        unit**2 * violated / all_pairs,
+        means,
+        squared,
+        total**2 / float(squared.sum()),
+        0.0,
+        n,
+        confidence,
+        method,
     )
 
 
@@ -387,16 +395,16 @@ def _corrections(
     from evenhand.stats.pairs.kernels import deviations
 
     first, second = (
-        np.stack([people.score[at], people.effort[at], people.aggregate[at]])
-        for at in PairDraw(people).pairs(_PAIRS, rng)
+        np.stack([people.score[rows], people.effort[rows], people.aggregate[rows]])
+        for rows in PairDraw(people).pairs(_PAIRS, rng)
     )
     origin, per_step = scale(fine.bounds, fine.size)
-    found, out = [], np.empty((_PAIRS, 2))
+    corrections, out = [], np.empty((_PAIRS, 2))
     for weight in weights:
         tables = excess_table(coarse, weight), excess_table(fine, weight)
         deviations(first, second, weight, TOLERANCE, origin, per_step, *tables, tables[1], out)
-        found.append((out[:, 0].mean(), out[:, 0].std(ddof=1) / np.sqrt(_PAIRS)))
-    added, stderr = np.array(found).reshape(-1, 2).T
+        corrections.append((out[:, 0].mean(), out[:, 0].std(ddof=1) / np.sqrt(_PAIRS)))
+    added, stderr = np.array(corrections).reshape(-1, 2).T
     return added, stderr
 
 
@@ -405,5 +413,5 @@ def _different(score: FloatArray, effort: FloatArray, aggregate: FloatArray, eno
     if score.size <= enough:
         return int(score.size)
     part = slice(None, None, max(1, score.size // (4 * enough)))
-    found = distinct(hashes(score[part], effort[part], aggregate[part]))
-    return found if found > enough else distinct(hashes(score, effort, aggregate))
+    in_part = distinct(hashes(score[part], effort[part], aggregate[part]))
+    return in_part if in_part > enough else distinct(hashes(score, effort, aggregate))

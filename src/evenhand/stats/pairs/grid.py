@@ -99,14 +99,14 @@ class GridMoments:
         >>> moments.mass[0, 1]
         array([1., 1., 0.])
         """
-        at = np.asarray(cells, dtype=np.int64).T
+        index = np.asarray(cells, dtype=np.int64).T
         parts = np.asarray(sums, dtype=np.float64).reshape(-1, 2, 2, 2).copy()
         for axis in (1, 2, 3):  # (sum 1, sum f) -> (sum (1 - f), sum f)
             near, far = np.moveaxis(parts, axis, 0)
             near -= far
         mass = np.zeros((size, size, size))
         for corner in np.ndindex(2, 2, 2):
-            np.add.at(mass, tuple(at + np.array(corner)[:, np.newaxis]), parts[(slice(None), *corner)])
+            np.add.at(mass, tuple(index + np.array(corner)[:, np.newaxis]), parts[(slice(None), *corner)])
         return cls(bounds, mass, float(squares), np.asarray(own, dtype=np.float64).reshape(-1, 4))
 
     @property
@@ -199,9 +199,9 @@ def bin_people(
     if size < 3 or size % 2 == 0:
         raise EvenhandError(f"`size` must be odd and at least 3; got {size!r}.")
     columns = (people.score, people.effort, people.aggregate)
-    found = tuple((float(column.min()), float(column.max())) for column in columns)
-    ends = bounds if bounds is not None else (found[0], found[1], found[2])
-    for name, (low, high), (least, most) in zip(("score", "effort", "aggregate"), ends, found, strict=True):
+    ranges = tuple((float(column.min()), float(column.max())) for column in columns)
+    ends = bounds if bounds is not None else (ranges[0], ranges[1], ranges[2])
+    for name, (low, high), (least, most) in zip(("score", "effort", "aggregate"), ends, ranges, strict=True):
         if least < low or most > high:
             raise EvenhandError(
                 f"`bounds` must hold all values; those of {name} are {low:g} and {high:g}, "
@@ -209,20 +209,20 @@ def bin_people(
             )
     origin, per_step = scale(ends, size)
     slots = min(_SLOTS, -(-len(people) // _CHUNK))
-    mass, own = np.zeros((slots, size, size, size)), np.zeros((slots, _LEVELS, 4))
+    mass, self_sums = np.zeros((slots, size, size, size)), np.zeros((slots, _LEVELS, 4))
 
     def chain(slot: int) -> Iterator[Step]:
         for start in range(slot * _CHUNK, len(people), slots * _CHUNK):
             rows = slice(start, start + _CHUNK)
 
             def step(rows: slice = rows) -> None:
-                bin_rows(*people.part(rows), origin, per_step, mass[slot], own[slot])
+                bin_rows(*people.part(rows), origin, per_step, mass[slot], self_sums[slot])
 
             yield people.score[rows].size, step
 
     run_chains([chain(slot) for slot in range(slots)], len(people), threads=threads, progress=progress)
     squares = float(len(people)) if people.survey is None else float(np.sum(people.survey**2))
-    return GridMoments(ends, mass.sum(axis=0), squares, own.sum(axis=0))
+    return GridMoments(ends, mass.sum(axis=0), squares, self_sums.sum(axis=0))
 
 
 def grid_excess(coarse: GridMoments, fine: GridMoments, weights: Sequence[float] | FloatArray) -> GridExcess:
@@ -302,8 +302,8 @@ def kernel_mean(moments: GridMoments, apart: FloatArray, table: FloatArray) -> f
     """Return the mean of a kernel over all pairs of two people on the grid."""
     near, beside, behind, both = own_pairs(table)
     m, me, ms, mes = moments.own[0]
-    own = near * (m - me - ms + mes) + beside * (me - mes) + behind * (ms - mes) + both * mes
-    return (float(np.einsum("ijk,ijk->", apart, table)) - float(own)) / moments.pair_weight
+    with_themselves = near * (m - me - ms + mes) + beside * (me - mes) + behind * (ms - mes) + both * mes
+    return (float(np.einsum("ijk,ijk->", apart, table)) - float(with_themselves)) / moments.pair_weight
 
 
 def scale(bounds: Bounds, size: int) -> tuple[FloatArray, FloatArray]:

@@ -189,14 +189,14 @@ def merge_people(people: People, order: IntArray | None = None) -> Merged:
     if order is None:
         order = np.argsort(hashes(people.score, people.effort, people.aggregate), kind="stable")
     new = starts(people.score[order], people.effort[order], people.aggregate[order])
-    at = np.flatnonzero(new)
+    start = np.flatnonzero(new)
     row = np.empty(len(people), dtype=np.int64)
     row[order] = np.cumsum(new) - 1
-    first = order[at]
+    first = order[start]
     if people.survey is None:
-        weight = np.diff(np.append(at, len(people))).astype(np.float64)
+        weight = np.diff(np.append(start, len(people))).astype(np.float64)
     else:
-        weight = np.add.reduceat(people.survey[order], at)
+        weight = np.add.reduceat(people.survey[order], start)
     return Merged(people.score[first], people.effort[first], people.aggregate[first], weight, first, row)
 
 

@@ -167,11 +167,11 @@ def row_sums(
 
 
 @kernel()
-def place(value: float, low: float, per_step: float, size: int) -> tuple[int, float]:
+def cell_of(value: float, low: float, per_step: float, size: int) -> tuple[int, float]:
     """Return the cell a value lies in and how far into it, from 0 to 1."""
-    at = (value - low) * per_step
-    cell = min(int(at), size - 2)
-    return cell, at - cell
+    position = (value - low) * per_step
+    cell = min(int(position), size - 2)
+    return cell, position - cell
 
 
 @kernel()
@@ -193,19 +193,19 @@ def bin_rows(
     size = mass.shape[0]
     for row in range(score.size):
         v = survey[row] if survey.size else 1.0
-        i, f = place(score[row], low[0], per_step[0], size)
-        j, g = place(effort[row], low[1], per_step[1], size)
-        k, h = place(aggregate[row], low[2], per_step[2], size)
-        at = mass[i : i + 2, j : j + 2, k : k + 2]
+        i, f = cell_of(score[row], low[0], per_step[0], size)
+        j, g = cell_of(effort[row], low[1], per_step[1], size)
+        k, h = cell_of(aggregate[row], low[2], per_step[2], size)
+        corners = mass[i : i + 2, j : j + 2, k : k + 2]
         near, far = v * (1.0 - h), v * h
-        at[0, 0, 0] += (1.0 - f) * (1.0 - g) * near
-        at[0, 0, 1] += (1.0 - f) * (1.0 - g) * far
-        at[0, 1, 0] += (1.0 - f) * g * near
-        at[0, 1, 1] += (1.0 - f) * g * far
-        at[1, 0, 0] += f * (1.0 - g) * near
-        at[1, 0, 1] += f * (1.0 - g) * far
-        at[1, 1, 0] += f * g * near
-        at[1, 1, 1] += f * g * far
+        corners[0, 0, 0] += (1.0 - f) * (1.0 - g) * near
+        corners[0, 0, 1] += (1.0 - f) * (1.0 - g) * far
+        corners[0, 1, 0] += (1.0 - f) * g * near
+        corners[0, 1, 1] += (1.0 - f) * g * far
+        corners[1, 0, 0] += f * (1.0 - g) * near
+        corners[1, 0, 1] += f * (1.0 - g) * far
+        corners[1, 1, 0] += f * g * near
+        corners[1, 1, 1] += f * g * far
         for level in range(own.shape[0]):
             if level:
                 f, g, h = (f + i % 2) / 2.0, (g + j % 2) / 2.0, (h + k % 2) / 2.0
@@ -236,15 +236,15 @@ def field_at(
     size = field.shape[0]
     for row in range(score.size):
         v = survey[row] if survey.size else 1.0
-        i, f = place(score[row], low[0], per_step[0], size)
-        j, g = place(effort[row], low[1], per_step[1], size)
-        k, h = place(aggregate[row], low[2], per_step[2], size)
-        at = field[i : i + 2, j : j + 2, k : k + 2]
-        lower = (1.0 - g) * ((1.0 - h) * at[0, 0, 0] + h * at[0, 0, 1]) + g * (
-            (1.0 - h) * at[0, 1, 0] + h * at[0, 1, 1]
+        i, f = cell_of(score[row], low[0], per_step[0], size)
+        j, g = cell_of(effort[row], low[1], per_step[1], size)
+        k, h = cell_of(aggregate[row], low[2], per_step[2], size)
+        corners = field[i : i + 2, j : j + 2, k : k + 2]
+        lower = (1.0 - g) * ((1.0 - h) * corners[0, 0, 0] + h * corners[0, 0, 1]) + g * (
+            (1.0 - h) * corners[0, 1, 0] + h * corners[0, 1, 1]
         )
-        upper = (1.0 - g) * ((1.0 - h) * at[1, 0, 0] + h * at[1, 0, 1]) + g * (
-            (1.0 - h) * at[1, 1, 0] + h * at[1, 1, 1]
+        upper = (1.0 - g) * ((1.0 - h) * corners[1, 0, 0] + h * corners[1, 0, 1]) + g * (
+            (1.0 - h) * corners[1, 1, 0] + h * corners[1, 1, 1]
         )
         a, b, c = v * 2.0 * f * (1.0 - f), 2.0 * g * (1.0 - g), 2.0 * h * (1.0 - h)
         self_pair = (1.0 - b) * ((1.0 - c) * own[0] + c * own[2]) + b * ((1.0 - c) * own[1] + c * own[3])
@@ -260,8 +260,8 @@ def lags(
     They are first, first + 1 or first + 2 steps apart with the given shares.
     """
     for axis in range(3):
-        i, f = place(a[axis], low[axis], per_step[axis], size)
-        j, g = place(b[axis], low[axis], per_step[axis], size)
+        i, f = cell_of(a[axis], low[axis], per_step[axis], size)
+        j, g = cell_of(b[axis], low[axis], per_step[axis], size)
         first[axis] = i - j - 1
         share[axis, 0] = (1.0 - f) * g
         share[axis, 1] = (1.0 - f) * (1.0 - g) + f * g
@@ -275,9 +275,9 @@ def smeared(table: FloatArray, first: IntArray, share: FloatArray) -> float:
     for x in range(3):
         for y in range(3):
             both = share[0, x] * share[1, y]
-            at = table[abs(first[0] + x), abs(first[1] + y)]
+            line = table[abs(first[0] + x), abs(first[1] + y)]
             for z in range(3):
-                total += both * share[2, z] * at[abs(first[2] + z)]
+                total += both * share[2, z] * line[abs(first[2] + z)]
     return total
 
 

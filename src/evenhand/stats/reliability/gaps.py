@@ -78,12 +78,12 @@ def joint_band(
     >>> joint_band(draws).high.round(1), (joint_band(draws, freedom=10).high / joint_band(draws).high).round(2)
     (array([2.4, 2.4, 2.4]), array([1.14, 1.14, 1.14]))
     """
-    own = draws.stderr()
+    stderr_by_level = draws.stderr()
     rounding = 1e-13 * np.abs(np.where(np.isfinite(draws.values), draws.values, 0.0)).max(axis=0)
-    varies = own > rounding
-    limits = np.full((2, own.size), np.nan)
+    varies = stderr_by_level > rounding
+    limits = np.full((2, stderr_by_level.size), np.nan)
     if varies.any():
-        stderr = np.where(varies, own, 0.0)
+        stderr = np.where(varies, stderr_by_level, 0.0)
         if levels is not None:
             root = np.sqrt(np.maximum(levels, 1e-300))
             stderr = np.maximum(stderr, root * np.maximum.accumulate((stderr / root)[::-1])[::-1])
@@ -134,12 +134,12 @@ def gap_of(
     (6.9, True, False)
     """
     each = draws.part(slice(None, -1))
-    own, quantile = draws.stderr(), float(t_quantile(freedom, confidence))
-    wider = np.full(own.size, least_stderr / own[-1] if least_stderr > own[-1] > 0 else 1.0)
+    unwidened, quantile = draws.stderr(), float(t_quantile(freedom, confidence))
+    wider = np.full(unwidened.size, least_stderr / unwidened[-1] if least_stderr > unwidened[-1] > 0 else 1.0)
     if more_variance is not None:
         with np.errstate(all="ignore"):  # a gap that does not vary has no limits
-            wider = np.sqrt(wider**2 + more_variance / own**2)
-    stderr = wider * own
+            wider = np.sqrt(wider**2 + more_variance / unwidened**2)
+    stderr = wider * unwidened
     half = quantile * stderr
     average, error = float(draws.estimate[-1]), float(stderr[-1])
     z = average / error if error > 0 else float("nan")
@@ -176,13 +176,13 @@ class PilotVariance:
     value: FloatArray
     spread: FloatArray
 
-    def freedom(self, at: int, variance: float, freedom: float) -> float:
+    def freedom(self, level: int, variance: float, freedom: float) -> float:
         """Return the degrees of freedom of this and another variance together (Satterthwaite).
 
         (V + S)² / (q / 2 + S² / ν), with q the variance of the estimate V: one with ν degrees of freedom has 2 V² / ν.
         """
-        weight = float(self.spread[at]) / 2.0 + (variance**2 / freedom if np.isfinite(freedom) else 0.0)
-        return float((variance + self.value[at]) ** 2 / weight) if weight > 0 else float("inf")
+        weight = float(self.spread[level]) / 2.0 + (variance**2 / freedom if np.isfinite(freedom) else 0.0)
+        return float((variance + self.value[level]) ** 2 / weight) if weight > 0 else float("inf")
 
 
 def pilot_variance(renewed: FloatArray, fixed: FloatArray | None = None, people: float = float("inf")) -> PilotVariance:

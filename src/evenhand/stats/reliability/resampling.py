@@ -54,9 +54,9 @@ class PeopleDraws:
 
     def gap(self, name: str, group: int, reference: int) -> Draws:
         """Return the draws of group - reference at each level above 0, and last of their mean."""
-        at = self.levels > 0
-        gap = self.estimate[name][at, group] - self.estimate[name][at, reference]
-        drawn = self.values[name][:, at, group] - self.values[name][:, at, reference]
+        above = self.levels > 0
+        gap = self.estimate[name][above, group] - self.estimate[name][above, reference]
+        drawn = self.values[name][:, above, group] - self.values[name][:, above, reference]
         return Draws(_with_mean(gap), _with_mean(drawn))
 
     def group(self, name: str, group: int) -> Draws:
@@ -228,14 +228,14 @@ def _damage(experiment: Experiment, replicate: Sequence[Changes]) -> FloatArray:
 
     What changes at a step stays changed in this way at all later ones, where one draw serves all levels.
     """
-    found = np.zeros((2, len(experiment.features)))
+    damage = np.zeros((2, len(experiment.features)))
     for changes in replicate:
         lasts = experiment.levels.size - changes.step if experiment.common else np.ones(changes.step.size)
         nothing = np.zeros(changes.step.size)
         first, second, both = (changes.added.get(name, nothing) for name in ("first_ones", "second_ones", "both_ones"))
         for number, added in enumerate((first + second - 2.0 * both, changes.added["error_squares"])):
-            found[number] += np.bincount(changes.person, added * lasts, found.shape[1])
-    return np.maximum(found, 0.0)
+            damage[number] += np.bincount(changes.person, added * lasts, damage.shape[1])
+    return np.maximum(damage, 0.0)
 
 
 def _stretch(sizes: IntArray) -> FloatArray:

@@ -12,16 +12,16 @@ from evenhand.stats.pairs.approximate import PairDraw
 from evenhand.stats.pairs.inputs import People
 from evenhand.stats.types import FloatArray
 
-Crowd = tuple[FloatArray, FloatArray, FloatArray]
-Crowds = Callable[[str, int], Crowd]
+Columns = tuple[FloatArray, FloatArray, FloatArray]
+MakeColumns = Callable[[str, int], Columns]
 
 
 @pytest.mark.parametrize("kind", ["continuous", "ties", "mixed"])
-def test_within_four_standard_errors(kind: str, surveyed: bool, people: Crowds) -> None:
-    crowd = people(kind, 300)
+def test_within_four_standard_errors(kind: str, surveyed: bool, people: MakeColumns) -> None:
+    columns = people(kind, 300)
     survey = np.random.default_rng(1).gamma(2.0, 1.0, 300) if surveyed else None
     exact, sampled = (
-        individual_fairness(*crowd, weight=0.6577, survey_weight=survey, method=method)
+        individual_fairness(*columns, weight=0.6577, survey_weight=survey, method=method)
         for method in ("strips", "sampled")
     )
     assert abs(sampled.value - exact.value) <= sampled.error < 2e-3
@@ -45,7 +45,7 @@ def test_pairs_are_drawn_in_proportion_to_both_weights() -> None:
     np.testing.assert_allclose(after, [0, 1 / 3, 2 / 3, 0], atol=0.005)
 
 
-def test_fair_scores_have_no_interval(people: Crowds) -> None:
+def test_fair_scores_have_no_interval(people: MakeColumns) -> None:
     result = individual_fairness(*people("repeats_effort", 100), method="sampled")
     assert (result.value, result.error) == (1.0, 0.0)
     assert np.isnan([result.low, result.high, result.stderr]).all()

@@ -1,0 +1,124 @@
+"""Verdicts, thresholds and the words of numbers."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from evenhand.core.formats import finite, show, show_interval
+from evenhand.core.metrics import Limit, Metric, gap_limits, ratio_limits
+from evenhand.core.records import Gap
+from evenhand.core.thresholds import Threshold, judge, judge_all, resolve, size_of_gap
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.8, 0.9, "meets"),  # on the limit is within it
+        (0.7, 0.79, "does_not_meet"),
+        (0.7, 0.8, "insufficient_evidence"),
+        (0.85, None, "meets"),  # unbounded above
+        (0.7, None, "insufficient_evidence"),
+        (None, None, "insufficient_evidence"),
+    ],
+)
+def test_a_lower_limit(low: float | None, high: float | None, verdict: str) -> None:
+    assert judge(Threshold(metric="tpr", min=0.8), 0.8, low, high) == verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.0, 0.1, "meets"),
+        (0.11, 0.2, "does_not_meet"),
+        (0.1, 0.2, "insufficient_evidence"),
+        (0.2, None, "does_not_meet"),
+    ],
+)
+def test_an_upper_limit(low: float, high: float | None, verdict: str) -> None:
+    assert judge(Threshold(metric="tpr", max=0.1), 0.1, low, high) == verdict
+
+
+def test_an_upper_limit_of_zero_is_a_limit() -> None:
+    assert judge(Threshold(metric="tpr", max=0.0), 0.1, 0.05, 0.2) == "does_not_meet"
+
+
+def test_an_undefined_gap_is_never_a_pass() -> None:
+    assert judge(Threshold(metric="tpr", max=0.1), None, None, None) == "insufficient_evidence"
+
+
+TPR = Metric(name="tpr", title="True positive rate", unit="share", limits=(*gap_limits(), *ratio_limits()))
+EAIF = Metric(name="eaif", title="EaIF", unit="index", limits=(Limit("value", "min"),))
+
+
+def resolved(**fields: object) -> Threshold:
+    aliases = {"parity": ("tpr", "ratio", "worst_pair")}
+    threshold = Threshold.model_validate({"metric": "tpr", **fields})
+    return resolve(threshold, "audit", {"tpr": TPR, "eaif": EAIF}, aliases, ("grouping", "group"))  # type: ignore[arg-type]
+
+
+def test_what_a_threshold_limits_follows_from_its_metric() -> None:
+    assert (resolved(min=0.8).of, resolved(min=0.8).kind, resolved(min=0.8).against) == ("gap", "ratio", "worst_pair")
+    assert resolved(max=0.1).kind == "difference"
+    value = resolved(metric="eaif", min=0.9)
+    assert (value.of, value.kind, value.against, value.audit) == ("value", None, None, "audit")
+    assert resolved(metric="parity", min=0.8).kind == "ratio"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"max": 1.25, "kind": "ratio"}, "must give max= of 0 or more and below 1 .a difference., or min= above 0"),
+        ({"metric": "parity", "max": 0.2}, "must give min= above 0 and at most 1 .a ratio.; got at most 0.2"),
+        ({"metric": "eaif", "max": 0.2}, "must give min= above 0 and at most 1; got at most 0.2"),
+        ({"metric": "eaif", "min": 0.2, "of": "gap"}, "got at least 0.2 and of 'gap'"),
+        ({"max": 0.1, "group": "F"}, "names a `group`, but limits the worst pair"),
+        ({"max": 0.1, "model": "m"}, "has no `model`"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        resolved(**fields)
+
+
+def gap(value: float, low: float, high: float) -> Gap:
+    return Gap(metric="tpr", kind="difference", against="worst_pair", n=10, value=value, joint_low=low, joint_high=high)
+
+
+def test_several_records_are_met_together_and_broken_by_one() -> None:
+    limit = resolved(max=0.1)
+    within, broken, unsure = gap(0.05, 0.02, 0.08), gap(0.3, 0.2, 0.4), gap(0.1, 0.05, 0.15)
+    worse = gap(0.5, 0.4, 0.6)
+    assert judge_all(limit, [within, within]) == (within, "meets")
+    assert judge_all(limit, [within, unsure]) == (within, "insufficient_evidence")
+    assert judge_all(limit, [within, broken, worse]) == (worse, "does_not_meet")
+    assert judge_all(None, [unsure])[1] == "no_threshold"
+
+
+def test_a_gap_is_judged_by_its_size() -> None:
+    assert size_of_gap("difference", -0.3, -0.4, None) == (0.3, 0.0, None)
+    assert size_of_gap("ratio", 1.25, 1.0, 2.0) == (0.8, 0.5, 1.0)
+    assert size_of_gap(None, -0.3, -0.4, -0.2) == (-0.3, -0.4, -0.2)
+
+
+@pytest.mark.parametrize("limits", [{}, {"min": 0.1, "max": 0.2}])
+def test_a_threshold_has_exactly_one_limit(limits: dict[str, float]) -> None:
+    with pytest.raises(ValidationError, match="exactly one of `min` and `max`"):
+        Threshold(metric="tpr", **limits)
+
+
+def test_an_intersection_may_be_named_by_its_columns() -> None:
+    threshold = Threshold.parse({"metric": "tpr", "max": 0.1, "grouping": ["race", "sex"]}, "here")
+    assert threshold.grouping == "race × sex"
+
+
+def test_numbers_in_words() -> None:
+    assert show(0.00012) == "0.00012"
+    assert show(1e-15) == "0"
+    assert show(0.25, "signed_points") == "+25.0"
+    assert show(1234.5) == "1,234.5"
+    assert show(1234, "count") == "1,234"
+    assert show_interval(None, None) == "–"
+    assert show_interval(None, 0.5) == "at most 0.500"
+    assert finite(float("inf")) is None
+    assert finite(float("nan")) is None
