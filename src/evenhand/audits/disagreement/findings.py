@@ -127,8 +127,8 @@ def _tested_claim(tested: Sequence[StakeholderGap], untested: Sequence[Stakehold
         clearest = _turned(clearest)
     more = sum((r.p_adjusted or 0.0) < level for r in tested) - 1
     if more >= 0:
-        aside = f"{more} more of {len(tested)} such differences {'is' if more == 1 else 'are'} beyond chance."
-        return _kinds_claim("kinds_differ", clearest, aside if more else "")
+        aside = f"{more} more of these differences {'is' if more == 1 else 'are'} beyond chance."
+        return _kinds_claim("kinds_differ", clearest, aside if more else "", len(tested))
     least = f"Least adjusted {show_p(clearest.p_adjusted or 0.0)}, of {count(len(tested), 'test')}."
     sentence_id = "kinds_partly_alike" if untested else "kinds_alike"
     return _kinds_claim(sentence_id, _untold(clearest), f"{least} {_not_tested(untested)}".rstrip())
@@ -138,7 +138,7 @@ def _clearness(record: StakeholderGap) -> tuple[float, float]:
     return record.p_adjusted or 0.0, -abs(record.statistic or 0.0)
 
 
-def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str) -> Claim:
+def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str, tests: int = 1) -> Claim:
     arguments = {
         **_place(record),
         "stakeholder": record.stakeholder,
@@ -155,6 +155,7 @@ def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str) -> Claim:
         arguments=arguments,
         headline=True,
         aside=f"{shared}{aside}".rstrip(),
+        tests=tests,
     )
 
 
