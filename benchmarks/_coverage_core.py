@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.audits.parity.estimates import GroupValues, ratio_values
-from evenhand.audits.parity.gaps import to_overall
-from evenhand.audits.parity.groups import GroupCells
+from evenhand.audits.parity.estimate import GroupValues, ratio_values, to_overall
+from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import METRICS
-from evenhand.core.spec import Kind
+from evenhand.core.records import Kind
 from evenhand.stats.types import FloatArray, Interval
 
 INSIDE = (0.93, 0.97)

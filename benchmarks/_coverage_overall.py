@@ -8,10 +8,9 @@ from _coverage_means import AUC, Summary, beta_scores, in_blocks, skewed, summar
 from _coverage_rates import KINDS, cap, discrete, drawn_weights, window
 from scipy.special import ndtri
 
-from evenhand.audits.parity.estimates import auc_values
-from evenhand.audits.parity.gaps import to_overall
+from evenhand.audits.parity.estimate import auc_values, to_overall
 from evenhand.audits.parity.metrics import METRICS
-from evenhand.core.spec import Kind
+from evenhand.core.records import Kind
 from evenhand.stats.bootstrap import CellMoments, resample
 from evenhand.stats.types import FloatArray, Interval
 from evenhand.table.cells import Cells

@@ -9,11 +9,12 @@ from _coverage_core import UNEXPLAINED, Effort, Row, covered
 from _coverage_rates import KINDS
 
 from evenhand.audits.parity.analysis import Analysis
-from evenhand.audits.parity.groups import GroupCells, Totals
-from evenhand.audits.parity.metrics import METRICS, Metric
-from evenhand.audits.parity.records import STANDARDISED, GapRecord, GroupRecord
+from evenhand.audits.parity.gather import GroupCells, Totals
+from evenhand.audits.parity.metrics import METRICS, ParityMetric, custom_metric
 from evenhand.audits.parity.resampled import Custom
+from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.records import STANDARDISED, Value
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 FACTORS = np.array([0.6, 1.0, 1.4])
@@ -22,7 +23,7 @@ FACTORS = np.array([0.6, 1.0, 1.4])
 MIX = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
 """The shares of the strata in two groups of one size."""
 
-OWN = Metric("f1", "F1", "F1", (), (), "custom", "neither", (), "undefined", "", "")
+OWN = custom_metric("f1")
 
 
 def f1(cells: Totals) -> FloatArray:
@@ -38,10 +39,12 @@ def cells_of(n: IntArray) -> GroupCells:
     return GroupCells(("a", "b"), strata, n, first, second, weighted=False)
 
 
-Record = GroupRecord | GapRecord
+Record = Value | ParityGap
 
 
-def audited(n: IntArray, metric: Metric, custom: Custom | None, effort: Effort, rng: np.random.Generator) -> Analysis:
+def audited(
+    n: IntArray, metric: ParityMetric, custom: Custom | None, effort: Effort, rng: np.random.Generator
+) -> Analysis:
     """Return the audit's records of counts: with several strata the standardised ones. Group b is the reference."""
     standardise = len(n) > 1
     support = {metric.name: np.ones(len(n), dtype=bool)} if standardise else None
@@ -63,7 +66,7 @@ def audited(n: IntArray, metric: Metric, custom: Custom | None, effort: Effort, 
 
 def quantities(analysis: Analysis) -> Iterator[tuple[str, Record]]:
     """Yield the first group's value and gaps, and the worst pair, by name."""
-    yield "value", analysis.groups[0]
+    yield "value", analysis.values[0]
     for gap in analysis.gaps:
         if gap.group in (None, "a"):
             yield f"{gap.against} {gap.kind}", gap

@@ -117,7 +117,7 @@ def measure_fairlearn(rows: int, boots: int) -> dict[str, Any]:
 def measure_evenhand(rows: int, repeats: int) -> dict[str, Any]:
     """Return seconds a resample (in all, and of the draws alone), memory added and percentile intervals."""
     import evenhand as eh
-    from evenhand.audits.parity.groups import GroupCells
+    from evenhand.audits.parity.gather import GroupCells
     from evenhand.audits.parity.metrics import METRICS as TABLE
     from evenhand.audits.parity.resampled import resample_groups
 
@@ -140,7 +140,7 @@ def measure_evenhand(rows: int, repeats: int) -> dict[str, Any]:
             list(resample_groups(cells, [(TABLE[m], None) for m in METRICS], 0, RESAMPLES, np.random.default_rng(0)))
         seconds.append(again.cpu)
         alone.append(draws.cpu)
-    ends = {f"{r.group} {r.metric}": [r.low, r.high, r.value, r.n] for r in result.groups}
+    ends = {f"{r.group} {r.metric}": [r.low, r.high, r.value, r.n] for r in result.values}
     return {
         "seconds": min(seconds) / RESAMPLES,
         "alone": min(alone) / RESAMPLES,
@@ -161,7 +161,7 @@ def measure_many(rows: int, groups: int, kind: str) -> dict[str, Any]:
     run(make_frame(2_000, 4, scores=kind == "score"), 100)
     with Meter() as meter:
         result = run(frame, RESAMPLES)
-    return {"seconds": meter.cpu, "memory": meter.added, "records": len(result.groups) + len(result.gaps)}
+    return {"seconds": meter.cpu, "memory": meter.added, "records": len(result.values) + len(result.gaps)}
 
 
 MEASUREMENTS: dict[str, Callable[..., dict[str, Any]]] = {
@@ -310,7 +310,7 @@ def after_reduction(rows: int, repeats: int) -> dict[str, float]:
     table = eh.Table(make_frame(rows), **ROLES)
     scored = eh.Table(make_frame(rows, scores=True), **(ROLES | {"predictions": {"model": "score"}}))
     # AUC is not resampled, and reads the rows again.
-    names = sorted({record.metric for record in eh.parity(scored, resamples=100).groups} - {"auc"})
+    names = sorted({record.metric for record in eh.parity(scored, resamples=100).values} - {"auc"})
     every: dict[str, tuple[eh.Table, Sequence[str] | None]] = {
         "3 metrics": (table, METRICS),
         "all metrics of decisions": (table, None),

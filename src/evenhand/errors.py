@@ -78,6 +78,32 @@ def require_choice(name: str, value: object, allowed: Collection[str]) -> None:
         raise ConfigError(f"`{name}` got {value!r}; {did_you_mean(value, allowed)}")
 
 
+def require_at_least(name: str, value: float, least: int) -> None:
+    """Raise a `ConfigError` unless `value` is at least so large.
+
+    Examples
+    --------
+    >>> require_at_least("resamples", 1, 2)
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: `resamples` must be at least 2; got 1.
+    """
+    if not value >= least:
+        raise ConfigError(f"`{name}` must be at least {least}; got {value!r}.")
+
+
+def require_share(name: str, value: float) -> None:
+    """Raise a `ConfigError` unless `value` lies between 0 and 1, the ends left out.
+
+    Examples
+    --------
+    >>> require_share("alpha", 1.0)
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: `alpha` must be between 0 and 1; got 1.0.
+    """
+    if not 0.0 < value < 1.0:
+        raise ConfigError(f"`{name}` must be between 0 and 1; got {value!r}.")
+
+
 def require_extra(module: str, extra: str, purpose: str) -> None:
     """Raise a `MissingExtraError` with the pip line when `module` is not installed."""
     if find_spec(module) is None:

@@ -208,7 +208,7 @@ def test_rows_as_people_give_the_known_standard_error() -> None:
 
 
 def test_people_who_give_alike_rows_are_fewer_than_their_rows() -> None:
-    """Each row five times over: the interval of people is that of one row a person."""
+    """Each row five times over: the interval of people is that of one row per person."""
     rng = np.random.default_rng(8)
     values = rng.normal(size=(60, 2))
     values = values[np.argsort(values[:, 0])]  # people in the order of the cells, so that both draw alike

@@ -100,7 +100,7 @@ def _own_data(kind: Kind, data: Sequence[Path], id_column: str | None, decision:
 
 def _columns(path: Path, id_column: str | None, decision: str | None) -> dict[str, Any]:
     """Find out what the columns of a file of cases mean: as told, by the template's names, or by a guess."""
-    from evenhand.cli.propose import propose
+    from evenhand.cli.init import propose
     from evenhand.table.files import FileOptions
     from evenhand.table.profile import profile
 

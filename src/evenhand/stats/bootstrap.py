@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.intervals import normal_quantile, tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
@@ -246,8 +246,7 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
     >>> draws.estimate, draws.stderr().round(3)
     (array([0.5]), array([0.03]))
     """
-    if resamples < 2:
-        raise EvenhandError(f"`resamples` must be at least 2; got {resamples!r}.")
+    require_at_least("resamples", resamples, 2)
     total = int(cells.n.sum())
     shares = cells.n / max(total, 1)
     mean, factor = _mean_and_factor(cells)

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import EvenhandError, require_choice
+from evenhand.errors import EvenhandError, require_at_least, require_choice
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.intervals import normal_quantile, student_t
 from evenhand.stats.types import FloatArray, IntArray, Interval
@@ -287,8 +287,7 @@ def rank_bootstrap(
 
     table = _complete_rows(values)
     who = person_codes(people, len(table))
-    if resamples < 2:
-        raise EvenhandError(f"`resamples` must be at least 2; got {resamples!r}.")
+    require_at_least("resamples", resamples, 2)
     codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in table.T])
     cells, cell = np.unique(codes, axis=0, return_inverse=True)
     size, persons = len(cells), int(who.max()) + 1
@@ -414,14 +413,14 @@ def _number(values: FloatArray) -> FloatArray:
 def _row_values(values: npt.ArrayLike, name: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
-        raise EvenhandError(f"`{name}` must be one value a row; got shape {array.shape}.")
+        raise EvenhandError(f"`{name}` must be one value per row; got shape {array.shape}.")
     return array
 
 
 def _complete_rows(values: npt.ArrayLike) -> FloatArray:
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
-        raise EvenhandError(f"`values` must have one row an answer and at least two columns; got shape {table.shape}.")
+        raise EvenhandError(f"`values` must have one row per answer and at least two columns; got shape {table.shape}.")
     if not np.isfinite(table).all():
         bad = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
         raise EvenhandError(f"`values` must be finite; row {bad} is not: leave out rows with gaps first.")

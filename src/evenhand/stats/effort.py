@@ -106,7 +106,7 @@ def effort_scores(
     Parameters
     ----------
     x : values, shape (people, T) with T >= 3.
-    inertia : m > 0, one number or one a person.
+    inertia : m > 0, one number or one per person.
     desirable : whether more of the feature is better (income) or worse (arrests).
     unit : x is measured in this unit before the sigmoid (the paper: $10,000 for income, 1 for arrests).
     times : T rising time stamps; by default 0, 1, 2, ...
@@ -163,7 +163,7 @@ def _trajectories(x: npt.ArrayLike, least: int = 3) -> FloatArray:
     values = np.asarray(x, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] < least:
         raise EvenhandError(
-            f"`x` must have one row a person and at least {least} time steps; got shape {values.shape}."
+            f"`x` must have one row per person and at least {least} time steps; got shape {values.shape}."
         )
     if not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, require_at_least, require_share
 from evenhand.stats.types import BoolArray, FloatArray, Interval
 
 
@@ -20,8 +20,7 @@ def tail_share(confidence: float) -> float:
     >>> round(tail_share(0.95), 6)
     0.025
     """
-    if not 0.0 < confidence < 1.0:
-        raise EvenhandError(f"`confidence` must be between 0 and 1; got {confidence!r}.")
+    require_share("confidence", confidence)
     return (1.0 - confidence) / 2.0
 
 
@@ -66,8 +65,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
     >>> round(bonferroni(0.95, 10), 12)
     0.995
     """
-    if comparisons < 1:
-        raise EvenhandError(f"`comparisons` must be at least 1; got {comparisons!r}.")
+    require_at_least("comparisons", comparisons, 1)
     return 1.0 - 2.0 * tail_share(confidence) / comparisons
 
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import EvenhandError, did_you_mean, require_choice
+from evenhand.errors import EvenhandError, did_you_mean, require_at_least, require_choice
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.correlation import person_codes, two_sided_p
 from evenhand.stats.intervals import student_t
@@ -314,8 +314,7 @@ def coefficient_bootstrap(
     columns = np.asarray(x, dtype=np.float64)
     design, target = design_and_target(x, y, [str(j) for j in range(columns.shape[1] if columns.ndim == 2 else 0)])
     who = person_codes(people, len(design))
-    if resamples < 2:
-        raise EvenhandError(f"`resamples` must be at least 2; got {resamples!r}.")
+    require_at_least("resamples", resamples, 2)
     centred, shift = centred_design(design)
     k, persons = design.shape[1], int(who.max()) + 1
     a, b = np.triu_indices(k)

@@ -8,7 +8,7 @@ from contextlib import closing
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import require_at_least
 
 Progress = Callable[[int, int], None]
 Step = tuple[int, Callable[[], None]]  # how much work it is, and the work
@@ -23,8 +23,7 @@ def thread_count(threads: int | None) -> int:
     3
     """
     if threads is not None:
-        if threads < 1:
-            raise EvenhandError(f"`threads` must be at least 1; got {threads!r}.")
+        require_at_least("threads", threads, 1)
         return threads
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

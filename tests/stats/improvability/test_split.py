@@ -305,7 +305,7 @@ def test_bad_groups_are_refused(group: list[float], names: str, words: str) -> N
 def test_bad_weights_and_lengths_are_refused() -> None:
     with pytest.raises(DataError, match="2 numbers of at least 0"):
         make_rows([0, 1], [1, 1], [1, 1], [1, 1], [CALIBRATION], "ab", weights=[1, -1])
-    with pytest.raises(DataError, match="one value a row; got 3 and 2"):
+    with pytest.raises(DataError, match="one value per row; got 3 and 2"):
         make_rows([0, 1, 1], [1, 1], [1, 1], [1, 1], [CALIBRATION], "ab")
 
 

@@ -85,7 +85,7 @@ def test_the_users_own_functions() -> None:
 
 
 def test_a_function_of_the_wrong_shape_is_named() -> None:
-    with pytest.raises(ConfigError, match="`w` of the utility 'odd' must return one number a row, 300 here"):
+    with pytest.raises(ConfigError, match="`w` of the utility 'odd' must return one number per row, 300 here"):
         Utility("odd", lambda y, d: y, lambda y, d: np.ones(3)).terms(Y, D)
 
 
@@ -107,7 +107,7 @@ def test_values_other_than_0_and_1_are_refused(name: str, y: float, d: float, ro
 
 
 def test_bad_columns_are_refused() -> None:
-    with pytest.raises(DataError, match="one value a row; got shapes"):
+    with pytest.raises(DataError, match="one value per row; got shapes"):
         get_utility("profit").terms([1.0, 2.0], [1.0])
     with pytest.raises(DataError, match="row 1 has no decision"):
         get_utility("profit").terms([1.0, 2.0], [1.0, np.nan])

@@ -275,7 +275,7 @@ def test_wrong_people_are_named() -> None:
     features, model, items = np.zeros((4, 1)), Linear(np.ones(1), 0.0), (NoiseItem((0,), Flip()),)
     with pytest.raises(EvenhandError, match="`groups` must be 4 whole numbers"):
         Experiment(features, (model,), items, np.zeros(3, dtype=int))
-    with pytest.raises(EvenhandError, match="one model a fold; got 1 for 2 folds"):
+    with pytest.raises(EvenhandError, match="one model per fold; got 1 for 2 folds"):
         Experiment(features, (model,), items, np.zeros(4, dtype=int), np.array([0, 0, 1, 1]))
     with pytest.raises(EvenhandError, match="`features` must be a table"):
         Experiment(np.zeros(4), (model,), items, np.zeros(4, dtype=int))

@@ -182,10 +182,10 @@ def test_the_largest_level_knows_paces() -> None:
     assert largest_level([NoiseItem((0,), Flip(), (Right(),))], features, profiles, np.array([0.5, 4.0])) == 2.0
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"paces": np.array([1.0, 1.0, 9.0])}, "would change more than every entry"),
-        ({"paces": np.array([1.0, 1.0])}, "one number a profile"),
+        ({"paces": np.array([1.0, 1.0])}, "one number per profile"),
         ({"paces": np.array([1.0, 1.0, -1.0])}, "not negative"),
-        ({"profiles": None}, "one number a profile"),
-        ({"profiles": None, "paces": None}, "one model a profile"),
+        ({"profiles": None}, "one number per profile"),
+        ({"profiles": None, "paces": None}, "one model per profile"),
         ({"profiles": np.arange(3)}, "`profiles` must be 50 whole numbers"),
     ]
     for settings, message in wrong:

@@ -36,7 +36,7 @@ def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: Parity
             arguments=_arguments(gap, groups, metrics[gap.metric], spec),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
             aside=_not_compared(groups) if gap.against == "worst_pair" else "",
-            family="all pairs of groups" if gap.against == "worst_pair" else None,
+            family="all pairs of groups" if gap.against == "worst_pair" and _compared(groups) > 2 else None,
         )
 
 
@@ -66,6 +66,10 @@ def _arguments(
         **{f"{side}_value": groups[name].value for side, name in sides.items() if name in groups},
         "worse_off": gap.worse_off,
     }
+
+
+def _compared(groups: Mapping[str, Value]) -> int:
+    return sum(not record.status.startswith(("small", "missing", "undefined")) for record in groups.values())
 
 
 def _not_compared(groups: Mapping[str, Value]) -> str:

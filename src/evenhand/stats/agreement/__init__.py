@@ -1,6 +1,6 @@
 """How far raters agree: kappa and its relatives, intraclass correlations, Krippendorff's alpha.
 
-Every function takes one array a rater with people on the last axis and simulations on the others; what is undefined
+Every function takes one array per rater with people on the last axis and simulations on the others; what is undefined
 is nan, and `why_undefined` says why.
 """
 

@@ -1,6 +1,6 @@
 """Ratings as they come, turned into what the metrics count, and the reasons why a metric can have no value.
 
-There is one array a rater, with people on the last axis.
+There is one array per rater, with people on the last axis.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def people_weights(weight: npt.ArrayLike | None, people: int) -> FloatArray:
         return np.ones(people)
     weights = np.asarray(weight, dtype=np.float64)
     if weights.ndim == 0 or weights.shape[-1] != people:
-        raise EvenhandError(f"`weight` must have {people} values, one a person; got shape {weights.shape}.")
+        raise EvenhandError(f"`weight` must have {people} values, one per person; got shape {weights.shape}.")
     if not np.all(np.isfinite(weights) & (weights >= 0)):
         bad = weights[~(np.isfinite(weights) & (weights >= 0))].flat[0]
         raise EvenhandError(f"`weight` must be finite and not negative; got {bad:g}.")

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from evenhand.errors import EvenhandError, require_choice
+from evenhand.errors import require_at_least, require_choice
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.feedback.answers import Answers
 from evenhand.stats.types import FloatArray, IntArray
@@ -79,8 +79,7 @@ def crossed_bootstrap(
     [0.0, 0.108]
     """
     require_choice("resampled", resampled, RESAMPLED)
-    if draws < 2:
-        raise EvenhandError(f"`draws` must be at least 2; got {draws!r}.")
+    require_at_least("draws", draws, 2)
     kinds = np.zeros(answers.critics, dtype=np.int64) if kind is None else kind
     with np.errstate(all="ignore"):
         estimate = statistic(answers.by(kinds, _many(kinds)))

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, require_share
 from evenhand.stats.improvability.resampling import ValueDraws
 from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO
 from evenhand.stats.improvability.split import SplitTest
@@ -32,7 +32,7 @@ def planned_effects(
     test
         A test whose status quo, groups and utilities are those of the plan.
     gain
-        By what share accuracy improves, one for all or one a group.
+        By what share accuracy improves, one for all or one per group.
     reduction
         By what share all gaps between groups shrink, from 0 to 1.
     accuracy, fairness
@@ -168,8 +168,7 @@ def sample_size(
     >>> sample_size([-1.0], noise, 100, 0.05)
     inf
     """
-    if not 0.0 < power < 1.0:
-        raise ConfigError(f"`power` must be between 0 and 1; got {power!r}.")
+    require_share("power", power)
     if not 0.0 <= train < 1.0:
         raise ConfigError(f"`train` must be at least 0 and below 1; got {train!r}.")
     low, high = 1, _MOST_ROWS
@@ -186,8 +185,7 @@ def sample_size(
 
 def _critical(deviation: FloatArray, level: float) -> FloatArray:
     """Return (C,) the critical values: the upper quantiles of the deviations; undefined ones count as largest."""
-    if not 0.0 < level < 1.0:
-        raise ConfigError(f"`level` must be between 0 and 1; got {level!r}.")
+    require_share("level", level)
     filled = np.sort(np.where(np.isnan(deviation), np.inf, deviation), axis=0)
     rank = min(len(filled) - 1, math.ceil((1.0 - level) * len(filled)) - 1)
     return np.asarray(filled[rank])

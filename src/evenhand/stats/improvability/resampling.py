@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from evenhand.errors import ConfigError, require_choice
+from evenhand.errors import ConfigError, require_at_least, require_choice
 from evenhand.stats.improvability.rows import Cells, Rows, merge_rows, with_everyone
 from evenhand.stats.improvability.utilities import ratios
 from evenhand.stats.types import FloatArray
@@ -111,8 +111,7 @@ def bootstrap_values(
     >>> draws.cells, draws.values.shape
     (8, (10000, 3, 1, 2))
     """
-    if resamples < 1:
-        raise ConfigError(f"`resamples` must be at least 1; got {resamples!r}.")
+    require_at_least("resamples", resamples, 1)
     if method is not None:
         require_choice("method", method, METHODS)
     columns = _with_products(rows.terms) if studentised else rows.terms.reshape(len(rows), -1)

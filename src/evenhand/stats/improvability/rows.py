@@ -107,7 +107,7 @@ def make_rows(
     pairs = [[utility.terms(outcome, decision) for decision in (status_quo, candidate)] for utility in utilities]
     terms = np.moveaxis(np.array(pairs, dtype=np.float64), -1, 0)
     if terms.shape[0] != codes.size:
-        raise DataError(f"group and outcome must have one value a row; got {codes.size} and {terms.shape[0]}.")
+        raise DataError(f"group and outcome must have one value per row; got {codes.size} and {terms.shape[0]}.")
     if weights is not None:
         terms = terms * check_weights(weights, codes.size)[:, np.newaxis, np.newaxis, np.newaxis]
     return Rows(codes, np.ascontiguousarray(terms), tuple(names), tuple(utility.name for utility in utilities))
@@ -226,7 +226,7 @@ def check_groups(group: npt.ArrayLike, groups: int) -> IntArray:
     """
     codes = np.asarray(group)
     if codes.ndim != 1 or codes.dtype.kind not in "iu":
-        raise DataError(f"groups must be one whole number a row; got {codes.dtype} of shape {codes.shape}.")
+        raise DataError(f"groups must be one whole number per row; got {codes.dtype} of shape {codes.shape}.")
     if groups < 2:
         raise DataError(f"fairness compares groups, so there must be at least 2; got {groups}.")
     if codes.size and (codes.min() < 0 or codes.max() >= groups):

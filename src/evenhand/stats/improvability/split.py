@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import ConfigError, require_choice
+from evenhand.errors import ConfigError, require_at_least, require_choice, require_share
 from evenhand.stats.improvability.resampling import (
     Contrast,
     ValueDraws,
@@ -148,7 +148,7 @@ class SplitTest:
         Parameters
         ----------
         accuracy
-            Margins D_g: by what share accuracy must improve, one for all or one a group.
+            Margins D_g: by what share accuracy must improve, one for all or one per group.
         fairness
             Margin D_f: by what share the gap must shrink.
         """
@@ -306,10 +306,8 @@ def random_splits(rows: int, splits: int, train: float, rng: np.random.Generator
     >>> [split.train.size for split in random_splits(100, 2, 2 / 3, np.random.default_rng(0))]
     [66, 66]
     """
-    if splits < 1:
-        raise ConfigError(f"`splits` must be at least 1; got {splits!r}.")
-    if not 0.0 < train < 1.0:
-        raise ConfigError(f"`train` must be between 0 and 1; got {train!r}.")
+    require_at_least("splits", splits, 1)
+    require_share("train", train)
     size = int(np.floor(train * rows + 1e-9))
     if not 0 < size < rows:
         raise ConfigError(f"{rows} rows cannot be split with a training share of {train:g}: one part is empty.")
@@ -366,8 +364,7 @@ def combine_splits(p: npt.ArrayLike, alpha: float, rule: Rule = "median") -> Com
     [False, True]
     """
     require_choice("rule", rule, RULES)
-    if not 0.0 < alpha < 1.0:
-        raise ConfigError(f"`alpha` must be between 0 and 1; got {alpha!r}.")
+    require_share("alpha", alpha)
     values = np.asarray(p, dtype=np.float64)
     if values.ndim == 0 or len(values) == 0 or not np.all((values >= 0) & (values <= 1)):
         raise ConfigError("`p` must hold one p-value between 0 and 1 for each split.")

@@ -20,7 +20,7 @@ from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 Term = Callable[[FloatArray, FloatArray], npt.ArrayLike]
-"""term(outcome, decision) -> one number a row."""
+"""term(outcome, decision) -> one number per row."""
 
 Better = Literal["higher", "lower"]
 
@@ -34,7 +34,7 @@ class Utility:
     name
         What reports call it.
     u, w
-        Functions `(outcome, decision) -> one number a row`; the value of a group is sum u / sum w. A row whose
+        Functions `(outcome, decision) -> one number per row`; the value of a group is sum u / sum w. A row whose
         outcome is missing (nan) must come out as nan unless its outcome does not matter.
     better
         Whether accuracy rises with the value ("higher") or falls with it ("lower", as for an error rate). Fairness
@@ -67,7 +67,7 @@ class Utility:
         """
         y, d = np.asarray(outcome, dtype=np.float64), np.asarray(decision, dtype=np.float64)
         if y.ndim != 1 or y.shape != d.shape:
-            raise DataError(f"outcome and decision must have one value a row; got shapes {y.shape} and {d.shape}.")
+            raise DataError(f"outcome and decision must have one value per row; got shapes {y.shape} and {d.shape}.")
         if np.isnan(d).any():
             raise DataError(f"row {np.flatnonzero(np.isnan(d))[0]} has no decision; leave such rows out.")
         for role, values in (("outcome", y), ("decision", d)):
@@ -83,7 +83,7 @@ class Utility:
         values = np.asarray(term(y, d), dtype=np.float64)
         if values.shape not in (y.shape, ()):
             raise ConfigError(
-                f"`{name}` of the utility '{self.name}' must return one number a row, {y.size} here; "
+                f"`{name}` of the utility '{self.name}' must return one number per row, {y.size} here; "
                 f"got shape {values.shape}."
             )
         return np.broadcast_to(values, y.shape).copy()
@@ -264,7 +264,7 @@ def select_top(score: npt.ArrayLike, capacity: float, rng: np.random.Generator) 
     """
     values = np.asarray(score, dtype=np.float64)
     if values.ndim != 1 or np.isnan(values).any():
-        raise DataError("scores must be one number a row, none missing; leave rows without a score out.")
+        raise DataError("scores must be one number per row, none missing; leave rows without a score out.")
     places = capacity_count(capacity, values.size)
     cut = np.partition(values, values.size - places)[values.size - places]
     selected = values > cut

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import ConfigError, EvenhandError, require_extra
+from evenhand.errors import ConfigError, EvenhandError, require_extra, require_share
 from evenhand.stats.linear_search.problem import (
     LinearCandidate,
     SearchProblem,
@@ -92,7 +92,7 @@ class SearchProgram:
     decide
         D, one for each distinct row of features.
     value
-        U, one a group.
+        U, one per group.
     gap
         t, the largest difference; for the goal of fairness only.
     share
@@ -285,8 +285,7 @@ def solve_milp(
     require_extra("highspy", "models", "The mixed-integer search")
     if not time_limit > 0:
         raise ConfigError(f"`time_limit` must be above 0 seconds; got {time_limit!r}.")
-    if not 0 < margin < 1:
-        raise ConfigError(f"`margin` must be between 0 and 1; got {margin!r}.")
+    require_share("margin", margin)
     swept = best_direction(problem, rng, directions=directions) if directions else None
     made = build_program(problem, margin)
     solved = _run(problem, made, _start(problem, made, swept), time_limit, relative_gap, threads)

@@ -167,7 +167,7 @@ def search_problem(
     codes = check_groups(group, len(names))
     x = np.asarray(features, dtype=np.float64)
     if x.ndim != 2 or len(x) != codes.size:
-        raise DataError(f"features must have {codes.size} rows and one column a feature; got shape {x.shape}.")
+        raise DataError(f"features must have {codes.size} rows and one column per feature; got shape {x.shape}.")
     y = np.asarray(outcome, dtype=np.float64)
     old = group_values(*get_utility(utility).terms(y, status_quo), codes, len(names))
     floors, gap_limit = _targets(old, goal, iota, names)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from evenhand.errors import ConfigError, EvenhandError
+from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.linear_search.problem import _MET, LinearCandidate, SearchProblem, judged
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Step, run_chains
@@ -67,8 +67,7 @@ def best_direction(
     problem: SearchProblem, rng: np.random.Generator, *, directions: int, threads: int | None = None
 ) -> LinearCandidate:
     """Return the best classifier of the sweep even where it does not meet the floors."""
-    if directions < 1:
-        raise ConfigError(f"`directions` must be at least 1; got {directions!r}.")
+    require_at_least("directions", directions, 1)
     elite, merit = np.empty((0, problem.scaled.shape[1])), np.empty((0, 3))
     done = 0
     while done < directions:

@@ -72,9 +72,9 @@ def attribute(
     experiment
         With one rater who makes mistakes.
     seeds
-        One a replicate. With those of `simulate` the mistakes are the same, and the values add up to what it finds.
+        One per replicate. With those of `simulate` the mistakes are the same, and the values add up to what it finds.
     metrics
-        By name; each turns sums into one value a fold and group, such as `lambda sums: sums.counts().kappa()`.
+        By name; each turns sums into one value per fold and group, such as `lambda sums: sums.counts().kappa()`.
     level
         At which of the experiment's noise levels; by default the highest.
     permutations

@@ -84,7 +84,7 @@ def simulate(
     experiment
         People, models and mistakes.
     seeds
-        One a replicate, of `replicate_seeds`.
+        One per replicate, of `replicate_seeds`.
     threads
         Number of threads, by default one for each core; the result does not depend on it.
     progress

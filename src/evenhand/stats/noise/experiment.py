@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from evenhand.errors import EvenhandError, require_choice
+from evenhand.errors import EvenhandError, require_at_least, require_choice
 from evenhand.stats.noise.models import NoiseModel
 from evenhand.stats.noise.predictors import Linear, Predictor, checked
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -130,7 +130,7 @@ class Experiment:
     features
         (people, d) raw features. A missing entry (nan) stays missing.
     predictors
-        One model a fold; those that are all `Linear` are evaluated without building rows.
+        One model per fold; those that are all `Linear` are evaluated without building rows.
     items
         What goes wrong. No column may be in two items.
     groups, folds
@@ -263,15 +263,14 @@ class Experiment:
 
 
 def replicate_seeds(replicates: int, rng: np.random.Generator) -> list[np.random.SeedSequence]:
-    """Return one seed a replicate: what each draws then does not depend on the others or on threads.
+    """Return one seed per replicate: what each draws then does not depend on the others or on threads.
 
     Examples
     --------
     >>> len(replicate_seeds(3, np.random.default_rng(0)))
     3
     """
-    if replicates < 1:
-        raise EvenhandError(f"`replicates` must be at least 1; got {replicates!r}.")
+    require_at_least("replicates", replicates, 1)
     words = rng.integers(0, 2**32, 4, dtype=np.uint32)
     return np.random.SeedSequence(words.tolist()).spawn(replicates)
 
@@ -302,7 +301,7 @@ def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntA
     _check_columns([column for item in items for column in item.columns], features.shape[1])
     for item in items:
         if item.others and (profiles is None or len(item.others) < profiles.max()):
-            raise EvenhandError("Items that differ by profile must have one model a profile, and people `profiles`.")
+            raise EvenhandError("Items that differ by profile must have one model per profile, and people `profiles`.")
         item.check(features[:, item.columns], profiles)
 
 
@@ -327,15 +326,15 @@ def _same(model: NoiseModel, other: NoiseModel) -> bool:
 def _check_people(experiment: Experiment) -> None:
     features, groups, folds = experiment.features, experiment.groups, experiment.folds
     if features.ndim != 2 or len(features) == 0 or features.dtype != np.float64:
-        raise EvenhandError(f"`features` must be a table of numbers with one row a person; got {features.shape}.")
+        raise EvenhandError(f"`features` must be a table of numbers with one row per person; got {features.shape}.")
     for name, codes in (("groups", groups), ("folds", folds), ("profiles", experiment.profiles)):
         if codes is None:
             continue
         if codes.shape != (len(features),) or codes.dtype.kind not in "iu" or codes.min() < 0:
-            raise EvenhandError(f"`{name}` must be {len(features)} whole numbers from 0 on, one a person.")
+            raise EvenhandError(f"`{name}` must be {len(features)} whole numbers from 0 on, one per person.")
     wanted = 1 if folds is None else int(folds.max()) + 1
     if len(experiment.predictors) != wanted:
-        raise EvenhandError(f"There must be one model a fold; got {len(experiment.predictors)} for {wanted} folds.")
+        raise EvenhandError(f"There must be one model per fold; got {len(experiment.predictors)} for {wanted} folds.")
 
 
 def _check_profiles(experiment: Experiment) -> None:
@@ -343,7 +342,7 @@ def _check_profiles(experiment: Experiment) -> None:
     if paces is None:
         return
     if profiles is None or paces.ndim != 1 or len(paces) <= profiles.max():
-        raise EvenhandError("`paces` must be one number a profile, and people must have `profiles`.")
+        raise EvenhandError("`paces` must be one number per profile, and people must have `profiles`.")
     if not (np.isfinite(paces).all() and (paces >= 0).all()):
         raise EvenhandError(f"`paces` must be numbers that are not negative; got {paces.tolist()}.")
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.types import BoolArray, FloatArray
 
 
@@ -224,8 +224,7 @@ def neighbours(values: tuple[float, ...], reach: int = 1) -> Confusion:
     >>> neighbours((1, 2, 3)).chances
     ((0.0, 1.0, 0.0), (0.5, 0.0, 0.5), (0.0, 1.0, 0.0))
     """
-    if reach < 1:
-        raise EvenhandError(f"`reach` must be at least 1; got {reach!r}.")
+    require_at_least("reach", reach, 1)
     ordered = tuple(sorted(float(value) for value in values))
     apart = np.abs(np.subtract.outer(np.arange(len(ordered)), np.arange(len(ordered))))
     near = ((apart > 0) & (apart <= reach)).astype(np.float64)

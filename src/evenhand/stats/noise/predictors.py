@@ -21,7 +21,7 @@ ENOUGH = 0.99
 _MOST_ROWS, _LOOK = 5_000, 128
 _LEAST_ROWS, _LEAST_OTHERS = 20, 8  # with fewer, columns that have nothing to do with each other can agree
 _LEAST_SMOOTH = 50
-_TELLING = 0.9
+_MOSTLY = 0.9
 _NEAR = 0.95
 
 
@@ -229,7 +229,7 @@ def fixed_products(features: FloatArray, perturbed: Collection[int]) -> list[Fix
         rows, wanted = features[look], features[look, column, np.newaxis]
         for source in sorted(perturbed):
             agree = _same(rows[:, [source]] * rows, wanted).mean(axis=0)
-            for factor in np.flatnonzero(agree >= _TELLING).tolist():
+            for factor in np.flatnonzero(agree >= _MOSTLY).tolist():
                 share = _product_share(features, column, source, factor, other)
                 if factor not in (source, column) and share is not None:
                     fixed.append(FixedProduct(column, source, factor, share))
@@ -239,7 +239,7 @@ def fixed_products(features: FloatArray, perturbed: Collection[int]) -> list[Fix
 def fixed_functions(features: FloatArray, perturbed: Collection[int]) -> list[FixedFunction]:
     """Find columns that are not perturbed and are a function of one perturbed column: its square, its complement.
 
-    Each person's value is foretold by that of the others with the same value of the source; persons without such others
+    Each person's value is predicted by that of the others with the same value of the source; people without such others
     by the commonest value. It must be right in 99 % of rows, and in three of four that do not have the commonest value.
     Where the source hardly repeats a value, Chatterjee's coefficient must be 0.95 of what it is for a rising function:
     it goes to 1 if and only if one column is a function of the other.
@@ -273,7 +273,7 @@ def fixed_functions(features: FloatArray, perturbed: Collection[int]) -> list[Fi
         if counts.sum() - counts.max() < _LEAST_OTHERS:
             continue
         for source in sorted(perturbed):
-            repeated = _foretold(codes[source], codes[column])
+            repeated = _predicted_by(codes[source], codes[column])
             if repeated or _smooth(codes[source], codes[column]):
                 share = _agreeing(features[:, source], features[:, column])
                 fixed.append(FixedFunction(column, source, share, repeated))
@@ -303,15 +303,15 @@ def _product_share(features: FloatArray, column: int, source: int, factor: int, 
     first, second, wanted = features[:, source], features[:, factor], features[:, column]
     made = first * second
     agrees = _same(made, wanted)
-    if agrees.mean() < ENOUGH or agrees[other].mean() < _TELLING:
+    if agrees.mean() < ENOUGH or agrees[other].mean() < _MOSTLY:
         return None
     for matters in (~_same(made, first), ~_same(made, second)):
-        if agrees[matters].sum() < _LEAST_OTHERS or agrees[matters].mean() < _TELLING:
+        if agrees[matters].sum() < _LEAST_OTHERS or agrees[matters].mean() < _MOSTLY:
             return None
     return float(agrees.mean())
 
 
-def _foretold(source: IntArray, column: IntArray) -> bool:
+def _predicted_by(source: IntArray, column: IntArray) -> bool:
     """Tell whether people with the same source foretell a column."""
     counts = np.bincount(column)
     pair, times = np.unique(source * counts.size + column, return_counts=True)

@@ -177,7 +177,7 @@ class Pilot:
         shape = (len(self.first), len(self.columns))
         if shape[0] == 0 or self.first.shape != shape or self.second.shape != shape:
             raise EvenhandError(
-                f"Both raters of a pilot must have one row a person and {len(self.columns)} columns; "
+                f"Both raters of a pilot must have one row per person and {len(self.columns)} columns; "
                 f"got {self.first.shape} and {self.second.shape}."
             )
         if not np.isfinite(self.first).all() or not np.isfinite(self.second).all():

@@ -27,10 +27,9 @@ import numpy.typing as npt
 from evenhand.stats.pairs.grid import (
     SIZE,
     GridMoments,
-    autocorrelation,
     bin_people,
     excess_table,
-    kernel_mean,
+    extrapolated_means,
     own_pairs,
     scale,
 )
@@ -219,7 +218,7 @@ def grid_correction(
     weight
         Weight of effort in the distance.
     survey_weight
-        One weight a row.
+        One weight per row.
     sample
         Whether the rows are a sample; their number then adds to the standard error.
     rng
@@ -270,9 +269,9 @@ def correct(
         stream = np.random.default_rng(seeds[number])
         i, j = draw.pairs(_CHUNK, stream)
         deviation = np.empty((2, _CHUNK, 2))
-        first = _values(people, i)
+        first = gathered(people, i)
         for out, partner in zip(deviation, (j, draw.partners(i, stream)), strict=True):
-            second = _values(people, partner)
+            second = gathered(people, partner)
             deviations(first, second, weight, TOLERANCE, origin, per_step, coarse, fine, hits, out)
         both = deviation.mean(axis=0)
         sums[number] = both.sum(axis=0), (both**2).sum(axis=0), deviation.prod(axis=0).sum(axis=0)
@@ -311,7 +310,7 @@ def aligned_bounds(values: FloatArray, size: int) -> tuple[float, float]:
     return min(low, common - below * step), max(high, common + (size - 1 - below) * step)
 
 
-def _values(people: People, rows: IntArray) -> FloatArray:
+def gathered(people: People, rows: IntArray) -> FloatArray:
     """Return (3, people) score, effort and aggregate: gathered at once, which waits for memory less than in a loop."""
     return np.stack([people.score[rows], people.effort[rows], people.aggregate[rows]])
 
@@ -349,11 +348,7 @@ def individual_fairness_grid(
 
     score, effort, aggregate = (aligned_bounds(x, SIZE) for x in (people.score, people.effort, people.aggregate))
     fine = bin_people(people, bounds=(score, effort, aggregate), threads=threads, progress=stage(0))
-    violated, value = 0.0, 0.0
-    for grid, share in ((fine.coarser(), -1.0 / 3.0), (fine, 4.0 / 3.0)):
-        apart, table = autocorrelation(grid, threads), excess_table(grid, weight)
-        value += share * kernel_mean(grid, apart, table)
-        violated = kernel_mean(grid, apart, (table > TOLERANCE).astype(np.float64))
+    value, violated = extrapolated_means(fine, weight, threads)
     correction = correct(people, fine, weight, sample=False, rng=rng, threads=threads, progress=stage(len(people)))
     excess = min(1.0, max(0.0, value - correction.excess))
     share = min(1.0, max(0.0, violated - correction.violated))

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import require_at_least
 from evenhand.stats.pairs.approximate import excess_of
 from evenhand.stats.pairs.inputs import (
     TOLERANCE,
@@ -317,7 +317,7 @@ def worst_pairs(
     Parameters
     ----------
     score, effort, aggregate
-        One number a person; scores in [0, 1].
+        One number per person; scores in [0, 1].
     weight
         Weight of effort in the distance.
     count
@@ -334,8 +334,7 @@ def worst_pairs(
     """
     from evenhand.stats.pairs.kernels import block_bounds, search
 
-    if count < 1:
-        raise EvenhandError(f"`count` must be at least 1; got {count!r}.")
+    require_at_least("count", count, 1)
     people = check_people(score, effort, aggregate)
     merged = merge_people(people)
     blocks = block_rows(merged, check_weight(weight))

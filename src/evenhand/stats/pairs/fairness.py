@@ -15,6 +15,7 @@ from evenhand.stats.pairs.approximate import (
     PairDraw,
     aligned_bounds,
     correct,
+    gathered,
     individual_fairness_grid,
     individual_fairness_sampled,
     row_excess,
@@ -23,11 +24,10 @@ from evenhand.stats.pairs.exact import block_sums, sort_points, tile_sums
 from evenhand.stats.pairs.grid import (
     SIZE,
     GridMoments,
-    autocorrelation,
     bin_people,
     excess_table,
+    extrapolated_means,
     grid_excess,
-    kernel_mean,
     scale,
 )
 from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight, distinct, hashes, merge_people
@@ -71,11 +71,11 @@ def individual_fairness(
     Parameters
     ----------
     score
-        Scores M in [0, 1], one a person.
+        Scores M in [0, 1], one per person.
     effort
-        Effort E, one a person; see `evenhand.stats.effort.effort_scores`.
+        Effort E, one per person; see `evenhand.stats.effort.effort_scores`.
     aggregate
-        Aggregate S, one a person; see `evenhand.stats.effort.aggregate_scores`.
+        Aggregate S, one per person; see `evenhand.stats.effort.aggregate_scores`.
     weight
         Weight w of effort in the distance, in [0, 1]; the paper has 0.5, and 0.6577 and 0.6037 from its human study.
     survey_weight
@@ -121,14 +121,21 @@ def individual_fairness(
         )
     if chosen == "sampled":
         return individual_fairness_sampled(people, weight, confidence=confidence, rng=source, progress=progress)
-    if chosen == "blocks":
+    sums, violated = _exact_sums(people, weight, chosen, threads, progress)
+    return summarise(people, sums, violated, chosen, confidence)
+
+
+def _exact_sums(
+    people: People, weight: float, method: str, threads: int | None = None, progress: Progress | None = None
+) -> tuple[FloatArray, float]:
+    """Return each person's sum of v_j max(0, D_ij - d_ij), and the summed weight of violations."""
+    if method == "blocks":
         points = sort_points(people)
-        merged = points.merged
         sums, violated = block_sums(points, weight, threads=threads, progress=progress)
-    else:
-        merged = merge_people(people)
-        sums, violated = tile_sums(merged, weight, threads=threads, progress=progress)
-    return summarise(people, sums[merged.row], violated, chosen, confidence)
+        return sums[points.merged.row], violated
+    merged = merge_people(people)
+    sums, violated = tile_sums(merged, weight, threads=threads, progress=progress)
+    return sums[merged.row], violated
 
 
 def _choose(people: People) -> Method:
@@ -194,19 +201,13 @@ def individual_fairness_counts(
     people = check_people(score, effort, aggregate, heavy)
     weight = check_weight(weight)
     method = "blocks" if _few_points(people) else "strips"
-    if method == "blocks":
-        sorted_points = sort_points(people)
-        merged = sorted_points.merged
-        sums, violated = block_sums(sorted_points, weight)
-    else:
-        merged = merge_people(people)
-        sums, violated = tile_sums(merged, weight)
+    sums, violated = _exact_sums(people, weight, method)
     total = float(heavy.sum())
     unit = total / people.total  # survey weights are scaled to a mean of 1
     squared = np.asarray(squares, dtype=np.float64)
     all_pairs = (total**2 - float(squared.sum())) / 2.0
-    excess = unit**2 * float(np.sum(people.weights * sums[merged.row])) / 2.0 / all_pairs
-    means = 1.0 - unit * sums[merged.row] / total
+    excess = unit**2 * float(np.sum(people.weights * sums)) / 2.0 / all_pairs
+    means = 1.0 - unit * sums / total
     return _result(
         excess,
         unit**2 * violated / all_pairs,
@@ -243,7 +244,7 @@ def individual_fairness_cells(
     moments
         The grid of everybody; see `GridMoments.from_cells`.
     score, effort, aggregate, survey_weight
-        The sample, one row a person: people who are alike are as many rows as they are people in the sample.
+        The sample, one row per person: people who are alike are as many rows as they are people in the sample.
     weight
         Weight of effort in the distance.
     n
@@ -269,11 +270,7 @@ def individual_fairness_cells(
     if n < len(people):
         raise EvenhandError(f"`n` must be at least the {len(people):,} people of the sample; got {n:,}.")
     weight = check_weight(weight)
-    value, violated = 0.0, 0.0
-    for grid, share in ((moments.coarser(), -1.0 / 3.0), (moments, 4.0 / 3.0)):
-        apart, table = autocorrelation(grid), excess_table(grid, weight)
-        value += share * kernel_mean(grid, apart, table)
-        violated = kernel_mean(grid, apart, (table > TOLERANCE).astype(np.float64))
+    value, violated = extrapolated_means(moments, weight)
     source = np.random.default_rng(0) if rng is None else rng
     off = correct(people, moments, weight, sample=True, rng=source)
     heavy = float(moments.mass.sum())
@@ -348,7 +345,7 @@ def fairness_by_weight(
     Parameters
     ----------
     score, effort, aggregate, survey_weight
-        One number a person; see `evenhand.stats.pairs.individual_fairness`.
+        One number per person; see `evenhand.stats.pairs.individual_fairness`.
     weights
         Weights of effort in the distance.
     exact_rows
@@ -394,10 +391,7 @@ def _corrections(
     """Return what the extrapolated grid adds at each weight, and the standard error of that."""
     from evenhand.stats.pairs.kernels import deviations
 
-    first, second = (
-        np.stack([people.score[rows], people.effort[rows], people.aggregate[rows]])
-        for rows in PairDraw(people).pairs(_PAIRS, rng)
-    )
+    first, second = (gathered(people, rows) for rows in PairDraw(people).pairs(_PAIRS, rng))
     origin, per_step = scale(fine.bounds, fine.size)
     corrections, out = [], np.empty((_PAIRS, 2))
     for weight in weights:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.pairs.inputs import People, check_people, check_weight
+from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight
 from evenhand.stats.types import FloatArray
 from evenhand.stats.workers import Progress, Step, run_chains, thread_count
 
@@ -80,7 +80,7 @@ class GridMoments:
         bounds
             Lowest and highest score, effort and aggregate.
         size
-            Grid points an axis.
+            Grid points per axis.
         cells
             (cells, 3) numbers of the cell in score, effort and aggregate, from 0.
         sums
@@ -111,7 +111,7 @@ class GridMoments:
 
     @property
     def size(self) -> int:
-        """Grid points an axis."""
+        """Grid points per axis."""
         return len(self.mass)
 
     @property
@@ -162,13 +162,13 @@ def grid_moments(
     Parameters
     ----------
     score, effort, aggregate
-        One number a person.
+        One number per person.
     size
-        Grid points an axis; odd, so that there is a coarser grid.
+        Grid points per axis; odd, so that there is a coarser grid.
     bounds
         Lowest and highest of each; by default those of the data.
     survey_weight
-        One weight a person.
+        One weight per person.
     threads
         Number of threads; by default one for each core. The result does not depend on it.
 
@@ -266,6 +266,16 @@ def grid_excess(coarse: GridMoments, fine: GridMoments, weights: Sequence[float]
     rough, close = np.array(values)
     step = (close - rough) / 3.0
     return GridExcess(close + step, np.abs(step))
+
+
+def extrapolated_means(fine: GridMoments, weight: float, threads: int | None = None) -> tuple[float, float]:
+    """Return the extrapolated mean of max(0, D - d) over all pairs, and the share with D > d on the fine grid."""
+    value, violated = 0.0, 0.0
+    for grid, share in ((fine.coarser(), -1.0 / 3.0), (fine, 4.0 / 3.0)):
+        apart, table = autocorrelation(grid, threads), excess_table(grid, weight)
+        value += share * kernel_mean(grid, apart, table)
+        violated = kernel_mean(grid, apart, (table > TOLERANCE).astype(np.float64))
+    return value, violated
 
 
 def autocorrelation(moments: GridMoments, workers: int | None = None) -> FloatArray:

@@ -88,7 +88,7 @@ def check_people(
     sizes = [column.size for column in values]
     if len(set(sizes)) != 1:
         raise EvenhandError(
-            f"`score`, `effort` and `aggregate` must have one number a person; got {sizes[0]:,}, {sizes[1]:,} and "
+            f"`score`, `effort` and `aggregate` must have one number per person; got {sizes[0]:,}, {sizes[1]:,} and "
             f"{sizes[2]:,}."
         )
     if sizes[0] < 2:
@@ -117,7 +117,7 @@ def check_weight(weight: float) -> float:
 def _column(name: str, values: npt.ArrayLike) -> FloatArray:
     column = np.ascontiguousarray(values, dtype=np.float64)
     if column.ndim != 1:
-        raise EvenhandError(f"`{name}` must have one number a person; got an array of shape {column.shape}.")
+        raise EvenhandError(f"`{name}` must have one number per person; got an array of shape {column.shape}.")
     if not np.isfinite(column.sum()) and not np.isfinite(column).all():
         bad = int(np.flatnonzero(~np.isfinite(column))[0])
         raise EvenhandError(f"`{name}` must be finite; person {bad} has {column[bad]}.")
@@ -127,7 +127,7 @@ def _column(name: str, values: npt.ArrayLike) -> FloatArray:
 def _survey(values: npt.ArrayLike, people: int) -> FloatArray | None:
     weights = _column("survey_weight", values)
     if weights.size != people:
-        raise EvenhandError(f"`survey_weight` must have one number a person; got {weights.size:,} for {people:,}.")
+        raise EvenhandError(f"`survey_weight` must have one number per person; got {weights.size:,} for {people:,}.")
     if weights.min() < 0:
         bad = int(np.flatnonzero(weights < 0)[0])
         raise EvenhandError(f"`survey_weight` must be 0 or more; person {bad} has {weights[bad]:g}.")
