@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,8 +108,13 @@ def said_of(answers: Frame) -> Frame:
 def test_one_table_and_two_tables_give_the_same(answers: Frame, audit: Audit, expected: str) -> None:
     table = eh.Table(cases_of(answers), id="case", groups="race")
     shuffled = said_of(answers).sample(frac=1, random_state=1)
-    result = eh.disagreement(table, answers={"data": shuffled, **OPTIONS}, **APART)
+    result = eh.disagreement(table, answers={"data": shuffled, **OPTIONS}, individuals=True, **APART)
     assert numbers(result) == expected
+    written = json.loads(json.dumps(result.to_dict()))  # the answers themselves are not written, nor pickled
+    assert numbers(eh.DisagreementResult.from_dict(written)) == expected
+    again = pickle.loads(pickle.dumps(result))  # noqa: S301
+    assert numbers(again) == expected
+    assert again.spec.answers.data is None
     # The case may have another name there.
     other = said_of(answers).rename(columns={"case": "offer"})
     result = eh.disagreement(table, case="offer", answers=Answers(data=other, **OPTIONS), **APART)
