@@ -118,12 +118,7 @@ def run(table: Table, spec: DisagreementSpec) -> DisagreementResult:
         left_out=tuple(left_out_records(panel, groupings, spec.min_count)),
         notes=(*table.source.notes, *notes),
         backend=table.backend,
-        values=tuple(tables.values),
-        gaps=tuple(tables.gaps),
-        critics=tuple(tables.critics),
-        stakeholders=tuple(tables.stakeholders),
-        plan=tuple(tables.plan),
-        truth=tuple(tables.truth),
+        **{name: tuple(records) for name, records in vars(tables).items()},
         labels=panel.labels.names,
         hash=panel.digest(),
     )

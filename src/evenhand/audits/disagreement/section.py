@@ -160,7 +160,8 @@ def _stakeholder_parts(result: DisagreementResult) -> Iterator[Figure | DisplayT
     clearest = sorted(tested, key=lambda r: (r.p_adjusted or 0.0, -abs(r.statistic or 0.0)))[:_MOST_DIFFERENCES]
     caption = "Where two kinds of critics differ most clearly, on the cases that both have seen, in points"
     yield _stakeholder_table(result, clearest, caption, folded=False)
-    yield _stakeholder_table(result, result.stakeholders, "Every comparison of two kinds of critics", folded=True)
+    caption = "Every comparison of two kinds of critics: how often they disagree, and the gaps that they see"
+    yield _stakeholder_table(result, result.stakeholders, caption, folded=True)
 
 
 def _stakeholder_table(
