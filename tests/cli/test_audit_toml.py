@@ -82,8 +82,7 @@ def threshold(text: str) -> str:
         ),
         (
             threshold("metric = 'tpr'\nmax = 0.1"),
-            "the threshold for 'tpr' (at most 0.1) limits nothing: "
-            "no such gap was computed; check its metric, kind, grouping, model and stratum.",
+            "a threshold limits 'tpr', which is not among `metrics`; add it there.",
         ),
         (
             threshold("metric = 'selection_rate'\nmin = 0.8\naudit = 'effort'"),
@@ -124,7 +123,7 @@ def test_code_of_the_user(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch
     (place / "audit.toml").write_text(GOOD + "custom = { share = 'mine:share' }\n")
     done = cli("audit", "audit.toml", "--allow-code", "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    metrics = {record["metric"] for record in json.loads(done.stdout)["audits"]["parity"]["groups"]}
+    metrics = {record["metric"] for record in json.loads(done.stdout)["audits"]["parity"]["values"]}
     assert metrics == {"selection_rate", "share"}
     for name in ("nowhere:share", "mine:nothing", "mine"):
         (place / "audit.toml").write_text(GOOD + f"custom = {{ share = '{name}' }}\n")

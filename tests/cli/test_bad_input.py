@@ -54,7 +54,7 @@ def groups_found(cli: Cli, *arguments: object) -> list[str]:
     """Run an audit that must work; return the groups in its results."""
     done = cli("audit", *arguments, "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    records = json.loads(done.stdout)["audits"]["parity"]["groups"]
+    records = json.loads(done.stdout)["audits"]["parity"]["values"]
     return list(dict.fromkeys(record["group"] for record in records if record["group"] != "(overall)"))
 
 

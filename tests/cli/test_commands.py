@@ -393,7 +393,7 @@ def test_options_for_decisions_ranges_cuts_and_metrics(cli: Cli, place: Path) ->
     result = json.loads(done.stdout)
     assert result["config"]["data"]["cuts"] == {"age": [30, 45]}
     assert result["config"]["data"]["predictions"]["decile"]["range"] == [1, 10]
-    groups = result["audits"]["parity"]["groups"]
+    groups = result["audits"]["parity"]["values"]
     assert {r["metric"] for r in groups} == {"selection_rate"}
     oldest = {r["model"]: r["value"] for r in groups if r["group"] == "45 and over"}
     denied = [row for row in rows if int(row[:2]) >= 45 and row.endswith("deny")]

@@ -62,7 +62,7 @@ def test_the_scores_are_those_of_cross_predict(people: pd.DataFrame, place: Path
     scores = cross_predict(
         people, id="name", outcome="late", features=["income", "job", "owner"], fit=["logistic", "decision_tree"]
     )
-    groups = run()["audits"]["parity"]["groups"]
+    groups = run()["audits"]["parity"]["values"]
     assert {record["model"] for record in groups} == {"old", "logistic", "decision_tree"}
     for model in ("logistic", "decision_tree"):
         for sex in ("f", "m"):
@@ -144,9 +144,9 @@ def test_rows_of_weight_0_take_no_part(people: pd.DataFrame, place: Path) -> Non
     weighted = TOML.replace("[data]", "[data]\nweight = 'w'")
     nobody = pd.concat([people.assign(w=1.0), people.assign(w=0.0, income=np.nan, name=people.name + "x")])
     save(nobody.reset_index(drop=True))
-    groups = run(weighted)["audits"]["parity"]["groups"]
+    groups = run(weighted)["audits"]["parity"]["values"]
     save(people.assign(w=1.0))
-    alone = run(weighted)["audits"]["parity"]["groups"]
+    alone = run(weighted)["audits"]["parity"]["values"]
     for model in ("logistic", "decision_tree"):
         assert [r for r in groups if r["model"] == model] == [r for r in alone if r["model"] == model]
 
@@ -272,7 +272,7 @@ def test_invented_data(place: Path) -> None:
     assert "source" not in data
     assert results["data"]["rows"] == 400
     rate = eh.datasets.make_defendants(400, 3, backend="pandas").groupby("sex").rearrested.mean()
-    groups = results["audits"]["parity"]["groups"]
+    groups = results["audits"]["parity"]["values"]
     for sex in ("Female", "Male"):
         found = [r["value"] for r in groups if r["group"] == sex and r["metric"] == "mean_score"]
         assert np.allclose(found, rate[sex], atol=0.1)

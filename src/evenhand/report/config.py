@@ -204,6 +204,8 @@ def _nested(values: Mapping[str, Any], path: str) -> Any:
 def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], where: str) -> str:
     """Return the audit that a threshold is for: the one it names, or the only one that knows its metric."""
     name, metric = threshold.get("audit"), threshold.get("metric")
+    if metric is None:
+        raise ConfigError(f"`metric` of a threshold in {where}: it is required and was not given.")
     if name is not None:
         if name not in readers:
             raise ConfigError(

@@ -14,7 +14,14 @@ import numpy as np
 from evenhand.core.agreement_metrics import AGREEMENT_METRICS
 from evenhand.core.metrics import Metric
 from evenhand.stats import agreement as kernel
-from evenhand.stats.agreement import BinaryCounts, ScoreMoments, binary_counts, pabak_minus_kappa, score_moments
+from evenhand.stats.agreement import (
+    COUNT_METRICS,
+    BinaryCounts,
+    ScoreMoments,
+    binary_counts,
+    pabak_minus_kappa,
+    score_moments,
+)
 from evenhand.stats.types import FloatArray
 
 Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "interval"]
@@ -129,18 +136,15 @@ def _table(*rows: AgreementMetric) -> dict[str, AgreementMetric]:
     return {row.name: row for row in rows}
 
 
+_OF_COUNTS: dict[str, dict[str, Any]] = {
+    "kappa": {"headline": True},
+    "pabak": {"headline": True, "share": _beyond_chance},
+    "agreement": {"share": _itself},
+}
 _BINARY_PAIR = _table(
-    _row("kappa", _counts(BinaryCounts.kappa), "cohen_kappa", headline=True),
-    _row("pabak", _counts(BinaryCounts.pabak), headline=True, share=_beyond_chance),
-    _row("agreement", _counts(BinaryCounts.agreement), share=_itself),
-    _row("positive_agreement", _counts(BinaryCounts.positive_agreement), "positive_agreement"),
-    _row("negative_agreement", _counts(BinaryCounts.negative_agreement), "negative_agreement"),
-    _row("ac1", _counts(BinaryCounts.ac1)),
-    _row("alpha", _counts(BinaryCounts.alpha), "alpha"),
-    _row("prevalence_index", _counts(BinaryCounts.prevalence_index)),
-    _row("bias_index", _counts(BinaryCounts.bias_index)),
-    _row("prevalence_part", _counts(_part("prevalence")), "cohen_kappa"),
-    _row("bias_part", _counts(_part("bias")), "cohen_kappa"),
+    *(_row(name, _counts(function), name, **_OF_COUNTS.get(name, {})) for name, function in COUNT_METRICS.items()),
+    _row("prevalence_part", _counts(_part("prevalence")), "kappa"),
+    _row("bias_part", _counts(_part("bias")), "kappa"),
 )
 
 _MANY = _table(

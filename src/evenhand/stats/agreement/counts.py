@@ -113,13 +113,14 @@ COUNT_METRICS: dict[str, Callable[[BinaryCounts], FloatArray]] = {
     "kappa": BinaryCounts.kappa,
     "pabak": BinaryCounts.pabak,
     "agreement": BinaryCounts.agreement,
-    "prevalence_index": BinaryCounts.prevalence_index,
-    "bias_index": BinaryCounts.bias_index,
     "positive_agreement": BinaryCounts.positive_agreement,
     "negative_agreement": BinaryCounts.negative_agreement,
     "ac1": BinaryCounts.ac1,
     "alpha": BinaryCounts.alpha,
+    "prevalence_index": BinaryCounts.prevalence_index,
+    "bias_index": BinaryCounts.bias_index,
 }
+"""The metrics of two binary raters; every audit of agreement computes what is listed here."""
 
 
 def binary_counts(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> BinaryCounts:

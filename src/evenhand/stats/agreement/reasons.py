@@ -10,13 +10,12 @@ import numpy.typing as npt
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.agreement.categories import pairable_people
-from evenhand.stats.agreement.counts import binary_counts
+from evenhand.stats.agreement.counts import COUNT_METRICS, binary_counts
 from evenhand.stats.agreement.ratings import Reasons, Undefined, coded_ratings, first_reason, people_weights
 from evenhand.stats.agreement.scores import ICC_FORMS, SCORE_METRICS, IccForm, mean_squares, score_moments
 from evenhand.stats.types import BoolArray
 
 _CATEGORICAL = ("cohen_kappa", "weighted_kappa", "conger_kappa", "fleiss_kappa", "bennett_s", "ac1", "alpha")
-_BINARY = ("pabak", "prevalence_index", "bias_index", "positive_agreement", "negative_agreement")
 _NEVER_ONE_CLASS = ("bennett_s", "ac1")
 
 
@@ -40,7 +39,7 @@ def why_undefined(metric: str, *raters: npt.ArrayLike, weight: npt.ArrayLike | N
     ''
     """
     forms = {"icc_a1": "A,1"} | {f"icc {form}": form for form in ICC_FORMS}
-    require_choice("metric", metric, [*_CATEGORICAL, *_BINARY, "concordance", *forms])
+    require_choice("metric", metric, [*_CATEGORICAL, *COUNT_METRICS, "concordance", *forms])
     if metric in forms:
         return mean_squares(*raters, weight=weight).why_undefined(cast(IccForm, forms[metric]))
     if metric in _CATEGORICAL:
