@@ -38,7 +38,7 @@ def test_the_section_has_every_part(full: eh.DisagreementResult) -> None:
         else:
             assert all(len(row) == len(part.columns) == len(part.numeric) for row in part.rows), part.caption
     meaning = next(p for p in section.parts if isinstance(p, DisplayTable) and p.caption.startswith("What agreeing"))
-    told = {row[0]: row[2] for row in meaning.rows}
+    told = {row[0]: str(row[2]) for row in meaning.rows}
     assert told["Calibration"] == "all of it"
     assert told["Equal opportunity"].startswith("bounds")
     assert told["Overall misclassification"].endswith("its gap is that of equal opportunity")

@@ -152,9 +152,9 @@ def _limits(
 ) -> FloatArray:
     """Return (2, critics) the limits of one metric's gap; nan where the answers do not vary."""
     with np.errstate(all="ignore"):
-        own = rates(masses, feedback, metric, bounds=spec.bounds, closed=True)
-        largest, behind = differences(own), numbers_of(masses, feedback, metric)
-        above, below = (slacks(own, behind, tail_share(spec.confidence) / n) for n in (1, largest.shape[-1]))
+        observed = rates(masses, feedback, metric, bounds=spec.bounds, closed=True)
+        largest, behind = differences(observed), numbers_of(masses, feedback, metric)
+        above, below = (slacks(observed, behind, tail_share(spec.confidence) / n) for n in (1, largest.shape[-1]))
         values = differences(rates(resampled, feedback, metric, bounds=spec.bounds, closed=True))
     unknown = np.isnan(values).mean(axis=0) > _MOST_UNDEFINED
     count = np.maximum((~np.isnan(values)).sum(axis=0), 2)
@@ -212,7 +212,7 @@ def _pair(
 ) -> Iterator[StakeholderGap]:
     plan = resampling_of(heard.answers, spec, *stream)
     try:
-        found = compare_critics(
+        comparison = compare_critics(
             heard.answers,
             kind,
             *codes,
@@ -237,16 +237,16 @@ def _pair(
             critics_reference=critics_reference,
         )
         return
-    for cell in np.ndindex(found.disagreement.lower.shape):
-        record = _stakeholder_gap(heard, found, found.disagreement, cell, DISAGREEMENT, names)
+    for cell in np.ndindex(comparison.disagreement.lower.shape):
+        record = _stakeholder_gap(heard, comparison, comparison.disagreement, cell, DISAGREEMENT, names)
         yield replace(record, group=heard.groups[cell[0]], label=heard.labels[cell[1]])
-    for number, metric in enumerate(found.metrics):
-        yield _stakeholder_gap(heard, found, found.gaps, (number,), metric, names)
+    for number, metric in enumerate(comparison.metrics):
+        yield _stakeholder_gap(heard, comparison, comparison.gaps, (number,), metric, names)
 
 
 def _stakeholder_gap(
     heard: AnswerSet,
-    found: Comparison,
+    comparison: Comparison,
     values: Differences,
     cell: tuple[int, ...],
     metric: str,
@@ -265,7 +265,7 @@ def _stakeholder_gap(
         metric=metric,
         kind="difference",
         against="stakeholder",
-        n=found.cases,
+        n=comparison.cases,
         value=value,
         low=None if low is None or p is None else max(low, -1.0),
         high=None if high is None or p is None else min(high, 1.0),
@@ -273,8 +273,8 @@ def _stakeholder_gap(
         status=status,
         stakeholder=names[0],
         stakeholder_reference=names[1],
-        critics=found.critics[0],
-        critics_reference=found.critics[1],
+        critics=comparison.critics[0],
+        critics_reference=comparison.critics[1],
         lower=lower,
         upper=upper,
         statistic=t,

@@ -68,26 +68,30 @@ def value_records(
     for metric, limits in zip(metrics, every_limits, strict=True):
         own_labels = heard.truth_for(metric)
         truth = None if own_labels is None else rates(own_labels.masses(), own_labels.feedback, metric).lower
-        found = rates(masses, answers.feedback, metric, bounds=spec.bounds)
-        yield from _value_records(heard, found, counts.reshape(answers.groups, -1), limits, truth)
+        group_rates = rates(masses, answers.feedback, metric, bounds=spec.bounds)
+        yield from _value_records(heard, group_rates, counts.reshape(answers.groups, -1), limits, truth)
 
 
 def _value_records(
-    heard: AnswerSet, found: Rates, counts: IntArray, limits: tuple[FloatArray, FloatArray], truth: FloatArray | None
+    heard: AnswerSet,
+    group_rates: Rates,
+    counts: IntArray,
+    limits: tuple[FloatArray, FloatArray],
+    truth: FloatArray | None,
 ) -> Iterator[DisagreementValue]:
-    for cell in np.ndindex(found.lower.shape):
+    for cell in np.ndindex(group_rates.lower.shape):
         group, label = cell
-        lower, upper, low, high = (finite(float(x[cell])) for x in (found.lower, found.upper, *limits))
+        lower, upper, low, high = (finite(float(x[cell])) for x in (group_rates.lower, group_rates.upper, *limits))
         yield DisagreementValue(
             grouping=heard.grouping,
             group=heard.groups[group],
-            metric=found.metric,
-            n=int(counts[cell] if found.metric.endswith("calibration") else counts[group].sum()),
+            metric=group_rates.metric,
+            n=int(counts[cell] if group_rates.metric.endswith("calibration") else counts[group].sum()),
             value=middle(lower, upper),
             low=low,
             high=high,
-            status=_rate_status(Undefined(int(found.reason[cell])), float(limits[0][cell])),
-            label=heard.labels[label] if found.by_label else None,
+            status=_rate_status(Undefined(int(group_rates.reason[cell])), float(limits[0][cell])),
+            label=heard.labels[label] if group_rates.by_label else None,
             stakeholder=heard.stakeholder,
             lower=lower,
             upper=upper,
@@ -136,8 +140,8 @@ def _rate_ends(
 ) -> FloatArray:
     """Return the lower ends of all rates, then the upper ones."""
     every = [rates(masses[..., 0, :, :, :], feedback, metric, bounds=bounds, closed=True) for metric in metrics]
-    lowers = [found.lower.reshape(*found.lower.shape[:-2], -1) for found in every]
-    uppers = [found.upper.reshape(*found.upper.shape[:-2], -1) for found in every]
+    lowers = [metric_rates.lower.reshape(*metric_rates.lower.shape[:-2], -1) for metric_rates in every]
+    uppers = [metric_rates.upper.reshape(*metric_rates.upper.shape[:-2], -1) for metric_rates in every]
     return np.concatenate([*lowers, *uppers], axis=-1)
 
 
@@ -213,29 +217,31 @@ def observed_gaps(
             same = gaps["equal_opportunity"]  # 1 less the other rate: the same gap, the groups turned
             gaps[metric] = replace(same, metric=metric, high=same.low, low=same.high)
             continue
-        found = gap(masses, feedback, metric, bounds=bounds)
+        observed = gap(masses, feedback, metric, bounds=bounds)
         if metric in INDEFINITE and bounds == "sharp":
-            found = replace(found, lower=np.fmin(found.lower, gap(masses, feedback, metric, closed=True).lower))
-        gaps[metric] = found
+            observed = replace(
+                observed, lower=np.fmin(observed.lower, gap(masses, feedback, metric, closed=True).lower)
+            )
+        gaps[metric] = observed
     return gaps
 
 
-def gap_record(heard: AnswerSet, found: Gap, n: int, limits: tuple[float, float], bounds: Bounds) -> DisagreementGap:
+def gap_record(heard: AnswerSet, observed: Gap, n: int, limits: tuple[float, float], bounds: Bounds) -> DisagreementGap:
     """Return the record of a single gap."""
-    lower, upper = finite(float(found.lower)), finite(float(found.upper))
+    lower, upper = finite(float(observed.lower)), finite(float(observed.upper))
     if upper is None:
-        return undefined_gap(heard, found.metric, n, "no label has a rate in two groups", bounds)
-    label, group, reference = (int(x) for x in (found.label, found.high, found.low))
+        return undefined_gap(heard, observed.metric, n, "no label has a rate in two groups", bounds)
+    label, group, reference = (int(x) for x in (observed.label, observed.high, observed.low))
     low, high = (finite(limit) for limit in limits)
     return DisagreementGap(
         grouping=heard.grouping,
         group=heard.groups[group],
         reference=heard.groups[reference],
-        metric=found.metric,
+        metric=observed.metric,
         kind="difference",
         against="worst_pair",
         n=n,
-        value=finite(float(found.estimate)),
+        value=finite(float(observed.estimate)),
         low=low,
         high=high,
         status=NO_SPREAD if low is None else "ok",
@@ -244,9 +250,9 @@ def gap_record(heard: AnswerSet, found: Gap, n: int, limits: tuple[float, float]
         critics=len(heard.critics),
         lower=lower,
         upper=upper,
-        identified=_identified(found),
-        sharp=found.sharp,
-        same_as=_same_as(found.metric, len(heard.labels), bounds),
+        identified=_identified(observed),
+        sharp=observed.sharp,
+        same_as=_same_as(observed.metric, len(heard.labels), bounds),
     )
 
 
@@ -266,11 +272,11 @@ def undefined_gap(heard: AnswerSet, metric: FeedbackMetric, n: int, why: str, bo
     )
 
 
-def _identified(found: Gap) -> str:
+def _identified(observed: Gap) -> str:
     """Return whether a gap is definite, exact or bounded."""
-    if not bool(found.exact):
+    if not bool(observed.exact):
         return "bounded"
-    return "definite" if found.metric in (*DEFINITE, *TOLERANT) else "exact"
+    return "definite" if observed.metric in (*DEFINITE, *TOLERANT) else "exact"
 
 
 def twin(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMetric:
