@@ -12,22 +12,24 @@ import argparse
 
 import numpy as np
 
-from evenhand.audits.effort.findings import make_findings
-from evenhand.audits.effort.groups import bin_records, group_means
+from evenhand.audits.effort.estimate import bin_records
+from evenhand.audits.effort.findings import SENTENCES, make_claims
+from evenhand.audits.effort.group_means import GroupedMeans, group_means
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.findings import FindingMaker
 from evenhand.stats.types import FloatArray, IntArray
 
-LIMIT = [{"audit": "effort", "metric": "effort_parity", "min": 0.8}]
+LIMIT = [{"audit": "effort", "metric": "eagf", "min": 0.8}]
 SPEC = EffortSpec(trajectory=("a", "b", "c"), width=0.01, thresholds=LIMIT)
 
 
 def verdict(bins: IntArray, group: IntArray, score: FloatArray, groups: int) -> str:
     """Return the verdict on one sample."""
     labels = tuple(f"g{number}" for number in range(groups))
-    parts = group_means(bins, group, score, None, int(bins.max()) + 1, groups)
-    whole = group_means(np.zeros_like(bins), group, score, None, 1, groups)
-    records, _ = bin_records(parts, whole, labels, "m", "g", SPEC)
-    return make_findings((), (), records, SPEC)[0].verdict
+    by_bin = group_means(bins, group, score, None, (int(bins.max()) + 1, groups))
+    whole = group_means(np.zeros_like(bins), group, score, None, (1, groups))
+    values, gaps = bin_records(GroupedMeans(by_bin, whole, labels), "m", "g", SPEC)
+    return FindingMaker(SPEC, SENTENCES).findings(list(make_claims(values, gaps, (), SPEC)))[0].verdict
 
 
 def main() -> None:

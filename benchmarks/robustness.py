@@ -30,9 +30,15 @@ sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(_
 
 import evenhand as eh  # noqa: E402
 from evenhand.audits.effort import EffortSpec, effort  # noqa: E402
-from evenhand.audits.effort.people import gather  # noqa: E402
-from evenhand.audits.effort.robustness.choices import Choices, Grid  # noqa: E402
-from evenhand.audits.effort.robustness.explore import Robustness, robustness_of  # noqa: E402
+from evenhand.audits.effort.choices import Choices, Grid  # noqa: E402
+from evenhand.audits.effort.gather import gather  # noqa: E402
+from evenhand.audits.effort.result import SpecificationRecord  # noqa: E402
+from evenhand.audits.effort.robustness import (  # noqa: E402
+    explore,
+    fairest_records,
+    flip_records,
+    specification_records,
+)
 
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
 MODELS = ("xgboost", "logistic", "random_forest")
@@ -47,13 +53,11 @@ def table(n: int) -> eh.Table:
     return eh.Table(frame, groups=["race", "sex"], predictions={model: f"risk_{model}" for model in MODELS})
 
 
-def ours(data: eh.Table) -> Robustness:
-    """Return the whole analysis, from the table on."""
-    found = robustness_of(data, gather(data, SPEC), SPEC, Choices())
-    assert found.specifications
-    assert found.fairest
-    assert found.flips
-    return found
+def ours(data: eh.Table) -> list[SpecificationRecord]:
+    """Return every specification of the whole analysis, from the table on."""
+    curves = explore(data, gather(data, SPEC), SPEC, Choices())
+    assert all(list(fairest_records(curve)) and list(flip_records(curve)) for curve in curves)
+    return [record for curve in curves for record in specification_records(curve, YEARS)]
 
 
 def calls(grid: Grid) -> list[Call]:
@@ -79,24 +83,24 @@ def calls(grid: Grid) -> list[Call]:
     ]
 
 
-def difference(call: Call, result: Any, found: Robustness) -> float:
+def difference(call: Call, result: Any, found: list[SpecificationRecord]) -> float:
     """Return how far the two are apart on what one call gives."""
     inertia = "given" if call["inertia"] else "none"
     place = (call["trajectory"][0], call["trajectory"][-1], call["measure"], inertia)
     bins = {
         (r.model, r.grouping): min(
             b.value
-            for b in result.bins
-            if (b.model, b.grouping) == (r.model, r.grouping) and b.bin_low is not None and b.value is not None
+            for b in result.rows("gaps", metric="eagf", model=r.model, grouping=r.grouping)
+            if b.bin_low is not None and b.value is not None
         )
-        for r in result.bins
+        for r in result.rows("gaps", metric="eagf")
     }
     apart = [0.0]
-    for r in found.specifications:
+    for r in found:
         if (r.window_first, r.window_last, r.measure, r.inertia) != place or r.value is None:
             continue
         if (r.weight, r.scale) == (call["weights"][0], call["scale"]):
-            apart += [abs(r.value - i.value) for i in result.individual if i.model == r.model]
+            apart += [abs(r.value - i.value) for i in result.rows("values", metric="eaif", model=r.model)]
         elif (r.width, r.min_count) == (call["width"], call["min_count"]):
             apart.append(abs(r.value - bins[r.model, str(r.grouping)]))
     return max(apart)
@@ -118,7 +122,7 @@ def measure(way: str, n: int, made: int) -> None:
     results = [effort(data, **call) for call in chosen]
     found = ours(data) if way == "ours" else None
     spent = {"wall": perf_counter() - wall, "cpu": process_time() - cpu, "added": peak() - before, "peak": peak()}
-    error = 0.0 if found is None else max(float(curve.error.max()) for curve in found.curves)
+    error = 0.0 if found is None else max(record.error or 0.0 for record in found)
     found = found or ours(data)
     apart = max([difference(call, result, found) for call, result in zip(chosen, results, strict=True)], default=0.0)
     print(json.dumps({**spent, "needed": len(plan), "apart": apart, "error": error}))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from evenhand.core.formats import DASH, Format, show, show_confidence, show_interval
 from evenhand.core.metrics import Metric
-from evenhand.core.records import Gap, Value
+from evenhand.core.records import OVERALL, Gap, Value
 
 
 class Number(NamedTuple):
@@ -155,11 +155,13 @@ def value_table(
     folded: bool = True,
 ) -> DisplayTable:
     """Return the table of values; columns that say nothing are left out, an audit's own stand before the metric."""
+    records = list(values)
+    by_group = any(record.group != OVERALL for record in records)
     columns: dict[str, Callable[[Value], Cell]] = {
         "Model": lambda r: r.model,
         "Grouping": lambda r: r.grouping,
         "Stratum": lambda r: r.stratum,
-        "Group": lambda r: r.group,
+        "Group": lambda r: r.group if by_group else None,
         **(extra or {}),
         "Metric": lambda r: metrics[r.metric].title,
         "n": lambda r: Number(r.n, "count"),
@@ -168,7 +170,7 @@ def value_table(
         "For all together": lambda r: Range(r.joint_low, r.joint_high, metrics[r.metric].style()),
         "Remark": lambda r: _remark(r.status),
     }
-    return make_table(caption, columns, list(values), always=("Metric", "n", "Value"), folded=folded)
+    return make_table(caption, columns, records, always=("Metric", "n", "Value"), folded=folded)
 
 
 def gap_table(
@@ -181,6 +183,8 @@ def gap_table(
     folded: bool = True,
 ) -> DisplayTable:
     """Return the table of gaps; columns that say nothing are left out, an audit's own stand before the metric."""
+    records = list(gaps)
+    by_group = any(record.group not in (None, OVERALL) for record in records)
 
     def style(r: Gap) -> Format:
         return metrics[r.metric].style(r.kind, signed=r.against != "worst_pair")
@@ -193,7 +197,7 @@ def gap_table(
         **(extra or {}),
         "Metric": lambda r: metrics[r.metric].title,
         "Kind": lambda r: r.kind,
-        "Group": lambda r: r.group,
+        "Group": lambda r: r.group if by_group else None,
         "Compared with": _compared_with,
         "Worse off": lambda r: r.worse_off,
         "n": lambda r: Number(r.n, "count"),
@@ -204,7 +208,7 @@ def gap_table(
         "Adjusted p": lambda r: Number(r.p_adjusted, "p"),
         "Remark": lambda r: _remark(r.status),
     }
-    return make_table(caption, columns, list(gaps), always=("Metric", "n", "Gap"), folded=folded)
+    return make_table(caption, columns, records, always=("Metric", "n", "Gap"), folded=folded)
 
 
 def make_table(
@@ -230,9 +234,9 @@ def _says_something(cell: Cell) -> bool:
     return bool(cell)
 
 
-def _compared_with(gap: Gap) -> str:
-    if gap.reference is None:
-        return DASH
+def _compared_with(gap: Gap) -> str | None:
+    if gap.reference is None or (gap.model_reference is not None and gap.reference == gap.group):
+        return None  # the same people under two models
     return gap.reference if gap.against == "overall" else f"{gap.reference} ({_AGAINST.get(gap.against, gap.against)})"
 
 

@@ -125,7 +125,7 @@ class Claim:
     sentence_id : the sentence of its headline.
     arguments : what the sentence is filled with, or a function of the record that is told; always `where`, `title`.
     headline : whether it is told where no threshold is about it.
-    aside : what else belongs into the detail.
+    aside : what else belongs into the detail, or a function of the record that is told.
     family : what joint limits and adjusted p-values hold for together, as in "all pairs of groups".
     undefined_id : the sentence where the number is undefined; by default one of core's.
     tests : how many tests the adjusted p-value is adjusted for.
@@ -137,7 +137,7 @@ class Claim:
     sentence_id: str
     arguments: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
     headline: bool = False
-    aside: str = ""
+    aside: str | Callable[[Any], str] = ""
     family: str | None = None
     undefined_id: str | None = None
     tests: int = 1
@@ -213,7 +213,8 @@ class FindingMaker:
         """Return the size, interval and p-value of a number, the people behind it, and what the audit adds."""
         parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence)]
         said = "; ".join([*parts, f"n = {record.n:,}"])
-        return f"{said[:1].upper()}{said[1:]}.{' ' if claim.aside else ''}{claim.aside}" if parts else claim.aside
+        aside = claim.aside(record) if callable(claim.aside) else claim.aside
+        return f"{said[:1].upper()}{said[1:]}.{' ' if aside else ''}{aside}" if parts else aside
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
         """Return the finding of a threshold that no record fits: what it names is not in these data, or too small."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.core.display import DisplayTable
 from evenhand.errors import ConfigError, DataError
 
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
@@ -33,8 +35,8 @@ def make_table(data: Any, **roles: Any) -> eh.Table:
 
 
 def numbers(result: Any) -> dict[str, Any]:
-    tables = result.to_dict()
-    return {name: tables[name] for name in ("individual", "bins", "bin_groups", "people", "pairs")}
+    tables = result.tables
+    return {name: tables[name] for name in ("values", "gaps", "people", "pairs")}
 
 
 def test_long_and_wide_give_the_same_numbers(wide: pd.DataFrame, long: pd.DataFrame) -> None:
@@ -67,14 +69,14 @@ def test_audit_toml_names_a_file_beside_it(wide: pd.DataFrame, long: pd.DataFram
     assert str(tmp_path) not in audit.to_json()
 
 
-def test_strangers_are_told_and_gaps_refused_or_dropped(wide: pd.DataFrame, long: pd.DataFrame) -> None:
+def test_people_not_in_the_table_are_told_and_gaps_refused_or_dropped(wide: pd.DataFrame, long: pd.DataFrame) -> None:
     history = {"data": long, **HISTORY}
     result = eh.effort(make_table(wide.head(100)), history=history, unit=10_000, scale=200_000)
     assert "The history has 20 people who are not among those of the table; they are not used." in result.notes
     holes = {"data": long[~((long.year == 2021) & long.household.isin(wide.household[:3]))], **HISTORY}
     with pytest.raises(DataError, match=r"missing in 3 rows of 120 \('income at 2021' in 3\)"):
         eh.effort(make_table(wide), history=holes)
-    assert eh.effort(make_table(wide, missing="drop"), history=holes).individual[0].n == 117
+    assert eh.effort(make_table(wide, missing="drop"), history=holes).values[0].n == 117
 
 
 @pytest.mark.parametrize(
@@ -93,9 +95,9 @@ def test_wrong_histories_are_told(wide: pd.DataFrame, long: pd.DataFrame, change
         eh.effort(make_table(wide), history={"data": data, **HISTORY, **change})
 
 
-def test_strangers_do_not_stretch_time_and_ids_may_be_numbers(wide: pd.DataFrame, long: pd.DataFrame) -> None:
-    stranger = pd.DataFrame({"household": [-1], "year": [1999], "income": [1]})
-    as_floats = pd.concat([long, stranger]).assign(household=lambda frame: frame.household.astype(float))
+def test_others_do_not_stretch_time_and_ids_may_be_numbers(wide: pd.DataFrame, long: pd.DataFrame) -> None:
+    other = pd.DataFrame({"household": [-1], "year": [1999], "income": [1]})
+    as_floats = pd.concat([long, other]).assign(household=lambda frame: frame.household.astype(float))
     found = eh.effort(make_table(wide), history={"data": as_floats, **HISTORY}, unit=10_000, scale=200_000)
     expected = eh.effort(make_table(wide), trajectory=YEARS, unit=10_000, scale=200_000)
     assert numbers(found) == numbers(expected)
@@ -122,3 +124,24 @@ def test_two_times_no_id_and_both_kinds_are_refused(wide: pd.DataFrame, long: pd
     lost.loc[lost.index[0], "year"] = np.nan
     with pytest.raises(DataError, match="lacks an id or a time in 1 row"):
         eh.effort(make_table(wide), history={"data": lost, **HISTORY})
+
+
+def test_the_hash_of_the_data_covers_the_history(wide: pd.DataFrame, long: pd.DataFrame) -> None:
+    def hashed(data: pd.DataFrame) -> str:
+        table = make_table(wide)
+        eh.effort(table, history={"data": data, **HISTORY}, unit=10_000, scale=200_000)
+        return table.digest()
+
+    assert hashed(long) == hashed(long.sample(frac=1, random_state=5)) != hashed(long.assign(income=long.income * 3))
+
+
+def test_a_result_holds_no_rows_of_the_history(wide: pd.DataFrame, long: pd.DataFrame) -> None:
+    result = eh.effort(make_table(wide), history={"data": long, **HISTORY}, unit=10_000, scale=200_000, robustness=True)
+    assert result.spec.history is not None
+    assert result.spec.history.data is None
+    again = eh.EffortResult.from_dict(json.loads(json.dumps(result.to_dict())))
+    assert again.to_dict() == result.to_dict()
+    assert [str(part) for part in again.section().parts if isinstance(part, DisplayTable)] == [
+        str(part) for part in result.section().parts if isinstance(part, DisplayTable)
+    ]
+    assert again.plot("specifications").to_dict() == result.plot("specifications").to_dict()

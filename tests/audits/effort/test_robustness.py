@@ -13,16 +13,22 @@ import pytest
 from scipy.stats import theilslopes
 
 import evenhand as eh
-from evenhand.audits.effort import EffortSpec, effort
-from evenhand.audits.effort.people import gather
-from evenhand.audits.effort.robustness.charts import MOST_DRAWN, drawn_places
-from evenhand.audits.effort.robustness.choices import Choices, as_choices
-from evenhand.audits.effort.robustness.explore import Robustness, explore, robustness_of
-from evenhand.audits.effort.robustness.findings import robustness_findings
-from evenhand.audits.effort.robustness.parts import robustness_methods, robustness_parts
+from evenhand.audits.effort import EffortResult, EffortSpec, effort
+from evenhand.audits.effort.charts import MOST_DRAWN, curves_of, drawn_specifications
+from evenhand.audits.effort.choices import Choices, as_choices
+from evenhand.audits.effort.gather import gather
+from evenhand.audits.effort.robustness import (
+    SpecificationCurve,
+    explore,
+    fairest_records,
+    flip_records,
+    recorded_curves,
+    specification_records,
+)
 from evenhand.charts import to_svg
+from evenhand.core.display import DisplayTable, Figure
+from evenhand.core.findings import Finding
 from evenhand.core.progress import listening
-from evenhand.core.sections import DisplayTable, Figure
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.pairs import fairness_by_weight, individual_fairness
 
@@ -49,9 +55,35 @@ def make_table(data: Any, models: dict[str, str] | None = None, **roles: Any) ->
     return eh.Table(data, groups=["race", "sex"], predictions=columns, **roles)
 
 
+class Robustness:
+    """The curves of an analysis, and their records."""
+
+    def __init__(self, curves: tuple[SpecificationCurve, ...], steps: Any = YEARS) -> None:
+        self.curves = curves
+        self.specifications = tuple(r for curve in curves for r in specification_records(curve, steps))
+        self.fairest = tuple(r for curve in curves for r in fairest_records(curve))
+        self.flips = tuple(r for curve in curves for r in flip_records(curve))
+
+
 def run(table: eh.Table, choices: Choices, **changes: Any) -> Robustness:
     spec = EffortSpec(**{**OPTIONS, **changes})
-    return robustness_of(table, gather(table, spec), spec, choices)
+    return Robustness(explore(table, gather(table, spec), spec, choices))
+
+
+def audited(table: eh.Table, choices: Choices, **changes: Any) -> EffortResult:
+    return effort(table, **{**OPTIONS, "robustness": choices, **changes})
+
+
+def told(result: EffortResult) -> list[Finding]:
+    """Return the findings on other choices."""
+    return [f for f in result.findings if f.metric in ("fairest_share", "specification_range")]
+
+
+def shown(result: EffortResult) -> list[Figure | DisplayTable]:
+    """Return the parts of the report on other choices: the figure, then tables."""
+    parts = list(result.section().parts)
+    titles = [part.title if isinstance(part, Figure) else part.caption for part in parts]
+    return parts[titles.index("Under other choices") :]
 
 
 # The measures in the words of their definitions.
@@ -80,13 +112,15 @@ def fairness_by_hand(m: Any, e: Any, s: Any, w: float, v: Any) -> float:
     return float(np.average(1 - np.maximum(0.0, np.abs(m[i] - m[j]) - d), weights=v[i] * v[j]))
 
 
-def parities_by_hand(frame: pd.DataFrame, width: float, least: int, grouping: str, column: str) -> list[float | None]:
+def parities_by_hand(effort: Any, score: Any, group: Any, v: Any, width: float, least: int) -> list[float | None]:
     """Return the parity of every occupied bin; None where there is none."""
-    found: list[float | None] = []
-    for _, part in frame.groupby(np.floor(np.round(frame.e / width, 9))):
-        means = [(g[column] * g.v).sum() / g.v.sum() for _, g in part.groupby(grouping) if len(g) >= least]
-        found.append(min(means) / max(means) if len(means) >= 2 and max(means) > 0 else None)
-    return found
+    parities: list[float | None] = []
+    bins = np.floor(np.round(effort / width, 9))
+    for number in np.unique(bins):
+        members = [(bins == number) & (group == name) for name in np.unique(group)]
+        means = [(score[m] * v[m]).sum() / v[m].sum() for m in members if m.sum() >= least]
+        parities.append(min(means) / max(means) if len(means) >= 2 and max(means) > 0 else None)
+    return parities
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -96,7 +130,7 @@ def test_every_specification_equals_an_independent_loop(weighted: bool) -> None:
     choices = Choices(weights=[0, 0.25, 1], units=[1, 3], widths=[0.1, 0.3], min_counts=[4, 8], inertia={"m": "m"})
     table = make_table(data, weight="w" if weighted else None)
     spec = EffortSpec(**OPTIONS)
-    found = robustness_of(table, _with_column(table, spec, "m"), spec, choices)
+    found = Robustness(explore(table, _with_column(table, spec, "m"), spec, choices))
     values = iter(found.specifications)
     given, efforts = data.race.map(RATES) / max(RATES.values()), {}
     for (first, last), measure, unit in product(((0, 3), (0, 2), (1, 3)), BY_DEFINITION, (10_000, 30_000)):
@@ -117,7 +151,8 @@ def test_every_specification_equals_an_independent_loop(weighted: bool) -> None:
     for grouping, key, width, least, model in product(("race", "sex"), _in_order(efforts), (0.1, 0.3), (4, 8), models):
         record = next(values)
         assert (record.grouping, record.width, record.min_count, record.model) == (grouping, width, least, model)
-        bins = parities_by_hand(data.assign(e=efforts[key]), width, least, grouping, f"risk_{model}")
+        score, group, v = (data[name].to_numpy() for name in (f"risk_{model}", grouping, "v"))
+        bins = parities_by_hand(efforts[key], score, group, v, width, least)
         known = [value for value in bins if value is not None]
         assert (record.bins, record.bins_left_out) == (len(known), len(bins) - len(known))
         assert record.value == (pytest.approx(min(known), abs=1e-12) if known else None)
@@ -181,16 +216,17 @@ def test_the_own_specification_has_the_numbers_of_the_audit() -> None:
     for record in own:
         if record.metric == "eaif":
             assert record.weight == 0.6
-            same = next(r for r in audit.individual if (r.model, r.weight) == (record.model, 0.6))
+            same = audit.get("values", metric="eaif", model=record.model, weight=0.6)
             assert record.value == same.value
         else:
-            bins = [r for r in audit.bins if (r.model, r.grouping) == (record.model, record.grouping)]
+            bins = audit.rows("gaps", metric="eagf", model=record.model, grouping=record.grouping)
             values = [r.value for r in bins if r.bin_low is not None and r.value is not None]
             assert record.value == pytest.approx(min(values), abs=1e-14)
             assert record.bins == len(values)
     second = [r for r in found.specifications if r.metric == "eaif" and r.weight == 0.5 and r.inertia == "given"]
     whole = [r for r in second if (r.window_first, r.window_last) == (YEARS[0], YEARS[-1])]
-    assert {r.model: r.value for r in whole} == {r.model: r.value for r in audit.individual if r.weight == 0.5}
+    expected = {r.model: r.value for r in audit.rows("values", metric="eaif", weight=0.5)}
+    assert {r.model: r.value for r in whole} == expected
 
 
 def test_row_order_changes_nothing() -> None:
@@ -228,7 +264,8 @@ def test_shares_sum_to_one_and_tied_models_split_evenly() -> None:
             key = (r.window_first, r.window_last, r.measure, r.scale, r.inertia, r.weight, r.unit)
             both.setdefault(key, set()).add(r.model)
     assert set(map(frozenset, both.values())) <= {frozenset("ab"), frozenset("c")}
-    assert any("counted in parts where models are tied" in f.claim for f in robustness_findings(found))
+    findings = told(audited(make_table(make_data(200), models), Choices()))
+    assert any("counted in parts where models are tied" in f.detail for f in findings)
 
 
 def test_two_equal_models_are_tied_everywhere() -> None:
@@ -236,10 +273,10 @@ def test_two_equal_models_are_tied_everywhere() -> None:
     eaif = [r for r in found.fairest if r.metric == "eaif"]
     assert [(r.share, r.tied, r.own_fairest) for r in eaif] == [(0.5, r.specifications, True) for r in eaif]
     assert all(r.changed == 0 for r in found.flips)
-    claim = next(robustness_findings(found)).claim
-    assert claim.startswith("a and b are the fairest to individuals in")
-    assert " each (50.0%)" in claim
-    assert claim.endswith("no choice alone changes it.")
+    finding = told(audited(make_table(make_data(100), {"a": "risk_xgboost", "b": "risk_xgboost"}), FEW))[0]
+    assert finding.headline.startswith("a and b are the fairest to individuals in 50.0% of")
+    assert finding.headline.endswith(" each.")
+    assert "No choice alone changes it." in finding.detail
 
 
 def test_one_model_has_a_range_but_no_ranking() -> None:
@@ -252,10 +289,11 @@ def test_one_model_has_a_range_but_no_ranking() -> None:
     values = [r.value or 0 for r in found.specifications if r.metric == "eaif"]
     assert (record.low, record.high) == (min(values), max(values))
     assert {(r.comparisons, r.share) for r in found.flips} == {(0, None)}
-    finding = next(robustness_findings(found))
-    assert finding.claim.startswith("only: individual fairness runs from 0.")
+    result = audited(make_table(make_data(100), {"only": "risk_xgboost"}), FEW)
+    finding = told(result)[0]
+    assert finding.headline.startswith("only: individual fairness runs from 0.")
     assert finding.value == record.own_value
-    parts = robustness_parts(found)
+    parts = shown(result)
     assert [part.caption for part in parts if isinstance(part, DisplayTable)] == [
         "The range of values over all specifications",
         "The choices that were declared",
@@ -266,29 +304,31 @@ def test_one_model_has_a_range_but_no_ranking() -> None:
 def test_undefined_parities_are_carried_with_a_reason_and_counted() -> None:
     choices = FEW.model_copy(update={"min_counts": (59,)})
     found = run(make_table(make_data(60)), choices)
-    lost = [r for r in found.specifications if r.metric == "effort_parity" and r.min_count == 59]
+    lost = [r for r in found.specifications if r.metric == "eagf" and r.min_count == 59]
     assert {(r.value, r.error, r.fairest, r.bins) for r in lost} == {(None, None, None, 0)}
     assert {r.status for r in lost} == {
         "undefined: no effort bin has two groups of at least 59 people and a mean score above 0"
     }
-    for record in (r for r in found.fairest if r.metric == "effort_parity"):
+    for record in (r for r in found.fairest if r.metric == "eagf"):
         known = [
             r for r in found.specifications if (r.grouping, r.model) == (record.grouping, record.model) and r.value
         ]
         assert record.undefined == record.specifications - len(known) >= record.specifications // 2
         assert record.ranked == len(known)
-    claims = [f.claim for f in robustness_findings(found) if f.metric == "effort_parity"]
-    assert all(" more cannot be ranked" in claim for claim in claims)
+    details = [f.detail for f in told(audited(make_table(make_data(60)), choices)) if f.grouping is not None]
+    assert len(details) == 2
+    assert all(" more cannot be ranked" in detail for detail in details)
     flips = {r.choice: r for r in found.flips if r.grouping == "sex"}
     assert flips["min_count"].status == "undefined: no specification can be ranked"
 
 
 def test_nothing_can_be_ranked_and_it_is_still_told() -> None:
-    found = run(make_table(make_data(60)), FEW, min_count=59)
-    finding = next(f for f in robustness_findings(found) if f.grouping == "race")
-    assert finding.claim.startswith("Which model is the fairest by race among people of similar effort cannot be said")
+    result = audited(make_table(make_data(60)), FEW, min_count=59)
+    finding = next(f for f in told(result) if f.grouping == "race")
+    assert finding.headline.startswith("Which model is the fairest by race among people of similar effort cannot be")
     assert finding.value is None
-    figure = robustness_parts(found)[0]
+    assert finding.reason == "No specification can be ranked."
+    figure = shown(result)[0]
     assert isinstance(figure, Figure)
     for number, chart in enumerate(figure.charts):
         assert to_svg(chart, "t", "d", name=f"x{number}").startswith("<svg")
@@ -297,9 +337,9 @@ def test_nothing_can_be_ranked_and_it_is_still_told() -> None:
 def test_scores_of_zero_have_no_parity() -> None:
     data = make_data(60).assign(zero=0.0)
     found = run(make_table(data, {"zero": "zero", "xgboost": "risk_xgboost"}), FEW)
-    zero = [r for r in found.specifications if r.model == "zero" and r.metric == "effort_parity"]
+    zero = [r for r in found.specifications if r.model == "zero" and r.metric == "eagf"]
     assert {(r.value, r.bins) for r in zero} == {(None, 0)}
-    other = [r for r in found.specifications if r.model == "xgboost" and r.metric == "effort_parity" and r.value]
+    other = [r for r in found.specifications if r.model == "xgboost" and r.metric == "eagf" and r.value]
     assert {r.fairest for r in other} == {None}  # a ranking of those that are left would mislead
 
 
@@ -308,7 +348,7 @@ def test_time_stamps_are_those_of_the_window() -> None:
     stamps = (2019.0, 2020.0, 2022.0, 2025.0)
     found = run(make_table(data), FEW, times=stamps)
     part = effort(make_table(data), **{**OPTIONS, "trajectory": YEARS[1:], "times": stamps[1:]})
-    for record in part.individual:
+    for record in part.rows("values", metric="eaif"):
         same = next(
             r
             for r in found.specifications
@@ -337,13 +377,12 @@ def test_models_within_the_error_of_the_grid_are_tied() -> None:
     data["twin"] = np.clip(data.risk_xgboost + 1e-9, 0, 1)
     table = make_table(data, {"a": "risk_xgboost", "b": "twin"})
     spec = EffortSpec(**OPTIONS)
-    people = gather(table, spec)
-    grid = FEW.grid(spec, people.steps)
-    inertia = {"given": people.inertia, "none": np.ones(400)}
-    found = explore(people, spec, grid, inertia, {}, exact_rows=50)
-    assert {r.fairest for r in found.specifications} == {True}
-    assert all((r.error or 0) > 0 for r in found.specifications)
-    assert "closer than that count as tied" in robustness_methods(found)[0].text
+    found = Robustness(explore(table, gather(table, spec), spec, FEW, exact_rows=50))
+    eaif = [r for r in found.specifications if r.metric == "eaif"]
+    assert {r.fairest for r in eaif} == {True}
+    assert all((r.error or 0) > 0 for r in eaif)
+    result = replace(audited(table, FEW), specifications=found.specifications)
+    assert any("closer than that count as tied" in method.text for method in result.section().methods)
 
 
 def test_few_different_people_are_compared_exactly_however_many_there_are() -> None:
@@ -360,7 +399,7 @@ def test_other_inertias_by_rates_published_table_and_column() -> None:
     data = data[data.race != "Hispanic"]
     choices = FEW.model_copy(update={"inertia": {"paper": "nces-2012", "mine": {**RATES, "White": 20}}})
     found = run(make_table(data), choices)
-    assert found.grid.inertia.options == ("given", "paper", "mine")
+    assert found.curves[0].choices[2].options == ("given", "paper", "mine")
     for name, inertia in (("paper", "nces-2012"), ("mine", {**RATES, "White": 20})):
         audit = effort(make_table(data), **{**OPTIONS, "inertia": inertia})
         same = {
@@ -370,7 +409,7 @@ def test_other_inertias_by_rates_published_table_and_column() -> None:
             and r.window_first == YEARS[0]
             and r.window_last == YEARS[-1]
         }
-        assert same == {r.model: r.value for r in audit.individual if r.weight == 0.5}
+        assert same == {r.model: r.value for r in audit.rows("values", metric="eaif", weight=0.5)}
 
 
 def test_an_inertia_that_lacks_people_is_refused() -> None:
@@ -382,7 +421,7 @@ def test_an_inertia_that_lacks_people_is_refused() -> None:
     people = _with_column(table, spec, "m")
     people.rows.numbers["m"][:2] = np.nan, -1.0
     with pytest.raises(DataError, match=r"inertia 'mine' of `robustness` is missing, .* for 2 people"):
-        robustness_of(table, people, spec, Choices(inertia={"mine": "m"}))
+        explore(table, people, spec, Choices(inertia={"mine": "m"}))
 
 
 def test_the_default_grid_follows_the_audit() -> None:
@@ -394,7 +433,7 @@ def test_the_default_grid_follows_the_audit() -> None:
     assert grid.weight.options == (0, 0.25, 0.5, 0.6, 0.75, 1)
     assert grid.scale.options == (100_000, 200_000, 400_000)
     assert (grid.unit.options, grid.width.options, grid.min_count.options) == ((10_000,), (0.05, 0.1, 0.2), (4, 30))
-    own = [choice.options[choice.own] for choice in (*grid.individual, *grid.group[-2:])]
+    own = [choice.options[choice.chosen] for choice in (*grid.individual, *grid.group[-2:])]
     assert own == [(0, 3), "acceleration", "given", 10_000, 0.6, 200_000, 0.1, 4]
     assert Choices().grid(EffortSpec(trajectory=YEARS), YEARS).inertia.options == ("none",)
 
@@ -407,7 +446,7 @@ def test_the_audits_own_option_is_always_among_them() -> None:
     assert grid.measure.options == ("slope", "theil_sen")
     assert grid.weight.options == (0.1, 0.5, 0.6)
     assert (grid.scale.options, grid.unit.options) == ((200_000, 600_000), (10_000, 20_000))
-    assert (grid.width.options, grid.width.own) == ((0.07, 0.5), 0)
+    assert (grid.width.options, grid.width.chosen) == ((0.07, 0.5), 0)
 
 
 @pytest.mark.parametrize(("steps", "windows"), [(3, 1), (4, 3), (5, 6), (6, 10), (7, 9), (20, 9)])
@@ -460,9 +499,9 @@ def test_the_chart_draws_few_specifications_evenly_and_the_own_one() -> None:
     found = run(make_table(make_data(100)), Choices())
     curve = found.curves[0]
     assert curve.size > MOST_DRAWN
-    drawn = drawn_places(curve)
+    drawn = drawn_specifications(curve)
     assert len(drawn) == len(set(drawn.tolist())) == MOST_DRAWN
-    own = np.ravel_multi_index(curve.own, curve.value.shape[:-1])
+    own = np.ravel_multi_index(curve.chosen, curve.value.shape[:-1])
     assert own in drawn
     winner = int(curve.wins.reshape(-1, 2).sum(axis=0).argmax())
     values = curve.value.reshape(-1, 2)[drawn, winner]
@@ -471,8 +510,8 @@ def test_the_chart_draws_few_specifications_evenly_and_the_own_one() -> None:
 
 
 def test_the_parts_of_a_report() -> None:
-    found = run(make_table(make_data(100)), Choices())
-    parts = robustness_parts(found)
+    result = audited(make_table(make_data(100)), Choices())
+    parts = shown(result)
     figure = parts[0]
     assert isinstance(figure, Figure)
     assert [chart.title for chart in figure.charts] == [
@@ -494,27 +533,40 @@ def test_the_parts_of_a_report() -> None:
     for table in parts[1:]:
         assert isinstance(table, DisplayTable)
         assert {len(row) for row in table.rows} == {len(table.columns)} == {len(table.numeric)}
-    assert any("fairwashing" in method.text for method in robustness_methods(found))
-    assert "All pairs are compared exactly" in robustness_methods(found)[0].text
+    methods = " ".join(method.text for method in result.section().methods)
+    assert "fairwashing" in methods
+    assert "All pairs are compared exactly" in methods
 
 
 def test_findings_say_who_how_often_and_what_changes_it() -> None:
-    found = run(make_table(make_data(200)), Choices())
-    for finding, curve in zip(robustness_findings(found), found.curves, strict=True):
-        fairest = [r for r in found.fairest if (r.metric, r.grouping) == (curve.metric, curve.grouping)]
-        lead = max(fairest, key=lambda r: r.share or 0)
-        assert finding.claim.startswith(f"{lead.model} is the fairest ")
+    result = audited(make_table(make_data(200)), Choices())
+    for finding, curve in zip(told(result), curves_of(result), strict=True):
+        assert (finding.model, finding.n) == (curve.models[int(curve.wins.reshape(-1, 2).sum(axis=0).argmax())], 200)
+        lead = result.get("fairest", metric=curve.metric, grouping=curve.grouping, model=finding.model)
+        assert finding.headline.startswith(f"{lead.model} is the fairest ")
         assert finding.value == lead.share
         if lead.share != 1:
-            assert f"in {lead.wins:g} of {lead.ranked} specifications" in finding.claim
-            agrees = "the audit's own among them" if lead.own_fairest else "but in the audit's own it is"
-            assert agrees in finding.claim
-        flips = [r for r in found.flips if (r.metric, r.grouping) == (curve.metric, curve.grouping)]
+            assert f"{100 * lead.share:.1f}% of {lead.ranked} specifications" in finding.headline
+            assert f"That is {lead.wins:g} of {lead.ranked}" in finding.detail
+            agrees = ", the audit's own among them" if lead.own_fairest else "; in the audit's own specification it is"
+            assert agrees in finding.detail
+        flips = result.rows("flips", metric=curve.metric, grouping=curve.grouping)
         most = max(flips, key=lambda r: r.share or 0)
         titles = {choice.name: choice.title[1:] for choice in curve.choices}
-        expected = titles[most.choice] if most.changed else "no choice alone changes it"
-        assert expected in finding.claim.split(";")[-1]
-        assert finding.sentence.endswith("; n = 200.")
+        expected = titles[most.choice] if most.changed else "No choice alone changes it"
+        assert expected in finding.detail
+        assert "; n = 200." in finding.detail
+
+
+def test_curves_are_rebuilt_from_their_records() -> None:
+    spec = EffortSpec(**OPTIONS)
+    table = make_table(make_data(60))
+    curves = explore(table, gather(table, spec), spec, FEW)
+    records = [record for curve in curves for record in specification_records(curve, YEARS)]
+    for curve, again in zip(curves, recorded_curves(records, FEW.grid(spec, YEARS)), strict=True):
+        assert (curve.metric, curve.grouping, curve.models) == (again.metric, again.grouping, again.models)
+        for name in ("value", "error", "fairest", "ranked", "wins"):
+            np.testing.assert_array_equal(getattr(curve, name), getattr(again, name), err_msg=name)
 
 
 def test_progress_is_told() -> None:

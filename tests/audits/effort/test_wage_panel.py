@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.audits.effort import EffortResult
+from evenhand.audits.effort import EffortResult, person_scores
 from evenhand.stats.effort import effort_scores
 
 wage_panel: Any = pytest.importorskip(
@@ -51,9 +51,9 @@ def result(table: eh.Table) -> EffortResult:
     return eh.effort(table, trajectory=COLUMNS, **OPTIONS)
 
 
-def by_person(result: EffortResult, values: Any) -> dict[str, float]:
-    assert result.ids is not None
-    return dict(zip(result.ids, np.asarray(values).tolist(), strict=True))
+def by_person(table: eh.Table, column: str = "effort") -> dict[str, float]:
+    scores = person_scores(table, trajectory=COLUMNS, **OPTIONS)
+    return dict(zip(scores["id"], scores[column], strict=True))
 
 
 def pairs_of(result: EffortResult) -> list[Any]:
@@ -73,13 +73,12 @@ def test_the_panel_is_whole(panel: Any) -> None:
 
 def test_only_two_of_the_seven_years_enter_effort(men: Any, table: eh.Table, result: EffortResult) -> None:
     by_hand = 1 / (1 + np.exp(-(men["wage_1986"] - men["wage_1981"]) / 5))
-    found = by_person(result, result.effort)
+    found = by_person(table)
     assert [found[str(nr)] for nr in men["nr"]] == pytest.approx(by_hand.tolist(), abs=1e-14)
     unused = {name: men[name] * 3 + 1 for name in COLUMNS if name not in ("wage_1981", "wage_1986")}
     changed = eh.Table(men.assign(**unused), id="nr", groups="race", predictions={"past_years": "past_years"})
-    other = eh.effort(changed, trajectory=COLUMNS, **OPTIONS)
-    assert by_person(other, other.effort) == found
-    assert by_person(other, other.aggregate) != by_person(result, result.aggregate)
+    assert by_person(changed) == found
+    assert by_person(changed, "aggregate") != by_person(table, "aggregate")
     assert any("Only two of the 7 time steps enter effort: wage_1981 and wage_1986" in note for note in result.notes)
 
 
@@ -102,22 +101,22 @@ def test_individual_fairness_equals_all_pairs_by_hand(
     m = men[model].to_numpy()
     i, j = np.triu_indices(len(men), 1)
     excess = np.abs(m[i] - m[j]) - np.sqrt(weight * (e[i] - e[j]) ** 2 + (1 - weight) * (s[i] - s[j]) ** 2)
-    record = next(r for r in result.individual if (r.model, r.weight) == (model, weight))
+    record = result.get("values", metric="eaif", model=model, weight=weight)
     assert record.pairs == len(i) == 148_240
     assert record.value == pytest.approx(1 - np.maximum(excess, 0).mean(), abs=1e-12)
     assert record.violated == pytest.approx((excess > 1e-12).mean(), abs=1e-12)
 
 
-def test_parity_by_effort_equals_group_means_by_hand(men: Any, result: EffortResult) -> None:
-    found = by_person(result, result.effort)
+def test_parity_by_effort_equals_group_means_by_hand(men: Any, table: eh.Table, result: EffortResult) -> None:
+    found = by_person(table)
     bins = (men["nr"].astype(str).map(found) / 0.1).round(9) // 1
     means = men.groupby([bins.rename("bin"), "race"])["past_years"].agg(["size", "mean"])
     large = means.loc[means["size"] >= 10, "mean"].groupby("bin").agg(["size", "min", "max"])
     expected = large.loc[large["size"] >= 2, "min"] / large.loc[large["size"] >= 2, "max"]
     own = {
         round(r.bin_low * 10): r.value
-        for r in result.bins
-        if r.model == "past_years" and r.bin_low is not None and r.value is not None
+        for r in result.rows("gaps", metric="eagf", model="past_years")
+        if r.bin_low is not None and r.value is not None
     }
     assert own == pytest.approx(expected.to_dict(), abs=1e-12)
     assert sorted(own) == [4, 5, 6]
@@ -126,15 +125,17 @@ def test_parity_by_effort_equals_group_means_by_hand(men: Any, result: EffortRes
 def test_a_long_table_gives_what_columns_give(wages: Any, table: eh.Table, result: EffortResult) -> None:
     shuffled = wages.sample(frac=1, random_state=0)
     long = eh.effort(table, history={"data": shuffled, "time": "year", "value": "wage"}, **OPTIONS)
-    ours, theirs = result.to_dict(), long.to_dict()
-    for name in ("individual", "differences", "curve", "bins", "bin_groups", "spread", "people"):
+    ours, theirs = result.tables, long.tables
+    for name in ("values", "gaps", "curve", "spread", "people"):
         assert len(ours[name]) == len(theirs[name]) > 0, name
         for one, other in zip(ours[name], theirs[name], strict=True):
-            for field, value in one.items():
-                near = pytest.approx(other[field], rel=1e-12) if isinstance(value, float) else other[field]
-                assert value == near, (name, field)
+            for field, value in one.to_dict().items():
+                same = getattr(other, field)
+                assert value == (pytest.approx(same, rel=1e-12) if isinstance(value, float) else same), (name, field)
     assert pairs_of(long) == pairs_of(result)
-    assert {(p.id, p.time, p.value) for p in long.paths} == {(p.id, p.time, p.value) for p in result.paths}
+    assert {(p.id, p.time, p.value) for p in long.trajectories} == {
+        (p.id, p.time, p.value) for p in result.trajectories
+    }
 
 
 def test_the_published_inertia_has_no_rate_for_these_groups(table: eh.Table) -> None:

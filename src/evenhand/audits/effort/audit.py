@@ -2,59 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any
 
-from evenhand.audits.effort.by_effort import compare_groups, spread_records
-from evenhand.audits.effort.crowd import MOST_IN_MEMORY, Crowd, gather_crowd
-from evenhand.audits.effort.findings import make_findings
-from evenhand.audits.effort.individual import (
-    Found,
+import numpy as np
+
+from evenhand.audits.effort.estimate import (
+    compare_groups,
     curve_records,
-    difference_records,
-    fairness_of,
-    individual_records,
-    pair_records,
-    path_records,
-    person_records,
+    effort_spread,
+    fairness_curves,
+    individual_estimates,
+    individual_values,
+    least_fair_pairs,
+    least_fair_people,
+    model_gaps,
+    pair_trajectories,
 )
-from evenhand.audits.effort.notes import crowd_notes, people_notes
-from evenhand.audits.effort.people import People, gather
-from evenhand.audits.effort.records import CurveRecord
+from evenhand.audits.effort.findings import SENTENCES, make_claims
+from evenhand.audits.effort.gather import People, gather
+from evenhand.audits.effort.large_table import MOST_IN_MEMORY, Estimates, LargeTable, gather_large
 from evenhand.audits.effort.result import EffortResult
-from evenhand.audits.effort.robustness.choices import Choices
-from evenhand.audits.effort.robustness.explore import Robustness, robustness_of
-from evenhand.audits.effort.robustness.findings import robustness_findings
-from evenhand.audits.effort.spec import EffortSpec, History
+from evenhand.audits.effort.robustness import (
+    SpecificationCurve,
+    explore,
+    fairest_records,
+    flip_records,
+    specification_records,
+)
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.findings import FindingMaker
+from evenhand.core.groups import require_reference
 from evenhand.core.progress import step
-from evenhand.core.spec import Threshold
-from evenhand.errors import ConfigError, did_you_mean
-from evenhand.stats.effort import TrajectoryMeasure
+from evenhand.core.records import LeftOut
+from evenhand.core.spec import audit_function
+from evenhand.core.thresholds import require_known
+from evenhand.errors import ConfigError, count
+from evenhand.stats.effort import linear_weights
+from evenhand.table.frames import build_frame
 from evenhand.table.table import Table
 
+FEW = 200
+"""People below whom the interval of individual fairness may be too short; see `benchmarks/eaif_coverage.py`."""
 
-def effort(
-    table: Table,
-    *,
-    trajectory: Sequence[str] = (),
-    history: History | Mapping[str, Any] | None = None,
-    inertia: Mapping[str, float] | str | None = None,
-    inertia_by: str | None = None,
-    desirable: bool = True,
-    unit: float = 1.0,
-    scale: float = 1.0,
-    weights: Sequence[float] = (0.5,),
-    times: Sequence[float] | None = None,
-    measure: TrajectoryMeasure = "acceleration",
-    width: float = 0.1,
-    min_count: int = 10,
-    robustness: bool | Choices | Mapping[str, Any] = False,
-    method: Literal["auto", "strips", "blocks", "grid", "sampled"] = "auto",
-    worst: int = 10,
-    confidence: float = 0.95,
-    seed: int = 0,
-    thresholds: Sequence[Threshold | Mapping[str, Any]] = (),
-) -> EffortResult:
+
+@audit_function(EffortSpec)
+def effort(table: Table, **settings: Any) -> EffortResult:
     """Ask whether people who worked equally hard from where they started are scored alike.
 
     Effort is E = m sigmoid(A), with m a person's inertia and A the mean acceleration of the cumulative feature; the
@@ -65,45 +58,14 @@ def effort(
     ----------
     table
         The data with its roles; the predictions must be scores in [0, 1].
-    trajectory
-        Columns of one feature over time, earliest first; at least three.
-    history
-        A long table instead of columns, with one row for each person and time:
-        ``{"data": incomes, "id": "household", "time": "year", "value": "income"}``. The table needs an id role.
-    inertia, inertia_by
-        Disadvantage outside a person's control: a column, rates by group of the column `inertia_by` (default race;
-        divided by the largest), 'nces-2012' for the published childhood-poverty rates, or none.
-    desirable
-        Whether more of the feature is better (income) or worse (arrests).
-    unit, scale
-        The feature's unit for effort, and the divisor of its total for the aggregate.
-    weights
-        Weights of effort against aggregate in the distance between two people.
-    times
-        Time stamps of the columns, where they are not equally spaced.
-    measure
-        How a trajectory is summed up; the paper's is 'acceleration'.
-    width, min_count
-        Width of the effort bins; groups with fewer people in a bin are left out of its parity.
-    robustness
-        Whether to recompute everything under other defensible choices (windows, measures, inertia, weights, scales,
-        bin widths), to show in what share of them each model is the fairest and which choice changes that. True, or a
-        mapping of the choices such as ``{"windows": [["y1", "y3"]], "weights": [0, 0.5, 1]}``.
-    method
-        How pairs are compared; 'auto' chooses by size and says what it chose.
-    worst
-        How many of the least fair pairs, and of people by the fairness of their pairs, are listed (with an id role).
-    confidence, seed
-        Confidence of the intervals, and the seed of what is sampled.
-    thresholds
-        Limits, each a mapping such as ``{"metric": "eaif", "min": 0.9}``; the other metric is 'effort_parity'.
+    {settings}
 
     Returns
     -------
     EffortResult
-        Tables `individual`, `differences`, `curve` (by weight), `bins`, `bin_groups`, `spread` (of effort), and with
-        an id role `people`, `pairs` and `paths`; with `robustness` also `specifications`, `fairest` and `flips`.
-        `columns()` gives effort and aggregate back.
+        Tables `values` (individual fairness, mean scores by effort), `gaps` (between models, parity by effort), `curve`
+        (by weight), `spread` (of effort), and with an id role `people`, `pairs` and `trajectories`; with `robustness`
+        also `specifications`, `fairest` and `flips`.
 
     Examples
     --------
@@ -111,112 +73,105 @@ def effort(
     >>> table = eh.Table(eh.datasets.make_households(500, seed=1), groups="sex", predictions={"m": "risk_xgboost"})
     >>> years = [f"income_{year}" for year in range(2019, 2023)]
     >>> result = eh.effort(table, trajectory=years, unit=10_000, scale=200_000)
-    >>> result.individual[0].pairs, result.individual[0].status
+    >>> fairness = result.get("values", metric="eaif")
+    >>> fairness.pairs, fairness.status
     (124750, 'ok')
     """
-    return run(
-        table,
-        EffortSpec.parse(
-            {
-                "trajectory": trajectory,
-                "history": history,
-                "times": times,
-                "measure": measure,
-                "desirable": desirable,
-                "unit": unit,
-                "scale": scale,
-                "inertia": inertia,
-                "inertia_by": inertia_by,
-                "weights": weights,
-                "width": width,
-                "min_count": min_count,
-                "robustness": robustness,
-                "method": method,
-                "worst": worst,
-                "confidence": confidence,
-                "seed": seed,
-                "thresholds": thresholds,
-            },
-            "the arguments of effort()",
-        ),
-    )
+    return run(table, EffortSpec.parse(settings, "the arguments of effort()"))
+
+
+@audit_function(EffortSpec)
+def person_scores(table: Table, **settings: Any) -> Any:
+    """Return a frame with each person's id, effort and aggregate, to be joined to the data by that id.
+
+    These are rows about people, which the result of the audit does not hold.
+
+    Parameters
+    ----------
+    table
+        The data with its roles; it needs an id, and its predictions are not used.
+    {settings}
+
+    Returns
+    -------
+    data frame
+        Of the library that the data came in; ids are text, and not in the order of the rows.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> from evenhand.audits.effort import person_scores
+    >>> households = eh.datasets.make_households(50, seed=1, backend="pandas")
+    >>> table = eh.Table(households, id="household", predictions="risk_xgboost")
+    >>> years = [f"income_{year}" for year in range(2019, 2023)]
+    >>> list(person_scores(table, trajectory=years, unit=10_000, scale=200_000).columns)
+    ['id', 'effort', 'aggregate']
+    """
+    spec = EffortSpec.parse(settings, "the arguments of person_scores()")
+    if table.rows > MOST_IN_MEMORY:
+        raise ConfigError(f"{table.rows:,} people are not read into memory; take at most {MOST_IN_MEMORY:,}.")
+    if table.roles.id is None:
+        raise ConfigError("effort can only be given back by an id; name the table's `id` column.")
+    people = gather(table, spec)
+    ids = list(people.rows.ids or ())
+    return build_frame({"id": ids, "effort": people.effort, "aggregate": people.aggregate}, table.backend)
 
 
 def run(table: Table, spec: EffortSpec) -> EffortResult:
     """Audit a table as a spec says."""
     _require_scores(table)
-    _require_threshold_places(table, spec)
+    require_known(spec.thresholds, groupings=table.groupings, models=table.models)
     step("Reading the trajectories")
     if table.rows > MOST_IN_MEMORY:
-        return _run_crowd(table, spec)
+        large = gather_large(table, spec)
+        return _result(table, spec, large, large.fairness(), (), notes=_large_notes(large, spec), steps=spec.trajectory)
     people = gather(table, spec)
-    found = fairness_of(people, spec)
-    pairs = tuple(pair_records(people, spec))
-    robustness = None if spec.robustness is None else robustness_of(table, people, spec, spec.robustness)
+    estimates = individual_estimates(people, spec), fairness_curves(people, spec.seed)
+    pairs = tuple(least_fair_pairs(people, spec))
     return _result(
         table,
         spec,
         people,
-        found,
-        tuple(curve_records(people, spec.seed)),
-        notes=(*table.source.notes, *people_notes(people, spec)),
+        estimates,
+        explore(table, people, spec, spec.robustness) if spec.robustness is not None else (),
+        notes=_people_notes(people, spec),
+        steps=people.trajectories.steps,
+        people=tuple(least_fair_people(people, estimates[0], spec)),
         pairs=pairs,
-        people=tuple(person_records(people, found, spec)),
-        paths=tuple(path_records(people, pairs)),
-        effort=people.effort,
-        aggregate=people.aggregate,
-        ids=people.rows.ids,
-        robustness=robustness,
-    )
-
-
-def _run_crowd(table: Table, spec: EffortSpec) -> EffortResult:
-    crowd = gather_crowd(table, spec)
-    found, curve = crowd.fairness()
-    return _result(
-        table,
-        spec,
-        crowd,
-        found,
-        tuple(curve),
-        notes=(*table.source.notes, *crowd_notes(crowd, spec)),
-        people=(),
-        pairs=(),
-        paths=(),
-        effort=None,
-        aggregate=None,
-        ids=None,
+        trajectories=tuple(pair_trajectories(people, pairs)),
     )
 
 
 def _result(
     table: Table,
     spec: EffortSpec,
-    subjects: People | Crowd,
-    found: Found,
-    curve: tuple[CurveRecord, ...],
-    robustness: Robustness | None = None,
-    **rest: Any,
+    subjects: People | LargeTable,
+    estimates: Estimates,
+    specifications: tuple[SpecificationCurve, ...],
+    *,
+    notes: Iterator[str],
+    steps: tuple[str, ...],
+    **individual_tables: Any,
 ) -> EffortResult:
-    individual, differences = tuple(individual_records(found)), tuple(difference_records(found, spec))
-    bins, bin_groups = compare_groups(table, subjects, spec)
-    findings = make_findings(individual, differences, bins, spec)
-    if robustness is not None:
-        findings = (*findings, *robustness_findings(robustness, differences))
+    fairness, curves = estimates
+    group_values, group_gaps = compare_groups(table, subjects, spec)
+    values = (*individual_values(fairness), *group_values)
+    gaps = (*model_gaps(fairness, spec), *group_gaps)
     return EffortResult(
-        spec=spec,
-        findings=findings,
-        robustness=robustness,
+        spec=spec.described() if spec.history is not None else spec,  # without the rows of a history
+        findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(values, gaps, specifications, spec))),
         left_out=tuple(_left_out(subjects.dropped, table)),
+        notes=(*table.source.notes, *notes),
         backend=table.backend,
-        individual=individual,
-        differences=differences,
-        curve=curve,
-        bins=tuple(bins),
-        bin_groups=tuple(bin_groups),
-        spread=tuple(spread_records(table, subjects)),
-        hash=subjects.digest(),
-        **rest,
+        values=values,
+        gaps=gaps,
+        curve=tuple(curve_records(curves)),
+        spread=tuple(effort_spread(table, subjects)),
+        specifications=tuple(r for curve in specifications for r in specification_records(curve, steps)),
+        fairest=tuple(r for curve in specifications for r in fairest_records(curve)),
+        flips=tuple(r for curve in specifications for r in flip_records(curve)),
+        steps=steps,
+        **individual_tables,
     )
 
 
@@ -232,24 +187,82 @@ def _require_scores(table: Table) -> None:
             )
     if not table.models:
         raise ConfigError("the table names no predictions; give predictions={'model': 'column'} with scores.")
+    require_reference({name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}, None)
 
 
-def _require_threshold_places(table: Table, spec: EffortSpec) -> None:
-    """Refuse a threshold for a model or grouping that the table does not have."""
-    for threshold in spec.thresholds:
-        for what, name, known in (
-            ("model", threshold.model, table.models),
-            ("grouping", threshold.grouping, tuple(table.groupings)),
-        ):
-            if name is not None and name not in known:
-                raise ConfigError(f"`{what}` {name!r} of a threshold is not known; {did_you_mean(name, known)}")
+def _left_out(dropped: int, table: Table) -> Iterator[LeftOut]:
+    if table.dropped:
+        yield LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped")
+    if dropped:
+        yield LeftOut(n=dropped, reason="missing value in the trajectory or the inertia")
 
 
-def _left_out(dropped: int, table: Table) -> Iterator[dict[str, Any]]:
-    gone = [
-        ("missing outcome or prediction: rows dropped", table.dropped),
-        ("missing value in the trajectory or the inertia", dropped),
-    ]
-    for reason, n in gone:
-        if n:
-            yield {"model": None, "grouping": None, "group": None, "n": n, "reason": reason}
+# Remarks that a reader needs -----------------------------------------------------------------------------------------
+
+
+def _people_notes(people: People, spec: EffortSpec) -> Iterator[str]:
+    """Yield the remarks on people in memory."""
+    paths = people.trajectories
+    yield from _few(people)
+    yield from _two_steps(paths.steps, paths.times, spec)
+    yield from _saturated(people)
+    if negative := int((paths.values < 0).any(axis=1).sum()):
+        yield (
+            f"{count(negative, 'person has', 'people have')} a negative value in their trajectory; their aggregate "
+            "may be below 0."
+        )
+    if paths.not_in_table:
+        yield f"The history has {paths.not_in_table:,} people who are not among those of the table; they are not used."
+    if people.rows.ids is None and spec.worst and spec.individuals:
+        yield "The least fair pairs and their people are not listed, since the table names no id column."
+
+
+def _few(people: People) -> Iterator[str]:
+    weight = people.rows.weight
+    effective = people.n if weight is None else float(weight.sum() ** 2 / (weight**2).sum())
+    if effective < FEW:
+        weighted = "" if weight is None else f" (as good as {effective:.0f}, for their uneven weights)"
+        yield (
+            f"With {count(people.n, 'person', 'people')}{weighted} the intervals of individual fairness can be too "
+            "short. In simulations they hold the true value as often as they should when unfairness is spread over "
+            "many people; where one person in twenty causes nearly all of it, they hold it 65% of the time at 20 "
+            "people and 80% at 50 instead of 95%, and the difference of two models 51% and 72%."
+        )
+
+
+def _saturated(people: People) -> Iterator[str]:
+    """Tell of units that leave no difference between people."""
+    if people.inertia.max() > 1:
+        yield f"The inertia runs up to {people.inertia.max():g}; it is meant to be at most 1, so that effort is too."
+    share = people.effort / people.inertia
+    ends = float(((share < 1e-3) | (share > 1 - 1e-3)).mean())
+    if ends > 0.05:
+        yield (
+            f"{ends:.0%} of people have the lowest or the highest possible effort, so that it hardly tells them apart: "
+            "take a larger `unit`."
+        )
+    if float((np.abs(people.aggregate) > 1 - 1e-3).mean()) > 0.5:
+        yield "Most people have the highest possible aggregate, which hardly tells them apart: take a larger `scale`."
+    same = [name for name, x in (("efforts", people.effort), ("aggregates", people.aggregate)) if x.min() == x.max()]
+    if same:
+        yield f"All {' and all '.join(same)} are equal; they play no part in the distance between people."
+
+
+def _large_notes(large: LargeTable, spec: EffortSpec) -> Iterator[str]:
+    """Yield the remarks on people who stayed in the data's engine."""
+    yield (
+        f"The {large.n:,} people stayed in the data's own engine: it counted those who are alike, or filled a grid "
+        "that was corrected on a sample of people. The least fair pairs and their people are not listed."
+    )
+    yield from _two_steps(spec.trajectory, spec.times, spec)
+
+
+def _two_steps(steps: tuple[str, ...], times: tuple[float, ...] | None, spec: EffortSpec) -> Iterator[str]:
+    """Tell when two time steps alone make the effort."""
+    weights = linear_weights(spec.measure, len(steps), times)
+    if weights is None or (used := np.flatnonzero(np.abs(weights) > 1e-12)).size != 2 or len(steps) < 3:
+        return
+    yield (
+        f"Only two of the {len(steps)} time steps enter effort: {steps[used[0]]} and {steps[used[1]]}. Whoever picks "
+        "the window picks the effort; the robustness analysis tries other windows and measures."
+    )

@@ -1,109 +1,206 @@
-"""The result of the effort audit."""
+"""The records and the result of the effort audit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from evenhand.audits.effort.records import (
-    BinGroupRecord,
-    BinRecord,
-    CurveRecord,
-    DifferenceRecord,
-    IndividualRecord,
-    PairRecord,
-    PathRecord,
-    PersonRecord,
-    SpreadRecord,
-)
-from evenhand.audits.effort.robustness.explore import Robustness
+from evenhand.audits.effort.choices import ChoiceName
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
-from evenhand.core.sections import Section
-from evenhand.errors import ConfigError, require_choice
-from evenhand.stats.types import FloatArray
-from evenhand.table.frames import build_frame
+from evenhand.stats.effort import TrajectoryMeasure
+
+Ranked = Literal["eaif", "eagf"]
+"""The metrics that are computed under other choices."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffortValue(Value):
+    """Individual fairness of a model at one weight (`eaif`), or the mean score of a group in a bin of effort.
+
+    The mean score of a group over all efforts is the record whose bin is null.
+    """
+
+    weight: float | None = column("of eaif: the weight of effort against the aggregate", None)
+    bin_low: float | None = column("of mean_score: lower edge of the effort bin; null for all efforts", None)
+    bin_high: float | None = column("of mean_score: upper edge of the effort bin", None)
+    pairs: int | None = column("of eaif: the pairs of people compared", None)
+    violated: float | None = column("of eaif: the share of pairs scored more differently than their distance", None)
+    stderr: float | None = column("of eaif: standard error", None)
+    method: Literal["strips", "blocks", "grid", "sampled"] | None = column("of eaif: how pairs were compared", None)
+    error: float | None = column("of eaif: how far the number itself may be off; 0 where it is exact", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffortGap(Gap):
+    """How much fairer one model is than another (`eaif`), or the parity of the groups of one effort bin (`eagf`).
+
+    Traditional parity, which knows no effort, is the `eagf` whose bin is null. Joint limits hold for all pairs of
+    models at the same weight, or for all bins of the grouping.
+    """
+
+    weight: float | None = column("of eaif: the weight of effort against the aggregate", None)
+    bin_low: float | None = column("of eagf: lower edge of the effort bin; null for all efforts", None)
+    bin_high: float | None = column("of eagf: upper edge of the effort bin", None)
+    groups: int | None = column("of eagf: the groups large enough to be compared", None)
+    stderr: float | None = column("of eaif: standard error", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurveRecord(Record):
+    """Individual fairness of one model at a weight between 0 and 1."""
+
+    model: str = column("the model")
+    weight: float = column("the weight of effort against the aggregate")
+    method: Literal["exact", "grid"] = column("'exact', or 'grid' above 20,000 different people")
+    error: float = column("how far the number may be off")
+    value: float = column("individual fairness")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadRecord(Record):
+    """How many people of a group have an effort in this range."""
+
+    grouping: str = column("the grouping")
+    group: str = column("the group")
+    effort_low: float = column("lower end of the range")
+    effort_high: float = column("upper end of the range")
+    n: int = column("the people in the range")
+    value: float = column("their share of the group")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonRecord(Record):
+    """A person whose pairs are least fair, to their loss or gain."""
+
+    individual: ClassVar[bool] = True
+
+    model: str = column("the model")
+    weight: float = column("the weight of effort against the aggregate")
+    id: str = column("the person")
+    score: float = column("their score")
+    effort: float = column("their effort")
+    aggregate: float = column("their aggregate")
+    value: float = column("the mean fairness of their pairs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairRecord(Record):
+    """One of the least fair pairs."""
+
+    individual: ClassVar[bool] = True
+
+    model: str = column("the model")
+    weight: float = column("the weight of effort against the aggregate")
+    id_a: str = column("one person")
+    id_b: str = column("the other")
+    score_a: float = column("the score of the one")
+    score_b: float = column("the score of the other")
+    distance: float = column("their distance in effort and aggregate")
+    value: float = column("by how much more than that their scores differ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrajectoryRecord(Record):
+    """One step of the trajectory of a person who is in one of the least fair pairs."""
+
+    individual: ClassVar[bool] = True
+
+    id: str = column("the person")
+    step: str = column("the time step")
+    time: float = column("its time stamp")
+    value: float = column("the feature")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecificationRecord(Record):
+    """One metric of one model under one combination of choices; a choice that does not enter the metric is null."""
+
+    metric: Ranked = column("'eaif', or 'eagf' for the lowest parity of all effort bins")
+    grouping: str | None = column("the grouping, of eagf")
+    model: str = column("the model")
+    window_first: str = column("first time step of the window")
+    window_last: str = column("last time step of the window")
+    measure: TrajectoryMeasure = column("how the trajectory is summed up")
+    inertia: str = column("the inertia by its name; 'given' is the audit's own")
+    unit: float = column("the unit of the feature")
+    weight: float | None = column("the weight of effort")
+    scale: float | None = column("the scale of the aggregate")
+    width: float | None = column("the width of the effort bins")
+    min_count: int | None = column("the smallest group that is compared")
+    own: bool = column("whether it is the audit's own specification")
+    bins: int | None = column("of eagf: the effort bins compared")
+    bins_left_out: int | None = column("of eagf: the bins in which no two groups can be compared")
+    value: float | None = column("the value; null where it is undefined")
+    error: float | None = column("how far the number itself may be off")
+    fairest: bool | None = column("whether no model is fairer under the same choices; null where there is no ranking")
+    status: str = column("'ok', or why there is no value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairestRecord(Record):
+    """How often a model is the fairest, and within what range its values lie."""
+
+    metric: Ranked = column("'eaif' or 'eagf'")
+    grouping: str | None = column("the grouping, of eagf")
+    model: str = column("the model")
+    specifications: int = column("all specifications")
+    ranked: int = column("those in which all models have a value")
+    undefined: int = column("those in which this model has none")
+    wins: float | None = column("those in which it is the fairest; 1/k where k models are tied")
+    tied: int | None = column("those in which it is tied")
+    share: float | None = column("wins / ranked")
+    low: float | None = column("its lowest value")
+    high: float | None = column("its highest value")
+    own_value: float | None = column("its value in the audit's own specification")
+    own_fairest: bool | None = column("whether it is the fairest there")
+    status: str = column("'ok', or why there is no ranking")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipRecord(Record):
+    """How often another option of one choice makes another model the fairest."""
+
+    metric: Ranked = column("'eaif' or 'eagf'")
+    grouping: str | None = column("the grouping, of eagf")
+    choice: ChoiceName = column("the choice")
+    options: int = column("how many options it has")
+    comparisons: int = column("pairs of specifications that differ in this choice alone and can both be ranked")
+    changed: int = column("those in which no model is the fairest under both")
+    share: float | None = column("changed / comparisons")
+    own_option: str = column("the audit's own option")
+    own_flips: str | None = column("the options that change the fairest model of the audit's own specification")
+    status: str = column("'ok', or why there is no comparison")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class EffortResult(Result):
-    """Individual and group fairness with their intervals, and each person's effort and aggregate.
+    """Individual and group fairness with their intervals.
 
     Parameters
     ----------
-    individual, differences, curve, bins, bin_groups, spread, people, pairs, paths : the tables, as records.
-    hash : SHA-256 of the trajectories, inertia, scores and weights that the numbers were computed from.
-    robustness : the same under other choices, where that was asked for.
-    effort, aggregate, ids : the people behind them, in one canonical order; None where they did not fit in memory.
+    values, gaps, curve, spread : the tables, as records.
+    people, pairs, trajectories : the least fair people and pairs, where the table has an id; about one person each.
+    specifications, fairest, flips : the same under other choices, where `robustness` was asked for.
+    steps : what the time steps of the trajectory are called.
     """
 
     audit: ClassVar[str] = "effort"
     title: ClassVar[str] = "Effort"
     question: ClassVar[str] = "Do people who worked equally hard from where they started get equal treatment?"
-    main_table: ClassVar[str] = "individual"
+    main_table: ClassVar[str] = "values"
+    spec_type: ClassVar[type[EffortSpec]] = EffortSpec
 
     spec: EffortSpec
-    individual: tuple[IndividualRecord, ...]
-    differences: tuple[DifferenceRecord, ...]
+    values: tuple[EffortValue, ...]
+    gaps: tuple[EffortGap, ...]
     curve: tuple[CurveRecord, ...]
-    bins: tuple[BinRecord, ...]
-    bin_groups: tuple[BinGroupRecord, ...]
     spread: tuple[SpreadRecord, ...]
-    people: tuple[PersonRecord, ...]
-    pairs: tuple[PairRecord, ...]
-    paths: tuple[PathRecord, ...]
-    effort: FloatArray | None = field(repr=False)
-    aggregate: FloatArray | None = field(repr=False)
-    ids: tuple[str, ...] | None = field(repr=False)
-    hash: str
-    robustness: Robustness | None = field(default=None, repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
-        return {**super().to_dict(), "hash": self.hash}
-
-    @property
-    def tables(self) -> Mapping[str, Sequence[Any]]:
-        """The tables by name."""
-        return {
-            "individual": self.individual,
-            "differences": self.differences,
-            "curve": self.curve,
-            "bins": self.bins,
-            "bin_groups": self.bin_groups,
-            "spread": self.spread,
-            "people": self.people,
-            "pairs": self.pairs,
-            "paths": self.paths,
-            "specifications": self.robustness.specifications if self.robustness is not None else (),
-            "fairest": self.robustness.fairest if self.robustness is not None else (),
-            "flips": self.robustness.flips if self.robustness is not None else (),
-        }
-
-    def columns(self) -> Any:
-        """Return a frame with each person's id, effort and aggregate, to be joined to the data by that id."""
-        if self.effort is None or self.aggregate is None:
-            raise ConfigError("so many people were not read into memory; their effort and aggregate are not at hand.")
-        if self.ids is None:
-            raise ConfigError("effort can only be given back by an id; name the table's `id` column.")
-        return build_frame({"id": list(self.ids), "effort": self.effort, "aggregate": self.aggregate}, self.backend)
-
-    def section(self) -> Section:
-        """Return the effort part of a report."""
-        from evenhand.audits.effort.section import effort_section
-
-        return effort_section(self)
-
-    def plot(self, grouping: str | None = None) -> Any:
-        """Return the chart of parity by effort, by default of the first grouping."""
-        import altair as alt
-
-        from evenhand.audits.effort.charts import parity_panels
-
-        groupings = list(dict.fromkeys(record.grouping for record in self.bins))
-        if not groupings:
-            raise ConfigError("the table names no groups, so there is no parity to draw; give groups=['column', ...].")
-        chosen = grouping or groupings[0]
-        require_choice("grouping", chosen, groupings)
-        return alt.concat(*parity_panels(self, [chosen]), columns=1)
+    people: tuple[PersonRecord, ...] = ()
+    pairs: tuple[PairRecord, ...] = ()
+    trajectories: tuple[TrajectoryRecord, ...] = ()
+    specifications: tuple[SpecificationRecord, ...] = ()
+    fairest: tuple[FairestRecord, ...] = ()
+    flips: tuple[FlipRecord, ...] = ()
+    steps: tuple[str, ...]

@@ -1,191 +1,348 @@
-"""The effort part of a report."""
+"""The effort part of a report: figures, tables, the paper's own tables, and how the numbers were computed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from evenhand.audits.effort import paper
-from evenhand.audits.effort.charts import pair_panels, parity_panels, spread_panels, weight_panel
-from evenhand.audits.effort.robustness.parts import robustness_methods, robustness_parts
-from evenhand.core.findings import Finding
-from evenhand.core.numbers import DASH, shown, shown_interval
-from evenhand.core.sections import DisplayTable, Figure, Method, Section
+from evenhand.audits.effort.charts import (
+    MOST_DRAWN,
+    curves_of,
+    leading_model,
+    pair_panels,
+    parity_panel,
+    specification_panel,
+    spread_panel,
+    weight_panel,
+)
+from evenhand.audits.effort.metrics import METRICS, MULTIVERSE, PAPER
+from evenhand.core.display import (
+    Cell,
+    DisplayTable,
+    Figure,
+    Method,
+    Number,
+    Range,
+    gap_table,
+    make_table,
+    value_table,
+)
+from evenhand.core.formats import show, show_confidence
+from evenhand.stats.pairs import EXACT_ROWS
 
 if TYPE_CHECKING:
-    from evenhand.audits.effort.records import PairRecord
-    from evenhand.audits.effort.result import EffortResult
-    from evenhand.audits.effort.spec import EffortSpec
+    from evenhand.audits.effort.result import EffortGap, EffortResult, EffortValue, PairRecord
 
-_PAPER = "Nguyen, Xu, Che et al., Effort-aware fairness"
+Columns = dict[str, Callable[[Any], Cell]]
+
+_HUMAN_WEIGHTS = (0.6577, 0.6037)  # of effort, from the paper's study on income and on arrests
+_RANKED_BY = {"eaif": "individual fairness", "eagf": "lowest parity"}
 
 
-def effort_section(result: EffortResult) -> Section:
-    """Return the section of a report for this result."""
-    groupings = list(dict.fromkeys(record.grouping for record in result.bins))
-    parts: list[Figure | DisplayTable] = [
-        Figure(
-            "Individual fairness",
-            "1 means that no two people are scored more differently than their effort and aggregate are. "
-            "The line follows the weight of effort from 0 to 1; the points are the weights of this audit, with their "
-            f"{100 * result.spec.confidence:g}% intervals.",
-            " ".join(finding.claim for finding in result.findings if _is(finding, "eaif")),
-            (weight_panel(result),),
-        ),
-        paper.individual_table(result),
-        _individual_table(result),
-    ]
-    if groupings:
-        least = " ".join(finding.claim for finding in result.findings if _is(finding, "effort_parity"))
-        parts += [
-            Figure(
-                "Parity among people of similar effort",
-                "Smallest group mean score over the largest in each bin of effort; bands are intervals that hold "
-                f"for all pairs of groups of one bin, of at least {result.spec.min_count} people each. A line breaks "
-                "where a bin has no two such groups.",
-                least,
-                tuple(parity_panels(result, groupings)),
-            ),
-            paper.parity_table(result),
-            _bin_table(result),
-            Figure(
-                "How effort is spread",
-                "The distribution of effort within the largest groups.",
-                "Effort follows from trajectory and inertia as set out below.",
-                tuple(spread_panels(result, groupings)),
-            ),
-        ]
-    if result.pairs:
-        parts.append(
-            Figure(
-                "The least fair pairs",
-                "Two people whose scores differ by more than their effort and aggregate do, at effort weight "
-                f"{result.spec.weights[0]:g}. The full list is below.",
-                " ".join(_pair_sentence(pair) for pair in result.pairs[:3]),
-                tuple(pair_panels(result)),
-            )
+def parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
+    """Yield the figures and tables of the section."""
+    yield from _individual_parts(result)
+    if result.groupings:
+        yield from _group_parts(result)
+    if result.shows_individuals:
+        yield from _people_parts(result)
+    if result.spec.robustness is not None:
+        yield from _robustness_parts(result)
+
+
+def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
+    confidence = result.spec.confidence
+    yield Figure(
+        "Individual fairness",
+        "1 means that no two people are scored more differently than their effort and aggregate are. "
+        "The line follows the weight of effort from 0 to 1; bars are the "
+        f"{show_confidence(confidence)} intervals at the weights of this audit.",
+        _headlines(result, "eaif"),
+        (weight_panel(result),),
+    )
+    yield individual_table(result)
+    extra: Columns = {
+        "Weight": lambda r: f"{r.weight:g}",
+        "Pairs": lambda r: Number(r.pairs, "count"),
+        "Pairs violated": lambda r: Number(r.violated, "percent"),
+        "Std. error": lambda r: Number(r.stderr),
+        "Method": lambda r: r.method,
+    }
+    values = result.rows("values", metric="eaif")
+    yield value_table(values, METRICS, "Individual fairness of every model", confidence, extra=extra)
+    if gaps := result.rows("gaps", against="model"):
+        yield gap_table(
+            gaps, METRICS, "Individual fairness of every two models", confidence, extra={"Weight": extra["Weight"]}
         )
-    if result.people:
-        parts += [_people_table(result), _pair_table(result)]
-    methods = list(_methods(result))
-    if result.robustness is not None:
-        parts += robustness_parts(result.robustness)
-        methods += robustness_methods(result.robustness)
-    return Section(result.title, result.question, tuple(parts), tuple(methods), result.notes)
 
 
-def _is(finding: Finding, metric: str) -> bool:
-    return finding.metric == metric and finding.kind != "robustness"
-
-
-def _individual_table(result: EffortResult) -> DisplayTable:
-    rows = [
-        (
-            r.model,
-            f"{r.weight:g}",
-            shown(r.value),
-            shown_interval(r.low, r.high),
-            shown(r.stderr),
-            shown(r.violated, percent=True),
-            f"{r.n:,}",
-            f"{r.pairs:,}",
-            r.method,
-        )
-        for r in result.individual
-    ]
-    columns = ("Model", "Weight", "Fairness", "Interval", "Std. error", "Pairs violated", "n", "Pairs", "Method")
-    return DisplayTable(
-        "Individual fairness of every model", columns, tuple(rows), (False,) + (True,) * 7 + (False,), folded=True
+def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
+    spec = result.spec
+    yield Figure(
+        "Parity among people of similar effort",
+        "Smallest group mean score over the largest in each bin of effort; bands are intervals that hold "
+        f"for all pairs of groups of one bin, of at least {spec.min_count} people each. A line breaks "
+        "where a bin has no two such groups.",
+        _headlines(result, "eagf"),
+        tuple(parity_panel(result, grouping) for grouping in result.groupings),
+    )
+    yield parity_table(result)
+    gaps = result.rows("gaps", metric="eagf")
+    extra: Columns = {"Effort": _bin, "Groups": lambda r: Number(r.groups, "count")}
+    yield gap_table(gaps, METRICS, "Parity of every effort bin", spec.confidence, extra=extra)
+    values = result.rows("values", metric="mean_score")
+    yield value_table(values, METRICS, "Mean score of every group by effort", spec.confidence, extra={"Effort": _bin})
+    yield Figure(
+        "How effort is spread",
+        "The distribution of effort within the largest groups.",
+        "Effort follows from trajectory and inertia as set out below.",
+        tuple(spread_panel(result, grouping) for grouping in result.groupings),
     )
 
 
-def _bin_table(result: EffortResult) -> DisplayTable:
-    rows = [
-        (
-            r.model,
-            r.grouping,
-            "all (traditional)" if r.bin_low is None else f"{r.bin_low:g} to {r.bin_high:g}",
-            r.group_high or DASH,
-            r.group_low or DASH,
-            f"{r.n:,}",
-            str(r.groups),
-            shown(r.value),
-            shown_interval(r.low, r.high),
-            "" if r.status == "ok" else r.status,
+def _bin(record: EffortValue | EffortGap) -> str:
+    return "all (traditional)" if record.bin_low is None else f"{record.bin_low:g} to {record.bin_high:g}"
+
+
+def _headlines(result: EffortResult, metric: str) -> str:
+    return " ".join(finding.headline for finding in result.findings if finding.metric == metric)
+
+
+def _people_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
+    """Yield the least fair pairs and their people, who are named by id."""
+    if result.pairs:
+        yield Figure(
+            "The least fair pairs",
+            "Two people whose scores differ by more than their effort and aggregate do, at effort weight "
+            f"{result.spec.weights[0]:g}. The full list is below.",
+            " ".join(_pair_sentence(pair) for pair in result.pairs[:3]),
+            tuple(pair_panels(result)),
         )
-        for r in result.bins
-    ]
-    columns = ("Model", "Grouping", "Effort", "Higher", "Lower", "n", "Groups", "Parity", "Interval", "Remark")
-    numeric = (False,) * 5 + (True,) * 4 + (False,)
-    return DisplayTable("Parity of every effort bin", columns, tuple(rows), numeric, folded=True)
-
-
-def _people_table(result: EffortResult) -> DisplayTable:
-    rows = [
-        (r.model, f"{r.weight:g}", r.id, shown(r.score), shown(r.effort), shown(r.aggregate), shown(r.value))
-        for r in result.people
-    ]
-    columns = ("Model", "Weight", "Person", "Score", "Effort", "Aggregate", "Mean fairness of their pairs")
-    caption = "The people whose pairs are least fair, to their loss or their gain"
-    return DisplayTable(caption, columns, tuple(rows), (False, True, False) + (True,) * 4, folded=True)
+    if result.people:
+        first: Columns = {"Model": lambda r: r.model, "Weight": lambda r: f"{r.weight:g}"}
+        people: Columns = {
+            "Person": lambda r: r.id,
+            "Score": lambda r: Number(r.score),
+            "Effort": lambda r: Number(r.effort),
+            "Aggregate": lambda r: Number(r.aggregate),
+            "Mean fairness of their pairs": lambda r: Number(r.value),
+        }
+        caption = "The people whose pairs are least fair, to their loss or their gain"
+        yield make_table(caption, {**first, **people}, result.people)
+        pairs: Columns = {
+            "Person": lambda r: r.id_a,
+            "Other": lambda r: r.id_b,
+            "Score": lambda r: Number(r.score_a),
+            "Other's score": lambda r: Number(r.score_b),
+            "Distance": lambda r: Number(r.distance),
+            "Excess": lambda r: Number(r.value),
+        }
+        yield make_table("The least fair pairs", {**first, **pairs}, result.pairs)
 
 
 def _pair_sentence(pair: PairRecord) -> str:
     return (
-        f"{pair.model}: {pair.id_a} has the score {shown(pair.score_a)} and {pair.id_b} {shown(pair.score_b)}, "
-        f"{shown(pair.value)} more than their distance of {shown(pair.distance)}."
+        f"{pair.model}: {pair.id_a} has the score {show(pair.score_a)} and {pair.id_b} {show(pair.score_b)}, "
+        f"{show(pair.value)} more than their distance of {show(pair.distance)}."
     )
 
 
-def _pair_table(result: EffortResult) -> DisplayTable:
-    rows = [
-        (
-            r.model,
-            f"{r.weight:g}",
-            r.id_a,
-            r.id_b,
-            shown(r.score_a),
-            shown(r.score_b),
-            shown(r.distance),
-            shown(r.value),
-        )
-        for r in result.pairs
+# The paper's tables: 1 and 7 (individuals), 6 and 8 (groups) ---------------------------------------------------------
+
+
+def individual_table(result: EffortResult, data: str = "") -> DisplayTable:
+    """Return individual fairness by model and weight, as in tables 1 and 7 of the paper.
+
+    Parameters
+    ----------
+    result : the result of an effort audit.
+    data : what the data is called in the caption.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> table = eh.Table(eh.datasets.make_households(200, seed=1), predictions={"logistic": "risk_logistic"})
+    >>> years = [f"income_{year}" for year in range(2019, 2023)]
+    >>> result = eh.effort(table, trajectory=years, unit=10_000, scale=200_000, weights=[0.5, 0.6577])
+    >>> individual_table(result).columns
+    ('Model', 'Equal weights', 'Human study weights (0.6577 on effort)')
+    """
+    values = {(r.model, _weight_title(r.weight)): r.value for r in result.rows("values", metric="eaif")}
+    return _by_model("Effort-aware individual fairness", data, values)
+
+
+def parity_table(result: EffortResult, data: str = "") -> DisplayTable:
+    """Return traditional parity by model and grouping, as in tables 6 and 8 of the paper: effort plays no part in it.
+
+    It is the smallest mean score of a group over the largest, of groups with at least `min_count` people; a dash
+    where fewer than two groups have so many.
+    """
+    records = result.rows("gaps", metric="eagf", bin_low=None)
+    values = {(r.model, f"{r.grouping[:1].upper()}{r.grouping[1:]} parity"): r.value for r in records}
+    return _by_model("Traditional parity of mean scores, without regard to effort", data, values)
+
+
+def _by_model(caption: str, data: str, values: dict[tuple[str, str], float | None]) -> DisplayTable:
+    models, titles = (list(dict.fromkeys(key[i] for key in values)) for i in (0, 1))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (model, *(Number(values[model, title]) for title in titles)) for model in models
+    )
+    return DisplayTable(f"{caption}: {data}" if data else caption, ("Model", *titles), rows)
+
+
+def _weight_title(weight: float) -> str:
+    if weight == 0.5:
+        return "Equal weights"
+    return f"Human study weights ({weight:g} on effort)" if weight in _HUMAN_WEIGHTS else f"Weight {weight:g} on effort"
+
+
+# Other choices -------------------------------------------------------------------------------------------------------
+
+
+def _robustness_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
+    """Yield the specification curves, who is the fairest how often, what changes it, and what was declared."""
+    several = len({record.model for record in result.fairest}) > 1
+    curves = curves_of(result)
+    caption = [
+        "Each column is one specification. Points are the models' values; the marks beneath show which option of each "
+        "choice it takes."
     ]
-    columns = ("Model", "Weight", "Person", "Other", "Score", "Other's score", "Distance", "Excess")
-    return DisplayTable(
-        "The least fair pairs", columns, tuple(rows), (False, True, False, False) + (True,) * 4, folded=True
-    )
+    if several:
+        leaders = dict.fromkeys(curve.models[leading_model(curve)] for curve in curves)
+        caption.append(
+            "Marks have the colour of the fairest model, grey where there is no single one. Columns are sorted by the "
+            f"values of the model that is the fairest most often ({', '.join(leaders)})."
+        )
+    caption.append("The dashed line is the audit's own specification.")
+    if max(curve.size for curve in curves) > MOST_DRAWN:
+        caption.append(
+            f"Where there are more than {MOST_DRAWN} specifications, {MOST_DRAWN} are drawn, evenly spread over that "
+            "order; all of them count."
+        )
+    told = " ".join(_headlines(result, metric) for metric in ("fairest_share", "specification_range")).strip()
+    yield Figure("Under other choices", " ".join(caption), told, tuple(specification_panel(curve) for curve in curves))
+    yield _fairest_table(result, several)
+    if several:
+        yield _flip_table(result)
+    yield _choice_table(result)
 
 
-def _trajectory(spec: EffortSpec) -> str:
-    return f"{spec.history.value} over {spec.history.time}" if spec.history else ", ".join(spec.trajectory)
+def _fairest_table(result: EffortResult, several: bool) -> DisplayTable:
+    ranking: Columns = {
+        "Ranked": lambda r: Number(r.ranked, "count"),
+        "Fairest in": lambda r: f"{r.wins or 0:,.6g}",
+        "Of these tied": lambda r: Number(r.tied or 0, "count"),
+        "Share": lambda r: Number(r.share, "percent"),
+        "Fairest in the audit's own": lambda r: None if r.own_fairest is None else "yes" if r.own_fairest else "no",
+    }
+    columns: Columns = {
+        "Metric": lambda r: _RANKED_BY[r.metric],
+        "Grouping": lambda r: r.grouping,
+        "Model": lambda r: r.model,
+        "Specifications": lambda r: Number(r.specifications, "count"),
+        **(ranking if several else {}),
+        "Values": lambda r: Range(r.low, r.high),
+        "The audit's own": lambda r: Number(r.own_value),
+        "Undefined": lambda r: Number(r.undefined, "count"),
+    }
+    caption = "How often each model is the fairest" if several else "The range of values over all specifications"
+    return make_table(caption, columns, result.fairest, folded=False)
 
 
-def _methods(result: EffortResult) -> Iterator[Method]:
+def _flip_table(result: EffortResult) -> DisplayTable:
+    titles = {choice.name: choice.title for curve in curves_of(result) for choice in curve.choices}
+    columns: Columns = {
+        "Metric": lambda r: _RANKED_BY[r.metric],
+        "Grouping": lambda r: r.grouping,
+        "Choice": lambda r: titles[r.choice],
+        "Comparisons": lambda r: Number(r.comparisons, "count"),
+        "Changed": lambda r: Number(r.changed, "count"),
+        "Share": lambda r: Number(r.share, "percent"),
+        "The audit's own": lambda r: r.own_option,
+        "Options that change it": lambda r: r.own_flips,
+        "Remark": lambda r: "" if r.status == "ok" else r.status,
+    }
+    varied = [record for record in result.flips if record.options > 1]
+    return make_table("Which choice changes the fairest model", columns, varied, folded=False)
+
+
+def _choice_table(result: EffortResult) -> DisplayTable:
+    choices = {choice.name: choice for curve in curves_of(result) for choice in curve.choices}
+    columns: Columns = {
+        "Choice": lambda choice: choice.title,
+        "Options": lambda choice: "; ".join(choice.labels),
+        "The audit's own": lambda choice: choice.labels[choice.chosen],
+    }
+    return make_table("The choices that were declared", columns, list(choices.values()))
+
+
+# Methods -------------------------------------------------------------------------------------------------------------
+
+
+def methods(result: EffortResult) -> Iterator[Method]:
+    """Yield how the numbers were computed."""
     spec = result.spec
-    better = "m sigmoid(A)" if spec.desirable else "m (1 - sigmoid(A))"
+    effort = "m sigmoid(A)" if spec.desirable else "m (1 - sigmoid(A))"
+    feature = f"{spec.history.value} over {spec.history.time}" if spec.history else ", ".join(spec.trajectory)
     yield Method(
         "Effort",
-        f"E = {better}, with m the inertia and A the {spec.measure.replace('_', ' ')} of "
-        f"{_trajectory(spec)} in units of {spec.unit:g}.",
-        _PAPER,
+        f"E = {effort}, with m the inertia and A the {spec.measure.replace('_', ' ')} of {feature} in units of "
+        f"{spec.unit:g}.",
+        PAPER,
     )
-    yield Method("Aggregate", f"S = 2 sigmoid(sum of the values / {spec.scale:g}) - 1.", _PAPER)
+    yield Method("Aggregate", f"S = 2 sigmoid(sum of the values / {spec.scale:g}) - 1.", PAPER)
     yield Method(
         "Individual fairness (eaif)",
-        "The mean over all pairs of 1 - max(0, D - d): D is the difference of the two scores, d = sqrt(w (E "
-        "- E')^2 + (1 - w) "
-        "(S - S')^2). The interval treats it as a U-statistic: Student's t on the scale log(1 - value).",
-        f"{_PAPER}, equations 12 and 13; Arvesen 1969, Annals of Mathematical Statistics 40",
+        f"{_sentence(METRICS['eaif'].formula)} The interval treats it as a U-statistic: Student's t on the scale "
+        "log(1 - value).",
+        f"{METRICS['eaif'].reference}; Arvesen 1969, Annals of Mathematical Statistics 40",
     )
     yield Method(
-        "Parity by effort (effort_parity)",
-        f"In bins of effort of width {spec.width:g}, the smallest group mean score over the largest, groups "
-        "of at least "
-        f"{spec.min_count}. The interval comes from simultaneous intervals of all pairs of groups "
-        "from their own limits (MOVER).",
-        f"{_PAPER}, equation 14",
+        "Parity by effort (eagf)",
+        f"{_sentence(METRICS['eagf'].formula)} Bins have a width of {spec.width:g}, groups at least {spec.min_count} "
+        "people. The interval comes from simultaneous intervals of all pairs of groups from their own limits (MOVER); "
+        "a finding and its verdict hold for all bins compared together.",
+        METRICS["eagf"].reference,
     )
     yield Method(
-        "Differences between models", "Student's t on the row means of the same people: a paired comparison.", ""
+        "Differences between models",
+        "Student's t on the row means of the same people: a paired comparison. The scores are taken as they are: "
+        "another fit of the same model could turn the order round.",
+    )
+    if spec.robustness is not None:
+        yield from _robustness_methods(result)
+
+
+def _sentence(formula: str) -> str:
+    return f"{formula[:1].upper()}{formula[1:]}."
+
+
+def _robustness_methods(result: EffortResult) -> Iterator[Method]:
+    worst = max(record.error or 0.0 for record in result.specifications)
+    pairs = (
+        f"There are more than {EXACT_ROWS:,} different people, so individual fairness comes from a grid here, "
+        f"corrected on random pairs; it is right to {worst:.1g}, and models closer than that count as tied."
+        if worst > 0
+        else "All pairs are compared exactly."
+    )
+    yield Method(
+        "Robustness",
+        "Whoever picks the window picks the effort, and so can make an unfair model look fair (fairwashing). The "
+        "answer is to declare every defensible choice and to compute all combinations, each a specification: it "
+        "can then be seen whether a result holds under most of them or hangs on one. The people are the same in "
+        "all, those with a value at every time step. Every combination counts once, also where a choice cannot "
+        f"matter: at weight 0 effort plays no part, at weight 1 the scale does not. {pairs}",
+        MULTIVERSE,
+    )
+    yield Method(
+        "Fairest model",
+        "The one with the highest individual fairness, or with the highest parity in its least equal effort bin. "
+        "Tied models share the specification evenly. Where a model has no value the specification is not ranked, "
+        "and is counted apart. The lowest of many small bins is low by chance too: values over different widths "
+        "and smallest groups are not alike, their order of models is.",
+    )
+    yield Method(
+        "What changes it",
+        "All pairs of specifications that differ in one choice alone: the share in which no model is the fairest in "
+        "both.",
     )

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from evenhand.audits.effort.robustness.choices import Choices, as_choices
-from evenhand.core.spec import Spec, Threshold, require_known_metrics
+from evenhand.audits.effort.choices import Choices, as_choices
+from evenhand.audits.effort.metrics import METRICS
+from evenhand.core.metrics import Metric
+from evenhand.core.spec import Spec, is_recorded
 from evenhand.settings import Settings, named_once
 from evenhand.stats.effort import TrajectoryMeasure
 
-METRICS = ("eaif", "effort_parity")
-"""What a threshold can limit: individual fairness, and the parity of the least equal effort bin."""
+CURVE_WEIGHTS = tuple(k / 10 for k in range(11))
+"""Weights of effort at which the curve of individual fairness is computed."""
 
 
 class History(Settings):
     """A long table of trajectories: one row for each person and time.
 
-    Parameters
-    ----------
-    data : a data frame, a mapping of columns, or the path of a file; `source` is the same for `audit.toml`.
-    id : its column with the values of the table's id column; by default it has the same name.
-    time : its column of time stamps, numbers.
-    value : its column of the feature.
+    Examples
+    --------
+    >>> History(source="incomes.csv", time="year", value="income").value
+    'income'
     """
 
-    data: Any = Field(None, exclude=True)
-    source: str | None = None
-    id: str | None = None
-    time: str
-    value: str
+    data: Any = Field(None, exclude=True, description="A data frame or a mapping of columns, in Python.")
+    source: str | None = Field(None, description="The path of a file, relative to that of `audit.toml`.")
+    id: str | None = Field(None, description="Its column with the table's ids; by default it has the same name.")
+    time: str = Field(description="Its column of time stamps, numbers.")
+    value: str = Field(description="Its column of the feature.")
 
     @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if (self.data is None) == (self.source is None):
+    def _one_source(self, info: ValidationInfo) -> Self:
+        if (self.data is None) == (self.source is None) and not is_recorded(info):
             raise ValueError("`history` needs its table: give exactly one of `data` and `source`")
         return self
 
@@ -48,6 +49,9 @@ class EffortSpec(Spec):
     >>> EffortSpec(trajectory=["y1", "y2", "y3"], scale=200_000).weights
     (0.5,)
     """
+
+    audit: ClassVar[str] = "effort"
+    threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "weight")
 
     trajectory: tuple[str, ...] = Field((), description="Columns of one feature over time, earliest first; at least 3.")
     history: History | None = Field(
@@ -84,6 +88,13 @@ class EffortSpec(Spec):
     worst: int = Field(
         10, ge=0, le=1_000, description="How many of the least fair pairs, and of the people in such pairs, are listed."
     )
+    individuals: bool = Field(
+        False, description="Whether reports and records show the least fair pairs and their people, by id."
+    )
+
+    def known_metrics(self) -> Mapping[str, Metric]:
+        """Return the metrics of the audit."""
+        return METRICS
 
     @field_validator("trajectory")
     @classmethod
@@ -103,23 +114,16 @@ class EffortSpec(Spec):
                 raise ValueError(f"each of `weights` must be between 0 and 1; got {weight:g}")
         return tuple(dict.fromkeys(value))
 
-    @field_validator("thresholds")
-    @classmethod
-    def _known_limits(cls, value: tuple[Threshold, ...]) -> tuple[Threshold, ...]:
-        require_known_metrics(value, METRICS)
-        for threshold in value:
-            if threshold.metric == "eaif" and threshold.grouping is not None:
-                raise ValueError("a threshold for 'eaif' compares individuals: leave out its `grouping`")
-            if threshold.stratum is not None or threshold.against != "worst_pair" or threshold.kind == "difference":
-                raise ValueError(
-                    f"a threshold for {threshold.metric!r} has no `stratum`, `against` or `kind`: leave them out"
-                )
-            if threshold.min is None or not 0 < threshold.min <= 1:
-                raise ValueError(
-                    f"the threshold for {threshold.metric!r} must give min= above 0 and at most 1, since 1 is fair; "
-                    f"got {threshold.in_words()}"
-                )
-        return tuple(threshold.model_copy(update={"audit": "effort"}) for threshold in value)
+    @model_validator(mode="after")
+    def _thresholds_name_what_can_be(self) -> Self:
+        for threshold in self.thresholds:
+            wrong = "grouping" if threshold.metric == "eaif" else "weight"
+            if getattr(threshold, wrong) is not None:
+                why = "compares individuals" if threshold.metric == "eaif" else "does not weigh effort"
+                raise ValueError(f"a threshold for {threshold.metric!r} {why}: leave out its `{wrong}`")
+            if threshold.weight is not None and threshold.weight not in self.weights:
+                raise ValueError(f"`weight` {threshold.weight:g} of a threshold is not among `weights`; add it there")
+        return self
 
     @model_validator(mode="after")
     def _one_kind_of_trajectory(self) -> Self:

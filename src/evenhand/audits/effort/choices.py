@@ -1,4 +1,4 @@
-"""The declared grid of defensible choices: what else an honest analyst could have picked.
+"""What an analyst chooses: rates of inertia, and the declared grid of other defensible choices.
 
 `Choices` is what a user may set, under `[effort.robustness]` in `audit.toml`; `Grid` is what becomes of it for one
 audit: every choice with its options and with the one the audit itself has taken, which is always among them.
@@ -6,14 +6,14 @@ audit: every choice with its options and with the one the audit itself has taken
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, prod
-from typing import TYPE_CHECKING, Any
+from itertools import takewhile
+from math import inf, prod
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from evenhand.audits.effort.inertia import TABLES
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.settings import Settings
 from evenhand.stats.effort import MEASURES, TrajectoryMeasure
@@ -21,18 +21,39 @@ from evenhand.stats.effort import MEASURES, TrajectoryMeasure
 if TYPE_CHECKING:
     from evenhand.audits.effort.spec import EffortSpec
 
+PUBLISHED_RATES: dict[str, dict[str, float]] = {
+    "nces-2012": {
+        "White": 13.0,
+        "Asian": 14.0,
+        "Pacific Islander": 25.0,
+        "American Indian": 36.0,
+        "Black": 39.0,
+    },
+}
+"""Published rates by name. NCES 2012: percentage of children in poverty by race (National Center for Education
+Statistics), as the effort paper uses them; it gives no figure for Hispanic children."""
+
 SHORTEST = 3  # time steps of a window, as of a trajectory
 MOST_WINDOWS = 10  # windows tried without being asked for
 MOST_SPECIFICATIONS = 20_000
 GIVEN, NONE = "given", "none"
-MEASURE_WORDS: dict[TrajectoryMeasure, str] = {
+MEASURE_TITLES: dict[TrajectoryMeasure, str] = {
     "acceleration": "acceleration",
     "slope": "slope",
     "theil_sen": "Theil-Sen slope",
     "last_minus_first": "last minus first",
 }
 
+ChoiceName = Literal["window", "measure", "inertia", "unit", "weight", "scale", "width", "min_count"]
 Window = tuple[int, int]  # the numbers of its first and last time step
+
+_BOUNDS: dict[str, tuple[Callable[[float], bool], str]] = {
+    "weights": (lambda weight: 0 <= weight <= 1, "between 0 and 1"),
+    "scales": (lambda multiple: 0 < multiple < inf, "above 0"),
+    "units": (lambda multiple: 0 < multiple < inf, "above 0"),
+    "widths": (lambda width: 0 < width <= 1, "above 0 and at most 1"),
+    "min_counts": (lambda count: count >= 1, "at least 1"),
+}
 
 
 @dataclass(frozen=True)
@@ -45,14 +66,14 @@ class Choice:
     title : what a reader calls it.
     options : what could have been chosen.
     labels : the options in words.
-    own : which option is the audit's own.
+    chosen : the position of the audit's own option.
     """
 
-    name: str
+    name: ChoiceName
     title: str
     options: tuple[Any, ...]
     labels: tuple[str, ...]
-    own: int
+    chosen: int
 
 
 @dataclass(frozen=True)
@@ -83,23 +104,6 @@ class Grid:
 class Choices(Settings):
     """Options for each choice. A list replaces the default one; the audit's own option is always added to it.
 
-    Parameters
-    ----------
-    windows
-        Time steps that enter, as pairs of a first and a last step or as lists of consecutive ones. By default the
-        whole trajectory and each part of at least 3 steps in a row; where these are more than 10, the parts that
-        leave out 1 to 4 steps at either end.
-    measures
-        How a trajectory is summed up.
-    inertia
-        Other inertias by a name of one's own: rates by group, a column, a published table, or 'none'.
-    weights
-        Weights of effort against aggregate.
-    scales, units
-        Multiples of the audit's scale and unit.
-    widths, min_counts
-        Widths of the effort bins, and smallest groups that are compared.
-
     Examples
     --------
     >>> Choices(weights=[0.5, 0.6577]).weights
@@ -110,7 +114,10 @@ class Choices(Settings):
     """
 
     windows: tuple[tuple[str, ...], ...] | None = Field(
-        None, description="Pairs of a first and a last time step, or lists of consecutive ones; at least 3 steps each."
+        None,
+        description="Time steps that enter: pairs of a first and a last step, or lists of consecutive ones; at least 3 "
+        "steps each. By default the whole trajectory and each part of at least 3 steps in a row; where these are more "
+        "than 10, the parts that leave out 1 to 4 steps at either end.",
     )
     measures: tuple[TrajectoryMeasure, ...] = Field(MEASURES, description="How a trajectory is summed up.")
     inertia: dict[str, dict[str, float] | str] = Field(
@@ -122,25 +129,14 @@ class Choices(Settings):
     widths: tuple[float, ...] = Field((0.05, 0.1, 0.2), description="Widths of the effort bins.")
     min_counts: tuple[int, ...] = Field((30,), description="Smallest groups that are compared in a bin.")
 
-    @field_validator("weights")
+    @field_validator("weights", "scales", "units", "widths", "min_counts")
     @classmethod
-    def _shares(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        return _each(value, lambda weight: 0 <= weight <= 1, "between 0 and 1")
-
-    @field_validator("scales", "units")
-    @classmethod
-    def _multiples(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        return _each(value, lambda multiple: multiple > 0 and isfinite(multiple), "above 0")
-
-    @field_validator("widths")
-    @classmethod
-    def _widths(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        return _each(value, lambda width: 0 < width <= 1, "above 0 and at most 1")
-
-    @field_validator("min_counts")
-    @classmethod
-    def _counts(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        return _each(value, lambda number: number >= 1, "at least 1")
+    def _within_bounds(cls, value: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+        holds, rule = _BOUNDS[str(info.field_name)]
+        for number in value:
+            if not holds(number):
+                raise ValueError(f"each must be {rule}; got {number:g}")
+        return value
 
     @field_validator("windows")
     @classmethod
@@ -166,7 +162,7 @@ class Choices(Settings):
     def columns(self) -> tuple[str, ...]:
         """The columns that hold an inertia of their own."""
         texts = (option for option in self.inertia.values() if isinstance(option, str))
-        return tuple(dict.fromkeys(text for text in texts if text not in (*TABLES, NONE)))
+        return tuple(dict.fromkeys(text for text in texts if text not in (*PUBLISHED_RATES, NONE)))
 
     def grid(self, spec: EffortSpec, steps: Sequence[str]) -> Grid:
         """Return the options of every choice for an audit whose trajectory has these time steps.
@@ -178,15 +174,14 @@ class Choices(Settings):
         >>> grid = Choices().grid(EffortSpec(trajectory=years, weights=0.6), years)
         >>> grid.window.labels
         ('2019 to 2022', '2019 to 2021', '2020 to 2022')
-        >>> grid.weight.options, grid.weight.own
+        >>> grid.weight.options, grid.weight.chosen
         ((0.0, 0.25, 0.5, 0.6, 0.75, 1.0), 3)
         """
         windows = _default_windows(len(steps)) if self.windows is None else [_window(w, steps) for w in self.windows]
-        words = MEASURE_WORDS
         grid = Grid(
             tuple(steps),
-            _choice("window", "Window", (0, len(steps) - 1), windows, _window_words(steps)),
-            _choice("measure", "Trajectory measure", spec.measure, self.measures, lambda measure: words[measure]),
+            _choice("window", "Window", (0, len(steps) - 1), windows, _window_labels(steps)),
+            _choice("measure", "Trajectory measure", spec.measure, self.measures, MEASURE_TITLES.__getitem__),
             self._inertia(spec),
             _numbers("unit", "Unit", spec.unit, [multiple * spec.unit for multiple in self.units]),
             _numbers("weight", "Weight of effort", spec.weights[0], [*spec.weights, *self.weights]),
@@ -204,9 +199,32 @@ class Choices(Settings):
 
     def _inertia(self, spec: EffortSpec) -> Choice:
         """Return the inertias by name; the audit's own is 'given', or 'none' where it has none."""
-        own = NONE if spec.inertia is None else GIVEN
         others = [NONE if option == NONE else name for name, option in self.inertia.items()]
-        return _choice("inertia", "Inertia", own, others, str)
+        return _choice("inertia", "Inertia", NONE if spec.inertia is None else GIVEN, others, str)
+
+
+def published_rates(name: str) -> dict[str, float]:
+    """Return a published table of rates, scaled by its largest.
+
+    Examples
+    --------
+    >>> round(published_rates("nces-2012")["White"], 4)
+    0.3333
+    """
+    if name not in PUBLISHED_RATES:
+        raise ConfigError(f"`inertia` got {name!r}; {did_you_mean(name, PUBLISHED_RATES)}")
+    return scaled_rates(PUBLISHED_RATES[name])
+
+
+def scaled_rates(rates: Mapping[str, float]) -> dict[str, float]:
+    """Divide rates by the largest, so that inertia is at most 1."""
+    if not rates:
+        raise ConfigError("`inertia` has no rates; give one for every group, or leave it out.")
+    for group, rate in rates.items():
+        if not 0 < rate < inf:
+            raise ConfigError(f"`inertia` of the group {group!r} must be above 0 and finite; got {rate:g}.")
+    largest = max(rates.values())
+    return {group: rate / largest for group, rate in rates.items()}
 
 
 def as_choices(value: object) -> object:
@@ -220,21 +238,25 @@ def as_choices(value: object) -> object:
     return Choices() if value is True else None if value is False else value
 
 
-def _each(values: tuple[Any, ...], holds: Callable[[Any], bool], rule: str) -> tuple[Any, ...]:
-    for value in values:
-        if not holds(value):
-            raise ValueError(f"each must be {rule}; got {value:g}")
-    return values
+def common_start(names: Sequence[str]) -> str:
+    """Return what all names begin with.
+
+    Examples
+    --------
+    >>> common_start(["income_2019", "income_2020"])
+    'income_20'
+    """
+    return "".join(letters[0] for letters in takewhile(lambda x: len(set(x)) == 1, zip(*names, strict=False)))
 
 
-def _choice(name: str, title: str, own: Any, others: Iterable[Any], words: Callable[[Any], str]) -> Choice:
-    options = tuple(dict.fromkeys([own, *others]))
-    return Choice(name, title, options, tuple(words(option) for option in options), 0)
+def _choice(name: ChoiceName, title: str, chosen: Any, others: Iterable[Any], label: Callable[[Any], str]) -> Choice:
+    options = tuple(dict.fromkeys([chosen, *others]))
+    return Choice(name, title, options, tuple(label(option) for option in options), 0)
 
 
-def _numbers(name: str, title: str, own: float, others: Iterable[float]) -> Choice:
-    options = tuple(sorted({own, *others}))
-    return Choice(name, title, options, tuple(f"{option:,.6g}" for option in options), options.index(own))
+def _numbers(name: ChoiceName, title: str, chosen: float, others: Iterable[float]) -> Choice:
+    options = tuple(sorted({chosen, *others}))
+    return Choice(name, title, options, tuple(f"{option:,.6g}" for option in options), options.index(chosen))
 
 
 def _default_windows(steps: int) -> list[Window]:
@@ -252,14 +274,14 @@ def _window(columns: Sequence[str], steps: Sequence[str]) -> Window:
     for column in columns:
         if column not in steps:
             raise ConfigError(f"`windows` names {column!r}, which is no time step; {did_you_mean(column, steps)}")
-    places = [steps.index(column) for column in columns]
-    first, last = places[0], places[-1]
+    positions = [steps.index(column) for column in columns]
+    first, last = positions[0], positions[-1]
     if last - first + 1 < SHORTEST:
         raise ConfigError(
             f"each of `windows` needs at least {SHORTEST} time steps, earliest first; {columns[0]!r} to "
             f"{columns[-1]!r} has {max(last - first + 1, 0)}."
         )
-    if len(columns) > 2 and places != list(range(first, last + 1)):
+    if len(columns) > 2 and positions != list(range(first, last + 1)):
         raise ConfigError(
             f"each of `windows` must be consecutive time steps, earliest first; got {list(columns)}: name the "
             "first and the last."
@@ -267,13 +289,9 @@ def _window(columns: Sequence[str], steps: Sequence[str]) -> Window:
     return first, last
 
 
-def _window_words(steps: Sequence[str]) -> Callable[[Window], str]:
-    """Return how windows are told; what all time steps begin with, up to a character like '_', is left out."""
-    shared = 0
-    for letters in zip(*steps, strict=False):
-        if len(set(letters)) > 1:
-            break
-        shared += 1
+def _window_labels(steps: Sequence[str]) -> Callable[[Window], str]:
+    """Return what names a window; what all time steps begin with, up to a character like '_', is left out."""
+    shared = len(common_start(steps))
     while shared and (steps[0][shared - 1].isalnum() or min(len(step) for step in steps) <= shared):
         shared -= 1
     return lambda window: f"{steps[window[0]][shared:]} to {steps[window[1]][shared:]}"

@@ -1,18 +1,17 @@
-"""More people than fit in memory: effort as expressions that the data's own engine works out in its one pass."""
+"""More people than fit in memory: effort as expressions that the data's own engine works out in one pass."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce as fold
+from functools import reduce
+from operator import add, mul, or_
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from evenhand.audits.effort.individual import CURVE_WEIGHTS, Found, curve_of
-from evenhand.audits.effort.people import (
+from evenhand.audits.effort.gather import (
     group_rates,
     inertia_column,
     refuse_gaps,
@@ -20,8 +19,7 @@ from evenhand.audits.effort.people import (
     refuse_inertia,
     require_pairs,
 )
-from evenhand.audits.effort.records import CurveRecord
-from evenhand.audits.effort.spec import EffortSpec
+from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
 from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.effort import linear_weights
@@ -29,6 +27,7 @@ from evenhand.stats.pairs import (
     SIZE,
     Bounds,
     GridMoments,
+    PairFairness,
     check_people,
     corrected_grid,
     fairness_by_weight,
@@ -38,8 +37,7 @@ from evenhand.stats.pairs import (
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, score_measures, weight_measures
 from evenhand.table.keys import Key
-from evenhand.table.rows import DerivedRows as StagedRows
-from evenhand.table.rows import Stages
+from evenhand.table.rows import DerivedRows, Stages
 from evenhand.table.table import Table
 
 MOST_IN_MEMORY = 5_000_000
@@ -56,6 +54,8 @@ OURS = "evenhand:"
 EFFORT, AGGREGATE = nw.col(f"{OURS}effort"), nw.col(f"{OURS}aggregate")
 AXES = ("score", "effort", "aggregate")
 
+Estimates = tuple[dict[tuple[str, float], PairFairness], dict[str, tuple[FloatArray, FloatArray]]]
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -66,8 +66,8 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Crowd:
-    """People in a table too long for memory.
+class LargeTable:
+    """The people of a table too long for memory.
 
     Parameters
     ----------
@@ -92,11 +92,6 @@ class Crowd:
         """The largest effort."""
         return self.bounds[0][1]
 
-    def digest(self) -> str:
-        """Return the SHA-256 of the cells by group and effort bin of every model."""
-        parts = "".join(self.bin_cells(model).digest() for model in self.table.models)
-        return hashlib.sha256(parts.encode()).hexdigest()
-
     def bin_cells(self, model: str) -> Cells:
         """Return counts and sums of scores by group and effort bin."""
         weight, exponent = self.table.weight_and_exponent()
@@ -105,15 +100,15 @@ class Crowd:
         if name is not None:
             measures = [*weight_measures(name, exponent), *measures]
         number = (EFFORT / self.spec.width).round(9).floor().cast(nw.Int64)
-        return StagedRows(self.table, self.stages).cells([Key("bin", number)], measures)
+        return DerivedRows(self.table, self.stages).cells([Key("bin", number)], measures)
 
     def spread_cells(self, bins: int) -> Cells:
         """Return counts by group and by equal bins of effort from 0 to the highest."""
         number = (EFFORT * (bins / max(self.highest, 1e-9))).floor().clip(0, bins - 1).cast(nw.Int64)
-        return StagedRows(self.table, self.stages).cells([Key("bin", number)], [])
+        return DerivedRows(self.table, self.stages).cells([Key("bin", number)], [])
 
-    def fairness(self) -> tuple[Found, list[CurveRecord]]:
-        """Return individual fairness of every model and weight, and its curve over weights.
+    def fairness(self) -> Estimates:
+        """Return individual fairness of every model and weight, and each model's curve over weights with its errors.
 
         Where there are few different people it is exact; else one pass a model fills a grid, which is corrected on a
         sample.
@@ -121,37 +116,35 @@ class Crowd:
         columns = {name: nw.col(name) for name in self._scores} | {"effort": EFFORT, "aggregate": AGGREGATE}
         stages = [*self.stages, self._scores]
         step("Counting people who are alike")
-        rows = StagedRows(self.table, stages)
+        rows = DerivedRows(self.table, stages)
         if rows.different(columns) <= MOST_DIFFERENT:
             return self._exact(rows.frequent(columns))
         return self._by_grid(self._sample(columns, stages))
 
-    def _exact(self, rows: dict[str, Any]) -> tuple[Found, list[CurveRecord]]:
-        found: Found = {}
-        curve: list[CurveRecord] = []
+    def _exact(self, rows: dict[str, Any]) -> Estimates:
+        estimates, curves = {}, {}
         squares, total = float(rows["ww"].sum()), float(rows["w"].sum())
+        # The curve takes those who are alike for one person; their pairs, all of them fair, are missing.
+        share = (total**2 - float((rows["w"] ** 2).sum())) / (total**2 - squares)
         for name, model in zip(self._scores, self.table.models, strict=True):
             step(f"Comparing all pairs of people under {model}")
             people = rows[name], rows["effort"], rows["aggregate"]
             for weight in self.spec.weights:
-                found[model, weight] = individual_fairness_counts(
+                estimates[model, weight] = individual_fairness_counts(
                     *people, rows["w"], rows["ww"], weight, n=self.n, confidence=self.spec.confidence
                 )
             values, errors = fairness_by_weight(*people, CURVE_WEIGHTS, rows["w"], seed=self.spec.seed)
-            # It takes those who are alike for one person; their pairs, all of them fair, are missing.
-            share = (total**2 - float((rows["w"] ** 2).sum())) / (total**2 - squares)
-            curve += curve_of(model, 1.0 - share * (1.0 - values), share * errors)
-        return found, curve
+            curves[model] = 1.0 - share * (1.0 - values), share * errors
+        return estimates, curves
 
-    def _by_grid(self, sample: Sample) -> tuple[Found, list[CurveRecord]]:
-        found: Found = {}
-        curve: list[CurveRecord] = []
+    def _by_grid(self, sample: Sample) -> Estimates:
+        estimates, curves = {}, {}
         for name, model in zip(self._scores, self.table.models, strict=True):
             step(f"Filling the grid of pairs under {model}")
             moments = self._grid(model)
             people = sample.rows[name], sample.rows["effort"], sample.rows["aggregate"]
             for weight in self.spec.weights:
-                found[model, weight] = individual_fairness_cells(
+                estimates[model, weight] = individual_fairness_cells(
                     moments,
                     *people,
                     sample.rows["weight"],
@@ -163,8 +156,8 @@ class Crowd:
                 )
             checked = check_people(*people, sample.rows["weight"])
             rng = np.random.default_rng(self.spec.seed)
-            curve += curve_of(model, *corrected_grid(moments, checked, CURVE_WEIGHTS, rng, sample=True))
-        return found, curve
+            curves[model] = corrected_grid(moments, checked, CURVE_WEIGHTS, rng, sample=True)
+        return estimates, curves
 
     @property
     def _scores(self) -> dict[str, nw.Expr]:
@@ -180,13 +173,13 @@ class Crowd:
         sizes = (SIZE, (SIZE + 1) // 2)
         once = {f"{OURS}weight": nw.lit(1.0) if weight is None else weight, f"{OURS}score": self._score(model)}
         stages = [*self.stages, once, *_grid_stages(bounds, sizes)]
-        place = Key("place", nw.col(f"{OURS}place"))
-        found = StagedRows(self.table, stages).cells([place], _grid_measures(sizes, exponent), groups=False)
-        where = numbers_of(found, "place")
-        at = np.column_stack([where // SIZE**2, where // SIZE % SIZE, where % SIZE])
-        sums = np.column_stack([found.sums[f"corner{number}"] for number in range(8)])
-        selves = [[float(found.sums[f"own{size}.{number}"].sum()) for number in range(4)] for size in sizes]
-        return GridMoments.from_cells(bounds, SIZE, at, sums, float(found.sums["squares"].sum()), selves)
+        key = Key("cell", nw.col(f"{OURS}cell"))
+        cells = DerivedRows(self.table, stages).cells([key], _grid_measures(sizes, exponent), groups=False)
+        number = cell_numbers(cells, "cell")
+        positions = np.column_stack([number // SIZE**2, number // SIZE % SIZE, number % SIZE])
+        sums = np.column_stack([cells.sums[f"corner{number}"] for number in range(8)])
+        selves = [[float(cells.sums[f"self{size}.{number}"].sum()) for number in range(4)] for size in sizes]
+        return GridMoments.from_cells(bounds, SIZE, positions, sums, float(cells.sums["squares"].sum()), selves)
 
     def _sample(self, columns: Mapping[str, nw.Expr], stages: Stages) -> Sample:
         """Return a sample of about 200,000 people.
@@ -196,49 +189,50 @@ class Crowd:
         chance: they are in it in proportion.
         """
         share = min(1.0, SAMPLE / self.n)
-        often = StagedRows(self.table, stages).frequent(columns, least=max(2, self.n // MOST_FREQUENT))
-        numbers = [
-            *self._scores.values(),
-            *(nw.col(x).cast(nw.Float64) / size for x, size in self.sizes.items() if size),
-        ]
+        frequent = DerivedRows(self.table, stages).frequent(columns, least=max(2, self.n // MOST_FREQUENT))
+        drawn = self._drawn(columns, stages, share)
+        kinds = len(frequent["n"])
+        alike = np.vstack([np.column_stack([rows[name] for name in columns]) for rows in (frequent, drawn)])
+        distinct, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+        drawn_kind = kind.reshape(-1)[kinds:]
+        left_to_chance = first[drawn_kind] >= kinds
+        copies = np.round(frequent["n"] * share).astype(np.int64)
+        weights = np.repeat(frequent["w"] / frequent["n"], copies)
+        rows = {
+            name: np.concatenate([drawn[name][left_to_chance], np.repeat(frequent[name], copies)]) for name in columns
+        }
+        rows["weight"] = np.concatenate([drawn["weight"][left_to_chance], weights])
+        order = np.lexsort([rows[name] for name in (*columns, "weight")])
+        sizes = np.bincount(drawn_kind[left_to_chance], minlength=len(distinct))
+        clustering = float((sizes**2).sum() / max(sizes.sum(), 1))
+        return Sample({name: values[order] for name, values in rows.items()}, max(clustering, 1.0))
+
+    def _drawn(self, columns: Mapping[str, nw.Expr], stages: Stages, share: float) -> dict[str, Any]:
+        """Return a share of the people, decided by the digits of their numbers."""
+        steps = (nw.col(x).cast(nw.Float64) / size for x, size in self.sizes.items() if size)
         chance = nw.col(f"{OURS}chance")
         mixing: list[Mapping[str, nw.Expr] | nw.Expr] = [{f"{OURS}chance": nw.lit(0.5)}]
-        for number in [*numbers, nw.lit(0.0), nw.lit(0.0)]:
+        for number in [*self._scores.values(), *steps, nw.lit(0.0), nw.lit(0.0)]:
             mixing += [{f"{OURS}chance": (chance + number * 997.13) * 12_345.6789}]
             mixing += [{f"{OURS}chance": chance - chance.floor()}]
         weight = self.table.weight_and_exponent()[0]
-        wanted = {**columns, "weight": nw.lit(1.0) if weight is None else weight}
-        drawn = StagedRows(self.table, [*stages, *mixing, chance < share]).values(wanted)
-        people = np.column_stack([drawn[name] for name in columns])
-        distinct, first, which = np.unique(
-            np.vstack([np.column_stack([often[name] for name in columns]), people]),
-            axis=0,
-            return_index=True,
-            return_inverse=True,
-        )
-        left_to_chance = first[which.reshape(-1)[len(often["n"]) :]] >= len(often["n"])
-        copies = np.round(often["n"] * share).astype(np.int64)
-        rows = {name: np.concatenate([drawn[name][left_to_chance], np.repeat(often[name], copies)]) for name in columns}
-        rows["weight"] = np.concatenate([drawn["weight"][left_to_chance], np.repeat(often["w"] / often["n"], copies)])
-        order = np.lexsort([rows[name] for name in (*columns, "weight")])
-        alike = np.bincount(which.reshape(-1)[len(often["n"]) :][left_to_chance], minlength=len(distinct))
-        clustering = float((alike**2).sum() / max(alike.sum(), 1))
-        return Sample({name: values[order] for name, values in rows.items()}, max(clustering, 1.0))
+        weighted = {**columns, "weight": nw.lit(1.0) if weight is None else weight}
+        return DerivedRows(self.table, [*stages, *mixing, chance < share]).values(weighted)
 
 
-def gather_crowd(table: Table, spec: EffortSpec) -> Crowd:
+def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
     """Check the people of a long table in its engine, and say what their effort and aggregate are."""
     slopes = _require_engine(table, spec)
     table.refuse_columns_starting(OURS)
     column = inertia_column(spec)
     table.read_in_engine([*spec.trajectory, *([column] if column is not None else [])])
     steps = [nw.col(name).cast(nw.Float64) for name in spec.trajectory]
-    change = _sum([x * float(c / spec.unit) for x, c in zip(steps, slopes, strict=True) if c != 0.0])
+    change = reduce(add, [x * float(c / spec.unit) for x, c in zip(steps, slopes, strict=True) if c != 0.0])
     rise, total, inertia = (nw.col(f"{OURS}{name}") for name in ("rise", "total", "inertia"))
     numbers = {
         f"{OURS}inertia": _inertia(table, spec, column),
         f"{OURS}rise": (change if spec.desirable else -change).clip(-_STEEPEST, _STEEPEST),
-        f"{OURS}total": (_sum(steps) / spec.scale).clip(-_STEEPEST, _STEEPEST),
+        f"{OURS}total": (reduce(add, steps) / spec.scale).clip(-_STEEPEST, _STEEPEST),
     }
     whole, lost = _check(table, spec, steps, numbers, column)
     sigmoids = {
@@ -246,12 +240,12 @@ def gather_crowd(table: Table, spec: EffortSpec) -> Crowd:
         f"{OURS}aggregate": 2.0 / (1.0 + (-total).exp()) - 1.0,
     }
     stages: Stages = [numbers, whole, sigmoids] if lost else [numbers, sigmoids]
-    ends = StagedRows(table, stages).extremes(
+    ends = DerivedRows(table, stages).extremes(
         {"effort": EFFORT, "aggregate": AGGREGATE, **{f"step:{x}": nw.col(x) for x in spec.trajectory}}
     )
     sizes = {x: max(abs(end) for end in ends[f"step:{x}"]) for x in spec.trajectory}
     refuse_huge(sizes)
-    return Crowd(table, spec, stages, table.rows - lost, lost, (ends["effort"], ends["aggregate"]), sizes)
+    return LargeTable(table, spec, stages, table.rows - lost, lost, (ends["effort"], ends["aggregate"]), sizes)
 
 
 def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
@@ -283,37 +277,37 @@ def _check(
     """Count rows by what is wrong with them; return which rows are whole, and how many are not."""
     inertia = nw.col(f"{OURS}inertia")
     absent = [x.is_null() | x.is_nan() for x in steps]
-    infinite = _any([(x == np.inf) | (x == -np.inf) for x in steps])
+    infinite = reduce(or_, [(x == np.inf) | (x == -np.inf) for x in steps])
     nothing = inertia.is_null() | inertia.is_nan()
     wrong = ~((inertia > 0) & (inertia < np.inf))
-    marks = [_any(absent), nothing, infinite & ~_any(absent), wrong & ~nothing]
+    marks = [reduce(or_, absent), nothing, infinite & ~reduce(or_, absent), wrong & ~nothing]
     keys = [Key(f"mark{i}", mark.fill_null(True).cast(nw.Int64)) for i, mark in enumerate(marks)]
-    found = StagedRows(table, [numbers]).cells(keys, [], groups=False)
-    flags = np.column_stack([numbers_of(found, key.name) for key in keys]).astype(bool)
-    if found.n[flags[:, 2]].sum():
+    cells = DerivedRows(table, [numbers]).cells(keys, [], groups=False)
+    flags = np.column_stack([cell_numbers(cells, key.name) for key in keys]).astype(bool)
+    if cells.n[flags[:, 2]].sum():
         raise DataError("a trajectory column holds infinite values.")
-    if found.n[flags[:, 3]].sum():
-        refuse_inertia(column, StagedRows(table, [numbers]).extremes({"m": inertia})["m"][0])
-    lost = int(found.n[flags[:, :2].any(axis=1)].sum())
+    if cells.n[flags[:, 3]].sum():
+        refuse_inertia(column, DerivedRows(table, [numbers]).extremes({"m": inertia})["m"][0])
+    lost = int(cells.n[flags[:, :2].any(axis=1)].sum())
     if lost and table.roles.missing != "drop":
-        counted = [Measure(str(i), gone.cast(nw.Float64)) for i, gone in enumerate(absent)]
-        gaps = StagedRows(table).cells([], counted, groups=False)
-        refuse_gaps({name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, (lost, table.rows))
+        absences = [Measure(str(i), gone.cast(nw.Float64)) for i, gone in enumerate(absent)]
+        gaps = DerivedRows(table).cells([], absences, groups=False)
+        refuse_gaps({name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, lost, table.rows)
     require_pairs(table.rows - lost)
-    return ~(_any(absent) | nothing), lost
+    return ~(reduce(or_, absent) | nothing), lost
 
 
 def _grid_stages(bounds: Bounds, sizes: Sequence[int]) -> Iterator[dict[str, nw.Expr]]:
     """Yield each row's position on the grids, its cell, its share of the cell's far side, and the cell's number."""
-    places = [(axis, size, f"{OURS}{axis}.{size}") for axis in AXES for size in sizes]
+    grids = [(axis, size, f"{OURS}{axis}.{size}") for axis in AXES for size in sizes]
     ends = dict(zip(AXES, bounds, strict=True))
-    yield {f"{name}.at": _position(nw.col(f"{OURS}{axis}"), ends[axis], size) for axis, size, name in places}
-    yield {f"{name}.cell": nw.col(f"{name}.at").floor().clip(0, size - 2) for _, size, name in places}
-    yield {f"{name}.far": nw.col(f"{name}.at") - nw.col(f"{name}.cell") for _, _, name in places}
+    yield {f"{name}.at": _position(nw.col(f"{OURS}{axis}"), ends[axis], size) for axis, size, name in grids}
+    yield {f"{name}.cell": nw.col(f"{name}.at").floor().clip(0, size - 2) for _, size, name in grids}
+    yield {f"{name}.far": nw.col(f"{name}.at") - nw.col(f"{name}.cell") for _, _, name in grids}
     cells = [nw.col(f"{OURS}{axis}.{sizes[0]}.cell") for axis in AXES]
     number = ((cells[0] * sizes[0] + cells[1]) * sizes[0] + cells[2]).cast(nw.Int64)
-    far = {name: nw.col(f"{name}.far") for _, _, name in places}
-    yield {f"{OURS}place": number, **{f"{name}.own": 2.0 * f * (1.0 - f) for name, f in far.items()}}
+    far = {name: nw.col(f"{name}.far") for _, _, name in grids}
+    yield {f"{OURS}cell": number, **{f"{name}.self": 2.0 * f * (1.0 - f) for name, f in far.items()}}
 
 
 def _grid_measures(sizes: Sequence[int], exponent: int) -> list[Measure]:
@@ -323,15 +317,15 @@ def _grid_measures(sizes: Sequence[int], exponent: int) -> list[Measure]:
     far = [nw.col(f"{OURS}{axis}.{sizes[0]}.far") for axis in AXES]
     for number, corner in enumerate(np.ndindex(2, 2, 2)):
         shares = [share for share, is_far in zip(far, corner, strict=True) if is_far]
-        measures.append(Measure(f"corner{number}", _product([weight, *shares]), exponent))
+        measures.append(Measure(f"corner{number}", reduce(mul, [weight, *shares]), exponent))
     for size in sizes:
-        m, e, s = (nw.col(f"{OURS}{axis}.{size}.own") for axis in AXES)
-        for number, own in enumerate((m, m * e, m * s, m * e * s)):
-            measures.append(Measure(f"own{size}.{number}", weight * weight * own, 2 * exponent))
+        m, e, s = (nw.col(f"{OURS}{axis}.{size}.self") for axis in AXES)
+        for number, product in enumerate((m, m * e, m * s, m * e * s)):
+            measures.append(Measure(f"self{size}.{number}", weight * weight * product, 2 * exponent))
     return measures
 
 
-def numbers_of(cells: Cells, key: str) -> IntArray:
+def cell_numbers(cells: Cells, key: str) -> IntArray:
     """Return the whole number that is each cell's key."""
     return np.array([int(float(label)) for label in cells.labels[key]], dtype=np.int64)[cells.codes[key]]
 
@@ -339,15 +333,3 @@ def numbers_of(cells: Cells, key: str) -> IntArray:
 def _position(x: nw.Expr, ends: tuple[float, float], size: int) -> nw.Expr:
     low, high = ends
     return (x - low) * ((size - 1) / (high - low)) if high > low else x * 0.0
-
-
-def _sum(parts: Sequence[nw.Expr]) -> nw.Expr:
-    return fold(lambda a, b: a + b, parts)
-
-
-def _any(parts: Sequence[nw.Expr]) -> nw.Expr:
-    return fold(lambda a, b: a | b, parts)
-
-
-def _product(parts: Sequence[nw.Expr]) -> nw.Expr:
-    return fold(lambda a, b: a * b, parts)

@@ -8,8 +8,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.effort import EffortResult, effort
-from evenhand.audits.effort.paper import in_text, individual_table, parity_table
-from evenhand.core.numbers import DASH
+from evenhand.audits.effort.section import individual_table, parity_table
+from evenhand.core.display import Cell, Number
 
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
 
@@ -27,8 +27,13 @@ def result(households: pd.DataFrame) -> EffortResult:
     return effort(table, trajectory=YEARS, unit=10_000, scale=200_000, weights=[0.5, 0.3, 0.6577])
 
 
+def number(cell: Cell) -> float | None:
+    assert isinstance(cell, Number)
+    return cell.value
+
+
 def test_individual_fairness_by_model_and_weight(result: EffortResult) -> None:
-    table = individual_table(result, "invented", places=4)
+    table = individual_table(result, "invented")
     assert table.caption == "Effort-aware individual fairness: invented"
     assert table.columns == (
         "Model",
@@ -39,8 +44,8 @@ def test_individual_fairness_by_model_and_weight(result: EffortResult) -> None:
     assert [row[0] for row in table.rows] == ["xgboost", "house model"]
     for model, row in zip(("xgboost", "house model"), table.rows, strict=True):
         for weight, cell in zip((0.5, 0.3, 0.6577), row[1:], strict=True):
-            record = next(r for r in result.individual if (r.model, r.weight) == (model, weight))
-            assert cell == f"{record.value:.4f}"
+            record = result.get("values", metric="eaif", model=model, weight=weight)
+            assert cell == Number(record.value)
 
 
 def test_traditional_parity_is_smallest_over_largest_mean(households: pd.DataFrame, result: EffortResult) -> None:
@@ -48,15 +53,15 @@ def test_traditional_parity_is_smallest_over_largest_mean(households: pd.DataFra
     assert table.columns == ("Model", "Sex parity", "One parity", "Sex × age_group parity")
     for column, row in zip(("risk_xgboost", "risk_random_forest"), table.rows, strict=True):
         means = households.groupby("sex")[column].mean()
-        assert row[1] == f"{means.min() / means.max():.2f}"
-        assert row[2] == DASH  # a single group of 10 people or more has no parity
+        assert number(row[1]) == pytest.approx(means.min() / means.max(), abs=1e-12)
+        assert number(row[2]) is None  # a single group of 10 people or more has no parity
         sizes = households.groupby(["sex", "age_group"])[column].agg(["mean", "size"])
         large = sizes["mean"][sizes["size"] >= 10]
-        assert row[3] == f"{large.min() / large.max():.2f}"
+        assert number(row[3]) == pytest.approx(large.min() / large.max(), abs=1e-12)
 
 
 def test_text_keeps_its_columns(result: EffortResult) -> None:
-    lines = in_text(individual_table(result)).splitlines()
+    lines = str(individual_table(result)).splitlines()
     assert lines[:2] == ["Effort-aware individual fairness", ""]
     ends = {len(line) for line in lines[2:]}
     assert len(ends) == 1

@@ -13,11 +13,10 @@ import pyarrow as pa
 import pytest
 
 import evenhand as eh
-from evenhand.audits.effort import EffortResult, EffortSpec, audit, crowd
-from evenhand.audits.effort.by_effort import compare_groups, spread_records
-from evenhand.audits.effort.crowd import gather_crowd
-from evenhand.audits.effort.people import gather
-from evenhand.core.result import record_dict
+from evenhand.audits.effort import EffortResult, EffortSpec, audit, large_table, person_scores
+from evenhand.audits.effort.estimate import compare_groups, curve_records, effort_spread
+from evenhand.audits.effort.gather import gather
+from evenhand.audits.effort.large_table import gather_large
 from evenhand.errors import ConfigError, DataError
 
 YEARS = [f"income_{year}" for year in range(2019, 2023)]
@@ -72,8 +71,8 @@ def differs(a: Any, b: Any) -> list[tuple[Any, Any]]:
 def by_effort(data: Any, how: Any, options: dict[str, Any], **roles: Any) -> list[dict[str, Any]]:
     table, spec = make_table(data, **roles), EffortSpec.parse(options, "here")
     subjects = how(table, spec)
-    bins, groups = compare_groups(table, subjects, spec)
-    return [record_dict(record) for record in (*bins, *groups, *spread_records(table, subjects))]
+    values, gaps = compare_groups(table, subjects, spec)
+    return [record.to_dict() for record in (*values, *gaps, *effort_spread(table, subjects))]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -81,11 +80,11 @@ def by_effort(data: Any, how: Any, options: dict[str, Any], **roles: Any) -> lis
 def test_groups_by_effort_are_those_of_people_in_memory(households: pd.DataFrame, engine: str, weighted: bool) -> None:
     roles = {"weight": "share"} if weighted else {}
     in_memory = by_effort(households, gather, OPTIONS, **roles)
-    assert not differs(by_effort(ENGINES[engine](households), gather_crowd, OPTIONS, **roles), in_memory)
+    assert not differs(by_effort(ENGINES[engine](households), gather_large, OPTIONS, **roles), in_memory)
 
 
-def crowd_fairness(data: Any, options: dict[str, Any], **roles: Any) -> Any:
-    return gather_crowd(make_table(data, **roles), EffortSpec.parse(options, "here")).fairness()
+def large_fairness(data: Any, options: dict[str, Any], **roles: Any) -> Any:
+    return gather_large(make_table(data, **roles), EffortSpec.parse(options, "here")).fairness()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -94,20 +93,20 @@ def test_individual_fairness_is_within_its_stated_error(
     households: pd.DataFrame, weighted: bool, most_different: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exact where all people can be counted; else by a grid, corrected on a sample of a quarter of them."""
-    monkeypatch.setattr(crowd, "MOST_DIFFERENT", most_different)
-    monkeypatch.setattr(crowd, "SAMPLE", 1_000)
+    monkeypatch.setattr(large_table, "MOST_DIFFERENT", most_different)
+    monkeypatch.setattr(large_table, "SAMPLE", 1_000)
     roles = {"weight": "share"} if weighted else {}
     options = {**OPTIONS, "weights": [0.6577]}
     exact = eh.effort(make_table(households, **roles), **options)
-    found, curve = crowd_fairness(households, options, **roles)
-    for true in exact.individual:
-        one = found[true.model, true.weight]
-        assert one.method == ("strips" if most_different else "grid")
-        assert abs(one.value - true.value) <= one.error + 1e-12 < 1e-3
-        assert one.stderr == pytest.approx(true.stderr, rel=0.1 if one.error else 1e-3)
-        assert one.violated == pytest.approx(true.violated, abs=0.02 if one.error else 1e-12)
-        assert (one.n, one.pairs) == (true.n, true.pairs)
-    for point, true_point in zip(curve, exact.curve, strict=True):
+    estimates, curves = large_fairness(households, options, **roles)
+    for true in exact.rows("values", metric="eaif"):
+        estimate = estimates[true.model, true.weight]
+        assert estimate.method == ("strips" if most_different else "grid")
+        assert abs(estimate.value - true.value) <= estimate.error + 1e-12 < 1e-3
+        assert estimate.stderr == pytest.approx(true.stderr, rel=0.1 if estimate.error else 1e-3)
+        assert estimate.violated == pytest.approx(true.violated, abs=0.02 if estimate.error else 1e-12)
+        assert (estimate.n, estimate.pairs) == (true.n, true.pairs)
+    for point, true_point in zip(curve_records(curves), exact.curve, strict=True):
         assert point.weight == true_point.weight
         assert abs(point.value - true_point.value) <= point.error + 1e-12
 
@@ -116,8 +115,8 @@ def test_individual_fairness_is_within_its_stated_error(
 @pytest.mark.parametrize("kinds", [2, 60, 1_500])
 def test_people_who_are_alike(kinds: int, most_different: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few kinds of people, and so many pairs of equal ones, the stated error still holds."""
-    monkeypatch.setattr(crowd, "MOST_DIFFERENT", most_different)
-    monkeypatch.setattr(crowd, "SAMPLE", 3_000)
+    monkeypatch.setattr(large_table, "MOST_DIFFERENT", most_different)
+    monkeypatch.setattr(large_table, "SAMPLE", 3_000)
     rng = np.random.default_rng(kinds)
     which = rng.choice(kinds, 20_000, p=rng.dirichlet(np.ones(kinds)))
     columns = [*YEARS, "risk_xgboost", "risk_logistic"]
@@ -125,26 +124,29 @@ def test_people_who_are_alike(kinds: int, most_different: int, monkeypatch: pyte
     data |= {"race": np.where(which % 2, "a", "b"), "sex": np.where(rng.random(20_000) < 0.5, "f", "m")}
     options: dict[str, Any] = {"trajectory": YEARS, "scale": 5.0, "weights": [0.5]}
     exact = eh.effort(make_table(data), **options)
-    found, _ = crowd_fairness(data, options)
-    for true in exact.individual:
-        one = found[true.model, 0.5]
-        assert abs(one.value - true.value) <= one.error + 1e-12
-        assert one.violated == pytest.approx(true.violated, abs=0.03)
+    estimates, _ = large_fairness(data, options)
+    for true in exact.rows("values", metric="eaif"):
+        estimate = estimates[true.model, 0.5]
+        assert abs(estimate.value - true.value) <= estimate.error + 1e-12
+        assert estimate.violated == pytest.approx(true.violated, abs=0.03)
         if most_different:
-            assert one.stderr == pytest.approx(true.stderr, rel=1e-3)
+            assert estimate.stderr == pytest.approx(true.stderr, rel=1e-3)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e9, 1e12])
 def test_the_sample_is_a_fair_one(size: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole numbers, coarse scores and large values: about as many as wanted, of every score alike."""
-    monkeypatch.setattr(crowd, "SAMPLE", 6_000)
+    monkeypatch.setattr(large_table, "SAMPLE", 6_000)
     rng = np.random.default_rng(0)
     data = {name: size * rng.poisson(20, 60_000) for name in YEARS}
     data |= {"race": rng.choice(["a", "b"], 60_000), "sex": rng.choice(["f", "m"], 60_000)}
     data |= {"risk_xgboost": rng.integers(0, 101, 60_000) / 100, "risk_logistic": rng.random(60_000).round(2)}
     table = make_table(data)
-    people = gather_crowd(table, EffortSpec.parse({"trajectory": YEARS, "unit": size, "scale": size}, "here"))
-    columns = {name: nw.col(name) for name in people._scores} | {"effort": crowd.EFFORT, "aggregate": crowd.AGGREGATE}
+    people = gather_large(table, EffortSpec.parse({"trajectory": YEARS, "unit": size, "scale": size}, "here"))
+    columns = {name: nw.col(name) for name in people._scores} | {
+        "effort": large_table.EFFORT,
+        "aggregate": large_table.AGGREGATE,
+    }
     sample = people._sample(columns, [*people.stages, people._scores])
     scores = sample.rows["evenhand:score0"]
     assert len(scores) == pytest.approx(6_000, abs=400)
@@ -156,7 +158,7 @@ def test_the_sample_is_a_fair_one(size: float, monkeypatch: pytest.MonkeyPatch) 
 def test_it_is_the_same_in_any_order_of_rows(households: pd.DataFrame) -> None:
     spec = EffortSpec.parse({**OPTIONS, "weights": [0.5]}, "here")
     first, second = (
-        gather_crowd(make_table(data), spec).fairness()
+        gather_large(make_table(data), spec).fairness()
         for data in (households, households.sample(frac=1, random_state=1))
     )
     for key, found in first[0].items():
@@ -167,7 +169,7 @@ def test_it_is_the_same_in_any_order_of_rows(households: pd.DataFrame) -> None:
 @pytest.mark.parametrize("measure", ["slope", "last_minus_first"])
 def test_other_measures_and_stamps(households: pd.DataFrame, measure: str) -> None:
     options = {**OPTIONS, "measure": measure, "times": [2019, 2020, 2021.5, 2022], "desirable": False, "inertia": None}
-    assert not differs(by_effort(households, gather_crowd, options), by_effort(households, gather, options))
+    assert not differs(by_effort(households, gather_large, options), by_effort(households, gather, options))
 
 
 def test_missing_values_are_an_error_or_dropped_and_counted(households: pd.DataFrame, in_engine: None) -> None:
@@ -175,7 +177,7 @@ def test_missing_values_are_an_error_or_dropped_and_counted(households: pd.DataF
     gaps.loc[gaps.index[:4], "income_2021"] = np.nan
     with pytest.raises(DataError, match=r"missing in 4 rows of 4,000 \('income_2021' in 4\)"):
         eh.effort(make_table(gaps), **OPTIONS)
-    dropped = gather_crowd(make_table(gaps, missing="drop"), EffortSpec.parse(OPTIONS, "here"))
+    dropped = gather_large(make_table(gaps, missing="drop"), EffortSpec.parse(OPTIONS, "here"))
     assert (dropped.n, dropped.dropped) == (3_996, 4)
 
 
@@ -197,8 +199,9 @@ def test_what_cannot_be_done_in_the_engine_is_told(
 
 
 def test_effort_is_not_given_back(households: pd.DataFrame, in_engine: None) -> None:
-    result: EffortResult = eh.effort(make_table(households), **{**OPTIONS, "weights": [0.5]})
+    options = {**OPTIONS, "weights": [0.5]}
     with pytest.raises(ConfigError, match="not read into memory"):
-        result.columns()
+        person_scores(make_table(households), **options)
+    result: EffortResult = eh.effort(make_table(households), **options)
     assert "stayed in the data's own engine" in result.notes[0]
     assert result.section().parts

@@ -1,0 +1,250 @@
+"""From a table to people: trajectories from columns or from a long table, inertia, effort and aggregate, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from evenhand.audits.effort.choices import PUBLISHED_RATES, published_rates, scaled_rates
+from evenhand.audits.effort.spec import EffortSpec, History
+from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.stats.effort import aggregate_scores, effort_scores
+from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.table.keys import NUMBERS, id_text, kind_of, plain_value
+from evenhand.table.roles import MISSING
+from evenhand.table.rows import Coded, PersonRows
+from evenhand.table.sources import engine_errors, fetch_arrays, open_source
+from evenhand.table.table import Table
+
+LARGEST = 1e15
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """Values of people over time.
+
+    Parameters
+    ----------
+    steps : what the time steps are called.
+    times : their stamps, or None when they are one unit apart.
+    values : shape (people, time steps), nan where missing.
+    not_in_table : people of a history whom the table does not have.
+    """
+
+    steps: tuple[str, ...]
+    times: tuple[float, ...] | None
+    values: FloatArray
+    not_in_table: int = 0
+
+
+@dataclass(frozen=True)
+class People:
+    """The people an effort audit compares, all in memory.
+
+    Parameters
+    ----------
+    rows : their numbers, scores, groups, weights and ids.
+    trajectories : one feature of theirs over time.
+    inertia : disadvantage outside their control, above 0.
+    effort, aggregate : what the paper makes of them.
+    dropped : people left out for a missing value.
+    """
+
+    rows: PersonRows
+    trajectories: Trajectories
+    inertia: FloatArray
+    effort: FloatArray
+    aggregate: FloatArray
+    dropped: int
+
+    @property
+    def n(self) -> int:
+        """How many they are."""
+        return len(self.effort)
+
+    @property
+    def highest(self) -> float:
+        """The largest effort."""
+        return float(self.effort.max())
+
+
+def gather(table: Table, spec: EffortSpec) -> People:
+    """Read the people of a table, refuse or drop those with gaps, and work out effort and aggregate."""
+    column = inertia_column(spec)
+    others = spec.robustness.columns if spec.robustness is not None else ()
+    columns = [*spec.trajectory, *([column] if column is not None else []), *others]
+    rows = table.person_rows(list(dict.fromkeys(columns)))
+    paths = _trajectories(table, rows, spec)
+    inertia = rows.numbers[column] if column is not None else group_inertia(table, rows, spec)
+    _refuse_infinite(paths)
+    refuse_huge(dict(zip(paths.steps, np.abs(np.nan_to_num(paths.values)).max(axis=0, initial=0.0), strict=True)))
+    whole = np.isfinite(paths.values).all(axis=1) & ~np.isnan(inertia)
+    dropped = int((~whole).sum())
+    if dropped and table.roles.missing != "drop":
+        gaps = np.isnan(paths.values).sum(axis=0).tolist()
+        refuse_gaps(dict(zip(paths.steps, gaps, strict=True)), dropped, len(whole))
+    rows, values, inertia = _kept(rows, whole), paths.values[whole], inertia[whole]
+    require_pairs(len(values))
+    if (wrong := ~(np.isfinite(inertia) & (inertia > 0))).any():
+        refuse_inertia(column, float(inertia[wrong][0]))
+    effort = effort_scores(values, inertia, spec.desirable, spec.unit, paths.times, spec.measure)
+    paths = Trajectories(paths.steps, paths.times, values, paths.not_in_table)
+    return People(rows, paths, inertia, effort, aggregate_scores(values, spec.scale), dropped)
+
+
+def inertia_column(spec: EffortSpec) -> str | None:
+    """Return the column that holds each person's inertia, where it is given so."""
+    return spec.inertia if isinstance(spec.inertia, str) and spec.inertia not in PUBLISHED_RATES else None
+
+
+def group_rates(table: Table, spec: EffortSpec) -> tuple[str, dict[str, float]]:
+    """Return the group column of the rates of inertia, and the rates, one for every group that the table has."""
+    assert spec.inertia is not None  # noqa: S101
+    rates = published_rates(spec.inertia) if isinstance(spec.inertia, str) else scaled_rates(spec.inertia)
+    by = spec.inertia_by or "race"
+    if by not in table.roles.group_columns:
+        raise ConfigError(
+            f"rates of inertia by group need their group column among the table's groups; `inertia_by` is {by!r}; "
+            f"{did_you_mean(by, table.roles.group_columns)}"
+        )
+    codes, labels = table.cells.joint([by])
+    unknown = [label for code, label in enumerate(labels) if label not in (MISSING, *rates) and (codes == code).any()]
+    if unknown:
+        raise DataError(
+            f"`inertia` has no rate for {', '.join(repr(label) for label in unknown[:5])} of column {by!r}; "
+            f"give one for every group (known: {', '.join(repr(group) for group in rates)})."
+        )
+    return by, rates
+
+
+def group_inertia(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArray:
+    """Return each person's inertia from rates by group; 1 for everybody where none are given."""
+    if spec.inertia is None:
+        return np.ones(len(rows.groups.n))
+    by, rates = group_rates(table, spec)
+    codes, labels = rows.groups.joint([by])
+    return np.array([rates.get(label, np.nan) for label in labels])[codes]
+
+
+def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:
+    """Say in how many rows a trajectory or the inertia is missing, and in which columns."""
+    columns = ", ".join(f"{name!r} in {n:,}" for name, n in gaps.items() if n) or "the inertia"
+    raise DataError(
+        f"trajectories are missing in {count(dropped, 'row')} of {rows:,} ({columns}); fill them, or drop these people "
+        "with missing='drop'."
+    )
+
+
+def refuse_inertia(column: str | None, value: float) -> None:
+    """Say that an inertia is not above 0."""
+    raise DataError(f"inertia column {column!r} must be above 0 and finite; it holds {value:g}.")
+
+
+def refuse_huge(sizes: Mapping[str, float]) -> None:
+    """Refuse values so large that sums and squares of them lose all meaning."""
+    for name, size in sizes.items():
+        if size > LARGEST:
+            raise DataError(f"trajectory column {name!r} holds values up to {size:g}; give it in a larger unit.")
+
+
+def require_pairs(people: int) -> None:
+    """Refuse fewer than two people."""
+    if people < 2:
+        raise DataError(f"the effort audit compares pairs of people; only {count(people, 'person', 'people')} left.")
+
+
+def _trajectories(table: Table, rows: PersonRows, spec: EffortSpec) -> Trajectories:
+    if spec.history is not None:
+        return _read_history(table, spec, spec.history, rows.ids)
+    values = np.column_stack([rows.numbers[name] for name in spec.trajectory])
+    return Trajectories(spec.trajectory, spec.times, values)
+
+
+def _refuse_infinite(paths: Trajectories) -> None:
+    infinite = np.isinf(paths.values).any(axis=0)
+    if infinite.any():
+        raise DataError(f"trajectory column {paths.steps[int(np.argmax(infinite))]!r} holds infinite values.")
+
+
+def _kept(rows: PersonRows, keep: BoolArray) -> PersonRows:
+    if keep.all():
+        return rows
+    return PersonRows(
+        {name: values[keep] for name, values in rows.numbers.items()},
+        {name: values[keep] for name, values in rows.scores.items()},
+        None if rows.weight is None else rows.weight[keep],
+        rows.groups.where(keep),
+        None if rows.ids is None else tuple(i for i, kept in zip(rows.ids, keep, strict=True) if kept),
+    )
+
+
+# A long table: one row for each person and time.
+
+
+def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[str, ...] | None) -> Trajectories:
+    """Return the trajectories of people by their ids; a person or time that the history lacks is nan."""
+    id_column = table.roles.id
+    if ids is None or id_column is None:
+        raise ConfigError("a `history` is joined to the table by its people; name the table's `id` column.")
+    frame = open_source(spec.folder / history.source if history.source is not None else history.data).frame
+    owner, stamp, value = _history_columns(frame, history, id_column)
+    row_of = {name: row for row, name in enumerate(ids)}
+    people, codes = np.unique(owner, return_inverse=True)
+    persons = Coded(codes, tuple(people.tolist()))
+    table.record_rows({"id": persons, "time": stamp, "value": value}, source="history")
+    known_rows = np.array([row_of.get(name, -1) for name in people.tolist()], dtype=np.int64)
+    rows = known_rows[codes]
+    ours = rows >= 0
+    if not ours.any():
+        raise DataError(
+            f"no id of `history` is in the table; its column {history.id or id_column!r} has for example "
+            f"{str(people[0])!r}, the table {ids[0]!r}."
+        )
+    times = np.unique(stamp[ours])  # those of people in the table
+    if len(times) < 3:
+        raise DataError(f"trajectories need at least 3 time steps; `history` has {len(times)} in {history.time!r}.")
+    rows, steps = rows[ours], np.searchsorted(times, stamp[ours])
+    _refuse_repeats(rows * len(times) + steps, ids, times, history)
+    values = np.full((len(ids), len(times)), np.nan)
+    values[rows, steps] = value[ours]
+    return Trajectories(
+        tuple(f"{history.value} at {time:g}" for time in times),
+        None if np.allclose(np.diff(times), 1.0) else tuple(float(time) for time in times),
+        values,
+        int((known_rows < 0).sum()),
+    )
+
+
+def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any, FloatArray, FloatArray]:
+    """Fetch id, time and value of every row; a row without one of the first two is an error."""
+    with engine_errors():
+        kinds = {name: kind_of(dtype) for name, dtype in frame.collect_schema().items()}
+    names = {"id": history.id or id_column, "time": history.time, "value": history.value}
+    for role, name in names.items():
+        if name not in kinds:
+            raise ConfigError(f"`{role}` of `history` is {name!r}, which is no column; {did_you_mean(name, kinds)}")
+        if role != "id" and kinds[name] not in NUMBERS:
+            raise ConfigError(f"`{role}` of `history` must be a column of numbers; {name!r} is not.")
+    owner = plain_value(names["id"], kinds[names["id"]])
+    numbers = {role: nw.col(names[role]).cast(nw.Float64).fill_null(float("nan")) for role in ("time", "value")}
+    with engine_errors():
+        arrays = fetch_arrays(frame.select(id=id_text(owner, kinds[names["id"]]).fill_null(""), **numbers))
+    stamp = np.asarray(arrays["time"], dtype=np.float64)
+    lost = int((~np.isfinite(stamp)).sum() + (np.asarray(arrays["id"]) == "").sum())
+    if lost:
+        raise DataError(f"`history` lacks an id or a time in {count(lost, 'row')}; fill or remove them.")
+    return np.asarray(arrays["id"], dtype=object), stamp, np.asarray(arrays["value"], dtype=np.float64)
+
+
+def _refuse_repeats(entries: Any, ids: tuple[str, ...], times: FloatArray, history: History) -> None:
+    numbers, repeats = np.unique(entries, return_counts=True)
+    if len(numbers) and repeats.max() > 1:
+        person, step = divmod(int(numbers[np.argmax(repeats)]), len(times))
+        raise DataError(
+            f"`history` has {int(repeats.max())} rows for {ids[person]!r} at {history.time} {times[step]:g}; "
+            "it must have one for each person and time."
+        )

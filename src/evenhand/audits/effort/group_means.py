@@ -1,0 +1,139 @@
+"""Mean scores of groups in bins of effort, from people in memory or from cells that a data engine counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.effort.gather import People
+from evenhand.audits.effort.large_table import LargeTable, cell_numbers
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.stats.effort import effort_bins
+from evenhand.stats.intervals import bonferroni, logit_t, mover_ratio, narrowest_ratio
+from evenhand.stats.types import FloatArray, IntArray, Interval
+from evenhand.table.cells import Cells
+
+_ROUNDING = 1e-13  # what equal scores leave of their squares
+
+
+@dataclass(frozen=True)
+class GroupMeans:
+    """Mean scores of groups: arrays over (bins, groups), or over the groups of one bin."""
+
+    n: IntArray
+    mean: FloatArray
+    stderr: FloatArray
+    trials: FloatArray
+
+    def bin(self, number: int) -> GroupMeans:
+        """Return the groups of one bin."""
+        return GroupMeans(self.n[number], self.mean[number], self.stderr[number], self.trials[number])
+
+
+@dataclass(frozen=True)
+class GroupedMeans:
+    """A grouping's mean scores in every effort bin, and in all of them together, with the groups' labels."""
+
+    bins: GroupMeans
+    whole: GroupMeans
+    labels: tuple[str, ...]
+
+
+def means_of(subjects: People | LargeTable, model: str, spec: EffortSpec) -> Callable[[tuple[str, ...]], GroupedMeans]:
+    """Return what gives the mean scores of a grouping's groups."""
+    if isinstance(subjects, LargeTable):
+        return partial(_means_of_cells, subjects.bin_cells(model))
+    return partial(_means_of_people, subjects, model, spec)
+
+
+def _means_of_people(people: People, model: str, spec: EffortSpec, columns: tuple[str, ...]) -> GroupedMeans:
+    codes, labels = people.rows.groups.joint(columns)
+    bins = effort_bins(people.effort, spec.width)
+    score, weight = people.rows.scores[model], people.rows.weight
+    by_bin = group_means(bins, codes, score, weight, (int(bins.max()) + 1, len(labels)))
+    return GroupedMeans(by_bin, group_means(np.zeros_like(bins), codes, score, weight, (1, len(labels))), labels)
+
+
+def _means_of_cells(cells: Cells, columns: tuple[str, ...]) -> GroupedMeans:
+    codes, labels = cells.joint(columns)
+    bins = cell_numbers(cells, "bin")
+    by_bin = _means_from_sums(bins, codes, cells, (int(bins.max()) + 1, len(labels)))
+    return GroupedMeans(by_bin, _means_from_sums(np.zeros_like(bins), codes, cells, (1, len(labels))), labels)
+
+
+def group_means(
+    bins: IntArray, codes: IntArray, score: FloatArray, weight: FloatArray | None, shape: tuple[int, int]
+) -> GroupMeans:
+    """Return the (weighted) mean score, its standard error and Kish's size for every bin and group."""
+    cell, w = bins * shape[1] + codes, np.ones(len(score)) if weight is None else weight
+    size = shape[0] * shape[1]
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(cell, weights=values, minlength=size).astype(np.float64)[:size]
+
+    n = np.bincount(cell, minlength=size)[:size]
+    with np.errstate(all="ignore"):
+        heavy = total(w)
+        mean = total(w * score) / heavy
+        about = total((w * (score - mean[cell])) ** 2)
+        about = np.where(about > _ROUNDING * total((w * score) ** 2), about, 0.0)
+        stderr = np.sqrt(about / heavy**2 * n / (n - 1))
+        kish = heavy**2 / total(w**2)
+    return _shaped(shape, n, mean, stderr, kish)
+
+
+def _means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, shape: tuple[int, int]) -> GroupMeans:
+    """Return the same from cells with their sums of w s and its square, and with weights of w, w² and w² s."""
+    cell = bins * shape[1] + codes
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(cell, weights=values, minlength=shape[0] * shape[1]).astype(np.float64)
+
+    n, first, second = total(cells.n.astype(np.float64)), total(cells.sums["s"]), total(cells.sums["ss"])
+    weighted = "w" in cells.sums
+    heavy, squares = (total(cells.sums["w"]), total(cells.sums["ww"])) if weighted else (n, n)
+    cross = total(cells.sums["ws"]) if weighted else first
+    with np.errstate(all="ignore"):
+        mean = first / heavy
+        about = second - 2.0 * mean * cross + mean**2 * squares
+        about = np.where(about > _ROUNDING * second, about, 0.0)
+        stderr = np.sqrt(about / heavy**2 * n / (n - 1.0))
+        kish = heavy**2 / squares
+    return _shaped(shape, n, mean, stderr, kish)
+
+
+def _shaped(shape: tuple[int, int], n: Any, *numbers: FloatArray) -> GroupMeans:
+    mean, stderr, trials = (x.reshape(shape) for x in numbers)
+    return GroupMeans(n.astype(np.int64).reshape(shape), mean, stderr, trials)
+
+
+def lowest_parity_pair(
+    means: GroupMeans, kept: IntArray, confidence: float
+) -> tuple[float, tuple[float, float], int, int]:
+    """Return smallest over largest mean of some groups, its limits, and the groups with the lowest and highest mean."""
+    mean = means.mean[kept]
+    highest, lowest = int(np.argmax(mean)), int(len(mean) - 1 - np.argmin(mean[::-1]))
+    value = float(mean[lowest] / mean[highest]) if mean[highest] > 0 else float("nan")
+    i, j = np.triu_indices(len(kept), 1)
+    limits = mean_limits(means, kept, bonferroni(confidence, len(i)))
+    left, right = (Interval(limits.low[side], limits.high[side]) for side in (i, j))
+    low, high = narrowest_ratio(*mover_ratio(mean[i], left, mean[j], right))
+    return value, (low, high), int(kept[lowest]), int(kept[highest])
+
+
+def mean_limits(means: GroupMeans, kept: IntArray, confidence: float) -> Interval:
+    """Return limits of mean scores: Student's t on the logit scale, or what n scores of 0 (or of 1) say of the mean.
+
+    A score in [0, 1] of mean m is above 0 with a chance of at least m; so if all n are 0, m is at most 1 - a^(1/n) with
+    confidence 1 - a, here with a of one side.
+    """
+    mean, trials = means.mean[kept], means.trials[kept]
+    limits = logit_t(mean, means.stderr[kept], trials - 1, confidence)
+    with np.errstate(all="ignore"):
+        reach = 1.0 - ((1.0 - confidence) / 2.0) ** (1.0 / trials)
+    low = np.where(mean == 0.0, 0.0, np.where(mean == 1.0, 1.0 - reach, limits.low))
+    return Interval(low, np.where(mean == 0.0, reach, np.where(mean == 1.0, 1.0, limits.high)))

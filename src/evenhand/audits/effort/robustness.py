@@ -1,0 +1,421 @@
+"""Robustness: individual fairness, parity by effort and the ranking of models under every declared choice.
+
+Effort rests on choices: the window, the measure, the inertia, the weight, the scale, the bins. Whoever makes them after
+seeing the numbers can make a model look fair. So all combinations are computed (a multiverse analysis), and what holds
+under most of them can be distinguished from what one choice made.
+
+Work is shared. The measure of a trajectory is worked out once for each window, measure and unit, and serves all
+inertias; the effort serves all scales, weights, bin widths and minimum counts. At weight 0 effort plays no part and at
+weight 1 the aggregate plays none: those are computed once. Up to 20,000 different people all pairs are compared
+exactly; above, the grid gives all weights at once. That is decided by size, never by the clock.
+
+References
+----------
+S. Steegen, F. Tuerlinckx, A. Gelman and W. Vanpaemel (2016), Increasing transparency through a multiverse analysis,
+Perspectives on Psychological Science 11. U. Simonsohn, J. P. Simmons and L. D. Nelson (2020), Specification curve
+analysis, Nature Human Behaviour 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.effort.choices import GIVEN, NONE, PUBLISHED_RATES, Choice, Choices, Grid
+from evenhand.audits.effort.gather import People, group_inertia
+from evenhand.audits.effort.result import FairestRecord, FlipRecord, Ranked, SpecificationRecord
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.formats import finite
+from evenhand.core.progress import step
+from evenhand.errors import ConfigError, DataError, count
+from evenhand.stats.effort import aggregate_scores, effort_bins, effort_scores
+from evenhand.stats.pairs import EXACT_ROWS, fairness_by_weight
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.table.roles import MISSING
+from evenhand.table.table import Table
+
+ROUNDING = 1e-12  # values closer than this (and than their errors) are tied
+_UNDEFINED = "undefined: no effort bin has two groups of at least {min_count} people and a mean score above 0"
+_UNRANKED = "undefined: no specification can be ranked"
+_ONE_MODEL = "one model: no ranking"
+
+Position = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SpecificationCurve:
+    """One metric of every model under every specification.
+
+    Attributes
+    ----------
+    metric, grouping
+        'eaif', or 'eagf' of a grouping.
+    choices
+        The choices that enter, one axis of the arrays for each.
+    models
+        The models, the last axis of the arrays.
+    value
+        (options of each choice ..., models) the values; nan where undefined.
+    error
+        How far each value may be off.
+    fairest
+        The models that no other is fairer than, by more than their errors and rounding; none where there is no ranking.
+    bins, bins_left_out
+        Of eagf: the effort bins that are compared, and those in which fewer than two groups are large enough or
+        the largest mean score is 0.
+    """
+
+    metric: Ranked
+    grouping: str | None
+    choices: tuple[Choice, ...]
+    models: tuple[str, ...]
+    value: FloatArray = field(repr=False)
+    error: FloatArray = field(repr=False)
+    fairest: BoolArray = field(repr=False)
+    bins: IntArray | None = field(default=None, repr=False)
+    bins_left_out: IntArray | None = field(default=None, repr=False)
+
+    @property
+    def size(self) -> int:
+        """The number of specifications."""
+        return self.value.size // len(self.models)
+
+    @property
+    def chosen(self) -> Position:
+        """The position of the audit's own specification."""
+        return tuple(choice.chosen for choice in self.choices)
+
+    @cached_property
+    def ranked(self) -> BoolArray:
+        """(options ...) where two or more models can be compared: all of them have a value."""
+        return np.asarray(self.fairest.any(axis=-1))
+
+    @cached_property
+    def wins(self) -> FloatArray:
+        """(options ..., models) 1 for the fairest model, split evenly between tied ones."""
+        return np.asarray(self.fairest / np.maximum(self.fairest.sum(axis=-1, keepdims=True), 1))
+
+
+def rank(value: FloatArray, error: FloatArray) -> BoolArray:
+    """Return (options ..., models) which models are the fairest; none where one has no value, or there is only one."""
+    ranked = np.isfinite(value).all(axis=-1, keepdims=True) & (value.shape[-1] > 1)
+    filled = np.where(ranked, value, 0.0)
+    best = np.argmax(filled, axis=-1)[..., np.newaxis]
+    behind = np.take_along_axis(filled, best, axis=-1) - filled
+    blur = np.take_along_axis(error, best, axis=-1) + error
+    return np.asarray((behind <= ROUNDING + blur) & ranked)
+
+
+def explore(
+    table: Table, people: People, spec: EffortSpec, choices: Choices, *, exact_rows: int = EXACT_ROWS
+) -> tuple[SpecificationCurve, ...]:
+    """Recompute an audit under every declared choice, for the same people.
+
+    Parameters
+    ----------
+    table
+        The data; its groupings are those whose parity is compared.
+    people
+        The people of the audit. Columns of `choices.columns` must be among their numbers.
+    spec, choices
+        The audit's own settings and the declared alternatives.
+    exact_rows
+        Different people up to whom all pairs are compared; above, individual fairness comes from the grid.
+    """
+    grid = choices.grid(spec, people.trajectories.steps)
+    inertia = {name: _inertia(name, table, people, spec, choices) for name in grid.inertia.options}
+    sheets = _Sheets(people, spec, grid, table.groupings, exact_rows)
+    sheets.fill(inertia)
+    models = tuple(people.rows.scores)
+    parities = (sheet.curve("eagf", grouping, models) for grouping, sheet in sheets.parities.items())
+    return (sheets.individual.curve("eaif", None, models), *parities)
+
+
+class _Sheet:
+    """Arrays to be filled: one entry for each specification and model."""
+
+    def __init__(self, choices: tuple[Choice, ...], models: int) -> None:
+        self.choices = choices
+        shape = (*(len(choice.options) for choice in choices), models)
+        self.value, self.error = np.full(shape, np.nan), np.zeros(shape)
+        self.bins, self.bins_left_out = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+
+    def curve(self, metric: Ranked, grouping: str | None, models: tuple[str, ...]) -> SpecificationCurve:
+        """Return the sheet, filled, with the models ranked."""
+        bins = (None, None) if grouping is None else (self.bins, self.bins_left_out)
+        fairest = rank(self.value, self.error)
+        return SpecificationCurve(metric, grouping, self.choices, models, self.value, self.error, fairest, *bins)
+
+
+class _Sheets:
+    """The sheets of individual fairness and of every grouping's parity, and how they are filled."""
+
+    def __init__(
+        self,
+        people: People,
+        spec: EffortSpec,
+        grid: Grid,
+        groupings: Mapping[str, Sequence[str]],
+        exact_rows: int,
+    ) -> None:
+        self.people, self.spec, self.grid, self.exact_rows = people, spec, grid, exact_rows
+        models = len(people.rows.scores)
+        self.individual = _Sheet(grid.individual, models)
+        self.parities = {name: _Sheet(grid.group, models) for name in groupings}
+        self.groups = {name: _groups(people, columns) for name, columns in groupings.items()}
+
+    def fill(self, inertia: Mapping[str, FloatArray]) -> None:
+        """Fill all sheets; `inertia` is each person's for every option of that choice."""
+        grid, paths = self.grid, self.people.trajectories
+        done, total = 0, prod(self.individual.value.shape[:-1])
+        for window, (first, last) in enumerate(grid.window.options):
+            values = paths.values[:, first : last + 1]
+            times = None if paths.times is None else paths.times[first : last + 1]
+            aggregates = [aggregate_scores(values, scale) for scale in grid.scale.options]
+            for (m, measure), (u, unit) in product(enumerate(grid.measure.options), enumerate(grid.unit.options)):
+                plain = effort_scores(values, 1.0, self.spec.desirable, unit, times, measure)
+                for i, name in enumerate(grid.inertia.options):
+                    step(f"Trying other choices: {done:,} of {total:,} specifications")
+                    self._fill_individual((window, m, i, u), inertia[name] * plain, aggregates)
+                    self._fill_parities((window, m, i, u), inertia[name] * plain)
+                    done += len(grid.weight.options) * len(aggregates)
+            self._copy_equal(window)
+
+    def _fill_individual(self, position: Position, effort: FloatArray, aggregates: list[FloatArray]) -> None:
+        """Fill in individual fairness at every weight and scale, but for what `_copy_equal` copies."""
+        sheet, people = self.individual, self.people
+        for scale, aggregate in enumerate(aggregates):
+            needed = [
+                number
+                for number, weight in enumerate(self.grid.weight.options)
+                if (weight > 0 or position[1:] == (0, 0, 0)) and (weight < 1 or scale == 0)
+            ]
+            if not needed:
+                continue
+            weights = [self.grid.weight.options[number] for number in needed]
+            for model, score in enumerate(people.rows.scores.values()):
+                entry: tuple[Any, ...] = (*position, needed, scale, model)
+                sheet.value[entry], sheet.error[entry] = fairness_by_weight(
+                    score,
+                    effort,
+                    aggregate,
+                    weights,
+                    people.rows.weight,
+                    exact_rows=self.exact_rows,
+                    seed=self.spec.seed,
+                )
+
+    def _copy_equal(self, window: int) -> None:
+        """Copy what cannot differ: at weight 0 over measures, inertias and units, at weight 1 over scales."""
+        for numbers in (self.individual.value[window], self.individual.error[window]):
+            for number, weight in enumerate(self.grid.weight.options):
+                if weight == 0:
+                    numbers[:, :, :, number] = numbers[0, 0, 0, number]
+                if weight == 1:
+                    numbers[:, :, :, number] = numbers[:, :, :, number, :1]
+
+    def _fill_parities(self, position: Position, effort: FloatArray) -> None:
+        """Fill in the lowest parity of the effort bins at every bin width and minimum count."""
+        for grouping, sheet in self.parities.items():
+            codes, known = self.groups[grouping]
+            for w, width in enumerate(self.grid.width.options):
+                bins = effort_bins(effort, width)
+                n, means = _bin_means(bins * known.size + codes, self.people, (int(bins.max()) + 1, known.size))
+                for c, min_count in enumerate(self.grid.min_count.options):
+                    value, compared = lowest_parity(means, known & (n >= min_count))
+                    entry = (*position, w, c)
+                    sheet.value[entry], sheet.bins[entry] = value, compared
+                    sheet.bins_left_out[entry] = int(n.any(axis=1).sum()) - compared
+
+
+def _groups(people: People, columns: Sequence[str]) -> tuple[IntArray, BoolArray]:
+    """Return everybody's group, and which of the groups are known."""
+    codes, labels = people.rows.groups.joint(columns)
+    return codes, np.array([label != MISSING for label in labels])
+
+
+def _bin_means(cell: IntArray, people: People, shape: tuple[int, int]) -> tuple[IntArray, FloatArray]:
+    """Return the people in every bin and group, and (models, bins, groups) their (weighted) mean scores."""
+    size, weight = prod(shape), people.rows.weight
+    n = np.bincount(cell, minlength=size)
+    heavy = n if weight is None else np.bincount(cell, weight, size)
+    sums = [np.bincount(cell, s if weight is None else weight * s, size) for s in people.rows.scores.values()]
+    with np.errstate(invalid="ignore"):
+        means = np.stack(sums) / heavy
+    return n.reshape(shape), means.reshape(-1, *shape)
+
+
+def lowest_parity(means: FloatArray, kept: BoolArray) -> tuple[FloatArray, IntArray]:
+    """Return the lowest parity of all bins, smallest mean / largest mean of the groups kept, and the bins it is over.
+
+    A bin with fewer than two groups, or whose largest mean is 0, has no parity; without any bin it is nan.
+
+    Parameters
+    ----------
+    means
+        (models, bins, groups) mean scores.
+    kept
+        (bins, groups) the groups large enough to be compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> means = np.array([[[0.2, 0.4, 0.1], [0.3, 0.4, 0.9]]])
+    >>> value, bins = lowest_parity(means, np.array([[True, True, False], [True, True, False]]))
+    >>> value.tolist(), bins.tolist()
+    ([0.5], [2])
+    """
+    largest = np.where(kept, means, -np.inf).max(axis=-1)
+    smallest = np.where(kept, means, np.inf).min(axis=-1)
+    defined = (kept.sum(axis=-1) >= 2) & (largest > 0)
+    parity = np.divide(smallest, largest, out=np.full(largest.shape, np.inf), where=defined)
+    compared = np.asarray(defined.sum(axis=-1))
+    return np.where(compared > 0, parity.min(axis=-1), np.nan), compared
+
+
+def _inertia(name: str, table: Table, people: People, spec: EffortSpec, choices: Choices) -> FloatArray:
+    """Return everybody's inertia under an option: the audit's own, none, a column, or rates by group."""
+    if name == (NONE if spec.inertia is None else GIVEN):
+        return people.inertia
+    option = choices.inertia.get(name, NONE)
+    if option == NONE:
+        return np.ones(people.n)
+    if isinstance(option, str) and option not in PUBLISHED_RATES:
+        values = people.rows.numbers[option]
+    else:
+        try:
+            values = group_inertia(table, people.rows, spec.model_copy(update={"inertia": option}))
+        except (ConfigError, DataError) as error:
+            raise type(error)(f"inertia {name!r} of `robustness`: {error}") from None
+    bad = ~(np.isfinite(values) & (values > 0))
+    if bad.any():
+        raise DataError(
+            f"inertia {name!r} of `robustness` is missing, infinite or not above 0 for "
+            f"{count(int(bad.sum()), 'person', 'people')}; mend it, or leave this option out."
+        )
+    return values
+
+
+# Records -------------------------------------------------------------------------------------------------------------
+
+
+def specification_records(curve: SpecificationCurve, steps: Sequence[str]) -> Iterator[SpecificationRecord]:
+    """Yield a record for every specification and model."""
+    for position in np.ndindex(curve.value.shape[:-1]):
+        taken = {choice.name: choice.options[i] for choice, i in zip(curve.choices, position, strict=True)}
+        first, last = taken.pop("window")
+        for model, name in enumerate(curve.models):
+            entry = (*position, model)
+            value = finite(curve.value[entry])
+            yield SpecificationRecord(
+                metric=curve.metric,
+                grouping=curve.grouping,
+                model=name,
+                window_first=steps[first],
+                window_last=steps[last],
+                **{"weight": None, "scale": None, "width": None, "min_count": None, **taken},
+                own=position == curve.chosen,
+                bins=None if curve.bins is None else int(curve.bins[entry]),
+                bins_left_out=None if curve.bins_left_out is None else int(curve.bins_left_out[entry]),
+                value=value,
+                error=None if value is None else float(curve.error[entry]),
+                fairest=bool(curve.fairest[entry]) if curve.ranked[position] else None,
+                status="ok" if value is not None else _UNDEFINED.format(**taken),
+            )
+
+
+def recorded_curves(records: Sequence[SpecificationRecord], grid: Grid) -> tuple[SpecificationCurve, ...]:
+    """Return the curves that specifications were recorded from."""
+    by_curve: dict[tuple[Ranked, str | None], list[SpecificationRecord]] = {}
+    for record in records:
+        by_curve.setdefault((record.metric, record.grouping), []).append(record)
+    return tuple(
+        _recorded_curve(rows, grid.individual if metric == "eaif" else grid.group)
+        for (metric, _), rows in by_curve.items()
+    )
+
+
+def _recorded_curve(records: Sequence[SpecificationRecord], choices: tuple[Choice, ...]) -> SpecificationCurve:
+    models = tuple(dict.fromkeys(record.model for record in records))
+    shape = (*(len(choice.options) for choice in choices), len(models))
+    return SpecificationCurve(
+        metric=records[0].metric,
+        grouping=records[0].grouping,
+        choices=choices,
+        models=models,
+        value=np.array([np.nan if record.value is None else record.value for record in records]).reshape(shape),
+        error=np.array([record.error or 0.0 for record in records]).reshape(shape),
+        fairest=np.array([bool(record.fairest) for record in records]).reshape(shape),
+    )
+
+
+def fairest_records(curve: SpecificationCurve) -> Iterator[FairestRecord]:
+    """Yield for every model how often it is the fairest, and the range of its values."""
+    ranked = int(curve.ranked.sum())
+    alone = len(curve.models) < 2
+    for model, name in enumerate(curve.models):
+        values = curve.value[..., model]
+        known = values[np.isfinite(values)]
+        wins = float(curve.wins[..., model].sum())
+        tied = int((curve.fairest[..., model] & (curve.fairest.sum(axis=-1) > 1)).sum())
+        yield FairestRecord(
+            metric=curve.metric,
+            grouping=curve.grouping,
+            model=name,
+            specifications=curve.size,
+            ranked=ranked,
+            undefined=curve.size - known.size,
+            wins=None if alone else wins,
+            tied=None if alone else tied,
+            share=wins / ranked if ranked else None,
+            low=float(known.min()) if known.size else None,
+            high=float(known.max()) if known.size else None,
+            own_value=finite(curve.value[(*curve.chosen, model)]),
+            own_fairest=bool(curve.fairest[(*curve.chosen, model)]) if curve.ranked[curve.chosen] else None,
+            status=_ONE_MODEL if alone else "ok" if ranked else _UNRANKED,
+        )
+
+
+def flip_records(curve: SpecificationCurve) -> Iterator[FlipRecord]:
+    """Yield for every choice how often changing it alone changes which model is the fairest."""
+    for axis, choice in enumerate(curve.choices):
+        fairest, ranked = np.moveaxis(curve.fairest, axis, 0), np.moveaxis(curve.ranked, axis, 0)
+        comparisons = changed = 0
+        for option, other in combinations(range(len(choice.options)), 2):
+            both = ranked[option] & ranked[other]
+            comparisons += int(both.sum())
+            changed += int((both & ~(fairest[option] & fairest[other]).any(axis=-1)).sum())
+        yield FlipRecord(
+            metric=curve.metric,
+            grouping=curve.grouping,
+            choice=choice.name,
+            options=len(choice.options),
+            comparisons=comparisons,
+            changed=changed,
+            share=changed / comparisons if comparisons else None,
+            own_option=choice.labels[choice.chosen],
+            own_flips="; ".join(_own_flips(curve, axis, choice)) or None,
+            status="ok" if comparisons else _no_comparison(curve, choice),
+        )
+
+
+def _own_flips(curve: SpecificationCurve, axis: int, choice: Choice) -> Iterator[str]:
+    """Yield the options with which the audit's own specification would have another fairest model."""
+    chosen = curve.chosen
+    for option, label in enumerate(choice.labels):
+        changed = (*chosen[:axis], option, *chosen[axis + 1 :])
+        comparable = curve.ranked[chosen] and curve.ranked[changed]
+        if comparable and not (curve.fairest[chosen] & curve.fairest[changed]).any():
+            yield label
+
+
+def _no_comparison(curve: SpecificationCurve, choice: Choice) -> str:
+    if len(curve.models) < 2:
+        return _ONE_MODEL
+    return "one option: not varied" if len(choice.options) < 2 else _UNRANKED
