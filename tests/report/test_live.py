@@ -143,15 +143,17 @@ class TestFeedback:
         result = eh.disagreement(
             eh.Table(columns, groups="race", id="case"),
             decision="label",
-            labels=spec.feedback.labels,
+            critic="who",
+            answer="said",
+            case="item",
+            answers={"data": told, "labels": spec.feedback.labels},
             resamples=400,
-            feedback={"data": told, "case": "item", "critic": "who", "answer": "said"},
         )
-        wanted = {gap.notion: gap for gap in result.gaps if gap.critic is None and gap.same_as is None}
+        wanted = {gap.metric: gap for gap in result.gaps if gap.same_as is None}
         found = {one.label.lower().replace(" ", "_"): one for one in live_estimates(spec)(responses)}
         assert found.keys() == wanted.keys()
-        for notion, gap in wanted.items():
-            one = found[notion]
+        for metric, gap in wanted.items():
+            one = found[metric]
             assert (one.value, one.lower, one.upper) == (gap.value, gap.lower, gap.upper)
             assert (one.low, one.high) == (gap.low, gap.high)
             assert (one.group, one.status) == ("race", "ok")

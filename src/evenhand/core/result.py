@@ -17,7 +17,7 @@ from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, did_you_mean, require_choice
 from evenhand.table.frames import build_frame
 
-_USUAL = {"stratum": None, "kind": "difference", "against": "worst_pair"}
+_USUAL = {"stratum": None, "stakeholder": None, "kind": "difference", "against": "worst_pair"}
 """What is meant where a gap is asked for and several fit; the same as in a threshold."""
 
 _COMMON = ("spec", "findings", "left_out", "notes", "backend")

@@ -78,6 +78,8 @@ class Spec(Settings):
     """What a threshold of the audit may name."""
     aliases: ClassVar[Mapping[str, Alias]] = {}
     """Gaps with a name of their own that a threshold may use."""
+    counted: ClassVar[str] = "people"
+    """What the `n` of a record counts."""
 
     code: ClassVar[tuple[str, ...]] = ()
     """Settings that hold code; `audit.toml` names it as 'module:attribute', which needs --allow-code."""
