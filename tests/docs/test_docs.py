@@ -20,7 +20,7 @@ from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS
 from evenhand.cli import console
 from evenhand.cli.main import main
 from evenhand.core.provenance import data_record
-from evenhand.core.records import Gap, LeftOut, Value
+from evenhand.core.records import Gap, LeftOut, Record, Value
 from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import ESTIMATORS, Fit, ModelsSettings
@@ -176,7 +176,7 @@ def test_exit_codes_are_in_the_reference() -> None:
 @pytest.mark.parametrize(("name", "result"), result_types())
 def test_tables_and_columns_of_the_results_are_in_the_reference(name: str, result: Any) -> None:
     page = reference("results-json")
-    common = {"values": Value, "gaps": Gap, "left_out": LeftOut}
+    common: dict[str, type[Record]] = {"values": Value, "gaps": Gap, "left_out": LeftOut}
     assert f"\n## audits.{name}\n" in page
     for table, record in result.record_types().items():
         base = common[table].columns() if table in common else {}
