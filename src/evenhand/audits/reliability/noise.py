@@ -110,7 +110,7 @@ class PilotTable(Settings):
     """
 
     data: Any = None
-    source: str | None = None
+    source: str | None = Field(None, description="Path of the table, seen from the folder of the file.")
     suffixes: tuple[str, str] | None = None
     columns: dict[str, tuple[str, str]] = Field({})
     together: bool = False
