@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.core.formats import Format, show, show_confidence, show_interval, show_p
 from evenhand.core.metrics import Metric
-from evenhand.core.records import Gap, Record, Value, column, coordinates_of, open_range
+from evenhand.core.records import Gap, Record, Value, column, coordinates_of, limits_to_judge, open_range
 from evenhand.core.thresholds import (
     Threshold,
     Verdict,
@@ -262,17 +262,22 @@ def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: fl
     style = metric.style(record.kind if isinstance(record, Gap) else None)
     if isinstance(record, Gap):
         yield _size(record, style)
-    joint = record.joint_low is not None or record.joint_high is not None
-    low, high = (record.joint_low, record.joint_high) if joint else (record.low, record.high)
+    low, high = limits_to_judge(record)
     if low is None and high is None:
         yield record.status if record.status != "ok" else "no interval"
     else:
+        joint = (low, high) == (record.joint_low, record.joint_high)
         together = f" for {claim.family} together" if joint and claim.family else ""
         yield f"{show_confidence(confidence)} interval{together} {show_interval(low, high, style)}"
-    if isinstance(record, Gap) and record.p_adjusted is not None:
-        yield show_p(record.p_adjusted) + (f" adjusted for {claim.tests} tests" if claim.tests > 1 else "")
-    elif isinstance(record, Gap) and record.p_value is not None:
-        yield show_p(record.p_value)
+    if isinstance(record, Gap):
+        yield from _p_value(record, claim.tests)
+
+
+def _p_value(gap: Gap, tests: int) -> Iterator[str]:
+    if gap.p_adjusted is not None:
+        yield show_p(gap.p_adjusted) + (f" adjusted for {tests} tests" if tests > 1 else "")
+    elif gap.p_value is not None:
+        yield show_p(gap.p_value)
 
 
 def _size(gap: Gap, style: Format) -> str:
