@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.stats.correlation import person_codes, two_sided_p
 from evenhand.stats.intervals import normal_quantile
@@ -59,9 +59,7 @@ class RandomIntercept:
         return Coefficients(self.coef, stderr, np.inf, z, two_sided_p(z), self.coef - half, self.coef + half)
 
 
-def random_intercept(
-    x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.ArrayLike
-) -> RandomIntercept:
+def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike) -> RandomIntercept:
     """Fit y = X b + u_person + e, with u and e normal, by restricted maximum likelihood.
 
     With q = var(u) / var(e), a person's rows have covariance proportional to I + q 11', whose inverse and determinant

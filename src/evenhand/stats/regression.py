@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, did_you_mean, require_at_least, require_choice
 from evenhand.stats.bootstrap import Draws
@@ -119,7 +120,7 @@ class LinearFit:
         return self.names.index(term)
 
 
-def ols(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.ArrayLike | None = None) -> LinearFit:
+def ols(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike | None = None) -> LinearFit:
     """Fit y on the columns of x and an intercept by least squares.
 
     b = (X'X)⁻¹ X'y. Classical covariance s² (X'X)⁻¹, s² = e'e / (n - k). Clustered (CR1): with u_g = X_g' e_g the score
@@ -178,7 +179,7 @@ def ols(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.Ar
     )
 
 
-def wald(fit: LinearFit, restrictions: npt.ArrayLike, null: str, inference: Inference = "classical") -> WaldTest:
+def wald(fit: LinearFit, restrictions: ArrayLike, null: str, inference: Inference = "classical") -> WaldTest:
     """Test that R b = 0: chi-square (R b)' (R V R')⁻¹ (R b) with one degree of freedom a row of R.
 
     References
@@ -241,7 +242,7 @@ def f_test(fit: LinearFit, inference: Inference = "classical") -> WaldTest:
     return wald_zero(fit, fit.names[1:], inference)
 
 
-def moderated(x: npt.ArrayLike, moderators: npt.ArrayLike) -> FloatArray:
+def moderated(x: ArrayLike, moderators: ArrayLike) -> FloatArray:
     """Return the columns of x, and after them for each 0/1 moderator itself and its product with each column.
 
     Examples
@@ -291,12 +292,7 @@ def delta_weight(
 
 
 def coefficient_bootstrap(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    people: npt.ArrayLike,
-    *,
-    resamples: int = 10_000,
-    rng: np.random.Generator,
+    x: ArrayLike, y: ArrayLike, people: ArrayLike, *, resamples: int = 10_000, rng: Generator
 ) -> Draws:
     """Resample whole people, with all their rows, and return the least-squares coefficients of every resample.
 
@@ -412,13 +408,13 @@ def inverse_or_nan(matrices: FloatArray) -> FloatArray:
     return np.asarray(np.where(sound[..., np.newaxis, np.newaxis], inverse, np.nan))
 
 
-def roots(values: npt.ArrayLike) -> FloatArray:
+def roots(values: ArrayLike) -> FloatArray:
     """Return square roots; nan of what is negative."""
     squares = np.asarray(values, dtype=np.float64)
     return np.sqrt(np.where(squares >= 0, squares, np.nan))
 
 
-def design_and_target(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+def design_and_target(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
     """Return the columns of x behind a column of ones, and y; both checked."""
     columns, target = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if columns.ndim != 2 or columns.shape[1] != len(names):

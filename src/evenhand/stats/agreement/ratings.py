@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -83,7 +84,7 @@ def is_rounding(value: FloatArray, size: FloatArray) -> BoolArray:
     return np.asarray(np.abs(value) <= _ROUNDING * size)
 
 
-def binary_ratings(*raters: npt.ArrayLike) -> list[BoolArray]:
+def binary_ratings(*raters: ArrayLike) -> list[BoolArray]:
     """Return each rater's 0/1 ratings as booleans.
 
     Examples
@@ -95,7 +96,7 @@ def binary_ratings(*raters: npt.ArrayLike) -> list[BoolArray]:
     return [_as_bool(rater) for rater in raters]
 
 
-def is_binary(rater: npt.ArrayLike) -> bool:
+def is_binary(rater: ArrayLike) -> bool:
     """Return whether all ratings are 0 or 1 (or False or True).
 
     Examples
@@ -109,7 +110,7 @@ def is_binary(rater: npt.ArrayLike) -> bool:
     return bool(np.all((values == 0) | (values == 1)))
 
 
-def score_ratings(*raters: npt.ArrayLike) -> list[FloatArray]:
+def score_ratings(*raters: ArrayLike) -> list[FloatArray]:
     """Return each rater's scores as numbers; a missing or infinite score is an error.
 
     Examples
@@ -121,14 +122,14 @@ def score_ratings(*raters: npt.ArrayLike) -> list[FloatArray]:
     return [_as_scores(rater, missing=False) for rater in raters]
 
 
-def scores_or_missing(*raters: npt.ArrayLike) -> list[FloatArray]:
+def scores_or_missing(*raters: ArrayLike) -> list[FloatArray]:
     """Return each rater's scores as numbers, nan where a rating is missing."""
     _check_people(raters)
     return [_as_scores(rater, missing=True) for rater in raters]
 
 
 def coded_ratings(
-    raters: Sequence[npt.ArrayLike], categories: Sequence[object] | None, *, missing: bool = False
+    raters: Sequence[ArrayLike], categories: Sequence[object] | None, *, missing: bool = False
 ) -> tuple[list[IntArray], int]:
     """Return each rater's ratings as the positions of their categories, and how many categories there are.
 
@@ -150,7 +151,7 @@ def coded_ratings(
     return [_positions(array, mask, known) for array, mask in zip(arrays, absent, strict=True)], len(known)
 
 
-def people_weights(weight: npt.ArrayLike | None, people: int) -> FloatArray:
+def people_weights(weight: ArrayLike | None, people: int) -> FloatArray:
     """Return the number of people each row stands for: 1 each, or the weights as they were given.
 
     Examples
@@ -169,13 +170,13 @@ def people_weights(weight: npt.ArrayLike | None, people: int) -> FloatArray:
     return weights
 
 
-def plain(value: npt.ArrayLike) -> FloatArray:
+def plain(value: ArrayLike) -> FloatArray:
     """Return an array, or one number (a NumPy float, which behaves as an array does) where there is one only."""
     array: FloatArray = np.asarray(value, dtype=np.float64)
     return array[()]
 
 
-def _check_people(raters: Sequence[npt.ArrayLike]) -> None:
+def _check_people(raters: Sequence[ArrayLike]) -> None:
     shapes = [np.shape(rater) for rater in raters]
     if any(not shape for shape in shapes):
         raise EvenhandError("Ratings must be arrays with people on the last axis; got one number.")
@@ -184,7 +185,7 @@ def _check_people(raters: Sequence[npt.ArrayLike]) -> None:
         raise EvenhandError(f"All raters must rate the same people; got {sizes} ratings.")
 
 
-def _as_bool(rater: npt.ArrayLike) -> BoolArray:
+def _as_bool(rater: ArrayLike) -> BoolArray:
     values = np.asarray(rater)
     if values.dtype == np.bool_:
         return values
@@ -196,7 +197,7 @@ def _as_bool(rater: npt.ArrayLike) -> BoolArray:
     return np.asarray(values == 1)
 
 
-def _as_scores(rater: npt.ArrayLike, *, missing: bool) -> FloatArray:
+def _as_scores(rater: ArrayLike, *, missing: bool) -> FloatArray:
     try:
         values = np.asarray(rater, dtype=np.float64)
     except (TypeError, ValueError):
@@ -207,7 +208,7 @@ def _as_scores(rater: npt.ArrayLike, *, missing: bool) -> FloatArray:
     return values
 
 
-def _as_labels(rater: npt.ArrayLike) -> npt.NDArray[Any]:
+def _as_labels(rater: ArrayLike) -> npt.NDArray[Any]:
     values = np.asarray(rater)
     return values.astype(np.int64) if values.dtype == np.bool_ else values
 

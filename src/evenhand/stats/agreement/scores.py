@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.agreement.counts import ratio
@@ -134,7 +134,7 @@ class MeanSquares:
         return np.asarray(self.raters * limit / (1.0 + (self.raters - 1) * limit))
 
 
-def mean_squares(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> MeanSquares:
+def mean_squares(*raters: ArrayLike, weight: ArrayLike | None = None) -> MeanSquares:
     """Return the mean squares of scores of two or more raters.
 
     Sums are taken of differences from the first rater, so that raters who agree have an error of exactly 0.
@@ -168,7 +168,7 @@ def mean_squares(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) ->
     return MeanSquares(n, k, rows, columns, error)
 
 
-def icc(*raters: npt.ArrayLike, form: IccForm = "A,1", weight: npt.ArrayLike | None = None) -> FloatArray:
+def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = None) -> FloatArray:
     """Return an intraclass correlation of two or more raters.
 
     ========== =============== ================================================= ===============================
@@ -207,7 +207,7 @@ def icc(*raters: npt.ArrayLike, form: IccForm = "A,1", weight: npt.ArrayLike | N
     return plain(mean_squares(*raters, weight=weight).icc(form))
 
 
-def icc_a1(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:
+def icc_a1(*raters: ArrayLike, weight: ArrayLike | None = None) -> FloatArray:
     """Return ICC(A,1): absolute agreement of single raters; see `icc`.
 
     Examples
@@ -219,7 +219,7 @@ def icc_a1(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Float
 
 
 def icc_interval(
-    *raters: npt.ArrayLike, form: IccForm = "A,1", confidence: float = 0.95, weight: npt.ArrayLike | None = None
+    *raters: ArrayLike, form: IccForm = "A,1", confidence: float = 0.95, weight: ArrayLike | None = None
 ) -> Interval:
     """Return the F-based interval of an intraclass correlation; parameters as for `icc`.
 
@@ -303,7 +303,7 @@ class ScoreMoments:
         total = self.variance_first + self.variance_second + self.mean_error**2
         return np.asarray(1.0 - ratio(self.mean_squared_error(), total))
 
-    def spread_adjusted(self, spread: npt.ArrayLike) -> FloatArray:
+    def spread_adjusted(self, spread: ArrayLike) -> FloatArray:
         """ICC with one spread V for all groups, 1 - mean squared error / V."""
         return np.asarray(1.0 - ratio(self.mean_squared_error(), np.asarray(spread, dtype=np.float64)))
 
@@ -335,7 +335,7 @@ SCORE_METRICS: dict[str, Callable[[ScoreMoments], FloatArray]] = {
 }
 
 
-def score_moments(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> ScoreMoments:
+def score_moments(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> ScoreMoments:
     """Return the moments of two raters' scores; people on the last axis, simulations on the others.
 
     Parameters
@@ -359,7 +359,7 @@ def score_moments(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.Ar
     return ScoreMoments(*np.broadcast_arrays(n, mean_x, mean_y, var_x, var_y, var_e, mean_e))
 
 
-def concordance(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+def concordance(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
     """Return Lin's concordance coefficient: 2 s_xy / (s_x² + s_y² + (mean x - mean y)²), moments divided by n.
 
     On 0/1 scores it is exactly Cohen's kappa. ICC(A,1) of two raters differs from it by terms of the order 1/n.
@@ -384,7 +384,7 @@ def concordance(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.Arra
 
 
 def spread_adjusted_icc(
-    first: npt.ArrayLike, second: npt.ArrayLike, spread: npt.ArrayLike, *, weight: npt.ArrayLike | None = None
+    first: ArrayLike, second: ArrayLike, spread: ArrayLike, *, weight: ArrayLike | None = None
 ) -> FloatArray:
     """Return 1 - mean((second - first)²) / V with a spread V that is the same for all groups.
 
@@ -412,7 +412,7 @@ def spread_adjusted_icc(
     return plain(score_moments(first, second, weight=weight).spread_adjusted(value))
 
 
-def pooled_spread(scores: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+def pooled_spread(scores: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
     """Return V = 2 var(scores), divided by n: the expected squared difference of two people's scores.
 
     Examples

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, DataError, require_choice
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -95,7 +95,7 @@ class Feedback:
             return np.eye(self.labels, dtype=np.bool_)
         return np.broadcast_to(np.arange(self.answers) == AGREE, (self.labels, self.answers))
 
-    def answers_of(self, joint: npt.ArrayLike) -> FloatArray:
+    def answers_of(self, joint: ArrayLike) -> FloatArray:
         """Return the masses (..., K, answers) that critics give whose labels have the masses (..., K, K).
 
         Parameters
@@ -113,7 +113,7 @@ class Feedback:
         mass = np.asarray(joint, dtype=np.float64)
         return np.asarray(np.einsum("...lz,lfz->...lf", mass, self.admissible.astype(np.float64)))
 
-    def check(self, masses: npt.ArrayLike) -> FloatArray:
+    def check(self, masses: ArrayLike) -> FloatArray:
         """Return the masses as an array of floats (..., K, answers); refuse what cannot be.
 
         Examples

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.random import Generator
 
 from evenhand.errors import ConfigError, require_choice
 from evenhand.stats.bootstrap import Draws
@@ -61,7 +62,7 @@ def gap_intervals(
     answers: Answers,
     metrics: Sequence[FeedbackMetric],
     *,
-    rng: np.random.Generator,
+    rng: Generator,
     draws: int = 2_000,
     resampled: Resampled = "both",
     confidence: float = 0.95,
@@ -180,7 +181,7 @@ def _student(answers: Answers, resampled: Resampled, confidence: float) -> float
 
 
 def _resample(
-    answers: Answers, statistic: partial[FloatArray], rng: np.random.Generator, draws: int, resampled: Resampled
+    answers: Answers, statistic: partial[FloatArray], rng: Generator, draws: int, resampled: Resampled
 ) -> Draws | CrossedDraws:
     if resampled == "both":
         return crossed_draws(answers, statistic, rng=rng, draws=draws)

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, require_choice
 from evenhand.stats.feedback.answers import Feedback
@@ -117,7 +117,7 @@ class Parts(NamedTuple):
         return self.system + self.rest
 
 
-def parts(masses: npt.ArrayLike, feedback: Feedback) -> Parts:
+def parts(masses: ArrayLike, feedback: Feedback) -> Parts:
     """Return T-, T+, Q-, Q+ and what is left, for each label: sums of masses, so that a 0 is exactly 0.
 
     Parameters
@@ -164,7 +164,7 @@ def _sums(feedback: Feedback) -> FloatArray:
 
 
 def rates(
-    masses: npt.ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
+    masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
 ) -> Rates:
     """Return the interval of a metric's rate for every group and label.
 

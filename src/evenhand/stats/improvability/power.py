@@ -11,7 +11,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, require_share
 from evenhand.stats.improvability.resampling import ValueDraws
@@ -23,7 +24,7 @@ _MOST_ROWS = 10**9
 
 
 def planned_effects(
-    test: SplitTest, gain: npt.ArrayLike, reduction: float, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0
+    test: SplitTest, gain: ArrayLike, reduction: float, accuracy: ArrayLike = 0.0, fairness: float = 0.0
 ) -> FloatArray:
     """Return (C,) what each component's T is for an improvement of a given size on the status quo.
 
@@ -65,7 +66,7 @@ def planned_effects(
 
 
 def component_values(
-    test: SplitTest, values: FloatArray, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0
+    test: SplitTest, values: FloatArray, accuracy: ArrayLike = 0.0, fairness: float = 0.0
 ) -> FloatArray:
     """Return (J, C) T of every component of the signed test for values (J, G + 1, K, 2); positive is improvement.
 
@@ -85,13 +86,13 @@ def component_values(
     return np.stack([*accuracy_values, *gaps], axis=-1)
 
 
-def deviations(test: SplitTest, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0) -> FloatArray:
+def deviations(test: SplitTest, accuracy: ArrayLike = 0.0, fairness: float = 0.0) -> FloatArray:
     """Return (J, C) T* - T of every component of the signed test."""
     drawn = component_values(test, test.draws.values, accuracy, fairness)
     return drawn - component_values(test, test.draws.estimate[np.newaxis], accuracy, fairness)
 
 
-def unknown_candidate(draws: ValueDraws, rng: np.random.Generator) -> ValueDraws:
+def unknown_candidate(draws: ValueDraws, rng: Generator) -> ValueDraws:
     """Return draws for planning before there is a candidate: as uncertain as the status quo, and independent of it.
 
     Two algorithms that decide alike have correlated values, which makes differences between them easier to find, so a
@@ -111,9 +112,7 @@ def unknown_candidate(draws: ValueDraws, rng: np.random.Generator) -> ValueDraws
     return replace(draws, estimate=estimate, values=values, spread=None, spreads=None)
 
 
-def power_curve(
-    effect: npt.ArrayLike, deviation: FloatArray, rows: int, sizes: npt.ArrayLike, level: float
-) -> FloatArray:
+def power_curve(effect: ArrayLike, deviation: FloatArray, rows: int, sizes: ArrayLike, level: float) -> FloatArray:
     """Return the power of a test on one split at each number of test rows.
 
     Parameters
@@ -147,7 +146,7 @@ def power_curve(
 
 
 def sample_size(
-    effect: npt.ArrayLike, deviation: FloatArray, rows: int, level: float, power: float = 0.8, train: float = 0.0
+    effect: ArrayLike, deviation: FloatArray, rows: int, level: float, power: float = 0.8, train: float = 0.0
 ) -> float:
     """Return how many rows in all give the test this power; inf where no number does.
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from numpy.random import Generator
 
 from evenhand.errors import ConfigError, require_at_least, require_choice
 from evenhand.stats.improvability.rows import Cells, Rows, merge_rows, with_everyone
@@ -73,7 +74,7 @@ def bootstrap_values(
     rows: Rows,
     *,
     resamples: int = 10_000,
-    rng: np.random.Generator,
+    rng: Generator,
     method: Method | None = None,
     studentised: bool = False,
     threads: int | None = None,
@@ -153,7 +154,7 @@ def draws_of(rows: Rows, cells: Cells, sums: FloatArray, method: Method) -> Valu
     )
 
 
-def _cell_counts(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+def _cell_counts(cells: Cells, resamples: int, rng: Generator) -> Iterator[FloatArray]:
     """Yield chunks of multinomial draws over the cells; the rest takes what remains.
 
     The rows of small cells are first drawn as if they were one cell, and its rows then one by one: quicker than a
@@ -177,7 +178,7 @@ def _cell_counts(cells: Cells, resamples: int, rng: np.random.Generator) -> Iter
         yield counts
 
 
-def _row_sums(cells: Cells, resamples: int, rng: np.random.Generator, threads: int | None) -> FloatArray:
+def _row_sums(cells: Cells, resamples: int, rng: Generator, threads: int | None) -> FloatArray:
     """Return the sums of draws of single rows: how many count is binomial, which ones is even."""
     from evenhand.stats.compiled import draw_sums
 
@@ -190,10 +191,7 @@ def _row_sums(cells: Cells, resamples: int, rng: np.random.Generator, threads: i
     edges = np.linspace(0, resamples, min(_CHAINS, resamples) + 1).astype(np.int64)
 
     def chain(first: int, last: int) -> Iterator[Step]:
-        yield (
-            last - first,
-            lambda: draw_sums(key, first, last, sizes, cell, columns, cells.start, sums),
-        )
+        yield (last - first, lambda: draw_sums(key, first, last, sizes, cell, columns, cells.start, sums))
 
     chains = [chain(int(first), int(last)) for first, last in pairwise(edges)]
     run_chains(chains, resamples, threads=threads)

@@ -21,7 +21,8 @@ from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, EvenhandError, require_extra, require_share
 from evenhand.stats.linear_search.problem import (
@@ -53,7 +54,7 @@ class Program:
     columns: int = 0
     rows: int = 0
 
-    def add_columns(self, lower: npt.ArrayLike, upper: npt.ArrayLike, *, integer: bool = False) -> IntArray:
+    def add_columns(self, lower: ArrayLike, upper: ArrayLike, *, integer: bool = False) -> IntArray:
         """Add variables and return their numbers."""
         low, high = np.broadcast_arrays(*(np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in (lower, upper)))
         self.lower.append(low)
@@ -63,11 +64,7 @@ class Program:
         return np.arange(self.columns - low.size, self.columns)
 
     def add_rows(
-        self,
-        count: int,
-        lower: npt.ArrayLike,
-        upper: npt.ArrayLike,
-        *terms: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
+        self, count: int, lower: ArrayLike, upper: ArrayLike, *terms: tuple[ArrayLike, ArrayLike, ArrayLike]
     ) -> None:
         """Add `count` constraints; a term is (constraint, variable, coefficient), broadcast against each other."""
         for row, column, value in terms:
@@ -230,7 +227,7 @@ class _Solved(NamedTuple):
 
 def solve_milp(
     problem: SearchProblem,
-    rng: np.random.Generator,
+    rng: Generator,
     *,
     time_limit: float = 60.0,
     relative_gap: float = 1e-4,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, DataError, require_choice
 from evenhand.stats.improvability import capacity_count, check_groups, get_utility, group_values, ratios
@@ -115,18 +115,18 @@ class SearchProblem:
 
 
 def search_problem(
-    features: npt.ArrayLike,
-    outcome: npt.ArrayLike,
-    status_quo: npt.ArrayLike,
-    group: npt.ArrayLike,
+    features: ArrayLike,
+    outcome: ArrayLike,
+    status_quo: ArrayLike,
+    group: ArrayLike,
     names: Sequence[str],
     *,
     utility: SearchUtility = "classification",
     goal: SearchGoal = "fairness",
     iota: float = 0.0,
     capacity: float | None = None,
-    monotone: npt.ArrayLike | None = None,
-    excluded: npt.ArrayLike | None = None,
+    monotone: ArrayLike | None = None,
+    excluded: ArrayLike | None = None,
 ) -> SearchProblem:
     """Return the problem of improving on a status quo's decisions on the training rows.
 
@@ -227,9 +227,7 @@ def _sums(
     return 2.0 * y - 1.0, zeros, np.bincount(group, minlength=groups).astype(np.float64), 0.0
 
 
-def _allowed(
-    x: FloatArray, monotone: npt.ArrayLike | None, excluded: npt.ArrayLike | None
-) -> tuple[IntArray, IntArray]:
+def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | None) -> tuple[IntArray, IntArray]:
     """Return the sign constraint of every feature, and the features that may be used and vary."""
     d = x.shape[1]
     signs = np.zeros(d, dtype=np.int64) if monotone is None else np.asarray(monotone, dtype=np.int64)
@@ -320,7 +318,7 @@ class LinearCandidate:
         """The largest difference between groups on the training rows."""
         return float(self.values.max() - self.values.min())
 
-    def decide(self, features: npt.ArrayLike) -> BoolArray:
+    def decide(self, features: ArrayLike) -> BoolArray:
         """Return (n,) whether each row is selected."""
         return decisions(np.asarray(features, dtype=np.float64), self.coefficients, self.intercept)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.random import Generator
 
 from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.linear_search.problem import _MET, LinearCandidate, SearchProblem, judged
@@ -26,7 +27,7 @@ _SLICE_NUMBERS = 100_000  # scores and their order stay in cache
 
 
 def sweep_directions(
-    problem: SearchProblem, rng: np.random.Generator, *, directions: int = 20_000, threads: int | None = None
+    problem: SearchProblem, rng: Generator, *, directions: int = 20_000, threads: int | None = None
 ) -> LinearCandidate:
     """Return the best linear classifier among a budget of directions.
 
@@ -64,7 +65,7 @@ def sweep_directions(
 
 
 def best_direction(
-    problem: SearchProblem, rng: np.random.Generator, *, directions: int, threads: int | None = None
+    problem: SearchProblem, rng: Generator, *, directions: int, threads: int | None = None
 ) -> LinearCandidate:
     """Return the best classifier of the sweep even where it does not meet the floors."""
     require_at_least("directions", directions, 1)
@@ -91,7 +92,7 @@ def _best(merit: FloatArray) -> IntArray:
     return first[:_ELITE]
 
 
-def _batch(problem: SearchProblem, elite: FloatArray, done: int, size: int, rng: np.random.Generator) -> FloatArray:
+def _batch(problem: SearchProblem, elite: FloatArray, done: int, size: int, rng: Generator) -> FloatArray:
     """Return directions to look at: at first least squares and random ones, then mostly near the best."""
     spread = problem.scaled.std(axis=0)
     p = spread.size

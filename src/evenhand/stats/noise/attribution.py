@@ -8,6 +8,7 @@ from math import factorial
 from typing import TypeAlias
 
 import numpy as np
+from numpy.random import Generator, SeedSequence
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.noise.engine import pair_sums, steps_of, sums_of_states, trials_of
@@ -52,7 +53,7 @@ class Attribution:
 
 def attribute(
     experiment: Experiment,
-    seeds: Sequence[np.random.SeedSequence],
+    seeds: Sequence[SeedSequence],
     metrics: Mapping[str, Metric],
     *,
     level: int = -1,
@@ -138,9 +139,7 @@ def attribute(
     return attributions
 
 
-def _mistakes_at(
-    experiment: Experiment, seed: np.random.SeedSequence, level: int
-) -> tuple[Mistakes, BoolArray, np.random.Generator]:
+def _mistakes_at(experiment: Experiment, seed: SeedSequence, level: int) -> tuple[Mistakes, BoolArray, Generator]:
     """Return the mistakes of a replicate, which of them (people, items) are made at a level, and the generator."""
     stream, only = trials_of(experiment, [seed])[0 if experiment.common else level]
     rng = np.random.default_rng(stream)
@@ -216,7 +215,7 @@ def _subsets(changed: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
     return person, subset, local
 
 
-def _orders(items: int, permutations: int, rng: np.random.Generator) -> IntArray:
+def _orders(items: int, permutations: int, rng: Generator) -> IntArray:
     """Return orders (P, items), every second one the reverse of the one ahead of it."""
     half = [rng.permutation(items) for _ in range((permutations + 1) // 2)]
     return np.stack([order for drawn in half for order in (drawn, drawn[::-1])])[:permutations]

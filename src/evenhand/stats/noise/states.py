@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.agreement import BinaryCounts, ScoreMoments
@@ -123,7 +124,7 @@ def no_mistakes(experiment: Experiment, trials: int, steps: int) -> Mistakes:
 
 
 def fill_mistakes(
-    mistakes: Mistakes, trial: int, experiment: Experiment, rng: np.random.Generator, only: int | None = None
+    mistakes: Mistakes, trial: int, experiment: Experiment, rng: Generator, only: int | None = None
 ) -> None:
     """Draw the mistakes of one trial: at all levels with common random numbers, or at one level `only`."""
     items = experiment.items if experiment.renew is None else _renewed(experiment, rng)
@@ -148,7 +149,7 @@ def fill_mistakes(
 
 
 def _touched(
-    experiment: Experiment, items: Sequence[NoiseItem], rng: np.random.Generator, only: int | None
+    experiment: Experiment, items: Sequence[NoiseItem], rng: Generator, only: int | None
 ) -> tuple[list[IntArray], list[IntArray]]:
     """Return for each item the people whose entries are touched and may change, and from which level on."""
     people = len(experiment.features)
@@ -171,11 +172,7 @@ def _touched(
 
 
 def _exactly(
-    experiment: Experiment,
-    chance: FloatArray,
-    rates: Sequence[FloatArray | None],
-    rng: np.random.Generator,
-    only: int | None,
+    experiment: Experiment, chance: FloatArray, rates: Sequence[FloatArray | None], rng: Generator, only: int | None
 ) -> tuple[list[IntArray], list[IntArray]]:
     """Touch the entries of lowest rank in each stratum: floor(p n + U) of n at level p, with one U an item and stratum.
 
@@ -197,7 +194,7 @@ def _exactly(
     return who, steps
 
 
-def _renewed(experiment: Experiment, rng: np.random.Generator) -> Sequence[NoiseItem]:
+def _renewed(experiment: Experiment, rng: Generator) -> Sequence[NoiseItem]:
     items = tuple(experiment.renew(rng)) if experiment.renew is not None else experiment.items
     if [(i.columns, len(i.others)) for i in items] != [(i.columns, len(i.others)) for i in experiment.items]:
         raise EvenhandError("`renew` must return items with the same columns and profiles as `items`, in their order.")

@@ -22,17 +22,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
-from evenhand.stats.pairs.grid import (
-    SIZE,
-    GridMoments,
-    bin_people,
-    excess_table,
-    extrapolated_means,
-    own_pairs,
-    scale,
-)
+from evenhand.stats.pairs.grid import SIZE, GridMoments, bin_people, excess_table, extrapolated_means, own_pairs, scale
 from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight
 from evenhand.stats.pairs.result import PairFairness, limits, summarise
 from evenhand.stats.types import FloatArray, IntArray
@@ -47,7 +40,7 @@ _GLANCE = 2**16  # values among which a common one is looked for
 
 
 def individual_fairness_sampled(
-    people: People, weight: float, *, confidence: float, rng: np.random.Generator, progress: Progress | None = None
+    people: People, weight: float, *, confidence: float, rng: Generator, progress: Progress | None = None
 ) -> PairFairness:
     """Return individual fairness from random pairs.
 
@@ -134,7 +127,7 @@ class PairDraw:
             self._upto = np.cumsum(self._weight)
             self._first_upto = np.cumsum(self._weight * (self._upto[-1] - self._weight))  # in a pair with another
 
-    def pairs(self, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    def pairs(self, size: int, rng: Generator) -> tuple[IntArray, IntArray]:
         """Return two arrays of people."""
         if self._weight is None:
             i = rng.integers(0, self._size, size)
@@ -144,7 +137,7 @@ class PairDraw:
             rng.shuffle(i)
         return i, self.partners(i, rng)
 
-    def partners(self, i: IntArray, rng: np.random.Generator) -> IntArray:
+    def partners(self, i: IntArray, rng: Generator) -> IntArray:
         """Return another partner for each of the people: a place among all weights but the person's own."""
         if self._weight is None:
             j = rng.integers(0, self._size - 1, i.size)
@@ -196,14 +189,14 @@ class Correction(NamedTuple):
 
 def grid_correction(
     moments: GridMoments,
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
+    score: ArrayLike,
+    effort: ArrayLike,
+    aggregate: ArrayLike,
     weight: float = 0.5,
     *,
-    survey_weight: npt.ArrayLike | None = None,
+    survey_weight: ArrayLike | None = None,
     sample: bool = False,
-    rng: np.random.Generator | None = None,
+    rng: Generator | None = None,
 ) -> Correction:
     """Return what the extrapolated grid adds to the truth, estimated on random pairs of rows.
 
@@ -251,7 +244,7 @@ def correct(
     weight: float,
     *,
     sample: bool,
-    rng: np.random.Generator,
+    rng: Generator,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Correction:
@@ -320,7 +313,7 @@ def individual_fairness_grid(
     weight: float,
     *,
     confidence: float,
-    rng: np.random.Generator,
+    rng: Generator,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> PairFairness:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import require_at_least
 from evenhand.stats.pairs.approximate import excess_of
@@ -307,7 +308,7 @@ class WorstPairs(NamedTuple):
 
 
 def worst_pairs(
-    score: npt.ArrayLike, effort: npt.ArrayLike, aggregate: npt.ArrayLike, weight: float = 0.5, count: int = 10
+    score: ArrayLike, effort: ArrayLike, aggregate: ArrayLike, weight: float = 0.5, count: int = 10
 ) -> WorstPairs:
     """Return the pairs with the largest excess D - d of the difference in score over the distance.
 

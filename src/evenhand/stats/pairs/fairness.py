@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.intervals import tail_share
@@ -47,16 +48,16 @@ _PAIRS = 2**16  # random pairs on which the grid is corrected
 
 
 def individual_fairness(
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
+    score: ArrayLike,
+    effort: ArrayLike,
+    aggregate: ArrayLike,
     weight: float = 0.5,
     *,
-    survey_weight: npt.ArrayLike | None = None,
+    survey_weight: ArrayLike | None = None,
     method: Method = "auto",
     confidence: float = 0.95,
     threads: int | None = None,
-    rng: np.random.Generator | None = None,
+    rng: Generator | None = None,
     progress: Progress | None = None,
 ) -> PairFairness:
     """Return effort-aware individual fairness: how far near effort and aggregate go with near scores.
@@ -159,11 +160,11 @@ def _counts(people: People, part: slice) -> tuple[int, int]:
 
 
 def individual_fairness_counts(
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
-    heaviness: npt.ArrayLike,
-    squares: npt.ArrayLike,
+    score: ArrayLike,
+    effort: ArrayLike,
+    aggregate: ArrayLike,
+    heaviness: ArrayLike,
+    squares: ArrayLike,
     weight: float = 0.5,
     *,
     n: int,
@@ -223,15 +224,15 @@ def individual_fairness_counts(
 
 def individual_fairness_cells(
     moments: GridMoments,
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
-    survey_weight: npt.ArrayLike | None,
+    score: ArrayLike,
+    effort: ArrayLike,
+    aggregate: ArrayLike,
+    survey_weight: ArrayLike | None,
     weight: float = 0.5,
     *,
     n: int,
     confidence: float = 0.95,
-    rng: np.random.Generator | None = None,
+    rng: Generator | None = None,
     clustering: float = 1.0,
 ) -> PairFairness:
     """Return individual fairness from the grid of everybody and a random sample of them.
@@ -371,7 +372,7 @@ def fairness_by_weight(
 
 
 def corrected_grid(
-    fine: GridMoments, people: People, weights: Sequence[float], rng: np.random.Generator, *, sample: bool = False
+    fine: GridMoments, people: People, weights: Sequence[float], rng: Generator, *, sample: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """Return individual fairness at each weight from a grid, corrected on random pairs of people, and its error.
 
@@ -386,7 +387,7 @@ def corrected_grid(
 
 
 def _corrections(
-    people: People, coarse: GridMoments, fine: GridMoments, weights: Sequence[float], rng: np.random.Generator
+    people: People, coarse: GridMoments, fine: GridMoments, weights: Sequence[float], rng: Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return what the extrapolated grid adds at each weight, and the standard error of that."""
     from evenhand.stats.pairs.kernels import deviations

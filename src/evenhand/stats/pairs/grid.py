@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight
@@ -69,7 +69,7 @@ class GridMoments:
 
     @classmethod
     def from_cells(
-        cls, bounds: Bounds, size: int, cells: npt.ArrayLike, sums: npt.ArrayLike, squares: float, own: npt.ArrayLike
+        cls, bounds: Bounds, size: int, cells: ArrayLike, sums: ArrayLike, squares: float, own: ArrayLike
     ) -> GridMoments:
         """Return the histogram from sums over grid cells, as a data engine groups them.
 
@@ -148,13 +148,13 @@ class GridMoments:
 
 
 def grid_moments(
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
+    score: ArrayLike,
+    effort: ArrayLike,
+    aggregate: ArrayLike,
     size: int = SIZE,
     *,
     bounds: Bounds | None = None,
-    survey_weight: npt.ArrayLike | None = None,
+    survey_weight: ArrayLike | None = None,
     threads: int | None = None,
 ) -> GridMoments:
     """Return the histogram of people on a grid, with the sums that its coarser grid needs.
