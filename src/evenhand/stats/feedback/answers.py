@@ -220,17 +220,9 @@ class Answers:
         """
         critics, critic = np.unique(self.critic[keep], return_inverse=True)
         cases, case = np.unique(self.case[keep], return_inverse=True)
-        return Answers(
-            critic,
-            case,
-            self.answer[keep],
-            self.group[cases],
-            self.label[cases],
-            self.groups,
-            critics.size,
-            self.feedback,
-            None if self.weight is None else self.weight[keep],
-        )
+        answer, group, label = self.answer[keep], self.group[cases], self.label[cases]
+        weight = None if self.weight is None else self.weight[keep]
+        return Answers(critic, case, answer, group, label, self.groups, critics.size, self.feedback, weight)
 
     def masses(self) -> FloatArray:
         """Return (groups, K, answers) the number, or weight, of the answers of each kind."""

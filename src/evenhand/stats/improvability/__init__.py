@@ -1,13 +1,6 @@
 """Fairness-improvability: could the decisions be fairer without being less accurate?"""
 
-from evenhand.stats.improvability.power import (
-    component_values,
-    deviations,
-    planned_effects,
-    power_curve,
-    sample_size,
-    unknown_candidate,
-)
+from evenhand.stats.improvability.power import component_values, deviations, planned_effects, power_curve, sample_size
 from evenhand.stats.improvability.resampling import Contrast, ValueDraws, bootstrap_values
 from evenhand.stats.improvability.rows import (
     CANDIDATE,
@@ -86,6 +79,5 @@ __all__ = [
     "ratios",
     "sample_size",
     "select_top",
-    "unknown_candidate",
     "worst_pair",
 ]

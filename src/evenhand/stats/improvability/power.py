@@ -8,14 +8,11 @@ share of resamples in which effect + deviation does so for all components at onc
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, require_share
-from evenhand.stats.improvability.resampling import ValueDraws
 from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO
 from evenhand.stats.improvability.split import SplitTest
 from evenhand.stats.types import FloatArray
@@ -41,7 +38,7 @@ def planned_effects(
 
     Examples
     --------
-    >>> from evenhand.stats.improvability import Criteria, Pair, get_utility
+    >>> from evenhand.stats.improvability import Criteria, Pair, ValueDraws, get_utility
     >>> values = np.array([[[5.0, 7.0]], [[4.0, 7.0]], [[4.5, 7.0]]])
     >>> draws = ValueDraws(values, values[np.newaxis], None, None, 10, 10, "cells")
     >>> utility = get_utility("calibration")
@@ -72,7 +69,7 @@ def component_values(
 
     Examples
     --------
-    >>> from evenhand.stats.improvability import Criteria, Pair, get_utility
+    >>> from evenhand.stats.improvability import Criteria, Pair, ValueDraws, get_utility
     >>> values = np.array([[[5.0, 7.0]], [[4.0, 6.5]], [[4.5, 6.7]]])
     >>> draws = ValueDraws(values, values[np.newaxis], None, None, 10, 10, "cells")
     >>> utility = get_utility("calibration")
@@ -90,26 +87,6 @@ def deviations(test: SplitTest, accuracy: ArrayLike = 0.0, fairness: float = 0.0
     """Return (J, C) T* - T of every component of the signed test."""
     drawn = component_values(test, test.draws.values, accuracy, fairness)
     return drawn - component_values(test, test.draws.estimate[np.newaxis], accuracy, fairness)
-
-
-def unknown_candidate(draws: ValueDraws, rng: Generator) -> ValueDraws:
-    """Return draws for planning before there is a candidate: as uncertain as the status quo, and independent of it.
-
-    Two algorithms that decide alike have correlated values, which makes differences between them easier to find, so a
-    plan with independent ones errs on the side of more rows. (Only a reversed gap is then harder to rule out, and it is
-    seldom what decides.)
-
-    Examples
-    --------
-    >>> values = np.arange(8.0).reshape(4, 1, 1, 2)
-    >>> draws = unknown_candidate(ValueDraws(values[0], values, None, None, 9, 9, "cells"), np.random.default_rng(0))
-    >>> sorted(draws.values[:, 0, 0, 1].tolist()), draws.estimate
-    ([0.0, 2.0, 4.0, 6.0], array([[[0., 0.]]]))
-    """
-    estimate, values = draws.estimate.copy(), draws.values.copy()
-    estimate[..., CANDIDATE] = estimate[..., STATUS_QUO]
-    values[..., CANDIDATE] = values[rng.permutation(len(values)), ..., STATUS_QUO]
-    return replace(draws, estimate=estimate, values=values, spread=None, spreads=None)
 
 
 def power_curve(effect: ArrayLike, deviation: FloatArray, rows: int, sizes: ArrayLike, level: float) -> FloatArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -143,15 +144,8 @@ def draws_of(rows: Rows, cells: Cells, sums: FloatArray, method: Method) -> Valu
     plain = both[..., :first].reshape(*both.shape[:2], *shape)
     values = ratios(plain)
     spreads = _covariances(plain, values, both[..., first:]) if both.shape[-1] > first else None
-    return ValueDraws(
-        estimate=values[0],
-        values=values[1:],
-        spread=None if spreads is None else spreads[0],
-        spreads=None if spreads is None else spreads[1:],
-        rows=len(rows),
-        cells=len(cells),
-        method=method,
-    )
+    spread, drawn_spreads = (None, None) if spreads is None else (spreads[0], spreads[1:])
+    return ValueDraws(values[0], values[1:], spread, drawn_spreads, len(rows), len(cells), method)
 
 
 def _cell_counts(cells: Cells, resamples: int, rng: Generator) -> Iterator[FloatArray]:
@@ -190,10 +184,10 @@ def _row_sums(cells: Cells, resamples: int, rng: Generator, threads: int | None)
     sums = np.empty((resamples, cells.start.size - 1, cells.columns.shape[1]))
     edges = np.linspace(0, resamples, min(_CHAINS, resamples) + 1).astype(np.int64)
 
-    def chain(first: int, last: int) -> Iterator[Step]:
-        yield (last - first, lambda: draw_sums(key, first, last, sizes, cell, columns, cells.start, sums))
-
-    chains = [chain(int(first), int(last)) for first, last in pairwise(edges)]
+    chains: list[list[Step]] = [
+        [(last - first, partial(draw_sums, key, first, last, sizes, cell, columns, cells.start, sums))]
+        for first, last in pairwise(edges.tolist())
+    ]
     run_chains(chains, resamples, threads=threads)
     return sums
 

@@ -322,10 +322,7 @@ def merge_rows(rows: Rows, columns: FloatArray | None = None, *, merge: bool = T
     first = np.flatnonzero(new)
     row_cell = np.full(len(rows), first.size, dtype=np.int64)
     row_cell[order] = np.cumsum(new) - 1
-    return Cells(
-        columns=np.ascontiguousarray(values[order[first]]),
-        count=np.diff(np.append(first, order.size)).astype(np.int64),
-        start=np.searchsorted(rows.group[order[first]], np.arange(groups + 1)).astype(np.int64),
-        rest=len(rows) - order.size,
-        row_cell=row_cell,
-    )
+    cells = np.ascontiguousarray(values[order[first]])
+    sizes = np.diff(np.append(first, order.size)).astype(np.int64)
+    start = np.searchsorted(rows.group[order[first]], np.arange(groups + 1)).astype(np.int64)
+    return Cells(cells, sizes, start, len(rows) - order.size, row_cell)

@@ -25,14 +25,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, EvenhandError, require_extra, require_share
-from evenhand.stats.linear_search.problem import (
-    LinearCandidate,
-    SearchProblem,
-    SolverReport,
-    bounds,
-    judged,
-    widest_margin,
-)
+from evenhand.stats.linear_search.problem import LinearCandidate, SearchProblem, SolverReport, judged, widest_margin
 from evenhand.stats.linear_search.sweep import best_direction
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
@@ -140,7 +133,7 @@ def build_program(problem: SearchProblem, margin: float) -> SearchProgram:
     points, cell = np.unique(problem.scaled, axis=0, return_inverse=True)
     cell = cell.ravel()
     program = Program()
-    box = np.array(bounds(problem))
+    box = np.array(problem.box)
     beta = program.add_columns(box[:, 0], box[:, 1])
     decide = program.add_columns(np.zeros(len(points)), 1.0, integer=True)
     value = program.add_columns(problem.floors - _SLACK, np.inf)
@@ -155,11 +148,10 @@ def build_program(problem: SearchProblem, margin: float) -> SearchProgram:
         share = program.add_columns(1.0 / np.bincount(problem.group, minlength=groups), 1.0)
         parts = tuple(_add_mean(program, problem, cell, decide, value, share, g) for g in range(groups))
     else:
-        gains = _by_cell(problem, cell, problem.gains, len(points))
+        gains = np.bincount(problem.group * len(points) + cell, problem.gains, groups * len(points))
         row = np.arange(groups)
-        program.add_rows(
-            groups, problem.base, problem.base, (row, value, problem.size), (row[:, np.newaxis], decide, -gains)
-        )
+        terms = (row, value, problem.size), (row[:, np.newaxis], decide, -gains.reshape(groups, -1))
+        program.add_rows(groups, problem.base, problem.base, *terms)
     gap = _add_gap(program, problem, value)
     return SearchProgram(program, beta, decide, value, gap, share, parts, cell)
 
@@ -169,7 +161,7 @@ def _add_classifier(
 ) -> None:
     """Tie D to the sign of x'b."""
     design = np.column_stack([np.ones(len(points)), points])
-    box = np.array(bounds(problem))
+    box = np.array(problem.box)
     most, least = design @ box[:, 1], design @ box[:, 0]  # x is not negative
     row = np.arange(len(points))
     score = (row[:, np.newaxis], beta, design)
@@ -206,13 +198,6 @@ def _add_gap(program: Program, problem: SearchProblem, value: IntArray) -> IntAr
     gap = program.add_columns(0.0, np.inf)
     program.add_rows(len(pairs), -np.inf, 0.0, *difference, (row, gap, -1.0))
     return gap
-
-
-def _by_cell(problem: SearchProblem, cell: IntArray, values: FloatArray, cells: int) -> FloatArray:
-    """Return (G, C) the sums of a row value by group and distinct row."""
-    groups = len(problem.names)
-    sums = np.bincount(problem.group * cells + cell, weights=values, minlength=groups * cells)
-    return sums.reshape(groups, cells).astype(np.float64)
 
 
 class _Solved(NamedTuple):
@@ -352,13 +337,8 @@ def _run(
     info = solver.getInfo()
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     status = solver.modelStatusToString(solver.getModelStatus()).lower().removesuffix(" reached")
-    return _Solved(
-        status=status,
-        solution=np.array(solver.getSolution().col_value) if feasible else None,
-        bound=float(info.mip_dual_bound),
-        gap=float(info.mip_gap),
-        seconds=float(solver.getRunTime()),
-    )
+    known = np.array(solver.getSolution().col_value) if feasible else None
+    return _Solved(status, known, float(info.mip_dual_bound), float(info.mip_gap), float(solver.getRunTime()))
 
 
 def _model(highspy: Any, problem: SearchProblem, made: SearchProgram) -> Any:

@@ -107,6 +107,11 @@ class SearchProblem:
         violation = np.where(undefined, np.inf, np.where(short <= _MET, 0.0, short))
         return violation, np.where(undefined, np.inf, objective)
 
+    @property
+    def box(self) -> list[tuple[float, float]]:
+        """The bounds of the intercept and of each slope in the scaled features."""
+        return [(-1.0, 1.0)] + [(0.0 if sign > 0 else -1.0, 0.0 if sign < 0 else 1.0) for sign in self.signs.tolist()]
+
     def raw(self, slopes: FloatArray, intercept: float) -> tuple[FloatArray, float]:
         """Return coefficients and intercept for the features as they were given."""
         coefficients = np.zeros(self.given.shape[1])
@@ -174,24 +179,11 @@ def search_problem(
     signs, used = _allowed(x, monotone, excluded)
     low = x[:, used].min(axis=0)
     width = x[:, used].max(axis=0) - low
-    gains, base, size, step = _sums(utility, y, codes, len(names))
+    sums = _sums(utility, y, codes, len(names))
+    scaled = np.ascontiguousarray((x[:, used] - low) / width)
+    places = None if capacity is None else capacity_count(capacity, codes.size)
     return SearchProblem(
-        given=x,
-        scaled=np.ascontiguousarray((x[:, used] - low) / width),
-        used=used,
-        low=low,
-        width=width,
-        signs=signs[used],
-        group=codes,
-        names=tuple(names),
-        gains=gains,
-        base=base,
-        size=size,
-        step=step,
-        goal=goal,
-        floors=floors,
-        gap_limit=gap_limit,
-        capacity=None if capacity is None else capacity_count(capacity, codes.size),
+        x, scaled, used, low, width, signs[used], codes, tuple(names), *sums, goal, floors, gap_limit, places
     )
 
 
@@ -370,14 +362,7 @@ def widest_margin(problem: SearchProblem, decisions: BoolArray) -> tuple[FloatAr
     rows = np.unique(np.column_stack([rows, np.ones(len(problem))]), axis=0)
     size = problem.scaled.shape[1]
     cost = np.append(np.zeros(size + 1), -1.0)
-    solution = linprog(
-        cost, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=[*bounds(problem), (None, 1.0)], method="highs"
-    )
+    solution = linprog(cost, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=[*problem.box, (None, 1.0)], method="highs")
     if solution.x is None:
         return np.zeros(size), 0.0, 0.0
     return np.asarray(solution.x[1:-1]), float(solution.x[0]), float(solution.x[-1])
-
-
-def bounds(problem: SearchProblem) -> list[tuple[float, float]]:
-    """Return the bounds of the intercept and of each slope in the scaled features."""
-    return [(-1.0, 1.0)] + [(0.0 if sign > 0 else -1.0, 0.0 if sign < 0 else 1.0) for sign in problem.signs.tolist()]

@@ -8,7 +8,7 @@ rows, and finds in seconds what a mixed-integer solver finds in a minute, withou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -136,16 +136,13 @@ def _evaluate(problem: SearchProblem, batch: FloatArray, threads: int | None) ->
     merit = np.empty((len(batch), 3))
     step = max(1, min(64, _SLICE_NUMBERS // len(problem)))
 
-    def chain(first: int) -> Iterator[Step]:
-        part = slice(first, min(first + step, len(batch)))
+    def work(part: slice) -> None:
+        scores = batch[part] @ problem.scaled.T
+        merit[part] = _all_cuts(problem, scores) if problem.capacity is None else _one_cut(problem, scores)
 
-        def work() -> None:
-            scores = batch[part] @ problem.scaled.T
-            merit[part] = _all_cuts(problem, scores) if problem.capacity is None else _one_cut(problem, scores)
-
-        yield part.stop - part.start, work
-
-    run_chains([chain(first) for first in range(0, len(batch), step)], len(batch), threads=threads)
+    parts = [slice(first, min(first + step, len(batch))) for first in range(0, len(batch), step)]
+    chains: list[list[Step]] = [[(part.stop - part.start, partial(work, part))] for part in parts]
+    run_chains(chains, len(batch), threads=threads)
     return merit
 
 
@@ -154,21 +151,9 @@ def _all_cuts(problem: SearchProblem, scores: FloatArray) -> FloatArray:
 
     merit = np.empty((len(scores), 3))
     goal = -1 if problem.goal == "fairness" else problem.goal
-    scan_thresholds(
-        scores,
-        np.argsort(scores, axis=1),
-        problem.group,
-        problem.gains,
-        problem.base,
-        problem.size,
-        problem.step,
-        goal,
-        problem.floors,
-        problem.gap_limit,
-        _MET,
-        _APART,
-        merit,
-    )
+    rows = problem.group, problem.gains, problem.base, problem.size, problem.step
+    limits = problem.floors, problem.gap_limit, _MET
+    scan_thresholds(scores, np.argsort(scores, axis=1), rows, goal, limits, _APART, merit)
     return merit
 
 
@@ -182,13 +167,8 @@ def _one_cut(problem: SearchProblem, scores: FloatArray) -> FloatArray:
     cut = 0.5 * (below + above)
     violation, objective = problem.judge(problem.values(scores > cut[:, np.newaxis]))
     apart = above - below > _APART * (scores.max(axis=1) - scores.min(axis=1))
-    return np.column_stack(
-        [
-            np.where(apart, violation, np.inf),
-            np.where(apart, objective, np.inf),
-            np.where(apart & np.isfinite(violation), cut, np.inf),
-        ]
-    )
+    merit = np.column_stack([violation, objective, np.where(np.isfinite(violation), cut, np.inf)])
+    return np.where(apart[:, np.newaxis], merit, np.inf)
 
 
 def _nothing_found(problem: SearchProblem, best: LinearCandidate, directions: int) -> str:

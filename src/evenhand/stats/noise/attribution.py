@@ -13,17 +13,7 @@ from numpy.random import Generator, SeedSequence
 from evenhand.errors import EvenhandError
 from evenhand.stats.noise.engine import pair_sums, steps_of, sums_of_states, trials_of
 from evenhand.stats.noise.experiment import Experiment
-from evenhand.stats.noise.states import (
-    SUMS,
-    Mistakes,
-    PairSums,
-    States,
-    fill_mistakes,
-    no_mistakes,
-    person_sums,
-    predict_states,
-    states_of,
-)
+from evenhand.stats.noise.states import SUMS, Mistakes, PairSums, States, person_sums, predict_states, states_of
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains
 
@@ -143,8 +133,8 @@ def _mistakes_at(experiment: Experiment, seed: SeedSequence, level: int) -> tupl
     """Return the mistakes of a replicate, which of them (people, items) are made at a level, and the generator."""
     stream, only = trials_of(experiment, [seed])[0 if experiment.common else level]
     rng = np.random.default_rng(stream)
-    mistakes = no_mistakes(experiment, 1, steps_of(experiment))
-    fill_mistakes(mistakes, 0, experiment, rng, only)
+    mistakes = Mistakes.none(experiment, 1, steps_of(experiment))
+    mistakes.fill(0, experiment, rng, only)
     return mistakes, mistakes.level[0] <= (level if experiment.common else 0), rng
 
 

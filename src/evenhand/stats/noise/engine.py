@@ -9,17 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from evenhand.stats.noise.experiment import Experiment
-from evenhand.stats.noise.states import (
-    OF_THE_FIRST,
-    SUMS,
-    Mistakes,
-    PairSums,
-    States,
-    fill_mistakes,
-    no_mistakes,
-    person_sums,
-    states_of,
-)
+from evenhand.stats.noise.states import OF_THE_FIRST, SUMS, Mistakes, PairSums, States, person_sums, states_of
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains
 
@@ -170,11 +160,11 @@ def steps_of(experiment: Experiment) -> int:
 
 def block_mistakes(experiment: Experiment, block: Sequence[Trial]) -> list[Mistakes]:
     """Return the mistakes of the second rater and, where she makes some too, of the first."""
-    drawn = [no_mistakes(experiment, len(block), steps_of(experiment)) for _ in range(experiment.raters)]
+    drawn = [Mistakes.none(experiment, len(block), steps_of(experiment)) for _ in range(experiment.raters)]
     for number, (seed, level) in enumerate(block):
         rng = np.random.default_rng(seed)
         for mistakes in drawn:
-            fill_mistakes(mistakes, number, experiment, rng, level)
+            mistakes.fill(number, experiment, rng, level)
     return drawn
 
 

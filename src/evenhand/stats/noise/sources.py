@@ -333,14 +333,10 @@ def published_names() -> list[str]:
     (20, 'raez-2024/all/1')
     """
     return [
-        name
+        f"{reading}/{features}{size}"
         for reading in READINGS
         for features in FEATURE_SETS
-        for name in (
-            [f"{reading}/{features}"]
-            if features == "categorical"
-            else [f"{reading}/{features}/{size}" for size in SIZES]
-        )
+        for size in ([""] if features == "categorical" else [f"/{sd}" for sd in SIZES])
     ]
 
 

@@ -111,41 +111,35 @@ class Mistakes:
     value: FloatArray
     changes: BoolArray
 
+    @classmethod
+    def none(cls, experiment: Experiment, trials: int, steps: int) -> Mistakes:
+        """Return mistakes that are yet to be filled in: none."""
+        people, items = len(experiment.features), len(experiment.items)
+        width = items if experiment.slopes is not None else len(experiment.columns)
+        level = np.full((trials, people, items), steps, dtype=np.int16)
+        return cls(level, np.zeros((trials, people, width)), np.zeros((trials, people, steps), dtype=np.bool_))
 
-def no_mistakes(experiment: Experiment, trials: int, steps: int) -> Mistakes:
-    """Return mistakes that are yet to be filled in: none."""
-    people, items = len(experiment.features), len(experiment.items)
-    width = items if experiment.slopes is not None else len(experiment.columns)
-    return Mistakes(
-        np.full((trials, people, items), steps, dtype=np.int16),
-        np.zeros((trials, people, width)),
-        np.zeros((trials, people, steps), dtype=np.bool_),
-    )
-
-
-def fill_mistakes(
-    mistakes: Mistakes, trial: int, experiment: Experiment, rng: Generator, only: int | None = None
-) -> None:
-    """Draw the mistakes of one trial: at all levels with common random numbers, or at one level `only`."""
-    items = experiment.items if experiment.renew is None else _renewed(experiment, rng)
-    touched, steps = _touched(experiment, items, rng, only)
-    entries, slopes, profile, first_column = experiment.entries, experiment.slopes, experiment.base.profile, 0
-    for number, item in enumerate(items):
-        columns = slice(first_column, first_column + len(item.columns))
-        people, step = touched[number], steps[number]
-        old = entries[columns].take(people, axis=1).T
-        profiles = None if profile is None else profile[people]
-        new = np.where(np.isnan(old), old, item.draw(old, profiles, rng))
-        changed = np.flatnonzero(((new != old) & ~np.isnan(old)).any(axis=1))
-        people, step, old, new = people[changed], step[changed], old[changed], new[changed]
-        mistakes.level[trial, people, number] = step
-        mistakes.changes[trial, people, step] = True
-        if slopes is None:
-            mistakes.value[trial, people, columns] = new
-        else:
-            shift = slopes[columns].take(people, axis=1).T * (new - old)
-            mistakes.value[trial, people, number] = shift.sum(axis=1)
-        first_column = columns.stop
+    def fill(self, trial: int, experiment: Experiment, rng: Generator, only: int | None = None) -> None:
+        """Draw the mistakes of one trial: at all levels with common random numbers, or at one level `only`."""
+        items = experiment.items if experiment.renew is None else _renewed(experiment, rng)
+        touched, steps = _touched(experiment, items, rng, only)
+        entries, slopes, profile, first_column = experiment.entries, experiment.slopes, experiment.base.profile, 0
+        for number, item in enumerate(items):
+            columns = slice(first_column, first_column + len(item.columns))
+            people, step = touched[number], steps[number]
+            old = entries[columns].take(people, axis=1).T
+            profiles = None if profile is None else profile[people]
+            new = np.where(np.isnan(old), old, item.draw(old, profiles, rng))
+            changed = np.flatnonzero(((new != old) & ~np.isnan(old)).any(axis=1))
+            people, step, old, new = people[changed], step[changed], old[changed], new[changed]
+            self.level[trial, people, number] = step
+            self.changes[trial, people, step] = True
+            if slopes is None:
+                self.value[trial, people, columns] = new
+            else:
+                shift = slopes[columns].take(people, axis=1).T * (new - old)
+                self.value[trial, people, number] = shift.sum(axis=1)
+            first_column = columns.stop
 
 
 def _touched(

@@ -1,6 +1,5 @@
 """Effort-aware individual fairness: all pairs of people, exactly where that takes seconds, else with a stated error."""
 
-from evenhand.stats.pairs.approximate import grid_correction
 from evenhand.stats.pairs.exact import WorstPairs, worst_pairs
 from evenhand.stats.pairs.fairness import (
     EXACT_ROWS,
@@ -11,7 +10,7 @@ from evenhand.stats.pairs.fairness import (
     individual_fairness_cells,
     individual_fairness_counts,
 )
-from evenhand.stats.pairs.grid import SIZE, Bounds, GridExcess, GridMoments, bin_people, grid_excess, grid_moments
+from evenhand.stats.pairs.grid import SIZE, Bounds, GridExcess, GridMoments, bin_people, grid_excess
 from evenhand.stats.pairs.inputs import check_people, hashes, starts
 from evenhand.stats.pairs.result import PairDifference, PairFairness, compare, limits
 
@@ -30,9 +29,7 @@ __all__ = [
     "compare",
     "corrected_grid",
     "fairness_by_weight",
-    "grid_correction",
     "grid_excess",
-    "grid_moments",
     "hashes",
     "individual_fairness",
     "individual_fairness_cells",
