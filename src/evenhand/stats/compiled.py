@@ -113,16 +113,10 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 
 @kernel()
 def draw_sums(
-    key: np.uint64,
-    first: int,
-    last: int,
-    sizes: IntArray,
-    cell: IntArray,
-    columns: FloatArray,
-    start: IntArray,
-    sums: FloatArray,
+    key: np.uint64, first: int, last: int, cells: tuple[IntArray, ...], columns: FloatArray, sums: FloatArray
 ) -> None:
     """Write the sums by group of the draws first .. last - 1 into `sums` (J, G, Q); `columns` is (Q, C)."""
+    sizes, cell, start = cells
     counts = np.zeros(columns.shape[1])
     for number in range(first, last):
         draw_counts(key, number, sizes[number], cell, counts)

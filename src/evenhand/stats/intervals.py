@@ -188,11 +188,7 @@ def student_t(mean: ArrayLike, stderr: ArrayLike, df: ArrayLike, confidence: flo
 
 
 def logit_t(
-    value: ArrayLike,
-    stderr: ArrayLike,
-    df: ArrayLike,
-    confidence: float = 0.95,
-    bounds: tuple[float, float] = (0.0, 1.0),
+    value: ArrayLike, stderr: ArrayLike, df: ArrayLike, confidence: float = 0.95, bounds: tuple[float, float] = (0, 1)
 ) -> Interval:
     """Return Student's t interval on the logit scale of a value between bounds, such as a mean score or an AUC.
 

@@ -13,9 +13,7 @@ from evenhand.stats.correlation import person_codes, two_sided_p
 from evenhand.stats.intervals import normal_quantile
 from evenhand.stats.types import FloatArray, IntArray
 
-_GRID = np.concatenate(
-    [[0.0], np.geomspace(1e-4, 0.1, 20), np.linspace(0.15, 0.95, 17), 1 - np.geomspace(0.04, 1e-6, 12)]
-)
+_GRID = np.r_[0.0, np.geomspace(1e-4, 0.1, 20), np.linspace(0.15, 0.95, 17), 1 - np.geomspace(0.04, 1e-6, 12)]
 """Shares of the variance between people at which the likelihood is first looked at."""
 
 

@@ -17,17 +17,18 @@ from evenhand.stats.agreement.ratings import (
     mean_and_squares,
     people_weights,
     plain,
-    scores_or_missing,
+    score_ratings,
 )
 from evenhand.stats.types import FloatArray, IntArray
 
+Categories = Sequence[object] | None
 DISTANCES = ("linear", "quadratic")
 AlphaScale = Literal["nominal", "ordinal", "interval"]
 ALPHA_SCALES: tuple[AlphaScale, ...] = get_args(AlphaScale)
 
 
 def cohen_kappa(
-    first: ArrayLike, second: ArrayLike, *, categories: Sequence[object] | None = None, weight: ArrayLike | None = None
+    first: ArrayLike, second: ArrayLike, *, categories: Categories = None, weight: ArrayLike | None = None
 ) -> FloatArray:
     """Return Cohen's kappa of two raters: (po - pc) / (1 - pc).
 
@@ -65,7 +66,7 @@ def weighted_kappa(
     second: ArrayLike,
     *,
     distance: str | ArrayLike = "linear",
-    categories: Sequence[object] | None = None,
+    categories: Categories = None,
     weight: ArrayLike | None = None,
 ) -> FloatArray:
     """Return the weighted kappa of two raters: 1 - sum D o / sum D e.
@@ -98,7 +99,7 @@ def weighted_kappa(
 
 
 def category_table(
-    first: ArrayLike, second: ArrayLike, *, categories: Sequence[object] | None = None, weight: ArrayLike | None = None
+    first: ArrayLike, second: ArrayLike, *, categories: Categories = None, weight: ArrayLike | None = None
 ) -> FloatArray:
     """Return (..., q, q) counts of people by the category of the first and of the second rater.
 
@@ -150,9 +151,7 @@ class _Agreement:
     by_rater: list[list[FloatArray]]
 
 
-def fleiss_kappa(
-    *raters: ArrayLike, categories: Sequence[object] | None = None, weight: ArrayLike | None = None
-) -> FloatArray:
+def fleiss_kappa(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Fleiss' kappa of two or more raters: (pa - pe) / (1 - pe), pe = sum_k pi_k².
 
     pa is the share of agreeing pairs of ratings of one person, averaged over people with two or more; pi_k the mean
@@ -181,9 +180,7 @@ def fleiss_kappa(
     return plain(_beyond(agreement.observed, sum((share**2 for share in agreement.shares), start=np.zeros(()))))
 
 
-def conger_kappa(
-    *raters: ArrayLike, categories: Sequence[object] | None = None, weight: ArrayLike | None = None
-) -> FloatArray:
+def conger_kappa(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Conger's kappa, Cohen's for two or more raters: pe = mean over pairs of raters of sum_k p_gk p_hk.
 
     p_gk is the share of category k among the ratings of rater g. Parameters as for `fleiss_kappa`.
@@ -206,9 +203,7 @@ def conger_kappa(
     return plain(_beyond(agreement.observed, expected))
 
 
-def bennett_s(
-    *raters: ArrayLike, categories: Sequence[object] | None = None, weight: ArrayLike | None = None
-) -> FloatArray:
+def bennett_s(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Bennett's S (Brennan and Prediger's kappa) of two or more raters: pe = 1 / q for q categories.
 
     With two raters and two categories it is PABAK. Parameters as for `fleiss_kappa`; give `categories`, as one that
@@ -227,7 +222,7 @@ def bennett_s(
     return plain(_beyond(agreement.observed, np.asarray(1.0 / max(len(agreement.shares), 2))))
 
 
-def ac1(*raters: ArrayLike, categories: Sequence[object] | None = None, weight: ArrayLike | None = None) -> FloatArray:
+def ac1(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Gwet's AC1 of two or more raters: pe = sum_k pi_k (1 - pi_k) / (q - 1) for q categories.
 
     Parameters as for `fleiss_kappa`; give `categories`, as one that nobody used counts in q.
@@ -280,7 +275,7 @@ def alpha(*raters: ArrayLike, scale: AlphaScale = "nominal", weight: ArrayLike |
     _check_raters(raters)
     if scale == "nominal":
         return plain(_nominal_alpha(raters, weight))
-    scores = scores_or_missing(*raters)
+    scores = score_ratings(*raters, missing=True)
     weights = people_weights(weight, scores[0].shape[-1])
     ratings = sum((~np.isnan(score) for score in scores), start=np.zeros(1))
     pairable = np.asarray(np.where(ratings >= 2, weights, 0.0))
@@ -302,9 +297,7 @@ def pairable_people(*raters: ArrayLike, weight: ArrayLike | None = None) -> Floa
     return np.asarray(np.where(_rated(codes) >= 2, weights, 0.0).sum(axis=-1))
 
 
-def _agreement(
-    raters: Sequence[ArrayLike], categories: Sequence[object] | None, weight: ArrayLike | None
-) -> _Agreement:
+def _agreement(raters: Sequence[ArrayLike], categories: Categories, weight: ArrayLike | None) -> _Agreement:
     _check_raters(raters)
     codes, q = coded_ratings(raters, categories, missing=True)
     weights = people_weights(weight, codes[0].shape[-1])
@@ -319,12 +312,8 @@ def _agreement(
         count = sum((choice.astype(np.float64) for choice in chosen), start=np.zeros(1))
         agree = agree + (count * (count - 1.0) * pairs).sum(axis=-1)
         shares.append(ratio((count * share_of).sum(axis=-1), rated))
-        by_rater.append(
-            [
-                ratio(np.asarray((choice * weights).sum(axis=-1)), total)
-                for choice, total in zip(chosen, totals, strict=True)
-            ]
-        )
+        chosen_by = [np.asarray((choice * weights).sum(axis=-1)) for choice in chosen]
+        by_rater.append([ratio(mass, total) for mass, total in zip(chosen_by, totals, strict=True)])
     pairable = np.where(ratings >= 2, weights, 0.0).sum(axis=-1)
     return _Agreement(ratio(np.asarray(agree), np.asarray(pairable)), shares, by_rater)
 

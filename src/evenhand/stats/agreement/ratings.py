@@ -110,8 +110,8 @@ def is_binary(rater: ArrayLike) -> bool:
     return bool(np.all((values == 0) | (values == 1)))
 
 
-def score_ratings(*raters: ArrayLike) -> list[FloatArray]:
-    """Return each rater's scores as numbers; a missing or infinite score is an error.
+def score_ratings(*raters: ArrayLike, missing: bool = False) -> list[FloatArray]:
+    """Return each rater's scores as numbers; an infinite score is an error, and so is a missing one unless allowed.
 
     Examples
     --------
@@ -119,13 +119,7 @@ def score_ratings(*raters: ArrayLike) -> list[FloatArray]:
     [array([1., 2.])]
     """
     _check_people(raters)
-    return [_as_scores(rater, missing=False) for rater in raters]
-
-
-def scores_or_missing(*raters: ArrayLike) -> list[FloatArray]:
-    """Return each rater's scores as numbers, nan where a rating is missing."""
-    _check_people(raters)
-    return [_as_scores(rater, missing=True) for rater in raters]
+    return [_as_scores(rater, missing=missing) for rater in raters]
 
 
 def coded_ratings(
@@ -142,7 +136,8 @@ def coded_ratings(
     ([array([0, 2]), array([0, 0])], 3)
     """
     _check_people(raters)
-    arrays = [_as_labels(rater) for rater in raters]
+    labels = (np.asarray(rater) for rater in raters)
+    arrays = [values.astype(np.int64) if values.dtype == np.bool_ else values for values in labels]
     absent = [_is_missing(array) for array in arrays]
     if not missing and any(mask.any() for mask in absent):
         raise EvenhandError("A rating is missing; leave out people whom some rater did not rate.")
@@ -208,11 +203,6 @@ def _as_scores(rater: ArrayLike, *, missing: bool) -> FloatArray:
     return values
 
 
-def _as_labels(rater: ArrayLike) -> npt.NDArray[Any]:
-    values = np.asarray(rater)
-    return values.astype(np.int64) if values.dtype == np.bool_ else values
-
-
 def _is_missing(values: npt.NDArray[Any]) -> BoolArray:
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values))
@@ -251,10 +241,8 @@ def _positions(values: npt.NDArray[Any], absent: BoolArray, known: npt.NDArray[A
     present = values[~absent]
     position = np.minimum(np.searchsorted(known[order], present), max(known.size - 1, 0))
     is_known = known[order][position] == present if known.size else np.zeros(present.shape, dtype=np.bool_)
-    if not np.all(is_known):
-        raise EvenhandError(
-            f"The rating {present[~is_known].tolist()[0]!r} is not one of `categories` {known.tolist()!r}."
-        )
+    if (unknown := present[~is_known]).size:
+        raise EvenhandError(f"The rating {unknown.tolist()[0]!r} is not one of `categories` {known.tolist()!r}.")
     positions = np.full(values.shape, -1, dtype=np.int64)
     positions[~absent] = order[position]
     return positions

@@ -72,7 +72,8 @@ class MeanSquares:
         require_choice("form", form, ICC_FORMS)
         with np.errstate(all="ignore"):
             single = self._absolute(confidence) if form.startswith("A") else self._one_f(form, confidence)
-            low, high = (self._averaged(limit) if form.endswith("k") else limit for limit in single)
+            more = self.raters - 1 if form.endswith("k") else 0  # the mean of k raters has k r / (1 + (k - 1) r)
+            low, high = (limit if not more else self.raters * limit / (1.0 + more * limit) for limit in single)
             perfect = (self.error == 0) & (self.rows > 0) & (form.startswith("C") | (self.columns == 0))
             known = ~np.isnan(self.icc(form))
             low, high = (np.where(perfect, 1.0, np.where(known, limit, np.nan)) for limit in (low, high))
@@ -128,10 +129,6 @@ class MeanSquares:
         lower, upper = _f_quantile(n - 1.0, freedom, confidence), _f_quantile(freedom, n - 1.0, confidence)
         low = n * (msr - lower * mse) / (lower * rest + n * msr)
         return low, n * (upper * msr - mse) / (rest + n * upper * msr)
-
-    def _averaged(self, limit: FloatArray) -> FloatArray:
-        """Return the limit for the mean of k raters, k r / (1 + (k - 1) r)."""
-        return np.asarray(self.raters * limit / (1.0 + (self.raters - 1) * limit))
 
 
 def mean_squares(*raters: ArrayLike, weight: ArrayLike | None = None) -> MeanSquares:
@@ -290,9 +287,8 @@ class ScoreMoments:
             unbiased = self.n / (self.n - 1.0)
             both = 2.0 * (self.variance_first + self.variance_second) - self.variance_error
             rows = np.where(is_rounding(both, self.variance_error), 0.0, both) * unbiased / 2.0
-            return MeanSquares(
-                self.n, 2, rows, np.asarray(self.n * self.mean_error**2 / 2.0), self.variance_error * unbiased / 2.0
-            )
+            columns = np.asarray(self.n * self.mean_error**2 / 2.0)
+            return MeanSquares(self.n, 2, rows, columns, self.variance_error * unbiased / 2.0)
 
     def icc_a1(self) -> FloatArray:
         """ICC(A,1) of two raters."""

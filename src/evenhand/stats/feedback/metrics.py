@@ -146,19 +146,9 @@ def _sums(feedback: Feedback) -> FloatArray:
     same_label = np.eye(feedback.labels, dtype=np.bool_)[:, np.newaxis, :]
     system_label = np.broadcast_to(same_label, may.shape)
     agreed = same_label & feedback.agreeing[:, :, np.newaxis]
-    wanted = (
-        system_label,
-        ~system_label,
-        same_label & must,
-        same_label & may,
-        ~same_label & must,
-        ~same_label & may,
-        same_label & ~may,
-        same_label & ~must,
-        ~same_label & ~may,
-        ~same_label & ~must,
-        agreed,
-    )
+    sides, kinds = (same_label, ~same_label), ((must, may), (~may, ~must))
+    masses = [side & kind for low_and_high in kinds for side in sides for kind in low_and_high]
+    wanted = (system_label, ~system_label, *masses, agreed)
     matrix = np.stack(wanted, axis=2).astype(np.float64)
     return matrix.reshape(feedback.labels * feedback.answers, -1)
 

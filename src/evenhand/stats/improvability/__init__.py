@@ -5,7 +5,6 @@ from evenhand.stats.improvability.resampling import Contrast, ValueDraws, bootst
 from evenhand.stats.improvability.rows import (
     CANDIDATE,
     STATUS_QUO,
-    Cells,
     Pair,
     Rows,
     check_counts,
@@ -18,7 +17,6 @@ from evenhand.stats.improvability.split import (
     RULES,
     AccuracyOf,
     Combined,
-    Components,
     Criteria,
     FairnessTest,
     Goal,
@@ -31,7 +29,6 @@ from evenhand.stats.improvability.split import (
 )
 from evenhand.stats.improvability.utilities import (
     UTILITIES,
-    Selection,
     Utility,
     capacity_count,
     get_utility,
@@ -46,9 +43,7 @@ __all__ = [
     "STATUS_QUO",
     "UTILITIES",
     "AccuracyOf",
-    "Cells",
     "Combined",
-    "Components",
     "Contrast",
     "Criteria",
     "FairnessTest",
@@ -56,7 +51,6 @@ __all__ = [
     "Pair",
     "Rows",
     "Rule",
-    "Selection",
     "Split",
     "SplitTest",
     "Utility",

@@ -54,12 +54,8 @@ def planned_effects(
     groups = slice(0, -1) if test.criteria.accuracy_of == "groups" else slice(-1, None)
     effects[groups, 0, CANDIDATE] = (1.0 + better * shares) * planned[groups, 0, STATUS_QUO]
     planned[..., CANDIDATE] = (1.0 - reduction) * planned[..., STATUS_QUO]  # only differences between groups matter
-    return np.concatenate(
-        [
-            component_values(test, effects[np.newaxis], accuracy, fairness)[0][: len(test.accuracy_contrasts)],
-            component_values(test, planned[np.newaxis], accuracy, fairness)[0][len(test.accuracy_contrasts) :],
-        ]
-    )
+    accurate, fair = (component_values(test, v[np.newaxis], accuracy, fairness)[0] for v in (effects, planned))
+    return np.concatenate([accurate[: shares.size], fair[shares.size :]])
 
 
 def component_values(

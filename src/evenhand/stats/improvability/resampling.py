@@ -185,7 +185,7 @@ def _row_sums(cells: Cells, resamples: int, rng: Generator, threads: int | None)
     edges = np.linspace(0, resamples, min(_CHAINS, resamples) + 1).astype(np.int64)
 
     chains: list[list[Step]] = [
-        [(last - first, partial(draw_sums, key, first, last, sizes, cell, columns, cells.start, sums))]
+        [(last - first, partial(draw_sums, key, first, last, (sizes, cell, cells.start), columns, sums))]
         for first, last in pairwise(edges.tolist())
     ]
     run_chains(chains, resamples, threads=threads)

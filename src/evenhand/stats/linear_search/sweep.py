@@ -126,9 +126,7 @@ def _starting_directions(problem: SearchProblem) -> FloatArray:
         design = np.column_stack([np.ones(len(problem)), centred]) * root
         fitted.append(np.linalg.lstsq(design, problem.gains * root[:, 0], rcond=None)[0][1:])
     single = np.eye(centred.shape[1])
-    return np.vstack(
-        [[direction for direction in fitted if np.abs(direction).max() > 0] or single[:1], single, -single]
-    )
+    return np.vstack([[slopes for slopes in fitted if np.abs(slopes).max() > 0] or single[:1], single, -single])
 
 
 def _evaluate(problem: SearchProblem, batch: FloatArray, threads: int | None) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import factorial
 from typing import TypeAlias
 
@@ -105,27 +106,25 @@ def attribute(
         for name in metrics
     }
 
-    def work(slot: int) -> Step:
-        def step() -> None:
-            mistakes, changed, rng = _mistakes_at(experiment, seeds[slot], level % levels)
+    def work(slot: int) -> None:
+        mistakes, changed, rng = _mistakes_at(experiment, seeds[slot], level % levels)
+        if exact:
+            summed = coalition_sums(experiment, mistakes, changed)
+        else:
+            orders = _orders(items, permutations or 20, rng)
+            along = [_one_after_the_other(experiment, mistakes, changed, order) for order in orders]
+        for name, metric in metrics.items():
+            shared = attributions[name]
             if exact:
-                summed = coalition_sums(experiment, mistakes, changed)
+                worth = _mean_over_folds(experiment, metric, summed)
+                shared.values[slot], shared.total[slot] = shapley(worth), worth[-1] - worth[0]
             else:
-                orders = _orders(items, permutations or 20, rng)
-                along = [_one_after_the_other(experiment, mistakes, changed, order) for order in orders]
-            for name, metric in metrics.items():
-                shared = attributions[name]
-                if exact:
-                    worth = _mean_over_folds(experiment, metric, summed)
-                    shared.values[slot], shared.total[slot] = shapley(worth), worth[-1] - worth[0]
-                else:
-                    worths = [_mean_over_folds(experiment, metric, sums) for sums in along]
-                    shared.values[slot], shared.total[slot] = _over_orders(orders, worths)
-
-        return 1, step
+                worths = [_mean_over_folds(experiment, metric, sums) for sums in along]
+                shared.values[slot], shared.total[slot] = _over_orders(orders, worths)
 
     experiment.prepare()
-    run_chains([[work(slot)] for slot in range(len(seeds))], len(seeds), threads=threads, progress=progress)
+    chains: list[list[Step]] = [[(1, partial(work, slot))] for slot in range(len(seeds))]
+    run_chains(chains, len(seeds), threads=threads, progress=progress)
     return attributions
 
 

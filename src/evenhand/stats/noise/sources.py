@@ -316,11 +316,8 @@ class PublishedNoise:
         [(3,), (4,), (0,)]
         """
         least = (minima or {}) if self.minima else {}
-        numbers = (
-            []
-            if self.sd is None
-            else [NoiseItem((column,), Normal(self.sd, minimum=least.get(column))) for column in numeric]
-        )
+        noisy = {} if self.sd is None else {column: Normal(self.sd, minimum=least.get(column)) for column in numeric}
+        numbers = [NoiseItem((column,), normal) for column, normal in noisy.items()]
         return tuple(numbers + [NoiseItem((column,), Flip()) for column in binary if self.flips])
 
 

@@ -72,16 +72,10 @@ class PairSums:
         with np.errstate(all="ignore"):
             x, y = self.first / self.n, self.second / self.n
             error = np.where(self.error_squares == 0, 0.0, y - x)
-            variances = (
-                self.first_squares / self.n - x**2,
-                self.second_squares / self.n - y**2,
-                self.error_squares / self.n - error**2,
-            )
-            sizes = (self.first_squares, self.second_squares, self.error_squares)
-            spreads = (
-                np.where(variance * self.n <= 1e-14 * size, 0.0, variance)
-                for variance, size in zip(variances, sizes, strict=True)
-            )
+            squares, means = (self.first_squares, self.second_squares, self.error_squares), (x, y, error)
+            variances = [size / self.n - mean**2 for size, mean in zip(squares, means, strict=True)]
+            both = zip(variances, squares, strict=True)
+            spreads = (np.where(variance * self.n <= 1e-14 * size, 0.0, variance) for variance, size in both)
             return ScoreMoments(*np.broadcast_arrays(self.n, x + self.centre, y + self.centre, *spreads, error))
 
 

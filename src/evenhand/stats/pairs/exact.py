@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import require_at_least
 from evenhand.stats.pairs.approximate import excess_of
@@ -108,7 +108,8 @@ def tile_sums(
 
     blocks = block_rows(merged, weight)
     kind = _precision(blocks, len(merged))
-    points = tuple(np.ascontiguousarray(column, dtype=kind) for column in (*blocks.points, blocks.weight))
+    columns = (*blocks.points, blocks.weight)
+    points: tuple[NDArray[Any], ...] = tuple(np.ascontiguousarray(column, dtype=kind) for column in columns)
     tolerance = kind(TOLERANCE)
     count = len(blocks.low)
     slots = min(_SLOTS, count)

@@ -186,7 +186,8 @@ def individual_fairness_counts(
     heavy = np.asarray(heaviness, dtype=np.float64)
     people = check_people(score, effort, aggregate, heavy)
     weight = check_weight(weight)
-    method = "blocks" if _few_points(people) else "strips"
+    rows, points = _counts(people, slice(None))
+    method = "blocks" if ROW_SUM * points <= rows // 2 else "strips"
     sums, violated = _exact_sums(people, weight, method)
     total = float(heavy.sum())
     unit = total / people.total  # survey weights are scaled to a mean of 1
@@ -255,12 +256,6 @@ def individual_fairness_cells(
     error = approximate.WIDTHS * float(np.sqrt(clustering)) * off.excess_stderr + TOLERANCE
     mean, kish = (value - off.excess, violated - off.violated), heavy**2 / moments.squares
     return _result(mean, means, people.weights**2, kish, error, n, confidence, "grid")
-
-
-def _few_points(people: People) -> bool:
-    """Tell whether blocks are the cheaper way, as `individual_fairness` would."""
-    rows, points = hashes(people.score, people.effort, people.aggregate), hashes(people.effort, people.aggregate)
-    return ROW_SUM * distinct(points) <= distinct(rows) // 2
 
 
 def _result(

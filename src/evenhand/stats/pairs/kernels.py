@@ -11,12 +11,12 @@ from evenhand.stats.compiled import kernel
 from evenhand.stats.types import FloatArray, IntArray
 
 Reals = npt.NDArray[np.floating[Any]]  # float32 or float64, the same for all arrays of a call
-Columns = tuple[Reals, ...]
+Columns = tuple[FloatArray, ...]
 UNIT = 1e-12  # excesses are compared in whole numbers of this, so that rounding breaks no tie
 
 
 @kernel(fast=True)
-def tile(first: Columns, second: Columns, row: Reals, col: Reals, tolerance: Any) -> float:
+def tile(first: tuple[Reals, ...], second: tuple[Reals, ...], row: Reals, col: Reals, tolerance: Any) -> float:
     """Add the excess of all pairs of a tile to its row and column sums; return the weight of the violations.
 
     Both sides of the tile are (u, v, m, weight).
@@ -52,7 +52,9 @@ def tile(first: Columns, second: Columns, row: Reals, col: Reals, tolerance: Any
 
 
 @kernel()
-def sweep(points: Columns, boxes: Columns, first: int, last: int, step: int, tolerance: Any, sums: FloatArray) -> float:
+def sweep(
+    points: tuple[Reals, ...], boxes: Columns, first: int, last: int, step: int, tolerance: Any, sums: FloatArray
+) -> float:
     """Add the excess of the blocks first, first + step, ... with themselves and all later blocks to `sums`.
 
     `points` are (u, v, m, weight); `boxes`, low and high, (blocks, 3) each, bound the u, v and m of a block: where the

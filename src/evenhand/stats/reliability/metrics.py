@@ -14,17 +14,13 @@ from evenhand.stats.noise import Experiment, PairSums, Simulation
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 
-def _prevalence_part(counts: agreement.BinaryCounts) -> FloatArray:
-    return agreement.pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index()).prevalence
-
-
-def _bias_part(counts: agreement.BinaryCounts) -> FloatArray:
-    return agreement.pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index()).bias
+def _parts(counts: agreement.BinaryCounts) -> agreement.PabakParts:
+    return agreement.pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index())
 
 
 PARTS: dict[str, Callable[[agreement.BinaryCounts], FloatArray]] = {
-    "prevalence_part": _prevalence_part,
-    "bias_part": _bias_part,
+    "prevalence_part": lambda counts: _parts(counts).prevalence,
+    "bias_part": lambda counts: _parts(counts).bias,
 }
 """What prevalence and bias add to PABAK - kappa; they add up to it, also on average."""
 
@@ -79,9 +75,8 @@ def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -
     if name in agreement.SCORE_METRICS:
         return sums.moments().why_undefined(name)
     flat = np.asarray(spread) == 0 if spread is not None else np.asarray(True)
-    return agreement.first_reason(
-        [(np.asarray(sums.n == 0), agreement.Undefined.NOBODY), (flat, agreement.Undefined.NO_SPREAD)]
-    )
+    nobody = (np.asarray(sums.n == 0), agreement.Undefined.NOBODY)
+    return agreement.first_reason([nobody, (flat, agreement.Undefined.NO_SPREAD)])
 
 
 def fold_spread(experiment: Experiment) -> FloatArray:
@@ -95,10 +90,8 @@ def fold_spread(experiment: Experiment) -> FloatArray:
     >>> fold_spread(Experiment(people, (model,), (NoiseItem((0,), Flip()),), np.array([0, 0, 1, 1]))).tolist()
     [[0.5]]
     """
-    score, fold = experiment.base.score, experiment.base.fold
-    return np.array(
-        [[float(agreement.pooled_spread(score[fold == number]))] for number in range(len(experiment.predictors))]
-    )
+    score, fold, folds = experiment.base.score, experiment.base.fold, range(len(experiment.predictors))
+    return np.array([[float(agreement.pooled_spread(score[fold == number]))] for number in folds])
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,8 @@ class PeopleDraws:
         both = [group, reference]
         sizes = self.sizes[:, both].astype(np.float64)
         with np.errstate(all="ignore"):  # a fold may have nobody of a group
-            each = (self.variances[name][:, both] * sizes**2).sum(axis=1, keepdims=True) / sizes.sum(
-                axis=1, keepdims=True
-            )
+            people = self.variances[name][:, both] * sizes**2
+            each = people.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
             return float(np.sqrt((each / sizes).sum()))
 
 
