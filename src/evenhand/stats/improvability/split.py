@@ -21,13 +21,8 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, require_at_least, require_choice, require_share
-from evenhand.stats.improvability.resampling import (
-    Contrast,
-    ValueDraws,
-    p_values,
-    squared_p_values,
-    studentised_p_values,
-)
+from evenhand.stats.improvability import resampling
+from evenhand.stats.improvability.resampling import Contrast, ValueDraws
 from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO, Pair
 from evenhand.stats.improvability.utilities import Utility
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -232,10 +227,10 @@ class SplitTest:
             return np.asarray(np.max([self._p(contrast, 1.0 - deltas) for contrast in contrasts], axis=0))
         first = contrasts[0]
         status_quo = Contrast(first.utility, first.slope, np.zeros_like(first.slope))
-        return squared_p_values(self.draws, status_quo, first, 1.0 - deltas)
+        return resampling.squared_p_values(self.draws, status_quo, first, 1.0 - deltas)
 
     def _p(self, contrast: Contrast, x: FloatArray) -> FloatArray:
-        return (studentised_p_values if self.studentised else p_values)(self.draws, contrast, x)
+        return (resampling.studentised_p_values if self.studentised else resampling.p_values)(self.draws, contrast, x)
 
 
 @dataclass(frozen=True, eq=False)

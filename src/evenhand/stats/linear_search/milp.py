@@ -309,13 +309,10 @@ def _checked(
     plain = judged(problem, beta[1:], float(beta[0]), directions=0, found_by="milp")
     slopes, intercept, width = widest_margin(problem, wanted)
     polished = judged(problem, slopes, intercept, directions=0, found_by="milp") if width > _LEAST_MARGIN else plain
-    report = replace(
-        report,
-        claimed=objective if problem.goal == "fairness" else -objective,
-        reproduced=bool((plain.decide(problem.given) == wanted).all()),
-        polished=bool((polished.decide(problem.given) == wanted).all()),
-    )
-    return polished if report.polished else plain, report
+    claimed = objective if problem.goal == "fairness" else -objective
+    plain_agrees, agrees = (bool((each.decide(problem.given) == wanted).all()) for each in (plain, polished))
+    report = replace(report, claimed=claimed, reproduced=plain_agrees, polished=agrees)
+    return polished if agrees else plain, report
 
 
 def _run(
