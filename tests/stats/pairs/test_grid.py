@@ -27,7 +27,8 @@ Maker = Callable[..., Any]
 
 
 def grid_moments(*columns: FloatArray, survey_weight: FloatArray | None = None, **options: Any) -> GridMoments:
-    return bin_people(check_people(*columns, survey_weight), **options)
+    score, effort, aggregate = columns
+    return bin_people(check_people(score, effort, aggregate, survey_weight), **options)
 
 
 def pick(columns: Columns, at: Any) -> Columns:

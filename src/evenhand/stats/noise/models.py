@@ -30,16 +30,8 @@ class NoiseModel(Protocol):
         """Return changed values (people, columns) for entries that change."""
 
 
-class _EveryTouchedEntry:
-    """A model under which every touched entry changes."""
-
-    def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
-        """Every touched entry changes."""
-        return None
-
-
 @dataclass(frozen=True)
-class Flip(_EveryTouchedEntry):
+class Flip:
     """A value with two states takes the other one.
 
     Examples
@@ -59,13 +51,17 @@ class Flip(_EveryTouchedEntry):
         """Refuse values other than the two."""
         _refuse(values, (values == self.low) | (values == self.high), f"{self.low:g} or {self.high:g}")
 
+    def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
+        """Every touched entry changes."""
+        return None
+
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:  # noqa: ARG002
         """Return the other value."""
         return np.asarray(self.low + self.high - values)
 
 
 @dataclass(frozen=True)
-class Normal(_EveryTouchedEntry):
+class Normal:
     """A number is off by a normal error with standard deviation `sd`, by default rounded to a whole number.
 
     Attributes
@@ -97,6 +93,10 @@ class Normal(_EveryTouchedEntry):
     def check(self, values: FloatArray) -> None:
         """Refuse infinite values."""
         _refuse(values, ~np.isinf(values), "finite")
+
+    def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
+        """Every touched entry may change."""
+        return None
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return the values with their errors, between the limits."""
@@ -189,7 +189,7 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class OneHot(_EveryTouchedEntry):
+class OneHot:
     """A category spread over columns of 0 and 1 becomes another one, each other one with equal chance.
 
     Examples
@@ -205,6 +205,10 @@ class OneHot(_EveryTouchedEntry):
         _refuse(values, (values == 0) | (values == 1), "0 or 1")
         if not np.all(values.sum(axis=1) == 1):
             raise EvenhandError("One-hot columns must hold exactly one 1 in each row.")
+
+    def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
+        """Every touched entry changes."""
+        return None
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return rows with the 1 elsewhere."""
