@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, FloatArray
@@ -32,11 +32,7 @@ class AucSummary:
 
 
 def delong(
-    score: npt.ArrayLike,
-    positive: npt.ArrayLike,
-    *,
-    weight: npt.ArrayLike | None = None,
-    count: npt.ArrayLike | None = None,
+    score: ArrayLike, positive: ArrayLike, *, weight: ArrayLike | None = None, count: ArrayLike | None = None
 ) -> AucSummary:
     """Return the AUC of scores with DeLong's standard error.
 
@@ -84,9 +80,7 @@ def delong(
     return AucSummary(value, float(np.sqrt(variance)), positives, negatives)
 
 
-def auc_influence(
-    score: npt.ArrayLike, positive: npt.ArrayLike, weight: npt.ArrayLike | None = None
-) -> tuple[float, FloatArray]:
+def auc_influence(score: ArrayLike, positive: ArrayLike, weight: ArrayLike | None = None) -> tuple[float, FloatArray]:
     """Return the AUC and what each row adds to its error.
 
     w_i (V10_i - A) / W1 for a positive, w_j (V01_j - A) / W0 for a negative (see `delong`). The sum of
@@ -110,7 +104,7 @@ def auc_influence(
         return value, np.asarray(share * (np.where(outcome, above, below) - value))
 
 
-def binned_auc_error(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> FloatArray:
+def binned_auc_error(positives: ArrayLike, negatives: ArrayLike) -> FloatArray:
     """Return how far the AUC of binned scores can be from that of the scores themselves.
 
     sum_b P_b N_b / (2 P N): pairs in different bins are ordered right, those in one bin count 1/2 and may
@@ -142,7 +136,7 @@ def _placements(scores: FloatArray, outcome: BoolArray, mass: FloatArray) -> tup
 
 
 def _rows(
-    score: npt.ArrayLike, positive: npt.ArrayLike, weight: npt.ArrayLike | None, count: npt.ArrayLike | None
+    score: ArrayLike, positive: ArrayLike, weight: ArrayLike | None, count: ArrayLike | None
 ) -> tuple[FloatArray, BoolArray, FloatArray, FloatArray]:
     """Return scores, outcomes, weights and counts as arrays of one length."""
     scores = np.asarray(score, dtype=np.float64)

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 
 from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.intervals import normal_quantile, tail_share
@@ -210,7 +211,7 @@ class Draws:
         return np.asarray(1e-13 * np.where(np.isfinite(both), both, 0.0).max(axis=0))
 
 
-def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_000, rng: np.random.Generator) -> Draws:
+def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_000, rng: Generator) -> Draws:
     """Resample the rows behind the cells and return the statistic of every resample.
 
     Counts are multinomial(N, n/N). Given its count m, a cell's sums are m mean + sqrt(m) L z with L L' the
@@ -261,7 +262,7 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
     return Draws(estimate, values, partial(_acceleration, cells, statistic, estimate))
 
 
-def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: Generator) -> FloatArray:
     """Return sums (R, C, K) of `counts` rows drawn from each cell, with normal spread within cells."""
     sums = mean.T[:, np.newaxis, :] * counts  # (K, R, C): each row value on its own is contiguous, and so faster
     root = np.sqrt(counts)

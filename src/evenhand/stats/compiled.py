@@ -21,6 +21,8 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 2.0**-53
+CutRows = tuple[IntArray, FloatArray, FloatArray, FloatArray, float]  # group, gains, base, size and step of a problem
+CutLimits = tuple[FloatArray, float, float]  # floors, the largest gap, and the violation that counts as none
 
 
 def kernel(*, fast: bool = False) -> Callable[[_Kernel], _Kernel]:
@@ -111,16 +113,10 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 
 @kernel()
 def draw_sums(
-    key: np.uint64,
-    first: int,
-    last: int,
-    sizes: IntArray,
-    cell: IntArray,
-    columns: FloatArray,
-    start: IntArray,
-    sums: FloatArray,
+    key: np.uint64, first: int, last: int, cells: tuple[IntArray, ...], columns: FloatArray, sums: FloatArray
 ) -> None:
     """Write the sums by group of the draws first .. last - 1 into `sums` (J, G, Q); `columns` is (Q, C)."""
+    sizes, cell, start = cells
     counts = np.zeros(columns.shape[1])
     for number in range(first, last):
         draw_counts(key, number, sizes[number], cell, counts)
@@ -131,10 +127,9 @@ def draw_sums(
 
 
 @kernel()
-def judge_cut(
-    top: FloatArray, bottom: FloatArray, floors: FloatArray, gap_limit: float, met: float
-) -> tuple[float, float]:
+def judge_cut(top: FloatArray, bottom: FloatArray, limits: CutLimits) -> tuple[float, float]:
     """Return how far a cut misses the floors and the limit of the gap, and the gap; inf where a group has no value."""
+    floors, gap_limit, met = limits
     high, low, violation = -np.inf, np.inf, 0.0
     for g in range(top.size):
         if bottom[g] <= 0:
@@ -148,44 +143,33 @@ def judge_cut(
 
 @kernel()
 def scan_thresholds(
-    scores: FloatArray,
-    order: IntArray,
-    group: IntArray,
-    gains: FloatArray,
-    base: FloatArray,
-    size: FloatArray,
-    step: float,
-    goal: int,
-    floors: FloatArray,
-    gap_limit: float,
-    met: float,
-    apart: float,
-    out: FloatArray,
+    scores: FloatArray, order: IntArray, rows: CutRows, goal: int, limits: CutLimits, apart: float, out: FloatArray
 ) -> None:
     """Write violation, objective and threshold of the best cut of each direction (row of `scores`) into `out` (B, 3).
 
     `order` sorts each row up; rows are selected from its end. A cut lies between two scores that differ by more than
     `apart` times the range. Goal -1 is fairness, else a group.
     """
-    rows = group.size
+    group, gains, base, size, step = rows
+    people = group.size
     top, bottom = np.empty(base.size), np.empty(base.size)
     for b in range(scores.shape[0]):
         score, rank = scores[b], order[b]
-        lowest, highest = score[rank[0]], score[rank[rows - 1]]
+        lowest, highest = score[rank[0]], score[rank[people - 1]]
         least = apart * (highest - lowest)
         top[:] = base
         bottom[:] = size
         best_violation, best_objective, best_cut = np.inf, np.inf, np.inf
-        for selected in range(rows + 1):
+        for selected in range(people + 1):
             if selected > 0:
-                row = rank[rows - selected]
+                row = rank[people - selected]
                 top[group[row]] += gains[row]
                 bottom[group[row]] += step
-            above = highest + 1.0 if selected == 0 else score[rank[rows - selected]]
-            below = lowest - 1.0 if selected == rows else score[rank[rows - selected - 1]]
+            above = highest + 1.0 if selected == 0 else score[rank[people - selected]]
+            below = lowest - 1.0 if selected == people else score[rank[people - selected - 1]]
             if above - below <= least:
                 continue
-            violation, gap = judge_cut(top, bottom, floors, gap_limit, met)
+            violation, gap = judge_cut(top, bottom, limits)
             if violation == np.inf:
                 continue
             objective = gap if goal < 0 else -top[goal] / bottom[goal]

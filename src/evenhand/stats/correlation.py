@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_at_least, require_choice
 from evenhand.stats.bootstrap import Draws
@@ -35,7 +36,7 @@ class ClusterEstimate(NamedTuple):
     high: FloatArray
 
 
-def midranks(x: npt.ArrayLike) -> FloatArray:
+def midranks(x: ArrayLike) -> FloatArray:
     """Return ranks from 1 to n; tied values share the mean of their ranks.
 
     Examples
@@ -47,7 +48,7 @@ def midranks(x: npt.ArrayLike) -> FloatArray:
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], dtype=np.float64)
 
 
-def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Return Spearman's rank correlation: Pearson's correlation of the midranks.
 
     nan when there are fewer than two rows or one of the two does not vary.
@@ -64,7 +65,7 @@ def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return float(spearman_matrix(np.column_stack([_row_values(x, "x"), _row_values(y, "y")]))[0, 1])
 
 
-def spearman_matrix(values: npt.ArrayLike) -> FloatArray:
+def spearman_matrix(values: ArrayLike) -> FloatArray:
     """Return the Spearman correlations of all columns with each other; nan beside a column that does not vary.
 
     Examples
@@ -83,7 +84,7 @@ def spearman_matrix(values: npt.ArrayLike) -> FloatArray:
     return np.asarray(np.where(np.abs(correlations) > 1 - _ROUNDING, np.sign(correlations), correlations))
 
 
-def correlation_t(r: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
+def correlation_t(r: ArrayLike, n: ArrayLike) -> FloatArray:
     """Return t = r sqrt((n - 2) / (1 - r²)), with n - 2 degrees of freedom, of the null of no correlation.
 
     Examples
@@ -96,7 +97,7 @@ def correlation_t(r: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
         return _number(np.where(n > 2, r * np.sqrt((n - 2) / (1 - r**2)), np.nan))
 
 
-def spearman_interval(r: npt.ArrayLike, n: npt.ArrayLike, confidence: float = 0.95) -> Interval:
+def spearman_interval(r: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> Interval:
     """Return the interval tanh(atanh r ± z sqrt((1 + r²/2) / (n - 3))) of a rank correlation.
 
     References
@@ -115,7 +116,7 @@ def spearman_interval(r: npt.ArrayLike, n: npt.ArrayLike, confidence: float = 0.
         return Interval(np.asarray(np.tanh(np.arctanh(r) - half)), np.asarray(np.tanh(np.arctanh(r) + half)))
 
 
-def hotelling_t(r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
+def hotelling_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
     """Return Hotelling's t of the null that x correlates alike with y and with z; n - 3 degrees of freedom.
 
     t = (r_xy - r_xz) sqrt((n - 3)(1 + r_yz) / (2 G)), G = 1 - r_xy² - r_xz² - r_yz² + 2 r_xy r_xz r_yz. It takes
@@ -135,7 +136,7 @@ def hotelling_t(r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n
         return _number((r1 - r2) * np.sqrt((n - 3) * (1 + r3) / (2 * area)))
 
 
-def williams_t(r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
+def williams_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
     """Return Williams' t of the null that x correlates alike with y and with z; n - 3 degrees of freedom.
 
     t = (r_xy - r_xz) sqrt((n - 1)(1 + r_yz) / (2 G (n - 1) / (n - 3) + m² (1 - r_yz)³)), m the mean of r_xy and
@@ -158,7 +159,7 @@ def williams_t(r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n:
         return _number((r1 - r2) * np.sqrt((n - 1) * (1 + r3) / below))
 
 
-def meng_z(r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
+def meng_z(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
     """Return the z of Meng, Rosenthal and Rubin of the null that x correlates alike with y and with z.
 
     z = (atanh r_xy - atanh r_xz) sqrt((n - 3) / (2 (1 - r_yz) h)), h = (1 - f q) / (1 - q), q the mean of r_xy² and
@@ -182,7 +183,7 @@ def meng_z(r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n: npt
         return _number((np.arctanh(r1) - np.arctanh(r2)) * np.sqrt((n - 3) / (2 * (1 - r3) * h)))
 
 
-def steiger_z(r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
+def steiger_z(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
     """Return Steiger's z, with pooled correlations, of the null that x correlates alike with y and with z.
 
     z = (atanh r_xy - atanh r_xz) sqrt((n - 3) / (2 - 2 c)), with m the mean of r_xy and r_xz and
@@ -205,7 +206,7 @@ def steiger_z(r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n: 
         return _number((np.arctanh(r1) - np.arctanh(r2)) * np.sqrt((n - 3) / (2 - 2 * c)))
 
 
-def two_sided_p(statistic: npt.ArrayLike, df: npt.ArrayLike = np.inf) -> FloatArray:
+def two_sided_p(statistic: ArrayLike, df: ArrayLike = np.inf) -> FloatArray:
     """Return the two-sided p-value of Student's t, or of a standard normal z where df is inf.
 
     Examples
@@ -221,7 +222,7 @@ def two_sided_p(statistic: npt.ArrayLike, df: npt.ArrayLike = np.inf) -> FloatAr
         return _number(2 * np.where(np.isposinf(freedom), ndtr(away), stdtr(known, away)))
 
 
-def adjusted_p(p_values: npt.ArrayLike, method: Adjustment = "holm") -> FloatArray:
+def adjusted_p(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
     """Return p-values of one family adjusted so that the chance of any false rejection stays below alpha.
 
     Bonferroni: min(1, m p). Holm: sorted upwards, the largest of (m - k + 1) p_k so far. The family is what is
@@ -249,9 +250,7 @@ def adjusted_p(p_values: npt.ArrayLike, method: Adjustment = "holm") -> FloatArr
     return adjusted
 
 
-def rank_bootstrap(
-    values: npt.ArrayLike, people: npt.ArrayLike, *, resamples: int = 10_000, rng: np.random.Generator
-) -> Draws:
+def rank_bootstrap(values: ArrayLike, people: ArrayLike, *, resamples: int = 10_000, rng: Generator) -> Draws:
     """Resample whole people, with all their rows, and return the Spearman correlations of every resample.
 
     Ranks are recomputed in every resample. A resample is a count for each person; rows with the same values in all
@@ -371,7 +370,7 @@ def cluster_t(draws: Draws, people: int, confidence: float = 0.95) -> ClusterEst
     return ClusterEstimate(draws.estimate, stderr, df, statistic, two_sided_p(statistic, df), low, high)
 
 
-def person_codes(people: npt.ArrayLike, rows: int) -> IntArray:
+def person_codes(people: ArrayLike, rows: int) -> IntArray:
     """Return whose row each row is, as numbers from 0 in the order of the people's names.
 
     Examples
@@ -388,7 +387,7 @@ def person_codes(people: npt.ArrayLike, rows: int) -> IntArray:
 
 
 def _triple(
-    r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n: npt.ArrayLike
+    r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return three correlations, n and the determinant of their matrix; nan where no test is defined."""
     r1, r2, r3 = _correlations(r_xy), _correlations(r_xz), _correlations(r_yz)
@@ -397,7 +396,7 @@ def _triple(
     return r1, r2, r3, np.where(size > 3, size, np.nan), np.where(area > 1e-12, area, np.nan)
 
 
-def _correlations(r: npt.ArrayLike) -> FloatArray:
+def _correlations(r: ArrayLike) -> FloatArray:
     values = np.asarray(r, dtype=np.float64)
     if np.any(np.abs(values) > 1):
         raise EvenhandError(f"a correlation must be between -1 and 1; got {values[np.abs(values) > 1].flat[0]:g}.")
@@ -410,14 +409,14 @@ def _number(values: FloatArray) -> FloatArray:
     return number
 
 
-def _row_values(values: npt.ArrayLike, name: str) -> FloatArray:
+def _row_values(values: ArrayLike, name: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise EvenhandError(f"`{name}` must be one value per row; got shape {array.shape}.")
     return array
 
 
-def _complete_rows(values: npt.ArrayLike) -> FloatArray:
+def _complete_rows(values: ArrayLike) -> FloatArray:
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
         raise EvenhandError(f"`values` must have one row per answer and at least two columns; got shape {table.shape}.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import FloatArray, IntArray
@@ -18,7 +18,7 @@ TrajectoryMeasure = Literal["acceleration", "slope", "theil_sen", "last_minus_fi
 MEASURES: tuple[TrajectoryMeasure, ...] = ("acceleration", "slope", "theil_sen", "last_minus_first")
 
 
-def acceleration(x: npt.ArrayLike, times: npt.ArrayLike | None = None) -> FloatArray:
+def acceleration(x: ArrayLike, times: ArrayLike | None = None) -> FloatArray:
     """Return the mean acceleration of each person's cumulative total.
 
     X_t = sum_{s<=t} x_s; V_t = (X_{t+1} - X_t) / h_t; A_t = (V_{t+1} - V_t) / ((h_t + h_{t+1}) / 2); the mean of A_t
@@ -45,7 +45,7 @@ def acceleration(x: npt.ArrayLike, times: npt.ArrayLike | None = None) -> FloatA
 
 
 def trajectory_measure(
-    x: npt.ArrayLike, measure: TrajectoryMeasure = "acceleration", times: npt.ArrayLike | None = None
+    x: ArrayLike, measure: TrajectoryMeasure = "acceleration", times: ArrayLike | None = None
 ) -> FloatArray:
     """Return how each person's values develop, in units per step.
 
@@ -78,7 +78,7 @@ def trajectory_measure(
     return np.asarray(np.median((values[:, j] - values[:, i]) / (stamps[j] - stamps[i]), axis=1), dtype=np.float64)
 
 
-def linear_weights(measure: TrajectoryMeasure, steps: int, times: npt.ArrayLike | None = None) -> FloatArray | None:
+def linear_weights(measure: TrajectoryMeasure, steps: int, times: ArrayLike | None = None) -> FloatArray | None:
     """Return c with measure(x) = sum_t c_t x_t, or None for 'theil_sen', which is not linear.
 
     A data engine can work out a linear measure in the pass that counts; see `trajectory_measure`.
@@ -94,11 +94,11 @@ def linear_weights(measure: TrajectoryMeasure, steps: int, times: npt.ArrayLike 
 
 
 def effort_scores(
-    x: npt.ArrayLike,
-    inertia: npt.ArrayLike = 1.0,
+    x: ArrayLike,
+    inertia: ArrayLike = 1.0,
     desirable: bool = True,
     unit: float = 1.0,
-    times: npt.ArrayLike | None = None,
+    times: ArrayLike | None = None,
     measure: TrajectoryMeasure = "acceleration",
 ) -> FloatArray:
     """Return the effort E = m sigmoid(A) of each person, or m (1 - sigmoid(A)) where less is better.
@@ -126,7 +126,7 @@ def effort_scores(
     return np.asarray(m * _sigmoid(change if desirable else -change), dtype=np.float64)
 
 
-def aggregate_scores(x: npt.ArrayLike, scale: float) -> FloatArray:
+def aggregate_scores(x: ArrayLike, scale: float) -> FloatArray:
     """Return the aggregate S = 2 sigmoid(sum_t x_t / scale) - 1 of each person.
 
     Examples
@@ -140,7 +140,7 @@ def aggregate_scores(x: npt.ArrayLike, scale: float) -> FloatArray:
     return np.asarray(np.tanh(total / 2), dtype=np.float64)  # 2 sigmoid(v) - 1, without cancellation
 
 
-def effort_bins(effort: npt.ArrayLike, width: float = 0.1) -> IntArray:
+def effort_bins(effort: ArrayLike, width: float = 0.1) -> IntArray:
     """Return the number of each effort's bin, lower edge closed: floor(round(E / width, 9)).
 
     The rounding puts an effort of 0.3 into the bin that starts at 0.3, although 0.3 / 0.1 is below 3 in binary.
@@ -159,7 +159,7 @@ def _sigmoid(value: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * value)), dtype=np.float64)  # never overflows
 
 
-def _trajectories(x: npt.ArrayLike, least: int = 3) -> FloatArray:
+def _trajectories(x: ArrayLike, least: int = 3) -> FloatArray:
     values = np.asarray(x, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] < least:
         raise EvenhandError(
@@ -171,7 +171,7 @@ def _trajectories(x: npt.ArrayLike, least: int = 3) -> FloatArray:
     return values
 
 
-def _stamps(times: npt.ArrayLike | None, steps: int) -> FloatArray:
+def _stamps(times: ArrayLike | None, steps: int) -> FloatArray:
     if times is None:
         return np.arange(steps, dtype=np.float64)
     stamps = np.asarray(times, dtype=np.float64)

@@ -6,7 +6,7 @@ All functions broadcast. What is undefined is nan, what is unbounded is inf; not
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_at_least, require_share
 from evenhand.stats.types import BoolArray, FloatArray, Interval
@@ -37,7 +37,7 @@ def normal_quantile(confidence: float = 0.95) -> float:
     return float(-ndtri(tail_share(confidence)))
 
 
-def t_quantile(df: npt.ArrayLike, confidence: float = 0.95) -> FloatArray:
+def t_quantile(df: ArrayLike, confidence: float = 0.95) -> FloatArray:
     """Return t with P(abs(T) <= t) = confidence for Student's T; df may be fractional or inf.
 
     Examples
@@ -69,7 +69,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
     return 1.0 - 2.0 * tail_share(confidence) / comparisons
 
 
-def wilson(rate: npt.ArrayLike, trials: npt.ArrayLike, confidence: float = 0.95) -> Interval:
+def wilson(rate: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
     """Return Wilson's score interval of a rate.
 
     (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n). The low limit of a rate of 0 is exactly 0, the
@@ -105,7 +105,7 @@ def wilson(rate: npt.ArrayLike, trials: npt.ArrayLike, confidence: float = 0.95)
     return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
 
 
-def clopper_pearson(rate: npt.ArrayLike, trials: npt.ArrayLike, confidence: float = 0.95) -> Interval:
+def clopper_pearson(rate: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
     """Return the exact interval of a rate: each of its tails has at most half of 1 - confidence.
 
     Wilson's interval holds on average over rates; far out in the tails, where simultaneous intervals live, its error
@@ -134,7 +134,7 @@ def clopper_pearson(rate: npt.ArrayLike, trials: npt.ArrayLike, confidence: floa
     return Interval(np.where(known, low, np.nan), np.where(known, high, np.nan))
 
 
-def effective_trials(rate: npt.ArrayLike, variance: npt.ArrayLike, kish: npt.ArrayLike) -> FloatArray:
+def effective_trials(rate: ArrayLike, variance: ArrayLike, kish: ArrayLike) -> FloatArray:
     """Return the number of trials that a weighted rate is worth: p(1-p) / variance, at most Kish's n.
 
     Kish's n is (sum w)² / sum w². It is also returned where the rate is 0 or 1, or the variance is 0, so that
@@ -169,7 +169,7 @@ def effective_trials(rate: npt.ArrayLike, variance: npt.ArrayLike, kish: npt.Arr
         return np.asarray(np.where(known, np.minimum(p * (1 - p) / v, most), most))
 
 
-def student_t(mean: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, confidence: float = 0.95) -> Interval:
+def student_t(mean: ArrayLike, stderr: ArrayLike, df: ArrayLike, confidence: float = 0.95) -> Interval:
     """Return the interval mean ± t(df) stderr.
 
     References
@@ -188,11 +188,7 @@ def student_t(mean: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, con
 
 
 def logit_t(
-    value: npt.ArrayLike,
-    stderr: npt.ArrayLike,
-    df: npt.ArrayLike,
-    confidence: float = 0.95,
-    bounds: tuple[float, float] = (0.0, 1.0),
+    value: ArrayLike, stderr: ArrayLike, df: ArrayLike, confidence: float = 0.95, bounds: tuple[float, float] = (0, 1)
 ) -> Interval:
     """Return Student's t interval on the logit scale of a value between bounds, such as a mean score or an AUC.
 
@@ -235,7 +231,7 @@ def logit_t(
     return Interval(*(np.where(defined, np.clip(limit, lowest, highest), np.nan) for limit in (low, high)))
 
 
-def mover_difference(a: npt.ArrayLike, a_limits: Interval, b: npt.ArrayLike, b_limits: Interval) -> Interval:
+def mover_difference(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interval) -> Interval:
     """Return the interval of a - b from the separate limits of a and b (MOVER).
 
     [d - sqrt((a - l_a)² + (u_b - b)²), d + sqrt((u_a - a)² + (b - l_b)²)], d = a - b. With Wilson limits
@@ -260,7 +256,7 @@ def mover_difference(a: npt.ArrayLike, a_limits: Interval, b: npt.ArrayLike, b_l
     return Interval(np.asarray(low), np.asarray(high))
 
 
-def mover_ratio(a: npt.ArrayLike, a_limits: Interval, b: npt.ArrayLike, b_limits: Interval) -> Interval:
+def mover_ratio(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interval) -> Interval:
     """Return the interval of a / b from the separate limits of two nonnegative quantities (MOVER-R).
 
     The low limit R solves (a - R b)² = (a - l_a)² + R² (u_b - b)², the high limit
@@ -298,12 +294,12 @@ def mover_ratio(a: npt.ArrayLike, a_limits: Interval, b: npt.ArrayLike, b_limits
 
 
 def welch_difference(
-    mean_a: npt.ArrayLike,
-    stderr_a: npt.ArrayLike,
-    df_a: npt.ArrayLike,
-    mean_b: npt.ArrayLike,
-    stderr_b: npt.ArrayLike,
-    df_b: npt.ArrayLike,
+    mean_a: ArrayLike,
+    stderr_a: ArrayLike,
+    df_a: ArrayLike,
+    mean_b: ArrayLike,
+    stderr_b: ArrayLike,
+    df_b: ArrayLike,
     confidence: float = 0.95,
 ) -> Interval:
     """Return Welch's interval of mean_a - mean_b, with Satterthwaite's degrees of freedom.
@@ -323,12 +319,12 @@ def welch_difference(
 
 
 def welch_log_ratio(
-    mean_a: npt.ArrayLike,
-    stderr_a: npt.ArrayLike,
-    df_a: npt.ArrayLike,
-    mean_b: npt.ArrayLike,
-    stderr_b: npt.ArrayLike,
-    df_b: npt.ArrayLike,
+    mean_a: ArrayLike,
+    stderr_a: ArrayLike,
+    df_a: ArrayLike,
+    mean_b: ArrayLike,
+    stderr_b: ArrayLike,
+    df_b: ArrayLike,
     confidence: float = 0.95,
 ) -> Interval:
     """Return the interval of mean_a / mean_b from a Welch t interval of its logarithm (delta method).
@@ -355,7 +351,7 @@ def welch_log_ratio(
         return Interval(np.where(positive, np.exp(low), np.nan), np.where(positive, np.exp(high), np.nan))
 
 
-def widest_difference(differences_low: npt.ArrayLike, differences_high: npt.ArrayLike) -> tuple[float, float]:
+def widest_difference(differences_low: ArrayLike, differences_high: ArrayLike) -> tuple[float, float]:
     """Return the interval of the largest absolute difference, from simultaneous intervals of all pairs.
 
     [max lower abs(d), max upper abs(d)], where an interval [l, h] has the lower abs(d) max(l, -h, 0) and
@@ -374,7 +370,7 @@ def widest_difference(differences_low: npt.ArrayLike, differences_high: npt.Arra
     return max(nearest, 0.0), float(np.maximum(np.abs(low), np.abs(high)).max())
 
 
-def narrowest_ratio(ratio_low: npt.ArrayLike, ratio_high: npt.ArrayLike) -> tuple[float, float]:
+def narrowest_ratio(ratio_low: ArrayLike, ratio_high: ArrayLike) -> tuple[float, float]:
     """Return the interval of the smallest min(r, 1/r), from simultaneous intervals of all pairs' ratios.
 
     [exp(-max upper abs(log r)), exp(-max lower abs(log r))], computed without logarithms. It covers
@@ -414,5 +410,5 @@ def _any_nan(*arrays: FloatArray) -> BoolArray:
     return np.asarray(unknown)
 
 
-def _floats(values: npt.ArrayLike) -> FloatArray:
+def _floats(values: ArrayLike) -> FloatArray:
     return np.asarray(values, dtype=np.float64)

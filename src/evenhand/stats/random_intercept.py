@@ -6,25 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
+from evenhand.stats import regression
 from evenhand.stats.correlation import person_codes, two_sided_p
 from evenhand.stats.intervals import normal_quantile
-from evenhand.stats.regression import (
-    INTERCEPT,
-    Coefficients,
-    centred_design,
-    centred_target,
-    design_and_target,
-    inverse_or_nan,
-    ols,
-    roots,
-)
 from evenhand.stats.types import FloatArray, IntArray
 
-_GRID = np.concatenate(
-    [[0.0], np.geomspace(1e-4, 0.1, 20), np.linspace(0.15, 0.95, 17), 1 - np.geomspace(0.04, 1e-6, 12)]
-)
+_GRID = np.r_[0.0, np.geomspace(1e-4, 0.1, 20), np.linspace(0.15, 0.95, 17), 1 - np.geomspace(0.04, 1e-6, 12)]
 """Shares of the variance between people at which the likelihood is first looked at."""
 
 
@@ -50,18 +39,16 @@ class RandomIntercept:
         total = self.between + self.within
         return self.between / total if total > 0 else float("nan")
 
-    def coefficients(self, confidence: float = 0.95) -> Coefficients:
+    def coefficients(self, confidence: float = 0.95) -> regression.Coefficients:
         """Return every coefficient with standard error, z, p-value and interval."""
-        stderr = roots(np.diagonal(self.covariance))
+        stderr = regression.roots(np.diagonal(self.covariance))
         with np.errstate(all="ignore"):
             z = self.coef / stderr
         half = normal_quantile(confidence) * stderr
-        return Coefficients(self.coef, stderr, np.inf, z, two_sided_p(z), self.coef - half, self.coef + half)
+        return regression.Coefficients(self.coef, stderr, np.inf, z, two_sided_p(z), self.coef - half, self.coef + half)
 
 
-def random_intercept(
-    x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.ArrayLike
-) -> RandomIntercept:
+def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike) -> RandomIntercept:
     """Fit y = X b + u_person + e, with u and e normal, by restricted maximum likelihood.
 
     With q = var(u) / var(e), a person's rows have covariance proportional to I + q 11', whose inverse and determinant
@@ -95,14 +82,12 @@ def random_intercept(
     """
     from scipy.optimize import minimize_scalar
 
-    design, target = design_and_target(x, y, names)
-    centred, shift = centred_design(design)
-    centred_y, level = centred_target(target)
-    who = person_codes(people, len(design))
-    terms, (n, k) = (INTERCEPT, *names), design.shape
-    if n <= k or who.max() < 1 or np.isnan(inverse_or_nan((centred.T @ centred)[np.newaxis])).any():
+    centred, shift, centred_y, level = regression.centred_regression(x, y, names)
+    who = person_codes(people, len(centred))
+    terms, (n, k) = (regression.INTERCEPT, *names), centred.shape
+    if n <= k or who.max() < 1 or np.isnan(regression.inverse_or_nan((centred.T @ centred)[np.newaxis])).any():
         return RandomIntercept(terms, np.full(k, np.nan), np.full((k, k), np.nan), float("nan"), float("nan"))
-    plain = ols(x, y, names)
+    plain = regression.ols(x, y, names)
     if len(np.unique(who)) == n or not plain.residual_variance > 0:
         return RandomIntercept(terms, plain.coef, plain.classical, float("nan"), float("nan"))
     fit_at = _profile(centred, centred_y, who)
@@ -132,7 +117,7 @@ def _profile(
         pull = ratio / (1 + ratio * sizes)
         weighted = gram - (sums * pull[:, np.newaxis]).T @ sums
         crossed = moments - sums.T @ (pull * totals)
-        inverse = inverse_or_nan(weighted[np.newaxis])[0]
+        inverse = regression.inverse_or_nan(weighted[np.newaxis])[0]
         coef = inverse @ crossed
         rest = max(square - float(pull @ totals**2) - float(coef @ crossed), np.finfo(np.float64).tiny)
         height = (n - k) * np.log(rest) + np.log1p(ratio * sizes).sum() + np.linalg.slogdet(weighted)[1]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, did_you_mean, require_at_least, require_choice
 from evenhand.stats.bootstrap import Draws
@@ -119,7 +120,7 @@ class LinearFit:
         return self.names.index(term)
 
 
-def ols(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.ArrayLike | None = None) -> LinearFit:
+def ols(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike | None = None) -> LinearFit:
     """Fit y on the columns of x and an intercept by least squares.
 
     b = (X'X)⁻¹ X'y. Classical covariance s² (X'X)⁻¹, s² = e'e / (n - k). Clustered (CR1): with u_g = X_g' e_g the score
@@ -150,11 +151,9 @@ def ols(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.Ar
     >>> fit.coef.round(6), round(fit.r2, 4)
     (array([1.1, 1.6]), 0.9846)
     """
-    design, target = design_and_target(x, y, names)
-    centred, shift = centred_design(design)
-    n, k = design.shape
+    centred, shift, around, level = centred_regression(x, y, names)
+    n, k = centred.shape
     bread = inverse_or_nan((centred.T @ centred)[np.newaxis])[0] if n >= k else np.full((k, k), np.nan)
-    around, level = centred_target(target)
     coef = bread @ (centred.T @ around)
     errors = around - centred @ coef
     rest, spread = float(errors @ errors), float(around @ around)
@@ -165,20 +164,12 @@ def ols(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str], people: npt.Ar
     who = None if people is None else person_codes(people, n)
     known = np.nan if perfect else 1.0
     cluster = None if who is None else known * shift @ _clustered(centred, errors, bread, who) @ shift.T
-    return LinearFit(
-        (INTERCEPT, *names),
-        shift @ coef + level * np.eye(k)[0],
-        known * variance * (shift @ bread @ shift.T),
-        cluster,
-        n,
-        None if who is None else len(np.unique(who)),
-        r2,
-        adjusted,
-        variance,
-    )
+    coefficients = shift @ coef + level * np.eye(k)[0]
+    classical, persons = known * variance * (shift @ bread @ shift.T), None if who is None else len(np.unique(who))
+    return LinearFit((INTERCEPT, *names), coefficients, classical, cluster, n, persons, r2, adjusted, variance)
 
 
-def wald(fit: LinearFit, restrictions: npt.ArrayLike, null: str, inference: Inference = "classical") -> WaldTest:
+def wald(fit: LinearFit, restrictions: ArrayLike, null: str, inference: Inference = "classical") -> WaldTest:
     """Test that R b = 0: chi-square (R b)' (R V R')⁻¹ (R b) with one degree of freedom a row of R.
 
     References
@@ -241,7 +232,7 @@ def f_test(fit: LinearFit, inference: Inference = "classical") -> WaldTest:
     return wald_zero(fit, fit.names[1:], inference)
 
 
-def moderated(x: npt.ArrayLike, moderators: npt.ArrayLike) -> FloatArray:
+def moderated(x: ArrayLike, moderators: ArrayLike) -> FloatArray:
     """Return the columns of x, and after them for each 0/1 moderator itself and its product with each column.
 
     Examples
@@ -291,12 +282,7 @@ def delta_weight(
 
 
 def coefficient_bootstrap(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    people: npt.ArrayLike,
-    *,
-    resamples: int = 10_000,
-    rng: np.random.Generator,
+    x: ArrayLike, y: ArrayLike, people: ArrayLike, *, resamples: int = 10_000, rng: Generator
 ) -> Draws:
     """Resample whole people, with all their rows, and return the least-squares coefficients of every resample.
 
@@ -312,13 +298,12 @@ def coefficient_bootstrap(
     ((200, 2), array([0., 2.]))
     """
     columns = np.asarray(x, dtype=np.float64)
-    design, target = design_and_target(x, y, [str(j) for j in range(columns.shape[1] if columns.ndim == 2 else 0)])
-    who = person_codes(people, len(design))
+    names = [str(j) for j in range(columns.shape[1] if columns.ndim == 2 else 0)]
+    centred, shift, around, level = centred_regression(x, y, names)
+    who = person_codes(people, len(centred))
     require_at_least("resamples", resamples, 2)
-    centred, shift = centred_design(design)
-    k, persons = design.shape[1], int(who.max()) + 1
+    k, persons = centred.shape[1], int(who.max()) + 1
     a, b = np.triu_indices(k)
-    around, level = centred_target(target)
     parts = np.hstack([centred[:, a] * centred[:, b], centred * around[:, np.newaxis]])
     sums = np.column_stack([np.bincount(who, weights=part, minlength=persons) for part in parts.T])
     drawn = np.empty((resamples, k))
@@ -367,20 +352,6 @@ def _weight(value: float, stderr: float, df: float, confidence: float) -> Weight
     return WeightEstimate(share, stderr, df, max(float(low), 0.0), min(float(high), 1.0), "ok")
 
 
-def centred_design(design: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the design with centred columns, for accuracy, and the matrix that turns coefficients back."""
-    means = np.concatenate([[0.0], design[:, 1:].mean(axis=0)])
-    shift = np.eye(len(means))
-    shift[0] -= means
-    return design - means, shift
-
-
-def centred_target(target: FloatArray) -> tuple[FloatArray, float]:
-    """Return the target less its mean, exactly 0 where it does not vary, and the mean."""
-    level = float(target[0]) if np.ptp(target) == 0 else float(target.mean())
-    return target - level, level
-
-
 def _clustered(design: FloatArray, errors: FloatArray, bread: FloatArray, who: IntArray) -> FloatArray:
     n, k = design.shape
     groups = len(np.unique(who))
@@ -412,14 +383,20 @@ def inverse_or_nan(matrices: FloatArray) -> FloatArray:
     return np.asarray(np.where(sound[..., np.newaxis, np.newaxis], inverse, np.nan))
 
 
-def roots(values: npt.ArrayLike) -> FloatArray:
+def roots(values: ArrayLike) -> FloatArray:
     """Return square roots; nan of what is negative."""
     squares = np.asarray(values, dtype=np.float64)
     return np.sqrt(np.where(squares >= 0, squares, np.nan))
 
 
-def design_and_target(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-    """Return the columns of x behind a column of ones, and y; both checked."""
+def centred_regression(
+    x: ArrayLike, y: ArrayLike, names: Sequence[str]
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Return the checked regression in centred columns, for accuracy, and the way back.
+
+    These are the columns of x less their means behind a column of ones, the matrix that turns coefficients back, y less
+    its mean (exactly 0 where it does not vary), and that mean.
+    """
     columns, target = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if columns.ndim != 2 or columns.shape[1] != len(names):
         raise EvenhandError(f"`x` must have one column for each of {len(names)} names; got shape {columns.shape}.")
@@ -429,4 +406,9 @@ def design_and_target(x: npt.ArrayLike, y: npt.ArrayLike, names: Sequence[str]) 
         raise EvenhandError("there are no rows to fit.")
     if not (np.isfinite(columns).all() and np.isfinite(target).all()):
         raise EvenhandError("`x` and `y` must be finite; leave out rows with gaps first.")
-    return np.column_stack([np.ones(len(columns)), columns]), target
+    design = np.column_stack([np.ones(len(columns)), columns])
+    means = np.concatenate([[0.0], design[:, 1:].mean(axis=0)])
+    shift = np.eye(len(means))
+    shift[0] -= means
+    level = float(target[0]) if np.ptp(target) == 0 else float(target.mean())
+    return design - means, shift, target - level, level

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
+from numpy.random import Generator
 
 
-def named_rng(seed: int, *names: str) -> np.random.Generator:
+def named_rng(seed: int, *names: str) -> Generator:
     """Return the random generator of a part of an audit: a function of the seed and of the part's names alone.
 
     A group or model more, or another order of them, leaves the numbers of all others as they are. The entropy is the

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -43,7 +43,7 @@ class Bonus(NamedTuple):
 
 
 def scores(
-    answers: npt.ArrayLike, predictions: npt.ArrayLike, *, weight: float = 1.0, clip: tuple[float, float] = CLIP
+    answers: ArrayLike, predictions: ArrayLike, *, weight: float = 1.0, clip: tuple[float, float] = CLIP
 ) -> FloatArray:
     """Return everybody's truth-serum score for each question.
 
@@ -81,7 +81,7 @@ def scores(
 
 
 def score_parts(
-    answers: npt.ArrayLike, predictions: npt.ArrayLike, *, weight: float = 1.0, clip: tuple[float, float] = CLIP
+    answers: ArrayLike, predictions: ArrayLike, *, weight: float = 1.0, clip: tuple[float, float] = CLIP
 ) -> SerumScores:
     """Return the information score, the prediction score and `information + weight prediction`; see `scores`.
 
@@ -109,7 +109,7 @@ def score_parts(
     return SerumScores(*(values[:, 0] if flat else values for values in parts))
 
 
-def person_scores(question_scores: npt.ArrayLike) -> tuple[FloatArray, IntArray]:
+def person_scores(question_scores: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Return each person's mean score over the questions they took part in, and how many those were.
 
     Examples
@@ -125,7 +125,7 @@ def person_scores(question_scores: npt.ArrayLike) -> tuple[FloatArray, IntArray]
 
 
 def bonus(
-    person: npt.ArrayLike, *, share: float = 0.1, eligible: npt.ArrayLike | None = None, include_ties: bool = True
+    person: ArrayLike, *, share: float = 0.1, eligible: ArrayLike | None = None, include_ties: bool = True
 ) -> Bonus:
     """Return who gets the bonus: the highest-scoring share of the eligible people.
 
@@ -165,7 +165,7 @@ def bonus(
 
 
 def _answers_and_shares(
-    answers: npt.ArrayLike, predictions: npt.ArrayLike, clip: tuple[float, float]
+    answers: ArrayLike, predictions: ArrayLike, clip: tuple[float, float]
 ) -> tuple[IntArray, FloatArray]:
     """Return answers as codes, -1 for none, and the clipped predicted shares of all K answers."""
     chosen, predicted = np.asarray(answers, dtype=np.float64), np.asarray(predictions, dtype=np.float64)

@@ -21,7 +21,6 @@ from evenhand.stats.improvability import (
     planned_effects,
     power_curve,
     sample_size,
-    unknown_candidate,
 )
 from evenhand.stats.types import FloatArray
 
@@ -95,19 +94,6 @@ def test_error_rates_gain_by_falling() -> None:
     test = SplitTest(bootstrap_values(rows, resamples=20, rng=rng), Criteria(rate, (rate,)), [Pair(0, 1)])
     effect = planned_effects(test, gain=0.3, reduction=0.0)
     np.testing.assert_allclose(effect[:2], 0.3 * test.draws.estimate[:2, 0, 0])
-
-
-def test_a_plan_without_a_candidate_needs_more_rows() -> None:
-    """When both algorithms decide nearly alike, treating them as independent is the careful side."""
-    rng = generator(4)
-    n = 4_000
-    group, y, score = rng.integers(2, size=n), rng.normal(5, 1, n), rng.random(n)
-    rows = make_rows(group, y, score < 0.3, score < 0.32, [CALIBRATION], "ab")
-    draws = bootstrap_values(rows, resamples=2_000, rng=rng)
-    known, unknown = (SplitTest(d, CRITERIA, [Pair(0, 1)]) for d in (draws, unknown_candidate(draws, rng)))
-    effect = np.array([0.2, 0.2, 0.2, 1.0])
-    assert sample_size(effect, deviations(unknown), n, 0.05) > 2 * sample_size(effect, deviations(known), n, 0.05)
-    np.testing.assert_allclose(deviations(unknown)[:, 0].std(), np.sqrt(2) * draws.values[:, 0, 0, 0].std(), rtol=0.05)
 
 
 def test_no_sample_finds_what_is_not_there() -> None:

@@ -19,7 +19,6 @@ from evenhand.stats.noise import (
     Paths,
     Predictor,
     Simulation,
-    once_per_distinct_row,
     paths,
     products,
     replicate_seeds,
@@ -27,7 +26,7 @@ from evenhand.stats.noise import (
     thresholded,
     with_derived,
 )
-from evenhand.stats.noise.states import fill_mistakes, no_mistakes
+from evenhand.stats.noise.states import Mistakes
 from evenhand.stats.types import FloatArray
 
 Make = Callable[..., Experiment]
@@ -126,12 +125,6 @@ def test_the_identity_link(experiment: Make, by_definition: Callable[..., Paths]
     trial = experiment(lambda folds: (Linear(np.ones(9), 0.1, threshold=9.0, link="identity"),) * folds)
     assert trial.slopes is not None
     check_sums(trial, simulate(trial, SEEDS), by_definition(trial, SEEDS))
-
-
-def test_equal_rows_are_asked_about_once(experiment: Make, curved: Callable[[int], tuple[Predictor, ...]]) -> None:
-    plain = simulate(experiment(curved), SEEDS)
-    once = simulate(experiment(lambda folds: tuple(once_per_distinct_row(model) for model in curved(folds))), SEEDS)
-    np.testing.assert_allclose(plain.sums.error_squares, once.sums.error_squares, atol=1e-14)
 
 
 def test_derived_columns_follow_their_sources() -> None:
@@ -290,8 +283,8 @@ def shares_touched(trial: Experiment, draws: int) -> FloatArray:
     """(levels, cells) mean share of changed entries of the first item."""
     found = np.zeros((trial.levels.size, len(trial.base.starts) - 1))
     for seed in replicate_seeds(draws, np.random.default_rng(5)):
-        mistakes = no_mistakes(trial, 1, trial.levels.size)
-        fill_mistakes(mistakes, 0, trial, np.random.default_rng(seed))
+        mistakes = Mistakes.none(trial, 1, trial.levels.size)
+        mistakes.fill(0, trial, np.random.default_rng(seed))
         for level in range(trial.levels.size):
             changed = mistakes.level[0, :, 0] <= level
             found[level] += np.bincount(trial.base.cell, changed, found.shape[1])
@@ -317,8 +310,8 @@ def test_every_person_is_touched_equally_often_with_exact_shares(experiment: Mak
     trial = experiment(items=(NoiseItem((0,), Flip()),), shares="exact", levels=np.array([0.3]))
     touched = np.zeros(90)
     for seed in replicate_seeds(2_000, np.random.default_rng(5)):
-        mistakes = no_mistakes(trial, 1, 1)
-        fill_mistakes(mistakes, 0, trial, np.random.default_rng(seed))
+        mistakes = Mistakes.none(trial, 1, 1)
+        mistakes.fill(0, trial, np.random.default_rng(seed))
         touched += mistakes.level[0, :, 0] == 0
     np.testing.assert_allclose(touched / 2_000, 0.3, atol=5 * np.sqrt(0.3 * 0.7 / 2_000))
 

@@ -12,17 +12,23 @@ from evenhand.errors import EvenhandError
 from evenhand.stats.pairs import (
     GridMoments,
     PairFairness,
-    grid_correction,
+    bin_people,
+    check_people,
     grid_excess,
-    grid_moments,
     individual_fairness,
 )
+from evenhand.stats.pairs.approximate import correct
 from evenhand.stats.pairs.grid import Bounds
 from evenhand.stats.types import FloatArray
 
 Columns = tuple[FloatArray, FloatArray, FloatArray]
 MakeColumns = Callable[[str, int], Columns]
 Maker = Callable[..., Any]
+
+
+def grid_moments(*columns: FloatArray, survey_weight: FloatArray | None = None, **options: Any) -> GridMoments:
+    score, effort, aggregate = columns
+    return bin_people(check_people(score, effort, aggregate, survey_weight), **options)
 
 
 def pick(columns: Columns, at: Any) -> Columns:
@@ -123,7 +129,9 @@ def test_the_correction_from_a_sample_of_rows_says_how_good_it_is(people: MakeCo
     exact = 1 - individual_fairness(*columns, weight=0.0).value
     rows = np.random.default_rng(5).choice(20_000, 4_000, replace=False)
     part = pick(columns, rows)
-    whole, sample = (grid_correction(fine, *part, weight=0.0, sample=told) for told in (False, True))
+    whole, sample = (
+        correct(check_people(*part), fine, 0.0, sample=told, rng=np.random.default_rng(0)) for told in (False, True)
+    )
     assert sample.excess_stderr > whole.excess_stderr
     assert abs(raw.value[0] - exact) > 10 * sample.excess_stderr
     assert abs(raw.value[0] - sample.excess - exact) < 4 * sample.excess_stderr

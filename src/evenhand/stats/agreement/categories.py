@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.agreement.counts import binary_counts, ratio
@@ -17,21 +17,18 @@ from evenhand.stats.agreement.ratings import (
     mean_and_squares,
     people_weights,
     plain,
-    scores_or_missing,
+    score_ratings,
 )
 from evenhand.stats.types import FloatArray, IntArray
 
+Categories = Sequence[object] | None
 DISTANCES = ("linear", "quadratic")
 AlphaScale = Literal["nominal", "ordinal", "interval"]
 ALPHA_SCALES: tuple[AlphaScale, ...] = get_args(AlphaScale)
 
 
 def cohen_kappa(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    *,
-    categories: Sequence[object] | None = None,
-    weight: npt.ArrayLike | None = None,
+    first: ArrayLike, second: ArrayLike, *, categories: Categories = None, weight: ArrayLike | None = None
 ) -> FloatArray:
     """Return Cohen's kappa of two raters: (po - pc) / (1 - pc).
 
@@ -65,12 +62,12 @@ def cohen_kappa(
 
 
 def weighted_kappa(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
     *,
-    distance: str | npt.ArrayLike = "linear",
-    categories: Sequence[object] | None = None,
-    weight: npt.ArrayLike | None = None,
+    distance: str | ArrayLike = "linear",
+    categories: Categories = None,
+    weight: ArrayLike | None = None,
 ) -> FloatArray:
     """Return the weighted kappa of two raters: 1 - sum D o / sum D e.
 
@@ -102,11 +99,7 @@ def weighted_kappa(
 
 
 def category_table(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    *,
-    categories: Sequence[object] | None = None,
-    weight: npt.ArrayLike | None = None,
+    first: ArrayLike, second: ArrayLike, *, categories: Categories = None, weight: ArrayLike | None = None
 ) -> FloatArray:
     """Return (..., q, q) counts of people by the category of the first and of the second rater.
 
@@ -136,7 +129,7 @@ def _kappa(table: FloatArray, distances: FloatArray) -> FloatArray:
     return np.asarray(1.0 - ratio(observed, expected))
 
 
-def _distances(distance: str | npt.ArrayLike, q: int) -> FloatArray:
+def _distances(distance: str | ArrayLike, q: int) -> FloatArray:
     if isinstance(distance, str):
         require_choice("distance", distance, DISTANCES)
         apart = np.abs(np.subtract.outer(np.arange(q), np.arange(q))).astype(np.float64)
@@ -158,9 +151,7 @@ class _Agreement:
     by_rater: list[list[FloatArray]]
 
 
-def fleiss_kappa(
-    *raters: npt.ArrayLike, categories: Sequence[object] | None = None, weight: npt.ArrayLike | None = None
-) -> FloatArray:
+def fleiss_kappa(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Fleiss' kappa of two or more raters: (pa - pe) / (1 - pe), pe = sum_k pi_k².
 
     pa is the share of agreeing pairs of ratings of one person, averaged over people with two or more; pi_k the mean
@@ -189,9 +180,7 @@ def fleiss_kappa(
     return plain(_beyond(agreement.observed, sum((share**2 for share in agreement.shares), start=np.zeros(()))))
 
 
-def conger_kappa(
-    *raters: npt.ArrayLike, categories: Sequence[object] | None = None, weight: npt.ArrayLike | None = None
-) -> FloatArray:
+def conger_kappa(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Conger's kappa, Cohen's for two or more raters: pe = mean over pairs of raters of sum_k p_gk p_hk.
 
     p_gk is the share of category k among the ratings of rater g. Parameters as for `fleiss_kappa`.
@@ -214,9 +203,7 @@ def conger_kappa(
     return plain(_beyond(agreement.observed, expected))
 
 
-def bennett_s(
-    *raters: npt.ArrayLike, categories: Sequence[object] | None = None, weight: npt.ArrayLike | None = None
-) -> FloatArray:
+def bennett_s(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Bennett's S (Brennan and Prediger's kappa) of two or more raters: pe = 1 / q for q categories.
 
     With two raters and two categories it is PABAK. Parameters as for `fleiss_kappa`; give `categories`, as one that
@@ -235,9 +222,7 @@ def bennett_s(
     return plain(_beyond(agreement.observed, np.asarray(1.0 / max(len(agreement.shares), 2))))
 
 
-def ac1(
-    *raters: npt.ArrayLike, categories: Sequence[object] | None = None, weight: npt.ArrayLike | None = None
-) -> FloatArray:
+def ac1(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Gwet's AC1 of two or more raters: pe = sum_k pi_k (1 - pi_k) / (q - 1) for q categories.
 
     Parameters as for `fleiss_kappa`; give `categories`, as one that nobody used counts in q.
@@ -258,7 +243,7 @@ def ac1(
     return plain(_beyond(agreement.observed, uneven / (q - 1)))
 
 
-def alpha(*raters: npt.ArrayLike, scale: AlphaScale = "nominal", weight: npt.ArrayLike | None = None) -> FloatArray:
+def alpha(*raters: ArrayLike, scale: AlphaScale = "nominal", weight: ArrayLike | None = None) -> FloatArray:
     """Return Krippendorff's alpha of two or more raters: 1 - observed / expected disagreement.
 
     With m_u ratings of person u, n_uv of them the value v, and n ratings in all of people who have two or more, the
@@ -290,7 +275,7 @@ def alpha(*raters: npt.ArrayLike, scale: AlphaScale = "nominal", weight: npt.Arr
     _check_raters(raters)
     if scale == "nominal":
         return plain(_nominal_alpha(raters, weight))
-    scores = scores_or_missing(*raters)
+    scores = score_ratings(*raters, missing=True)
     weights = people_weights(weight, scores[0].shape[-1])
     ratings = sum((~np.isnan(score) for score in scores), start=np.zeros(1))
     pairable = np.asarray(np.where(ratings >= 2, weights, 0.0))
@@ -299,7 +284,7 @@ def alpha(*raters: npt.ArrayLike, scale: AlphaScale = "nominal", weight: npt.Arr
     return plain(_interval_alpha(scores, ratings, pairable))
 
 
-def pairable_people(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:
+def pairable_people(*raters: ArrayLike, weight: ArrayLike | None = None) -> FloatArray:
     """Return how many people have two ratings or more.
 
     Examples
@@ -312,9 +297,7 @@ def pairable_people(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None)
     return np.asarray(np.where(_rated(codes) >= 2, weights, 0.0).sum(axis=-1))
 
 
-def _agreement(
-    raters: Sequence[npt.ArrayLike], categories: Sequence[object] | None, weight: npt.ArrayLike | None
-) -> _Agreement:
+def _agreement(raters: Sequence[ArrayLike], categories: Categories, weight: ArrayLike | None) -> _Agreement:
     _check_raters(raters)
     codes, q = coded_ratings(raters, categories, missing=True)
     weights = people_weights(weight, codes[0].shape[-1])
@@ -329,12 +312,8 @@ def _agreement(
         count = sum((choice.astype(np.float64) for choice in chosen), start=np.zeros(1))
         agree = agree + (count * (count - 1.0) * pairs).sum(axis=-1)
         shares.append(ratio((count * share_of).sum(axis=-1), rated))
-        by_rater.append(
-            [
-                ratio(np.asarray((choice * weights).sum(axis=-1)), total)
-                for choice, total in zip(chosen, totals, strict=True)
-            ]
-        )
+        chosen_by = [np.asarray((choice * weights).sum(axis=-1)) for choice in chosen]
+        by_rater.append([ratio(mass, total) for mass, total in zip(chosen_by, totals, strict=True)])
     pairable = np.where(ratings >= 2, weights, 0.0).sum(axis=-1)
     return _Agreement(ratio(np.asarray(agree), np.asarray(pairable)), shares, by_rater)
 
@@ -347,12 +326,12 @@ def _rated(codes: Sequence[IntArray]) -> FloatArray:
     return sum(((code >= 0).astype(np.float64) for code in codes), start=np.zeros(1))
 
 
-def _check_raters(raters: Sequence[npt.ArrayLike]) -> None:
+def _check_raters(raters: Sequence[ArrayLike]) -> None:
     if len(raters) < 2:
         raise EvenhandError(f"There must be at least two raters; got {len(raters)}.")
 
 
-def _nominal_alpha(raters: Sequence[npt.ArrayLike], weight: npt.ArrayLike | None) -> FloatArray:
+def _nominal_alpha(raters: Sequence[ArrayLike], weight: ArrayLike | None) -> FloatArray:
     codes, q = coded_ratings(raters, None, missing=True)
     weights = people_weights(weight, codes[0].shape[-1])
     ratings = _rated(codes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import require_choice
 from evenhand.stats.agreement.ratings import Reasons, Undefined, binary_ratings, first_reason, people_weights, plain
@@ -123,7 +123,7 @@ COUNT_METRICS: dict[str, Callable[[BinaryCounts], FloatArray]] = {
 """The metrics of two binary raters; every audit of agreement computes what is listed here."""
 
 
-def binary_counts(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> BinaryCounts:
+def binary_counts(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> BinaryCounts:
     """Count the pairs of 0/1 ratings of two raters; people on the last axis, simulations on the others.
 
     Parameters
@@ -149,7 +149,7 @@ def binary_counts(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.Ar
     return BinaryCounts(*(np.asarray(cell) for cell in counted))
 
 
-def pabak(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+def pabak(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
     """Return the prevalence- and bias-adjusted kappa of two raters' 0/1 ratings: 2 po - 1.
 
     Parameters
@@ -171,7 +171,7 @@ def pabak(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike 
     return plain(binary_counts(first, second, weight=weight).pabak())
 
 
-def prevalence_index(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+def prevalence_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
     """Return (a - d) / n, the share both rate 1 less the share both rate 0; parameters as for `pabak`.
 
     Examples
@@ -182,7 +182,7 @@ def prevalence_index(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt
     return plain(binary_counts(first, second, weight=weight).prevalence_index())
 
 
-def bias_index(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+def bias_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
     """Return (b - c) / n, by how much more often the second rater says 1; parameters as for `pabak`.
 
     Examples
@@ -193,9 +193,7 @@ def bias_index(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.Array
     return plain(binary_counts(first, second, weight=weight).bias_index())
 
 
-def positive_agreement(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None
-) -> FloatArray:
+def positive_agreement(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
     """Return 2a / (2a + b + c), the agreement on the class 1; parameters as for `pabak`.
 
     References
@@ -210,9 +208,7 @@ def positive_agreement(
     return plain(binary_counts(first, second, weight=weight).positive_agreement())
 
 
-def negative_agreement(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None
-) -> FloatArray:
+def negative_agreement(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
     """Return 2d / (2d + b + c), the agreement on the class 0; parameters as for `pabak`.
 
     Examples
@@ -242,9 +238,7 @@ class PabakParts(NamedTuple):
     bias: FloatArray
 
 
-def kappa_from_pabak(
-    pabak: npt.ArrayLike, prevalence_index: npt.ArrayLike = 0.0, bias_index: npt.ArrayLike = 0.0
-) -> FloatArray:
+def kappa_from_pabak(pabak: ArrayLike, prevalence_index: ArrayLike = 0.0, bias_index: ArrayLike = 0.0) -> FloatArray:
     """Return what kappa is for a PABAK at given indices: (PABAK - PI² + BI²) / (1 - PI² + BI²).
 
     With one index set to 0 this takes that index's effect *out of kappa*: PI = 0 leaves a value near PABAK. The
@@ -264,9 +258,7 @@ def kappa_from_pabak(
     return plain(ratio(np.asarray(pabak, dtype=np.float64) + shift, np.asarray(1.0 + shift)))
 
 
-def pabak_from_kappa(
-    kappa: npt.ArrayLike, prevalence_index: npt.ArrayLike = 0.0, bias_index: npt.ArrayLike = 0.0
-) -> FloatArray:
+def pabak_from_kappa(kappa: ArrayLike, prevalence_index: ArrayLike = 0.0, bias_index: ArrayLike = 0.0) -> FloatArray:
     """Return what PABAK is for a kappa at given indices: kappa (1 - PI² + BI²) + PI² - BI².
 
     With one index set to 0 this *adds only the other correction to kappa*: BI = 0 gives the prevalence-adjusted kappa
@@ -281,7 +273,7 @@ def pabak_from_kappa(
     return plain(value + (1.0 - value) * (_square(prevalence_index) - _square(bias_index)))
 
 
-def pabak_minus_kappa(kappa: npt.ArrayLike, prevalence_index: npt.ArrayLike, bias_index: npt.ArrayLike) -> PabakParts:
+def pabak_minus_kappa(kappa: ArrayLike, prevalence_index: ArrayLike, bias_index: ArrayLike) -> PabakParts:
     """Return the parts of PABAK - kappa = (1 - kappa)(PI² - BI²): (1 - kappa) PI² and -(1 - kappa) BI².
 
     Examples
@@ -294,5 +286,5 @@ def pabak_minus_kappa(kappa: npt.ArrayLike, prevalence_index: npt.ArrayLike, bia
     return PabakParts(plain(rest * _square(prevalence_index)), plain(-rest * _square(bias_index)))
 
 
-def _square(index: npt.ArrayLike) -> FloatArray:
+def _square(index: ArrayLike) -> FloatArray:
     return np.asarray(np.square(np.asarray(index, dtype=np.float64)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.stats.intervals import mover_difference
 from evenhand.stats.types import FloatArray, Interval
@@ -14,9 +14,7 @@ _SMALLEST_P = 1e-15
 _HALVINGS = 40
 
 
-def share_difference(
-    a: npt.ArrayLike, trials_a: npt.ArrayLike, b: npt.ArrayLike, trials_b: npt.ArrayLike, tail: npt.ArrayLike
-) -> Interval:
+def share_difference(a: ArrayLike, trials_a: ArrayLike, b: ArrayLike, trials_b: ArrayLike, tail: ArrayLike) -> Interval:
     """Return limits of the difference a - b of two observed shares: MOVER of their exact limits.
 
     With Clopper and Pearson's limits l and u of each share, [d - sqrt((a - l_a)² + (u_b - b)²),
@@ -49,13 +47,13 @@ def share_difference(
 
 
 def coefficient_difference(
-    a: npt.ArrayLike,
-    stderr_a: npt.ArrayLike,
-    df_a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    stderr_b: npt.ArrayLike,
-    df_b: npt.ArrayLike,
-    tail: npt.ArrayLike,
+    a: ArrayLike,
+    stderr_a: ArrayLike,
+    df_a: ArrayLike,
+    b: ArrayLike,
+    stderr_b: ArrayLike,
+    df_b: ArrayLike,
+    tail: ArrayLike,
 ) -> Interval:
     """Return limits of the difference a - b of two coefficients of agreement, from 1 (full) downwards.
 
@@ -118,7 +116,7 @@ def p_of_equality(limits: Callable[[FloatArray], Interval], shape: tuple[int, ..
     return np.asarray(np.where(np.isnan(widest.low) | np.isnan(widest.high), np.nan, 2 * np.exp(high)))
 
 
-def _exact(share: npt.ArrayLike, trials: npt.ArrayLike, tail: npt.ArrayLike) -> Interval:
+def _exact(share: ArrayLike, trials: ArrayLike, tail: ArrayLike) -> Interval:
     """Return Clopper and Pearson's limits with a tail for each share, never on the wrong side of it."""
     from scipy.special import betaincinv
 
@@ -131,7 +129,7 @@ def _exact(share: npt.ArrayLike, trials: npt.ArrayLike, tail: npt.ArrayLike) -> 
     return Interval(np.where(known, np.minimum(low, p), np.nan), np.where(known, np.maximum(high, p), np.nan))
 
 
-def _half(stderr: npt.ArrayLike, df: npt.ArrayLike, tail: npt.ArrayLike) -> FloatArray:
+def _half(stderr: ArrayLike, df: ArrayLike, tail: ArrayLike) -> FloatArray:
     from scipy.special import stdtrit
 
     spread, freedom = np.asarray(stderr, dtype=np.float64), np.asarray(df, dtype=np.float64)
@@ -140,12 +138,12 @@ def _half(stderr: npt.ArrayLike, df: npt.ArrayLike, tail: npt.ArrayLike) -> Floa
     return np.asarray(np.where(spread > 0, half, np.nan))
 
 
-def _t_limits(value: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, tail: npt.ArrayLike) -> Interval:
+def _t_limits(value: ArrayLike, stderr: ArrayLike, df: ArrayLike, tail: ArrayLike) -> Interval:
     centre, half = np.asarray(value, dtype=np.float64), _half(stderr, df, tail)
     return Interval(np.asarray(centre - half), np.asarray(centre + half))
 
 
-def _log_limits(value: npt.ArrayLike, stderr: npt.ArrayLike, df: npt.ArrayLike, tail: npt.ArrayLike) -> Interval:
+def _log_limits(value: ArrayLike, stderr: ArrayLike, df: ArrayLike, tail: ArrayLike) -> Interval:
     with np.errstate(all="ignore"):
         short = 1.0 - np.asarray(value, dtype=np.float64)
         half = np.where(short > 0, _half(stderr, df, tail) / short, np.nan)

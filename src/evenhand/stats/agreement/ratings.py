@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -83,7 +84,7 @@ def is_rounding(value: FloatArray, size: FloatArray) -> BoolArray:
     return np.asarray(np.abs(value) <= _ROUNDING * size)
 
 
-def binary_ratings(*raters: npt.ArrayLike) -> list[BoolArray]:
+def binary_ratings(*raters: ArrayLike) -> list[BoolArray]:
     """Return each rater's 0/1 ratings as booleans.
 
     Examples
@@ -95,7 +96,7 @@ def binary_ratings(*raters: npt.ArrayLike) -> list[BoolArray]:
     return [_as_bool(rater) for rater in raters]
 
 
-def is_binary(rater: npt.ArrayLike) -> bool:
+def is_binary(rater: ArrayLike) -> bool:
     """Return whether all ratings are 0 or 1 (or False or True).
 
     Examples
@@ -109,8 +110,8 @@ def is_binary(rater: npt.ArrayLike) -> bool:
     return bool(np.all((values == 0) | (values == 1)))
 
 
-def score_ratings(*raters: npt.ArrayLike) -> list[FloatArray]:
-    """Return each rater's scores as numbers; a missing or infinite score is an error.
+def score_ratings(*raters: ArrayLike, missing: bool = False) -> list[FloatArray]:
+    """Return each rater's scores as numbers; an infinite score is an error, and so is a missing one unless allowed.
 
     Examples
     --------
@@ -118,17 +119,11 @@ def score_ratings(*raters: npt.ArrayLike) -> list[FloatArray]:
     [array([1., 2.])]
     """
     _check_people(raters)
-    return [_as_scores(rater, missing=False) for rater in raters]
-
-
-def scores_or_missing(*raters: npt.ArrayLike) -> list[FloatArray]:
-    """Return each rater's scores as numbers, nan where a rating is missing."""
-    _check_people(raters)
-    return [_as_scores(rater, missing=True) for rater in raters]
+    return [_as_scores(rater, missing=missing) for rater in raters]
 
 
 def coded_ratings(
-    raters: Sequence[npt.ArrayLike], categories: Sequence[object] | None, *, missing: bool = False
+    raters: Sequence[ArrayLike], categories: Sequence[object] | None, *, missing: bool = False
 ) -> tuple[list[IntArray], int]:
     """Return each rater's ratings as the positions of their categories, and how many categories there are.
 
@@ -141,7 +136,8 @@ def coded_ratings(
     ([array([0, 2]), array([0, 0])], 3)
     """
     _check_people(raters)
-    arrays = [_as_labels(rater) for rater in raters]
+    labels = (np.asarray(rater) for rater in raters)
+    arrays = [values.astype(np.int64) if values.dtype == np.bool_ else values for values in labels]
     absent = [_is_missing(array) for array in arrays]
     if not missing and any(mask.any() for mask in absent):
         raise EvenhandError("A rating is missing; leave out people whom some rater did not rate.")
@@ -150,7 +146,7 @@ def coded_ratings(
     return [_positions(array, mask, known) for array, mask in zip(arrays, absent, strict=True)], len(known)
 
 
-def people_weights(weight: npt.ArrayLike | None, people: int) -> FloatArray:
+def people_weights(weight: ArrayLike | None, people: int) -> FloatArray:
     """Return the number of people each row stands for: 1 each, or the weights as they were given.
 
     Examples
@@ -169,13 +165,13 @@ def people_weights(weight: npt.ArrayLike | None, people: int) -> FloatArray:
     return weights
 
 
-def plain(value: npt.ArrayLike) -> FloatArray:
+def plain(value: ArrayLike) -> FloatArray:
     """Return an array, or one number (a NumPy float, which behaves as an array does) where there is one only."""
     array: FloatArray = np.asarray(value, dtype=np.float64)
     return array[()]
 
 
-def _check_people(raters: Sequence[npt.ArrayLike]) -> None:
+def _check_people(raters: Sequence[ArrayLike]) -> None:
     shapes = [np.shape(rater) for rater in raters]
     if any(not shape for shape in shapes):
         raise EvenhandError("Ratings must be arrays with people on the last axis; got one number.")
@@ -184,7 +180,7 @@ def _check_people(raters: Sequence[npt.ArrayLike]) -> None:
         raise EvenhandError(f"All raters must rate the same people; got {sizes} ratings.")
 
 
-def _as_bool(rater: npt.ArrayLike) -> BoolArray:
+def _as_bool(rater: ArrayLike) -> BoolArray:
     values = np.asarray(rater)
     if values.dtype == np.bool_:
         return values
@@ -196,7 +192,7 @@ def _as_bool(rater: npt.ArrayLike) -> BoolArray:
     return np.asarray(values == 1)
 
 
-def _as_scores(rater: npt.ArrayLike, *, missing: bool) -> FloatArray:
+def _as_scores(rater: ArrayLike, *, missing: bool) -> FloatArray:
     try:
         values = np.asarray(rater, dtype=np.float64)
     except (TypeError, ValueError):
@@ -205,11 +201,6 @@ def _as_scores(rater: npt.ArrayLike, *, missing: bool) -> FloatArray:
         bad = values[~np.isfinite(values)].flat[0]
         raise EvenhandError(f"Scores must be finite; got {bad}. Leave out people whom some rater did not rate.")
     return values
-
-
-def _as_labels(rater: npt.ArrayLike) -> npt.NDArray[Any]:
-    values = np.asarray(rater)
-    return values.astype(np.int64) if values.dtype == np.bool_ else values
 
 
 def _is_missing(values: npt.NDArray[Any]) -> BoolArray:
@@ -250,10 +241,8 @@ def _positions(values: npt.NDArray[Any], absent: BoolArray, known: npt.NDArray[A
     present = values[~absent]
     position = np.minimum(np.searchsorted(known[order], present), max(known.size - 1, 0))
     is_known = known[order][position] == present if known.size else np.zeros(present.shape, dtype=np.bool_)
-    if not np.all(is_known):
-        raise EvenhandError(
-            f"The rating {present[~is_known].tolist()[0]!r} is not one of `categories` {known.tolist()!r}."
-        )
+    if (unknown := present[~is_known]).size:
+        raise EvenhandError(f"The rating {unknown.tolist()[0]!r} is not one of `categories` {known.tolist()!r}.")
     positions = np.full(values.shape, -1, dtype=np.int64)
     positions[~absent] = order[position]
     return positions

@@ -6,7 +6,7 @@ from functools import reduce
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.agreement.categories import pairable_people
@@ -19,7 +19,7 @@ _CATEGORICAL = ("cohen_kappa", "weighted_kappa", "conger_kappa", "fleiss_kappa",
 _NEVER_ONE_CLASS = ("bennett_s", "ac1")
 
 
-def why_undefined(metric: str, *raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Reasons:
+def why_undefined(metric: str, *raters: ArrayLike, weight: ArrayLike | None = None) -> Reasons:
     """Return why a metric of these raters is nan, "" where it has a value.
 
     Parameters
@@ -51,7 +51,7 @@ def why_undefined(metric: str, *raters: npt.ArrayLike, weight: npt.ArrayLike | N
     return binary_counts(*raters, weight=weight).why_undefined(metric)
 
 
-def _of_categories(metric: str, raters: tuple[npt.ArrayLike, ...], weight: npt.ArrayLike | None) -> Reasons:
+def _of_categories(metric: str, raters: tuple[ArrayLike, ...], weight: ArrayLike | None) -> Reasons:
     codes, _ = coded_ratings(raters, None, missing=True)
     weights = people_weights(weight, codes[0].shape[-1])
     nobody = np.asarray(weights.sum(axis=-1) == 0)

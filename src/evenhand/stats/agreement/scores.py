@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from operator import attrgetter
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_choice
+from evenhand.stats.agreement import ratings
 from evenhand.stats.agreement.counts import ratio
-from evenhand.stats.agreement.ratings import (
-    Reasons,
-    Undefined,
-    first_reason,
-    is_rounding,
-    mean_and_squares,
-    people_weights,
-    plain,
-    score_ratings,
-)
 from evenhand.stats.intervals import tail_share
 from evenhand.stats.types import BoolArray, FloatArray, Interval
 
@@ -64,7 +56,7 @@ class MeanSquares:
         require_choice("form", form, ICC_FORMS)
         numerator, denominator, size = self._fraction(form)
         with np.errstate(all="ignore"):
-            zero = is_rounding(denominator, size)
+            zero = ratings.is_rounding(denominator, size)
             return np.asarray(np.where(zero | (self.n <= 1), np.nan, numerator / denominator))
 
     def interval(self, form: IccForm = "A,1", confidence: float = 0.95) -> Interval:
@@ -72,13 +64,14 @@ class MeanSquares:
         require_choice("form", form, ICC_FORMS)
         with np.errstate(all="ignore"):
             single = self._absolute(confidence) if form.startswith("A") else self._one_f(form, confidence)
-            low, high = (self._averaged(limit) if form.endswith("k") else limit for limit in single)
+            more = self.raters - 1 if form.endswith("k") else 0  # the mean of k raters has k r / (1 + (k - 1) r)
+            low, high = (limit if not more else self.raters * limit / (1.0 + more * limit) for limit in single)
             perfect = (self.error == 0) & (self.rows > 0) & (form.startswith("C") | (self.columns == 0))
             known = ~np.isnan(self.icc(form))
             low, high = (np.where(perfect, 1.0, np.where(known, limit, np.nan)) for limit in (low, high))
         return Interval(np.asarray(low), np.asarray(high))
 
-    def why_undefined(self, form: IccForm = "A,1") -> Reasons:
+    def why_undefined(self, form: IccForm = "A,1") -> ratings.Reasons:
         """Return why the coefficient is nan, "" where it is not.
 
         Examples
@@ -87,13 +80,13 @@ class MeanSquares:
         array('all scores are one number', dtype='<U25')
         """
         flat = (self.rows == 0) & (self.error == 0) & (form.startswith("C") | (self.columns == 0))
-        checks: list[tuple[BoolArray, Undefined]] = [
-            (np.asarray(self.n == 0), Undefined.NOBODY),
-            (np.asarray(self.n <= 1), Undefined.ONE_PERSON),
-            (np.asarray(flat), Undefined.NO_SPREAD),
-            (np.isnan(self.icc(form)), Undefined.ZERO_DENOMINATOR),
+        checks: list[tuple[BoolArray, ratings.Undefined]] = [
+            (np.asarray(self.n == 0), ratings.Undefined.NOBODY),
+            (np.asarray(self.n <= 1), ratings.Undefined.ONE_PERSON),
+            (np.asarray(flat), ratings.Undefined.NO_SPREAD),
+            (np.isnan(self.icc(form)), ratings.Undefined.ZERO_DENOMINATOR),
         ]
-        return first_reason(checks)
+        return ratings.first_reason(checks)
 
     def _fraction(self, form: IccForm) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return numerator, denominator, and the size of the terms that make the denominator."""
@@ -129,12 +122,8 @@ class MeanSquares:
         low = n * (msr - lower * mse) / (lower * rest + n * msr)
         return low, n * (upper * msr - mse) / (rest + n * upper * msr)
 
-    def _averaged(self, limit: FloatArray) -> FloatArray:
-        """Return the limit for the mean of k raters, k r / (1 + (k - 1) r)."""
-        return np.asarray(self.raters * limit / (1.0 + (self.raters - 1) * limit))
 
-
-def mean_squares(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> MeanSquares:
+def mean_squares(*raters: ArrayLike, weight: ArrayLike | None = None) -> MeanSquares:
     """Return the mean squares of scores of two or more raters.
 
     Sums are taken of differences from the first rater, so that raters who agree have an error of exactly 0.
@@ -153,14 +142,14 @@ def mean_squares(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) ->
     """
     if len(raters) < 2:
         raise EvenhandError(f"There must be at least two raters; got {len(raters)}.")
-    scores = score_ratings(*raters)
-    k, weights = len(scores), people_weights(weight, scores[0].shape[-1])
+    scores = ratings.score_ratings(*raters)
+    k, weights = len(scores), ratings.people_weights(weight, scores[0].shape[-1])
     n = np.asarray(weights.sum(axis=-1))
     apart = [score - scores[0] for score in scores]
     drift = sum(apart[1:], start=np.zeros(1)) / k
     size = reduce(np.maximum, [np.abs(score).max(axis=-1, initial=0.0) for score in scores])
-    _, between = mean_and_squares(scores[0] + drift, weights, size)
-    shifts, lefts = zip(*(mean_and_squares(gap - drift, weights, size) for gap in apart), strict=True)
+    _, between = ratings.mean_and_squares(scores[0] + drift, weights, size)
+    shifts, lefts = zip(*(ratings.mean_and_squares(gap - drift, weights, size) for gap in apart), strict=True)
     with np.errstate(all="ignore"):
         columns = sum((np.square(shift) for shift in shifts), start=np.zeros(())) * n / (k - 1)
         error = sum(lefts, start=np.zeros(())) / ((n - 1.0) * (k - 1))
@@ -168,7 +157,7 @@ def mean_squares(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) ->
     return MeanSquares(n, k, rows, columns, error)
 
 
-def icc(*raters: npt.ArrayLike, form: IccForm = "A,1", weight: npt.ArrayLike | None = None) -> FloatArray:
+def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = None) -> FloatArray:
     """Return an intraclass correlation of two or more raters.
 
     ========== =============== ================================================= ===============================
@@ -204,10 +193,10 @@ def icc(*raters: npt.ArrayLike, form: IccForm = "A,1", weight: npt.ArrayLike | N
     >>> {form: round(float(icc(*judges, form=form)), 2) for form in ICC_FORMS}
     {'1': 0.17, 'A,1': 0.29, 'C,1': 0.71, 'k': 0.44, 'A,k': 0.62, 'C,k': 0.91}
     """
-    return plain(mean_squares(*raters, weight=weight).icc(form))
+    return ratings.plain(mean_squares(*raters, weight=weight).icc(form))
 
 
-def icc_a1(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:
+def icc_a1(*raters: ArrayLike, weight: ArrayLike | None = None) -> FloatArray:
     """Return ICC(A,1): absolute agreement of single raters; see `icc`.
 
     Examples
@@ -219,7 +208,7 @@ def icc_a1(*raters: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Float
 
 
 def icc_interval(
-    *raters: npt.ArrayLike, form: IccForm = "A,1", confidence: float = 0.95, weight: npt.ArrayLike | None = None
+    *raters: ArrayLike, form: IccForm = "A,1", confidence: float = 0.95, weight: ArrayLike | None = None
 ) -> Interval:
     """Return the F-based interval of an intraclass correlation; parameters as for `icc`.
 
@@ -239,7 +228,7 @@ def icc_interval(
     [0.0188, 0.7611]
     """
     low, high = mean_squares(*raters, weight=weight).interval(form, confidence)
-    return Interval(plain(low), plain(high))
+    return Interval(ratings.plain(low), ratings.plain(high))
 
 
 def _f_quantile(top: FloatArray, bottom: FloatArray, confidence: float) -> FloatArray:
@@ -289,10 +278,9 @@ class ScoreMoments:
         with np.errstate(all="ignore"):
             unbiased = self.n / (self.n - 1.0)
             both = 2.0 * (self.variance_first + self.variance_second) - self.variance_error
-            rows = np.where(is_rounding(both, self.variance_error), 0.0, both) * unbiased / 2.0
-            return MeanSquares(
-                self.n, 2, rows, np.asarray(self.n * self.mean_error**2 / 2.0), self.variance_error * unbiased / 2.0
-            )
+            rows = np.where(ratings.is_rounding(both, self.variance_error), 0.0, both) * unbiased / 2.0
+            columns = np.asarray(self.n * self.mean_error**2 / 2.0)
+            return MeanSquares(self.n, 2, rows, columns, self.variance_error * unbiased / 2.0)
 
     def icc_a1(self) -> FloatArray:
         """ICC(A,1) of two raters."""
@@ -303,11 +291,11 @@ class ScoreMoments:
         total = self.variance_first + self.variance_second + self.mean_error**2
         return np.asarray(1.0 - ratio(self.mean_squared_error(), total))
 
-    def spread_adjusted(self, spread: npt.ArrayLike) -> FloatArray:
+    def spread_adjusted(self, spread: ArrayLike) -> FloatArray:
         """ICC with one spread V for all groups, 1 - mean squared error / V."""
         return np.asarray(1.0 - ratio(self.mean_squared_error(), np.asarray(spread, dtype=np.float64)))
 
-    def why_undefined(self, metric: str) -> Reasons:
+    def why_undefined(self, metric: str) -> ratings.Reasons:
         """Return why a metric is nan, "" where it is not.
 
         Examples
@@ -318,24 +306,21 @@ class ScoreMoments:
         require_choice("metric", metric, SCORE_METRICS)
         if metric == "icc_a1":
             return self.mean_squares().why_undefined("A,1")
-        checks: list[tuple[BoolArray, Undefined]] = [(np.asarray(self.n == 0), Undefined.NOBODY)]
+        checks: list[tuple[BoolArray, ratings.Undefined]] = [(np.asarray(self.n == 0), ratings.Undefined.NOBODY)]
         if metric == "concordance":
-            checks.append((np.isnan(self.concordance()), Undefined.NO_SPREAD))
-        return first_reason(checks)
+            checks.append((np.isnan(self.concordance()), ratings.Undefined.NO_SPREAD))
+        return ratings.first_reason(checks)
 
 
 SCORE_METRICS: dict[str, Callable[[ScoreMoments], FloatArray]] = {
     "icc_a1": ScoreMoments.icc_a1,
     "concordance": ScoreMoments.concordance,
     "mean_squared_error": ScoreMoments.mean_squared_error,
-    "mean_first": lambda moments: moments.mean_first,
-    "mean_second": lambda moments: moments.mean_second,
-    "variance_first": lambda moments: moments.variance_first,
-    "variance_second": lambda moments: moments.variance_second,
+    **{name: attrgetter(name) for name in ("mean_first", "mean_second", "variance_first", "variance_second")},
 }
 
 
-def score_moments(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> ScoreMoments:
+def score_moments(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> ScoreMoments:
     """Return the moments of two raters' scores; people on the last axis, simulations on the others.
 
     Parameters
@@ -350,8 +335,8 @@ def score_moments(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.Ar
     >>> float(score_moments([0.0, 1.0, 1.0], [0.0, 0.0, 1.0]).mean_error.round(4))
     -0.3333
     """
-    x, y = score_ratings(first, second)
-    weights = people_weights(weight, x.shape[-1])
+    x, y = ratings.score_ratings(first, second)
+    weights = ratings.people_weights(weight, x.shape[-1])
     n = np.asarray(weights.sum(axis=-1))
     mean_x, var_x = _mean_and_variance(x, weights, n)
     mean_y, var_y = _mean_and_variance(y, weights, n)
@@ -359,7 +344,7 @@ def score_moments(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.Ar
     return ScoreMoments(*np.broadcast_arrays(n, mean_x, mean_y, var_x, var_y, var_e, mean_e))
 
 
-def concordance(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+def concordance(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
     """Return Lin's concordance coefficient: 2 s_xy / (s_x² + s_y² + (mean x - mean y)²), moments divided by n.
 
     On 0/1 scores it is exactly Cohen's kappa. ICC(A,1) of two raters differs from it by terms of the order 1/n.
@@ -380,11 +365,11 @@ def concordance(first: npt.ArrayLike, second: npt.ArrayLike, *, weight: npt.Arra
     >>> float(concordance([1, 1, 0, 0], [1, 0, 0, 0]))
     0.5
     """
-    return plain(score_moments(first, second, weight=weight).concordance())
+    return ratings.plain(score_moments(first, second, weight=weight).concordance())
 
 
 def spread_adjusted_icc(
-    first: npt.ArrayLike, second: npt.ArrayLike, spread: npt.ArrayLike, *, weight: npt.ArrayLike | None = None
+    first: ArrayLike, second: ArrayLike, spread: ArrayLike, *, weight: ArrayLike | None = None
 ) -> FloatArray:
     """Return 1 - mean((second - first)²) / V with a spread V that is the same for all groups.
 
@@ -409,10 +394,10 @@ def spread_adjusted_icc(
     value = np.asarray(spread, dtype=np.float64)
     if not np.all(value >= 0):
         raise EvenhandError(f"`spread` must not be negative; got {value.min():g}.")
-    return plain(score_moments(first, second, weight=weight).spread_adjusted(value))
+    return ratings.plain(score_moments(first, second, weight=weight).spread_adjusted(value))
 
 
-def pooled_spread(scores: npt.ArrayLike, *, weight: npt.ArrayLike | None = None) -> FloatArray:
+def pooled_spread(scores: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
     """Return V = 2 var(scores), divided by n: the expected squared difference of two people's scores.
 
     Examples
@@ -420,10 +405,10 @@ def pooled_spread(scores: npt.ArrayLike, *, weight: npt.ArrayLike | None = None)
     >>> float(pooled_spread([0, 0, 1, 1]))
     0.5
     """
-    return plain(2.0 * score_moments(scores, scores, weight=weight).variance_first)
+    return ratings.plain(2.0 * score_moments(scores, scores, weight=weight).variance_first)
 
 
 def _mean_and_variance(values: FloatArray, weights: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
-    mean, squares = mean_and_squares(values, weights, np.abs(values).max(axis=-1, initial=0.0))
+    mean, squares = ratings.mean_and_squares(values, weights, np.abs(values).max(axis=-1, initial=0.0))
     with np.errstate(all="ignore"):
         return mean, np.asarray(squares / n)

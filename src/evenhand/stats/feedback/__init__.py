@@ -7,8 +7,8 @@ Critics see cases with the label that a system gave, and agree or disagree. `Fee
 from evenhand.stats.feedback.answers import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, Answers, Feedback, FeedbackKind
 from evenhand.stats.feedback.compare import Comparison, Differences, compare_critics
 from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap
-from evenhand.stats.feedback.inference import GapInterval, Plan, gap_intervals, plan_answers
-from evenhand.stats.feedback.limits import SetInterval, numbers_of, set_interval, slacks
+from evenhand.stats.feedback.inference import GapInterval, gap_intervals, plan_answers
+from evenhand.stats.feedback.limits import numbers_of, set_interval, slacks
 from evenhand.stats.feedback.metrics import (
     BY_LABEL,
     DEFINITE,
@@ -44,10 +44,8 @@ __all__ = [
     "FeedbackMetric",
     "Gap",
     "GapInterval",
-    "Plan",
     "Rates",
     "Resampled",
-    "SetInterval",
     "Undefined",
     "compare_critics",
     "crossed_bootstrap",

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, DataError, require_choice
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -95,7 +95,7 @@ class Feedback:
             return np.eye(self.labels, dtype=np.bool_)
         return np.broadcast_to(np.arange(self.answers) == AGREE, (self.labels, self.answers))
 
-    def answers_of(self, joint: npt.ArrayLike) -> FloatArray:
+    def answers_of(self, joint: ArrayLike) -> FloatArray:
         """Return the masses (..., K, answers) that critics give whose labels have the masses (..., K, K).
 
         Parameters
@@ -113,7 +113,7 @@ class Feedback:
         mass = np.asarray(joint, dtype=np.float64)
         return np.asarray(np.einsum("...lz,lfz->...lf", mass, self.admissible.astype(np.float64)))
 
-    def check(self, masses: npt.ArrayLike) -> FloatArray:
+    def check(self, masses: ArrayLike) -> FloatArray:
         """Return the masses as an array of floats (..., K, answers); refuse what cannot be.
 
         Examples
@@ -220,17 +220,9 @@ class Answers:
         """
         critics, critic = np.unique(self.critic[keep], return_inverse=True)
         cases, case = np.unique(self.case[keep], return_inverse=True)
-        return Answers(
-            critic,
-            case,
-            self.answer[keep],
-            self.group[cases],
-            self.label[cases],
-            self.groups,
-            critics.size,
-            self.feedback,
-            None if self.weight is None else self.weight[keep],
-        )
+        answer, group, label = self.answer[keep], self.group[cases], self.label[cases]
+        weight = None if self.weight is None else self.weight[keep]
+        return Answers(critic, case, answer, group, label, self.groups, critics.size, self.feedback, weight)
 
     def masses(self) -> FloatArray:
         """Return (groups, K, answers) the number, or weight, of the answers of each kind."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.random import Generator
 
 from evenhand.errors import DataError
 from evenhand.stats.correlation import adjusted_p
@@ -75,7 +76,7 @@ def compare_critics(
     first: int = 0,
     second: int = 1,
     *,
-    rng: np.random.Generator,
+    rng: Generator,
     metrics: Sequence[FeedbackMetric] = (*DEFINITE[1:], *INDEFINITE),
     draws: int = 2_000,
     confidence: float = 0.95,

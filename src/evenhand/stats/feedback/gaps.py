@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import DataError
 from evenhand.stats.feedback.answers import Feedback
@@ -66,7 +66,7 @@ class Gap:
 
 
 def gap(
-    masses: npt.ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
+    masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
 ) -> Gap:
     """Return the gap of a metric between groups, over all labels.
 
@@ -118,7 +118,7 @@ def gap(
     return Gap(metric, lower, upper, separate, label, high, low, two_groups and _any_budget(feedback))
 
 
-def together(masses: npt.ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, closed: bool = False) -> FloatArray:
+def together(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, closed: bool = False) -> FloatArray:
     """Return for each pair of groups the smallest gap over everything that the answers leave open (see `joint`).
 
     Parameters

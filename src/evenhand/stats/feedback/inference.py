@@ -12,6 +12,7 @@ from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.random import Generator
 
 from evenhand.errors import ConfigError, require_choice
 from evenhand.stats.bootstrap import Draws
@@ -61,7 +62,7 @@ def gap_intervals(
     answers: Answers,
     metrics: Sequence[FeedbackMetric],
     *,
-    rng: np.random.Generator,
+    rng: Generator,
     draws: int = 2_000,
     resampled: Resampled = "both",
     confidence: float = 0.95,
@@ -121,7 +122,12 @@ def gap_intervals(
     feedback, masses = answers.feedback, answers.masses()
     alike = {metric: same_gap(metric, feedback.labels) if bounds == "sharp" else metric for metric in metrics}
     distinct = tuple(dict.fromkeys(alike.values()))
-    resamples = _resample(answers, partial(_columns, feedback, distinct, bounds), rng, draws, resampled)
+    columns = partial(_columns, feedback, distinct, bounds)
+    resamples: Draws | CrossedDraws
+    if resampled == "both":
+        resamples = crossed_draws(answers, columns, rng=rng, draws=draws)
+    else:
+        resamples = crossed_bootstrap(answers, columns, rng=rng, draws=draws, resampled=resampled)
     parts: dict[FeedbackMetric, _Columns] = {}
     start = 0
     for metric in distinct:
@@ -177,14 +183,6 @@ def _student(answers: Answers, resampled: Resampled, confidence: float) -> float
     """Return the quantile of Student's t over the normal one; one less than the critics or cases are its df."""
     sizes = {"critics": answers.critics, "cases": answers.cases, "both": min(answers.critics, answers.cases)}
     return float(t_quantile(max(sizes[resampled] - 1, 1), confidence)) / normal_quantile(confidence)
-
-
-def _resample(
-    answers: Answers, statistic: partial[FloatArray], rng: np.random.Generator, draws: int, resampled: Resampled
-) -> Draws | CrossedDraws:
-    if resampled == "both":
-        return crossed_draws(answers, statistic, rng=rng, draws=draws)
-    return crossed_bootstrap(answers, statistic, rng=rng, draws=draws, resampled=resampled)
 
 
 def _sizes(feedback: Feedback, metric: FeedbackMetric, bounds: Bounds, groups: int) -> tuple[int, int]:
@@ -357,16 +355,11 @@ def _least_factor(interval: GapInterval, width: float, new_cases: bool) -> float
 
 
 def _width(interval: GapInterval, factor: float, new_cases: bool) -> float:
-    """Return the width of the interval with so many times the critics."""
-    lower, upper = (float(share) for share in _shrunk(interval, factor, new_cases))
-    low = max(float(interval.gap.lower) - interval.below * lower, 0.0)
-    return min(float(interval.gap.upper) + interval.above * upper, 1.0) - low
-
-
-def _shrunk(interval: GapInterval, factor: float, new_cases: bool) -> FloatArray:
-    """Return (2,) the standard errors of the two bounds, as shares of what they are."""
+    """Return the width of the interval with so many times the critics: the errors of its two bounds shrink."""
     assert interval.components is not None  # noqa: S101 -- checked by the caller
     critics, cases, single = interval.components
     total = critics + cases + single
     left = (critics + single) / factor + cases / (factor if new_cases else 1.0)
-    return np.asarray(np.sqrt(np.divide(left, total, out=np.full(2, 1.0 / factor), where=total > 0)))
+    lower, upper = np.sqrt(np.divide(left, total, out=np.full(2, 1.0 / factor), where=total > 0)).tolist()
+    low = max(float(interval.gap.lower) - interval.below * lower, 0.0)
+    return float(min(float(interval.gap.upper) + interval.above * upper, 1.0) - low)

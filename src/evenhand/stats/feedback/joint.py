@@ -210,13 +210,7 @@ def _corners(curve: Curve, low: FloatArray, high: FloatArray, total: FloatArray,
     return best
 
 
-def _chords(
-    curve: Curve,  # noqa: ARG001 -- the other two need it
-    low: FloatArray,
-    high: FloatArray,
-    total: FloatArray,
-    ends: FloatArray,
-) -> FloatArray:
+def _chords(_: Curve, low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray) -> FloatArray:
     """Return the least sum of the curves' chords, which lie below them."""
     slope, filled = _flattest_first(low, high, total, ends)
     return np.asarray(ends[..., 0].sum(axis=-1) + (slope * filled).sum(axis=-1))

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, require_choice
 from evenhand.stats.feedback.answers import Feedback
@@ -117,7 +117,7 @@ class Parts(NamedTuple):
         return self.system + self.rest
 
 
-def parts(masses: npt.ArrayLike, feedback: Feedback) -> Parts:
+def parts(masses: ArrayLike, feedback: Feedback) -> Parts:
     """Return T-, T+, Q-, Q+ and what is left, for each label: sums of masses, so that a 0 is exactly 0.
 
     Parameters
@@ -146,25 +146,15 @@ def _sums(feedback: Feedback) -> FloatArray:
     same_label = np.eye(feedback.labels, dtype=np.bool_)[:, np.newaxis, :]
     system_label = np.broadcast_to(same_label, may.shape)
     agreed = same_label & feedback.agreeing[:, :, np.newaxis]
-    wanted = (
-        system_label,
-        ~system_label,
-        same_label & must,
-        same_label & may,
-        ~same_label & must,
-        ~same_label & may,
-        same_label & ~may,
-        same_label & ~must,
-        ~same_label & ~may,
-        ~same_label & ~must,
-        agreed,
-    )
+    sides, kinds = (same_label, ~same_label), ((must, may), (~may, ~must))
+    masses = [side & kind for low_and_high in kinds for side in sides for kind in low_and_high]
+    wanted = (system_label, ~system_label, *masses, agreed)
     matrix = np.stack(wanted, axis=2).astype(np.float64)
     return matrix.reshape(feedback.labels * feedback.answers, -1)
 
 
 def rates(
-    masses: npt.ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
+    masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
 ) -> Rates:
     """Return the interval of a metric's rate for every group and label.
 

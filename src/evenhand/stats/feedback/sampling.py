@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.random import Generator
 
 from evenhand.errors import require_at_least, require_choice
 from evenhand.stats.bootstrap import Draws
@@ -31,7 +32,7 @@ def crossed_bootstrap(
     answers: Answers,
     statistic: MassStatistic,
     *,
-    rng: np.random.Generator,
+    rng: Generator,
     draws: int = 2_000,
     resampled: Resampled = "both",
     kind: IntArray | None = None,
@@ -132,12 +133,7 @@ class CrossedDraws:
 
 
 def crossed_draws(
-    answers: Answers,
-    statistic: MassStatistic,
-    *,
-    rng: np.random.Generator,
-    draws: int = 2_000,
-    kind: IntArray | None = None,
+    answers: Answers, statistic: MassStatistic, *, rng: Generator, draws: int = 2_000, kind: IntArray | None = None
 ) -> CrossedDraws:
     """Return the three bootstraps that tell critics, cases and single answers apart; see `crossed_bootstrap`."""
     both, critics, cases = (
@@ -151,7 +147,7 @@ def _many(kinds: IntArray) -> int:
 
 
 def _resamples(
-    answers: Answers, kinds: IntArray, draws: int, resampled: Resampled, rng: np.random.Generator
+    answers: Answers, kinds: IntArray, draws: int, resampled: Resampled, rng: Generator
 ) -> Iterator[FloatArray]:
     """Yield the masses (some draws, kinds, groups, K, answers) of the resamples, as many as memory allows at once."""
     from scipy.sparse import csr_array
@@ -181,13 +177,13 @@ def _chunks(draws: int, numbers: int) -> Iterator[int]:
     yield from (min(step, draws - start) for start in range(0, draws, step))
 
 
-def _counts(n: int, draws: int, rng: np.random.Generator) -> FloatArray:
+def _counts(n: int, draws: int, rng: Generator) -> FloatArray:
     """Return (draws, n) how often each of n is drawn in n draws with replacement: multinomial counts."""
     picked = rng.integers(0, n, size=(draws, n)) + n * np.arange(draws)[:, np.newaxis]
     return np.bincount(picked.ravel(), minlength=draws * n).astype(np.float64).reshape(draws, n)
 
 
-def _counts_within(kinds: IntArray, draws: int, rng: np.random.Generator) -> FloatArray:
+def _counts_within(kinds: IntArray, draws: int, rng: Generator) -> FloatArray:
     """Return (draws, critics) how often each critic is drawn, each kind of critics on its own."""
     counts = np.empty((draws, kinds.size))
     for kind in range(_many(kinds)):

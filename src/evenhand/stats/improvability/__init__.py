@@ -1,18 +1,10 @@
 """Fairness-improvability: could the decisions be fairer without being less accurate?"""
 
-from evenhand.stats.improvability.power import (
-    component_values,
-    deviations,
-    planned_effects,
-    power_curve,
-    sample_size,
-    unknown_candidate,
-)
+from evenhand.stats.improvability.power import component_values, deviations, planned_effects, power_curve, sample_size
 from evenhand.stats.improvability.resampling import Contrast, ValueDraws, bootstrap_values
 from evenhand.stats.improvability.rows import (
     CANDIDATE,
     STATUS_QUO,
-    Cells,
     Pair,
     Rows,
     check_counts,
@@ -25,7 +17,6 @@ from evenhand.stats.improvability.split import (
     RULES,
     AccuracyOf,
     Combined,
-    Components,
     Criteria,
     FairnessTest,
     Goal,
@@ -38,7 +29,6 @@ from evenhand.stats.improvability.split import (
 )
 from evenhand.stats.improvability.utilities import (
     UTILITIES,
-    Selection,
     Utility,
     capacity_count,
     get_utility,
@@ -53,9 +43,7 @@ __all__ = [
     "STATUS_QUO",
     "UTILITIES",
     "AccuracyOf",
-    "Cells",
     "Combined",
-    "Components",
     "Contrast",
     "Criteria",
     "FairnessTest",
@@ -63,7 +51,6 @@ __all__ = [
     "Pair",
     "Rows",
     "Rule",
-    "Selection",
     "Split",
     "SplitTest",
     "Utility",
@@ -86,6 +73,5 @@ __all__ = [
     "ratios",
     "sample_size",
     "select_top",
-    "unknown_candidate",
     "worst_pair",
 ]

@@ -8,13 +8,11 @@ share of resamples in which effect + deviation does so for all components at onc
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, require_share
-from evenhand.stats.improvability.resampling import ValueDraws
 from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO
 from evenhand.stats.improvability.split import SplitTest
 from evenhand.stats.types import FloatArray
@@ -23,7 +21,7 @@ _MOST_ROWS = 10**9
 
 
 def planned_effects(
-    test: SplitTest, gain: npt.ArrayLike, reduction: float, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0
+    test: SplitTest, gain: ArrayLike, reduction: float, accuracy: ArrayLike = 0.0, fairness: float = 0.0
 ) -> FloatArray:
     """Return (C,) what each component's T is for an improvement of a given size on the status quo.
 
@@ -40,7 +38,7 @@ def planned_effects(
 
     Examples
     --------
-    >>> from evenhand.stats.improvability import Criteria, Pair, get_utility
+    >>> from evenhand.stats.improvability import Criteria, Pair, ValueDraws, get_utility
     >>> values = np.array([[[5.0, 7.0]], [[4.0, 7.0]], [[4.5, 7.0]]])
     >>> draws = ValueDraws(values, values[np.newaxis], None, None, 10, 10, "cells")
     >>> utility = get_utility("calibration")
@@ -56,22 +54,18 @@ def planned_effects(
     groups = slice(0, -1) if test.criteria.accuracy_of == "groups" else slice(-1, None)
     effects[groups, 0, CANDIDATE] = (1.0 + better * shares) * planned[groups, 0, STATUS_QUO]
     planned[..., CANDIDATE] = (1.0 - reduction) * planned[..., STATUS_QUO]  # only differences between groups matter
-    return np.concatenate(
-        [
-            component_values(test, effects[np.newaxis], accuracy, fairness)[0][: len(test.accuracy_contrasts)],
-            component_values(test, planned[np.newaxis], accuracy, fairness)[0][len(test.accuracy_contrasts) :],
-        ]
-    )
+    accurate, fair = (component_values(test, v[np.newaxis], accuracy, fairness)[0] for v in (effects, planned))
+    return np.concatenate([accurate[: shares.size], fair[shares.size :]])
 
 
 def component_values(
-    test: SplitTest, values: FloatArray, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0
+    test: SplitTest, values: FloatArray, accuracy: ArrayLike = 0.0, fairness: float = 0.0
 ) -> FloatArray:
     """Return (J, C) T of every component of the signed test for values (J, G + 1, K, 2); positive is improvement.
 
     Examples
     --------
-    >>> from evenhand.stats.improvability import Criteria, Pair, get_utility
+    >>> from evenhand.stats.improvability import Criteria, Pair, ValueDraws, get_utility
     >>> values = np.array([[[5.0, 7.0]], [[4.0, 6.5]], [[4.5, 6.7]]])
     >>> draws = ValueDraws(values, values[np.newaxis], None, None, 10, 10, "cells")
     >>> utility = get_utility("calibration")
@@ -85,35 +79,13 @@ def component_values(
     return np.stack([*accuracy_values, *gaps], axis=-1)
 
 
-def deviations(test: SplitTest, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0) -> FloatArray:
+def deviations(test: SplitTest, accuracy: ArrayLike = 0.0, fairness: float = 0.0) -> FloatArray:
     """Return (J, C) T* - T of every component of the signed test."""
     drawn = component_values(test, test.draws.values, accuracy, fairness)
     return drawn - component_values(test, test.draws.estimate[np.newaxis], accuracy, fairness)
 
 
-def unknown_candidate(draws: ValueDraws, rng: np.random.Generator) -> ValueDraws:
-    """Return draws for planning before there is a candidate: as uncertain as the status quo, and independent of it.
-
-    Two algorithms that decide alike have correlated values, which makes differences between them easier to find, so a
-    plan with independent ones errs on the side of more rows. (Only a reversed gap is then harder to rule out, and it is
-    seldom what decides.)
-
-    Examples
-    --------
-    >>> values = np.arange(8.0).reshape(4, 1, 1, 2)
-    >>> draws = unknown_candidate(ValueDraws(values[0], values, None, None, 9, 9, "cells"), np.random.default_rng(0))
-    >>> sorted(draws.values[:, 0, 0, 1].tolist()), draws.estimate
-    ([0.0, 2.0, 4.0, 6.0], array([[[0., 0.]]]))
-    """
-    estimate, values = draws.estimate.copy(), draws.values.copy()
-    estimate[..., CANDIDATE] = estimate[..., STATUS_QUO]
-    values[..., CANDIDATE] = values[rng.permutation(len(values)), ..., STATUS_QUO]
-    return replace(draws, estimate=estimate, values=values, spread=None, spreads=None)
-
-
-def power_curve(
-    effect: npt.ArrayLike, deviation: FloatArray, rows: int, sizes: npt.ArrayLike, level: float
-) -> FloatArray:
+def power_curve(effect: ArrayLike, deviation: FloatArray, rows: int, sizes: ArrayLike, level: float) -> FloatArray:
     """Return the power of a test on one split at each number of test rows.
 
     Parameters
@@ -147,7 +119,7 @@ def power_curve(
 
 
 def sample_size(
-    effect: npt.ArrayLike, deviation: FloatArray, rows: int, level: float, power: float = 0.8, train: float = 0.0
+    effect: ArrayLike, deviation: FloatArray, rows: int, level: float, power: float = 0.8, train: float = 0.0
 ) -> float:
     """Return how many rows in all give the test this power; inf where no number does.
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from numpy.random import Generator
 
 from evenhand.errors import ConfigError, require_at_least, require_choice
 from evenhand.stats.improvability.rows import Cells, Rows, merge_rows, with_everyone
@@ -73,7 +75,7 @@ def bootstrap_values(
     rows: Rows,
     *,
     resamples: int = 10_000,
-    rng: np.random.Generator,
+    rng: Generator,
     method: Method | None = None,
     studentised: bool = False,
     threads: int | None = None,
@@ -142,18 +144,11 @@ def draws_of(rows: Rows, cells: Cells, sums: FloatArray, method: Method) -> Valu
     plain = both[..., :first].reshape(*both.shape[:2], *shape)
     values = ratios(plain)
     spreads = _covariances(plain, values, both[..., first:]) if both.shape[-1] > first else None
-    return ValueDraws(
-        estimate=values[0],
-        values=values[1:],
-        spread=None if spreads is None else spreads[0],
-        spreads=None if spreads is None else spreads[1:],
-        rows=len(rows),
-        cells=len(cells),
-        method=method,
-    )
+    spread, drawn_spreads = (None, None) if spreads is None else (spreads[0], spreads[1:])
+    return ValueDraws(values[0], values[1:], spread, drawn_spreads, len(rows), len(cells), method)
 
 
-def _cell_counts(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+def _cell_counts(cells: Cells, resamples: int, rng: Generator) -> Iterator[FloatArray]:
     """Yield chunks of multinomial draws over the cells; the rest takes what remains.
 
     The rows of small cells are first drawn as if they were one cell, and its rows then one by one: quicker than a
@@ -177,7 +172,7 @@ def _cell_counts(cells: Cells, resamples: int, rng: np.random.Generator) -> Iter
         yield counts
 
 
-def _row_sums(cells: Cells, resamples: int, rng: np.random.Generator, threads: int | None) -> FloatArray:
+def _row_sums(cells: Cells, resamples: int, rng: Generator, threads: int | None) -> FloatArray:
     """Return the sums of draws of single rows: how many count is binomial, which ones is even."""
     from evenhand.stats.compiled import draw_sums
 
@@ -189,13 +184,10 @@ def _row_sums(cells: Cells, resamples: int, rng: np.random.Generator, threads: i
     sums = np.empty((resamples, cells.start.size - 1, cells.columns.shape[1]))
     edges = np.linspace(0, resamples, min(_CHAINS, resamples) + 1).astype(np.int64)
 
-    def chain(first: int, last: int) -> Iterator[Step]:
-        yield (
-            last - first,
-            lambda: draw_sums(key, first, last, sizes, cell, columns, cells.start, sums),
-        )
-
-    chains = [chain(int(first), int(last)) for first, last in pairwise(edges)]
+    chains: list[list[Step]] = [
+        [(last - first, partial(draw_sums, key, first, last, (sizes, cell, cells.start), columns, sums))]
+        for first, last in pairwise(edges.tolist())
+    ]
     run_chains(chains, resamples, threads=threads)
     return sums
 

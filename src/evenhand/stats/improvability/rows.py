@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import DataError, count
 from evenhand.stats.improvability.utilities import Utility, group_values, ratios
@@ -55,7 +55,7 @@ class Rows:
         """Return (G + 1, K, 2) the values of status quo and candidate for each group, the last for everyone."""
         return ratios(with_everyone(self.sums(np.ones((1, len(self)))))[0])
 
-    def sums(self, weights: npt.ArrayLike) -> FloatArray:
+    def sums(self, weights: ArrayLike) -> FloatArray:
         """Return (J, G, K, 2, 2) the sums of u and w by group for J sets of row weights (J, n)."""
         w = np.asarray(weights, dtype=np.float64)
         flat = self.terms.reshape(len(self), -1)
@@ -69,13 +69,13 @@ class Rows:
 
 
 def make_rows(
-    group: npt.ArrayLike,
-    outcome: npt.ArrayLike,
-    status_quo: npt.ArrayLike,
-    candidate: npt.ArrayLike,
+    group: ArrayLike,
+    outcome: ArrayLike,
+    status_quo: ArrayLike,
+    candidate: ArrayLike,
     utilities: Sequence[Utility],
     names: Sequence[str],
-    weights: npt.ArrayLike | None = None,
+    weights: ArrayLike | None = None,
 ) -> Rows:
     """Return the rows with their u and w under both algorithms.
 
@@ -166,12 +166,12 @@ class Pair(NamedTuple):
 
 
 def worst_pair(
-    group: npt.ArrayLike,
-    outcome: npt.ArrayLike,
-    status_quo: npt.ArrayLike,
+    group: ArrayLike,
+    outcome: ArrayLike,
+    status_quo: ArrayLike,
     utility: Utility,
     names: Sequence[str],
-    weights: npt.ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     where: str = "the training rows",
 ) -> Pair:
     """Return the groups between which the status quo's values differ most, from the training rows.
@@ -216,7 +216,7 @@ def worst_pair(
     return pair
 
 
-def check_groups(group: npt.ArrayLike, groups: int) -> IntArray:
+def check_groups(group: ArrayLike, groups: int) -> IntArray:
     """Return the group codes as integers, or raise a `DataError`.
 
     Examples
@@ -234,7 +234,7 @@ def check_groups(group: npt.ArrayLike, groups: int) -> IntArray:
     return codes.astype(np.int64)
 
 
-def check_weights(weights: npt.ArrayLike, rows: int) -> FloatArray:
+def check_weights(weights: ArrayLike, rows: int) -> FloatArray:
     """Return the survey weights, or raise a `DataError`.
 
     Examples
@@ -280,7 +280,7 @@ class Cells:
         """The rows that belong to a cell."""
         return int(self.count.sum())
 
-    def sums(self, counts: npt.ArrayLike) -> FloatArray:
+    def sums(self, counts: ArrayLike) -> FloatArray:
         """Return (J, G, Q) the sums by group for J sets of cell counts (J, C).
 
         By `einsum` and not `@`: the products are small, and waking the threads of BLAS takes a third of all CPU time.
@@ -322,10 +322,7 @@ def merge_rows(rows: Rows, columns: FloatArray | None = None, *, merge: bool = T
     first = np.flatnonzero(new)
     row_cell = np.full(len(rows), first.size, dtype=np.int64)
     row_cell[order] = np.cumsum(new) - 1
-    return Cells(
-        columns=np.ascontiguousarray(values[order[first]]),
-        count=np.diff(np.append(first, order.size)).astype(np.int64),
-        start=np.searchsorted(rows.group[order[first]], np.arange(groups + 1)).astype(np.int64),
-        rest=len(rows) - order.size,
-        row_cell=row_cell,
-    )
+    cells = np.ascontiguousarray(values[order[first]])
+    sizes = np.diff(np.append(first, order.size)).astype(np.int64)
+    start = np.searchsorted(rows.group[order[first]], np.arange(groups + 1)).astype(np.int64)
+    return Cells(cells, sizes, start, len(rows) - order.size, row_cell)

@@ -17,16 +17,12 @@ from itertools import permutations
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, require_at_least, require_choice, require_share
-from evenhand.stats.improvability.resampling import (
-    Contrast,
-    ValueDraws,
-    p_values,
-    squared_p_values,
-    studentised_p_values,
-)
+from evenhand.stats.improvability import resampling
+from evenhand.stats.improvability.resampling import Contrast, ValueDraws
 from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO, Pair
 from evenhand.stats.improvability.utilities import Utility
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -142,7 +138,7 @@ class SplitTest:
                 "`fairness_test = 'signed'`, which compares every pair."
             )
 
-    def components(self, accuracy: npt.ArrayLike = 0.0, fairness: float = 0.0) -> Components:
+    def components(self, accuracy: ArrayLike = 0.0, fairness: float = 0.0) -> Components:
         """Return the p-value of each component.
 
         Parameters
@@ -157,7 +153,7 @@ class SplitTest:
         gaps = [self.fairness_p(f, np.array([fairness]))[0] for f in range(len(self.worst))]
         return Components(np.array(accuracy_p), np.array(gaps))
 
-    def curve(self, goal: Goal, deltas: npt.ArrayLike) -> FloatArray:
+    def curve(self, goal: Goal, deltas: ArrayLike) -> FloatArray:
         """Return (D,) the p-value at each margin: of fairness, of joint accuracy, or of the accuracy of one group.
 
         Parameters
@@ -231,10 +227,10 @@ class SplitTest:
             return np.asarray(np.max([self._p(contrast, 1.0 - deltas) for contrast in contrasts], axis=0))
         first = contrasts[0]
         status_quo = Contrast(first.utility, first.slope, np.zeros_like(first.slope))
-        return squared_p_values(self.draws, status_quo, first, 1.0 - deltas)
+        return resampling.squared_p_values(self.draws, status_quo, first, 1.0 - deltas)
 
     def _p(self, contrast: Contrast, x: FloatArray) -> FloatArray:
-        return (studentised_p_values if self.studentised else p_values)(self.draws, contrast, x)
+        return (resampling.studentised_p_values if self.studentised else resampling.p_values)(self.draws, contrast, x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +259,7 @@ class Components:
         return float(max(self.accuracy.max(), self.fairness.max()))
 
 
-def largest_delta(deltas: npt.ArrayLike, rejected: npt.ArrayLike) -> float:
+def largest_delta(deltas: ArrayLike, rejected: ArrayLike) -> float:
     """Return the end of the unbroken run of rejections from delta = 0; nan when there is none at 0.
 
     A rejection beyond the first gap in the run is not used: read so, the end of the run is a one-sided confidence
@@ -298,7 +294,7 @@ class Split(NamedTuple):
     test: IntArray
 
 
-def random_splits(rows: int, splits: int, train: float, rng: np.random.Generator) -> tuple[Split, ...]:
+def random_splits(rows: int, splits: int, train: float, rng: Generator) -> tuple[Split, ...]:
     """Return independent random splits in a fixed order: floor(train * rows) rows to train, the others to test.
 
     Examples
@@ -333,7 +329,7 @@ class Combined(NamedTuple):
     rejected: BoolArray
 
 
-def combine_splits(p: npt.ArrayLike, alpha: float, rule: Rule = "median") -> Combined:
+def combine_splits(p: ArrayLike, alpha: float, rule: Rule = "median") -> Combined:
     """Return one decision of level alpha from the p-values of K splits.
 
     A single split rejects when p < alpha. With more, "median" rejects when the median p < alpha / 2 (corollary 1 of the

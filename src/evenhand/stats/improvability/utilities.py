@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
-Term = Callable[[FloatArray, FloatArray], npt.ArrayLike]
+Term = Callable[[FloatArray, FloatArray], ArrayLike]
 """term(outcome, decision) -> one number per row."""
 
 Better = Literal["higher", "lower"]
@@ -55,7 +56,7 @@ class Utility:
     better: Better = "higher"
     binary: tuple[str, ...] = ()
 
-    def terms(self, outcome: npt.ArrayLike, decision: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def terms(self, outcome: ArrayLike, decision: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return u and w of each row.
 
         Parameters
@@ -106,7 +107,7 @@ class Utility:
         return f"the utility '{self.name}' is not a finite number in row {np.flatnonzero(bad)[0]}; check its functions."
 
 
-def _known(y: FloatArray, values: npt.ArrayLike) -> FloatArray:
+def _known(y: FloatArray, values: ArrayLike) -> FloatArray:
     return np.where(np.isnan(y), np.nan, values)
 
 
@@ -241,7 +242,7 @@ class Selection:
     tied_selected: int
 
 
-def select_top(score: npt.ArrayLike, capacity: float, rng: np.random.Generator) -> Selection:
+def select_top(score: ArrayLike, capacity: float, rng: Generator) -> Selection:
     """Select the round(capacity * n) rows with the highest scores.
 
     Rows that share the score at the cut are drawn at random from `rng`, each with the same chance, whatever their group

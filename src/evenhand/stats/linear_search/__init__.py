@@ -5,7 +5,6 @@ from evenhand.stats.linear_search.problem import (
     SEARCH_UTILITIES,
     LinearCandidate,
     SearchProblem,
-    SolverReport,
     search_problem,
     widest_margin,
 )
@@ -15,7 +14,6 @@ __all__ = [
     "SEARCH_UTILITIES",
     "LinearCandidate",
     "SearchProblem",
-    "SolverReport",
     "best_direction",
     "search_problem",
     "solve_milp",

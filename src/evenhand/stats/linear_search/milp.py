@@ -21,17 +21,11 @@ from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, EvenhandError, require_extra, require_share
-from evenhand.stats.linear_search.problem import (
-    LinearCandidate,
-    SearchProblem,
-    SolverReport,
-    bounds,
-    judged,
-    widest_margin,
-)
+from evenhand.stats.linear_search.problem import LinearCandidate, SearchProblem, SolverReport, judged, widest_margin
 from evenhand.stats.linear_search.sweep import best_direction
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
@@ -53,7 +47,7 @@ class Program:
     columns: int = 0
     rows: int = 0
 
-    def add_columns(self, lower: npt.ArrayLike, upper: npt.ArrayLike, *, integer: bool = False) -> IntArray:
+    def add_columns(self, lower: ArrayLike, upper: ArrayLike, *, integer: bool = False) -> IntArray:
         """Add variables and return their numbers."""
         low, high = np.broadcast_arrays(*(np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in (lower, upper)))
         self.lower.append(low)
@@ -63,11 +57,7 @@ class Program:
         return np.arange(self.columns - low.size, self.columns)
 
     def add_rows(
-        self,
-        count: int,
-        lower: npt.ArrayLike,
-        upper: npt.ArrayLike,
-        *terms: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
+        self, count: int, lower: ArrayLike, upper: ArrayLike, *terms: tuple[ArrayLike, ArrayLike, ArrayLike]
     ) -> None:
         """Add `count` constraints; a term is (constraint, variable, coefficient), broadcast against each other."""
         for row, column, value in terms:
@@ -143,7 +133,7 @@ def build_program(problem: SearchProblem, margin: float) -> SearchProgram:
     points, cell = np.unique(problem.scaled, axis=0, return_inverse=True)
     cell = cell.ravel()
     program = Program()
-    box = np.array(bounds(problem))
+    box = np.array(problem.box)
     beta = program.add_columns(box[:, 0], box[:, 1])
     decide = program.add_columns(np.zeros(len(points)), 1.0, integer=True)
     value = program.add_columns(problem.floors - _SLACK, np.inf)
@@ -158,11 +148,10 @@ def build_program(problem: SearchProblem, margin: float) -> SearchProgram:
         share = program.add_columns(1.0 / np.bincount(problem.group, minlength=groups), 1.0)
         parts = tuple(_add_mean(program, problem, cell, decide, value, share, g) for g in range(groups))
     else:
-        gains = _by_cell(problem, cell, problem.gains, len(points))
+        gains = np.bincount(problem.group * len(points) + cell, problem.gains, groups * len(points))
         row = np.arange(groups)
-        program.add_rows(
-            groups, problem.base, problem.base, (row, value, problem.size), (row[:, np.newaxis], decide, -gains)
-        )
+        terms = (row, value, problem.size), (row[:, np.newaxis], decide, -gains.reshape(groups, -1))
+        program.add_rows(groups, problem.base, problem.base, *terms)
     gap = _add_gap(program, problem, value)
     return SearchProgram(program, beta, decide, value, gap, share, parts, cell)
 
@@ -172,7 +161,7 @@ def _add_classifier(
 ) -> None:
     """Tie D to the sign of x'b."""
     design = np.column_stack([np.ones(len(points)), points])
-    box = np.array(bounds(problem))
+    box = np.array(problem.box)
     most, least = design @ box[:, 1], design @ box[:, 0]  # x is not negative
     row = np.arange(len(points))
     score = (row[:, np.newaxis], beta, design)
@@ -211,13 +200,6 @@ def _add_gap(program: Program, problem: SearchProblem, value: IntArray) -> IntAr
     return gap
 
 
-def _by_cell(problem: SearchProblem, cell: IntArray, values: FloatArray, cells: int) -> FloatArray:
-    """Return (G, C) the sums of a row value by group and distinct row."""
-    groups = len(problem.names)
-    sums = np.bincount(problem.group * cells + cell, weights=values, minlength=groups * cells)
-    return sums.reshape(groups, cells).astype(np.float64)
-
-
 class _Solved(NamedTuple):
     """What HiGHS found: its word, the variables or None, the bound, the gap and the time."""
 
@@ -230,7 +212,7 @@ class _Solved(NamedTuple):
 
 def solve_milp(
     problem: SearchProblem,
-    rng: np.random.Generator,
+    rng: Generator,
     *,
     time_limit: float = 60.0,
     relative_gap: float = 1e-4,
@@ -327,13 +309,10 @@ def _checked(
     plain = judged(problem, beta[1:], float(beta[0]), directions=0, found_by="milp")
     slopes, intercept, width = widest_margin(problem, wanted)
     polished = judged(problem, slopes, intercept, directions=0, found_by="milp") if width > _LEAST_MARGIN else plain
-    report = replace(
-        report,
-        claimed=objective if problem.goal == "fairness" else -objective,
-        reproduced=bool((plain.decide(problem.given) == wanted).all()),
-        polished=bool((polished.decide(problem.given) == wanted).all()),
-    )
-    return polished if report.polished else plain, report
+    claimed = objective if problem.goal == "fairness" else -objective
+    plain_agrees, agrees = (bool((each.decide(problem.given) == wanted).all()) for each in (plain, polished))
+    report = replace(report, claimed=claimed, reproduced=plain_agrees, polished=agrees)
+    return polished if agrees else plain, report
 
 
 def _run(
@@ -355,13 +334,8 @@ def _run(
     info = solver.getInfo()
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     status = solver.modelStatusToString(solver.getModelStatus()).lower().removesuffix(" reached")
-    return _Solved(
-        status=status,
-        solution=np.array(solver.getSolution().col_value) if feasible else None,
-        bound=float(info.mip_dual_bound),
-        gap=float(info.mip_gap),
-        seconds=float(solver.getRunTime()),
-    )
+    known = np.array(solver.getSolution().col_value) if feasible else None
+    return _Solved(status, known, float(info.mip_dual_bound), float(info.mip_gap), float(solver.getRunTime()))
 
 
 def _model(highspy: Any, problem: SearchProblem, made: SearchProgram) -> Any:

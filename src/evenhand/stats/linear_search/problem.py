@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, DataError, require_choice
 from evenhand.stats.improvability import capacity_count, check_groups, get_utility, group_values, ratios
@@ -107,6 +107,11 @@ class SearchProblem:
         violation = np.where(undefined, np.inf, np.where(short <= _MET, 0.0, short))
         return violation, np.where(undefined, np.inf, objective)
 
+    @property
+    def box(self) -> list[tuple[float, float]]:
+        """The bounds of the intercept and of each slope in the scaled features."""
+        return [(-1.0, 1.0)] + [(0.0 if sign > 0 else -1.0, 0.0 if sign < 0 else 1.0) for sign in self.signs.tolist()]
+
     def raw(self, slopes: FloatArray, intercept: float) -> tuple[FloatArray, float]:
         """Return coefficients and intercept for the features as they were given."""
         coefficients = np.zeros(self.given.shape[1])
@@ -115,18 +120,18 @@ class SearchProblem:
 
 
 def search_problem(
-    features: npt.ArrayLike,
-    outcome: npt.ArrayLike,
-    status_quo: npt.ArrayLike,
-    group: npt.ArrayLike,
+    features: ArrayLike,
+    outcome: ArrayLike,
+    status_quo: ArrayLike,
+    group: ArrayLike,
     names: Sequence[str],
     *,
     utility: SearchUtility = "classification",
     goal: SearchGoal = "fairness",
     iota: float = 0.0,
     capacity: float | None = None,
-    monotone: npt.ArrayLike | None = None,
-    excluded: npt.ArrayLike | None = None,
+    monotone: ArrayLike | None = None,
+    excluded: ArrayLike | None = None,
 ) -> SearchProblem:
     """Return the problem of improving on a status quo's decisions on the training rows.
 
@@ -174,24 +179,11 @@ def search_problem(
     signs, used = _allowed(x, monotone, excluded)
     low = x[:, used].min(axis=0)
     width = x[:, used].max(axis=0) - low
-    gains, base, size, step = _sums(utility, y, codes, len(names))
+    sums = _sums(utility, y, codes, len(names))
+    scaled = np.ascontiguousarray((x[:, used] - low) / width)
+    places = None if capacity is None else capacity_count(capacity, codes.size)
     return SearchProblem(
-        given=x,
-        scaled=np.ascontiguousarray((x[:, used] - low) / width),
-        used=used,
-        low=low,
-        width=width,
-        signs=signs[used],
-        group=codes,
-        names=tuple(names),
-        gains=gains,
-        base=base,
-        size=size,
-        step=step,
-        goal=goal,
-        floors=floors,
-        gap_limit=gap_limit,
-        capacity=None if capacity is None else capacity_count(capacity, codes.size),
+        x, scaled, used, low, width, signs[used], codes, tuple(names), *sums, goal, floors, gap_limit, places
     )
 
 
@@ -227,9 +219,7 @@ def _sums(
     return 2.0 * y - 1.0, zeros, np.bincount(group, minlength=groups).astype(np.float64), 0.0
 
 
-def _allowed(
-    x: FloatArray, monotone: npt.ArrayLike | None, excluded: npt.ArrayLike | None
-) -> tuple[IntArray, IntArray]:
+def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | None) -> tuple[IntArray, IntArray]:
     """Return the sign constraint of every feature, and the features that may be used and vary."""
     d = x.shape[1]
     signs = np.zeros(d, dtype=np.int64) if monotone is None else np.asarray(monotone, dtype=np.int64)
@@ -320,7 +310,7 @@ class LinearCandidate:
         """The largest difference between groups on the training rows."""
         return float(self.values.max() - self.values.min())
 
-    def decide(self, features: npt.ArrayLike) -> BoolArray:
+    def decide(self, features: ArrayLike) -> BoolArray:
         """Return (n,) whether each row is selected."""
         return decisions(np.asarray(features, dtype=np.float64), self.coefficients, self.intercept)
 
@@ -372,14 +362,7 @@ def widest_margin(problem: SearchProblem, decisions: BoolArray) -> tuple[FloatAr
     rows = np.unique(np.column_stack([rows, np.ones(len(problem))]), axis=0)
     size = problem.scaled.shape[1]
     cost = np.append(np.zeros(size + 1), -1.0)
-    solution = linprog(
-        cost, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=[*bounds(problem), (None, 1.0)], method="highs"
-    )
+    solution = linprog(cost, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=[*problem.box, (None, 1.0)], method="highs")
     if solution.x is None:
         return np.zeros(size), 0.0, 0.0
     return np.asarray(solution.x[1:-1]), float(solution.x[0]), float(solution.x[-1])
-
-
-def bounds(problem: SearchProblem) -> list[tuple[float, float]]:
-    """Return the bounds of the intercept and of each slope in the scaled features."""
-    return [(-1.0, 1.0)] + [(0.0 if sign > 0 else -1.0, 0.0 if sign < 0 else 1.0) for sign in problem.signs.tolist()]

@@ -8,9 +8,10 @@ rows, and finds in seconds what a mixed-integer solver finds in a minute, withou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
+from numpy.random import Generator
 
 from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.linear_search.problem import _MET, LinearCandidate, SearchProblem, judged
@@ -26,7 +27,7 @@ _SLICE_NUMBERS = 100_000  # scores and their order stay in cache
 
 
 def sweep_directions(
-    problem: SearchProblem, rng: np.random.Generator, *, directions: int = 20_000, threads: int | None = None
+    problem: SearchProblem, rng: Generator, *, directions: int = 20_000, threads: int | None = None
 ) -> LinearCandidate:
     """Return the best linear classifier among a budget of directions.
 
@@ -64,7 +65,7 @@ def sweep_directions(
 
 
 def best_direction(
-    problem: SearchProblem, rng: np.random.Generator, *, directions: int, threads: int | None = None
+    problem: SearchProblem, rng: Generator, *, directions: int, threads: int | None = None
 ) -> LinearCandidate:
     """Return the best classifier of the sweep even where it does not meet the floors."""
     require_at_least("directions", directions, 1)
@@ -91,7 +92,7 @@ def _best(merit: FloatArray) -> IntArray:
     return first[:_ELITE]
 
 
-def _batch(problem: SearchProblem, elite: FloatArray, done: int, size: int, rng: np.random.Generator) -> FloatArray:
+def _batch(problem: SearchProblem, elite: FloatArray, done: int, size: int, rng: Generator) -> FloatArray:
     """Return directions to look at: at first least squares and random ones, then mostly near the best."""
     spread = problem.scaled.std(axis=0)
     p = spread.size
@@ -125,9 +126,7 @@ def _starting_directions(problem: SearchProblem) -> FloatArray:
         design = np.column_stack([np.ones(len(problem)), centred]) * root
         fitted.append(np.linalg.lstsq(design, problem.gains * root[:, 0], rcond=None)[0][1:])
     single = np.eye(centred.shape[1])
-    return np.vstack(
-        [[direction for direction in fitted if np.abs(direction).max() > 0] or single[:1], single, -single]
-    )
+    return np.vstack([[slopes for slopes in fitted if np.abs(slopes).max() > 0] or single[:1], single, -single])
 
 
 def _evaluate(problem: SearchProblem, batch: FloatArray, threads: int | None) -> FloatArray:
@@ -135,16 +134,13 @@ def _evaluate(problem: SearchProblem, batch: FloatArray, threads: int | None) ->
     merit = np.empty((len(batch), 3))
     step = max(1, min(64, _SLICE_NUMBERS // len(problem)))
 
-    def chain(first: int) -> Iterator[Step]:
-        part = slice(first, min(first + step, len(batch)))
+    def work(part: slice) -> None:
+        scores = batch[part] @ problem.scaled.T
+        merit[part] = _all_cuts(problem, scores) if problem.capacity is None else _one_cut(problem, scores)
 
-        def work() -> None:
-            scores = batch[part] @ problem.scaled.T
-            merit[part] = _all_cuts(problem, scores) if problem.capacity is None else _one_cut(problem, scores)
-
-        yield part.stop - part.start, work
-
-    run_chains([chain(first) for first in range(0, len(batch), step)], len(batch), threads=threads)
+    parts = [slice(first, min(first + step, len(batch))) for first in range(0, len(batch), step)]
+    chains: list[list[Step]] = [[(part.stop - part.start, partial(work, part))] for part in parts]
+    run_chains(chains, len(batch), threads=threads)
     return merit
 
 
@@ -153,21 +149,9 @@ def _all_cuts(problem: SearchProblem, scores: FloatArray) -> FloatArray:
 
     merit = np.empty((len(scores), 3))
     goal = -1 if problem.goal == "fairness" else problem.goal
-    scan_thresholds(
-        scores,
-        np.argsort(scores, axis=1),
-        problem.group,
-        problem.gains,
-        problem.base,
-        problem.size,
-        problem.step,
-        goal,
-        problem.floors,
-        problem.gap_limit,
-        _MET,
-        _APART,
-        merit,
-    )
+    rows = problem.group, problem.gains, problem.base, problem.size, problem.step
+    limits = problem.floors, problem.gap_limit, _MET
+    scan_thresholds(scores, np.argsort(scores, axis=1), rows, goal, limits, _APART, merit)
     return merit
 
 
@@ -181,13 +165,8 @@ def _one_cut(problem: SearchProblem, scores: FloatArray) -> FloatArray:
     cut = 0.5 * (below + above)
     violation, objective = problem.judge(problem.values(scores > cut[:, np.newaxis]))
     apart = above - below > _APART * (scores.max(axis=1) - scores.min(axis=1))
-    return np.column_stack(
-        [
-            np.where(apart, violation, np.inf),
-            np.where(apart, objective, np.inf),
-            np.where(apart & np.isfinite(violation), cut, np.inf),
-        ]
-    )
+    merit = np.column_stack([violation, objective, np.where(np.isfinite(violation), cut, np.inf)])
+    return np.where(apart[:, np.newaxis], merit, np.inf)
 
 
 def _nothing_found(problem: SearchProblem, best: LinearCandidate, directions: int) -> str:

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import factorial
 from typing import TypeAlias
 
 import numpy as np
+from numpy.random import Generator, SeedSequence
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.noise.engine import pair_sums, steps_of, sums_of_states, trials_of
 from evenhand.stats.noise.experiment import Experiment
-from evenhand.stats.noise.states import (
-    SUMS,
-    Mistakes,
-    PairSums,
-    States,
-    fill_mistakes,
-    no_mistakes,
-    person_sums,
-    predict_states,
-    states_of,
-)
+from evenhand.stats.noise.states import SUMS, Mistakes, PairSums, States, person_sums, predict_states, states_of
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains
 
@@ -52,7 +44,7 @@ class Attribution:
 
 def attribute(
     experiment: Experiment,
-    seeds: Sequence[np.random.SeedSequence],
+    seeds: Sequence[SeedSequence],
     metrics: Mapping[str, Metric],
     *,
     level: int = -1,
@@ -114,38 +106,34 @@ def attribute(
         for name in metrics
     }
 
-    def work(slot: int) -> Step:
-        def step() -> None:
-            mistakes, changed, rng = _mistakes_at(experiment, seeds[slot], level % levels)
+    def work(slot: int) -> None:
+        mistakes, changed, rng = _mistakes_at(experiment, seeds[slot], level % levels)
+        if exact:
+            summed = coalition_sums(experiment, mistakes, changed)
+        else:
+            orders = _orders(items, permutations or 20, rng)
+            along = [_one_after_the_other(experiment, mistakes, changed, order) for order in orders]
+        for name, metric in metrics.items():
+            shared = attributions[name]
             if exact:
-                summed = coalition_sums(experiment, mistakes, changed)
+                worth = _mean_over_folds(experiment, metric, summed)
+                shared.values[slot], shared.total[slot] = shapley(worth), worth[-1] - worth[0]
             else:
-                orders = _orders(items, permutations or 20, rng)
-                along = [_one_after_the_other(experiment, mistakes, changed, order) for order in orders]
-            for name, metric in metrics.items():
-                shared = attributions[name]
-                if exact:
-                    worth = _mean_over_folds(experiment, metric, summed)
-                    shared.values[slot], shared.total[slot] = shapley(worth), worth[-1] - worth[0]
-                else:
-                    worths = [_mean_over_folds(experiment, metric, sums) for sums in along]
-                    shared.values[slot], shared.total[slot] = _over_orders(orders, worths)
-
-        return 1, step
+                worths = [_mean_over_folds(experiment, metric, sums) for sums in along]
+                shared.values[slot], shared.total[slot] = _over_orders(orders, worths)
 
     experiment.prepare()
-    run_chains([[work(slot)] for slot in range(len(seeds))], len(seeds), threads=threads, progress=progress)
+    chains: list[list[Step]] = [[(1, partial(work, slot))] for slot in range(len(seeds))]
+    run_chains(chains, len(seeds), threads=threads, progress=progress)
     return attributions
 
 
-def _mistakes_at(
-    experiment: Experiment, seed: np.random.SeedSequence, level: int
-) -> tuple[Mistakes, BoolArray, np.random.Generator]:
+def _mistakes_at(experiment: Experiment, seed: SeedSequence, level: int) -> tuple[Mistakes, BoolArray, Generator]:
     """Return the mistakes of a replicate, which of them (people, items) are made at a level, and the generator."""
     stream, only = trials_of(experiment, [seed])[0 if experiment.common else level]
     rng = np.random.default_rng(stream)
-    mistakes = no_mistakes(experiment, 1, steps_of(experiment))
-    fill_mistakes(mistakes, 0, experiment, rng, only)
+    mistakes = Mistakes.none(experiment, 1, steps_of(experiment))
+    mistakes.fill(0, experiment, rng, only)
     return mistakes, mistakes.level[0] <= (level if experiment.common else 0), rng
 
 
@@ -216,7 +204,7 @@ def _subsets(changed: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
     return person, subset, local
 
 
-def _orders(items: int, permutations: int, rng: np.random.Generator) -> IntArray:
+def _orders(items: int, permutations: int, rng: Generator) -> IntArray:
     """Return orders (P, items), every second one the reverse of the one ahead of it."""
     half = [rng.permutation(items) for _ in range((permutations + 1) // 2)]
     return np.stack([order for drawn in half for order in (drawn, drawn[::-1])])[:permutations]

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from evenhand.stats.noise.experiment import Experiment
-from evenhand.stats.noise.states import (
-    OF_THE_FIRST,
-    SUMS,
-    Mistakes,
-    PairSums,
-    States,
-    fill_mistakes,
-    no_mistakes,
-    person_sums,
-    states_of,
-)
+from evenhand.stats.noise.states import OF_THE_FIRST, SUMS, Mistakes, PairSums, States, person_sums, states_of
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains
 
 _MOST_IN_A_BLOCK = 16
+Seeds: TypeAlias = Sequence[np.random.SeedSequence]
 Trial: TypeAlias = tuple[np.random.SeedSequence, int | None]
 """A seed, and the one level that is drawn from it; None for all of them."""
 
@@ -67,11 +59,7 @@ class Changes:
 
 
 def simulate(
-    experiment: Experiment,
-    seeds: Sequence[np.random.SeedSequence],
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    experiment: Experiment, seeds: Seeds, *, threads: int | None = None, progress: Progress | None = None
 ) -> Simulation:
     """Run all replicates of an experiment.
 
@@ -105,19 +93,17 @@ def simulate(
     results: list[FloatArray] = [np.empty(0)] * len(parts)
     changed = np.zeros((len(parts), len(experiment.items)), dtype=np.int64)
 
-    def work(slot: int) -> Step:
-        def step() -> None:
-            results[slot], changed[slot] = _block_sums(experiment, parts[slot])
+    def work(slot: int) -> None:
+        results[slot], changed[slot] = _block_sums(experiment, parts[slot])
 
-        return len(parts[slot]), step
-
-    run_chains([[work(slot)] for slot in range(len(parts))], len(trials), threads=threads, progress=progress)
+    chains: list[list[Step]] = [[(len(part), partial(work, slot))] for slot, part in enumerate(parts)]
+    run_chains(chains, len(trials), threads=threads, progress=progress)
     summed = np.concatenate(results, axis=1).reshape(len(SUMS), len(seeds), experiment.levels.size, *experiment.cells)
     share = changed.sum(axis=0) / (len(seeds) * len(experiment.features))
     return Simulation(experiment.levels, pair_sums(experiment, summed), share)
 
 
-def paths(experiment: Experiment, seeds: Sequence[np.random.SeedSequence]) -> Paths:
+def paths(experiment: Experiment, seeds: Seeds) -> Paths:
     """Return everybody's predictions at every level of some replicates; the same that `simulate` adds up.
 
     Examples
@@ -136,7 +122,7 @@ def paths(experiment: Experiment, seeds: Sequence[np.random.SeedSequence]) -> Pa
     return Paths(*(np.concatenate(parts).reshape(shape) for parts in zip(*dense, strict=True)))
 
 
-def trials_of(experiment: Experiment, seeds: Sequence[np.random.SeedSequence]) -> list[Trial]:
+def trials_of(experiment: Experiment, seeds: Seeds) -> list[Trial]:
     """Return what is drawn at once: a replicate with common random numbers, or one level of it with fresh ones."""
     if experiment.common:
         return [(seed, None) for seed in seeds]
@@ -170,11 +156,11 @@ def steps_of(experiment: Experiment) -> int:
 
 def block_mistakes(experiment: Experiment, block: Sequence[Trial]) -> list[Mistakes]:
     """Return the mistakes of the second rater and, where she makes some too, of the first."""
-    drawn = [no_mistakes(experiment, len(block), steps_of(experiment)) for _ in range(experiment.raters)]
+    drawn = [Mistakes.none(experiment, len(block), steps_of(experiment)) for _ in range(experiment.raters)]
     for number, (seed, level) in enumerate(block):
         rng = np.random.default_rng(seed)
         for mistakes in drawn:
-            fill_mistakes(mistakes, number, experiment, rng, level)
+            mistakes.fill(number, experiment, rng, level)
     return drawn
 
 

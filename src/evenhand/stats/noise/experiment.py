@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.random import Generator, SeedSequence
 
 from evenhand.errors import EvenhandError, require_at_least, require_choice
 from evenhand.stats.noise.models import NoiseModel
@@ -61,7 +62,7 @@ class NoiseItem:
                 share[rows], all_do = rates, False
         return None if all_do else share
 
-    def draw(self, values: FloatArray, profiles: IntArray | None, rng: np.random.Generator) -> FloatArray:
+    def draw(self, values: FloatArray, profiles: IntArray | None, rng: Generator) -> FloatArray:
         """Return changed values (people, columns) for entries that change."""
         if not self.others or profiles is None:
             return self.model.draw(values, rng)
@@ -173,7 +174,7 @@ class Experiment:
     common: bool = True
     raters: Literal[1, 2] = 1
     memory: int = MEMORY
-    renew: Callable[[np.random.Generator], Sequence[NoiseItem]] | None = None
+    renew: Callable[[Generator], Sequence[NoiseItem]] | None = None
     profiles: IntArray | None = None
     paces: FloatArray | None = None
 
@@ -262,7 +263,7 @@ class Experiment:
         _ = self.entries, self.slopes, self.pace, self.ranks if self.shares == "exact" else None
 
 
-def replicate_seeds(replicates: int, rng: np.random.Generator) -> list[np.random.SeedSequence]:
+def replicate_seeds(replicates: int, rng: Generator) -> list[SeedSequence]:
     """Return one seed per replicate: what each draws then does not depend on the others or on threads.
 
     Examples
@@ -272,7 +273,7 @@ def replicate_seeds(replicates: int, rng: np.random.Generator) -> list[np.random
     """
     require_at_least("replicates", replicates, 1)
     words = rng.integers(0, 2**32, 4, dtype=np.uint32)
-    return np.random.SeedSequence(words.tolist()).spawn(replicates)
+    return SeedSequence(words.tolist()).spawn(replicates)
 
 
 def highest_rate(

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.types import BoolArray, FloatArray
@@ -25,7 +26,7 @@ class NoiseModel(Protocol):
     def rate(self, values: FloatArray) -> FloatArray | None:
         """Return (people,) the share of touched entries that change, None where all do."""
 
-    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return changed values (people, columns) for entries that change."""
 
 
@@ -54,7 +55,7 @@ class Flip:
         """Every touched entry changes."""
         return None
 
-    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
+    def draw(self, values: FloatArray, rng: Generator) -> FloatArray:  # noqa: ARG002
         """Return the other value."""
         return np.asarray(self.low + self.high - values)
 
@@ -97,7 +98,7 @@ class Normal:
         """Every touched entry may change."""
         return None
 
-    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return the values with their errors, between the limits."""
         error = rng.standard_normal(values.shape)
         error *= self.sd
@@ -123,7 +124,7 @@ class Right:
         """No entry changes."""
         return np.zeros(len(values))
 
-    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
+    def draw(self, values: FloatArray, rng: Generator) -> FloatArray:  # noqa: ARG002
         """Return the values."""
         return values
 
@@ -170,7 +171,7 @@ class Confusion:
         """Return the chance that a touched entry does not stay what it is."""
         return np.asarray(1.0 - np.diagonal(np.array(self.chances))[self._positions(values)])
 
-    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return another category for each entry."""
         others = np.array(self.chances)
         np.fill_diagonal(others, 0.0)
@@ -209,7 +210,7 @@ class OneHot:
         """Every touched entry changes."""
         return None
 
-    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return rows with the 1 elsewhere."""
         people, columns = values.shape
         moved = (np.argmax(values, axis=1) + rng.integers(1, columns, people)) % columns

@@ -140,30 +140,6 @@ def products(sources: Mapping[int, Sequence[int]]) -> RowFunction:
     return derive
 
 
-def once_per_distinct_row(predict: Predictor) -> Predictor:
-    """Return a predictor that is asked once about equal rows; worth it where predicting is dear.
-
-    Examples
-    --------
-    >>> asked = []
-    >>> def model(rows):
-    ...     asked.append(len(rows))
-    ...     return rows[:, 0]
-    >>> once_per_distinct_row(thresholded(model))(np.array([[1.0], [1.0], [0.0]])).score.tolist(), asked
-    ([1.0, 1.0, 0.0], [2])
-    """
-
-    def asked_once(rows: FloatArray) -> Predictions:
-        if len(rows) == 0:
-            return predict(rows)
-        packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-        _, first, back = np.unique(packed, return_index=True, return_inverse=True)
-        predictions = predict(rows[first])
-        return Predictions(predictions.score[back], predictions.label[back])
-
-    return asked_once
-
-
 def checked(predict: Predictor, rows: FloatArray) -> Predictions:
     """Return predictions of the right shape and without nan, or raise an `EvenhandError` that says what is wrong."""
     predictions = predict(rows)

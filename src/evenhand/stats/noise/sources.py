@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.stats.noise.experiment import NoiseItem, Shares, highest_rate
@@ -60,7 +61,7 @@ class HotDeck:
         first, last, _ = self._windows(values)
         return np.asarray((last - first) / (self.near or self.first.size))
 
-    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return the values with errors of the pilot that are not 0."""
         first, last, errors = self._windows(values)
         donor = first + (rng.random(len(values)) * (last - first)).astype(np.int64)
@@ -119,7 +120,7 @@ class ErrorVectors:
         """Return the share of the pilot's people with any error."""
         return np.full(len(values), (self.errors != 0).any(axis=1).mean())
 
-    def draw(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
         """Return the values with the errors of one person each."""
         wrong = self.errors[(self.errors != 0).any(axis=1)]
         if len(wrong) == 0:
@@ -192,7 +193,7 @@ class Pilot:
         """Return the noise that the pilot shows."""
         return self._profiles(np.arange(len(self.first)), self.apart)
 
-    def resampled(self) -> Callable[[np.random.Generator], Sequence[NoiseItem]]:
+    def resampled(self) -> Callable[[Generator], Sequence[NoiseItem]]:
         """Return the function that learns from a resample of the pilot, for `Experiment.renew`.
 
         The people of each profile are resampled among themselves.
@@ -200,7 +201,7 @@ class Pilot:
         known = np.concatenate([np.zeros(0, dtype=np.int64), *self.apart])
         strata = [rows for rows in (np.setdiff1d(np.arange(len(self.first)), known), *self.apart) if rows.size]
 
-        def renew(rng: np.random.Generator) -> Sequence[NoiseItem]:
+        def renew(rng: Generator) -> Sequence[NoiseItem]:
             drawn = [rows[rng.integers(0, rows.size, rows.size)] for rows in strata]
             return self._profiles(np.concatenate(drawn), drawn[len(drawn) - len(self.apart) :])
 
@@ -230,7 +231,7 @@ class Pilot:
         return NoiseItem((column,), deck)
 
 
-def learned_confusion(first: npt.ArrayLike, second: npt.ArrayLike, values: Sequence[float]) -> Confusion:
+def learned_confusion(first: ArrayLike, second: ArrayLike, values: Sequence[float]) -> Confusion:
     """Return the chances of the second rating given the first: Q_uv = (n_uv + 1/2) / (n_u + q/2) for q categories.
 
     Half a person is added to every pair of categories, so that what a small pilot did not see is not impossible.
@@ -315,11 +316,8 @@ class PublishedNoise:
         [(3,), (4,), (0,)]
         """
         least = (minima or {}) if self.minima else {}
-        numbers = (
-            []
-            if self.sd is None
-            else [NoiseItem((column,), Normal(self.sd, minimum=least.get(column))) for column in numeric]
-        )
+        noisy = {} if self.sd is None else {column: Normal(self.sd, minimum=least.get(column)) for column in numeric}
+        numbers = [NoiseItem((column,), normal) for column, normal in noisy.items()]
         return tuple(numbers + [NoiseItem((column,), Flip()) for column in binary if self.flips])
 
 
@@ -332,14 +330,10 @@ def published_names() -> list[str]:
     (20, 'raez-2024/all/1')
     """
     return [
-        name
+        f"{reading}/{features}{size}"
         for reading in READINGS
         for features in FEATURE_SETS
-        for name in (
-            [f"{reading}/{features}"]
-            if features == "categorical"
-            else [f"{reading}/{features}/{size}" for size in SIZES]
-        )
+        for size in ([""] if features == "categorical" else [f"/{sd}" for sd in SIZES])
     ]
 
 

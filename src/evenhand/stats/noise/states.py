@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.agreement import BinaryCounts, ScoreMoments
@@ -71,16 +72,10 @@ class PairSums:
         with np.errstate(all="ignore"):
             x, y = self.first / self.n, self.second / self.n
             error = np.where(self.error_squares == 0, 0.0, y - x)
-            variances = (
-                self.first_squares / self.n - x**2,
-                self.second_squares / self.n - y**2,
-                self.error_squares / self.n - error**2,
-            )
-            sizes = (self.first_squares, self.second_squares, self.error_squares)
-            spreads = (
-                np.where(variance * self.n <= 1e-14 * size, 0.0, variance)
-                for variance, size in zip(variances, sizes, strict=True)
-            )
+            squares, means = (self.first_squares, self.second_squares, self.error_squares), (x, y, error)
+            variances = [size / self.n - mean**2 for size, mean in zip(squares, means, strict=True)]
+            both = zip(variances, squares, strict=True)
+            spreads = (np.where(variance * self.n <= 1e-14 * size, 0.0, variance) for variance, size in both)
             return ScoreMoments(*np.broadcast_arrays(self.n, x + self.centre, y + self.centre, *spreads, error))
 
 
@@ -110,45 +105,39 @@ class Mistakes:
     value: FloatArray
     changes: BoolArray
 
+    @classmethod
+    def none(cls, experiment: Experiment, trials: int, steps: int) -> Mistakes:
+        """Return mistakes that are yet to be filled in: none."""
+        people, items = len(experiment.features), len(experiment.items)
+        width = items if experiment.slopes is not None else len(experiment.columns)
+        level = np.full((trials, people, items), steps, dtype=np.int16)
+        return cls(level, np.zeros((trials, people, width)), np.zeros((trials, people, steps), dtype=np.bool_))
 
-def no_mistakes(experiment: Experiment, trials: int, steps: int) -> Mistakes:
-    """Return mistakes that are yet to be filled in: none."""
-    people, items = len(experiment.features), len(experiment.items)
-    width = items if experiment.slopes is not None else len(experiment.columns)
-    return Mistakes(
-        np.full((trials, people, items), steps, dtype=np.int16),
-        np.zeros((trials, people, width)),
-        np.zeros((trials, people, steps), dtype=np.bool_),
-    )
-
-
-def fill_mistakes(
-    mistakes: Mistakes, trial: int, experiment: Experiment, rng: np.random.Generator, only: int | None = None
-) -> None:
-    """Draw the mistakes of one trial: at all levels with common random numbers, or at one level `only`."""
-    items = experiment.items if experiment.renew is None else _renewed(experiment, rng)
-    touched, steps = _touched(experiment, items, rng, only)
-    entries, slopes, profile, first_column = experiment.entries, experiment.slopes, experiment.base.profile, 0
-    for number, item in enumerate(items):
-        columns = slice(first_column, first_column + len(item.columns))
-        people, step = touched[number], steps[number]
-        old = entries[columns].take(people, axis=1).T
-        profiles = None if profile is None else profile[people]
-        new = np.where(np.isnan(old), old, item.draw(old, profiles, rng))
-        changed = np.flatnonzero(((new != old) & ~np.isnan(old)).any(axis=1))
-        people, step, old, new = people[changed], step[changed], old[changed], new[changed]
-        mistakes.level[trial, people, number] = step
-        mistakes.changes[trial, people, step] = True
-        if slopes is None:
-            mistakes.value[trial, people, columns] = new
-        else:
-            shift = slopes[columns].take(people, axis=1).T * (new - old)
-            mistakes.value[trial, people, number] = shift.sum(axis=1)
-        first_column = columns.stop
+    def fill(self, trial: int, experiment: Experiment, rng: Generator, only: int | None = None) -> None:
+        """Draw the mistakes of one trial: at all levels with common random numbers, or at one level `only`."""
+        items = experiment.items if experiment.renew is None else _renewed(experiment, rng)
+        touched, steps = _touched(experiment, items, rng, only)
+        entries, slopes, profile, first_column = experiment.entries, experiment.slopes, experiment.base.profile, 0
+        for number, item in enumerate(items):
+            columns = slice(first_column, first_column + len(item.columns))
+            people, step = touched[number], steps[number]
+            old = entries[columns].take(people, axis=1).T
+            profiles = None if profile is None else profile[people]
+            new = np.where(np.isnan(old), old, item.draw(old, profiles, rng))
+            changed = np.flatnonzero(((new != old) & ~np.isnan(old)).any(axis=1))
+            people, step, old, new = people[changed], step[changed], old[changed], new[changed]
+            self.level[trial, people, number] = step
+            self.changes[trial, people, step] = True
+            if slopes is None:
+                self.value[trial, people, columns] = new
+            else:
+                shift = slopes[columns].take(people, axis=1).T * (new - old)
+                self.value[trial, people, number] = shift.sum(axis=1)
+            first_column = columns.stop
 
 
 def _touched(
-    experiment: Experiment, items: Sequence[NoiseItem], rng: np.random.Generator, only: int | None
+    experiment: Experiment, items: Sequence[NoiseItem], rng: Generator, only: int | None
 ) -> tuple[list[IntArray], list[IntArray]]:
     """Return for each item the people whose entries are touched and may change, and from which level on."""
     people = len(experiment.features)
@@ -171,11 +160,7 @@ def _touched(
 
 
 def _exactly(
-    experiment: Experiment,
-    chance: FloatArray,
-    rates: Sequence[FloatArray | None],
-    rng: np.random.Generator,
-    only: int | None,
+    experiment: Experiment, chance: FloatArray, rates: Sequence[FloatArray | None], rng: Generator, only: int | None
 ) -> tuple[list[IntArray], list[IntArray]]:
     """Touch the entries of lowest rank in each stratum: floor(p n + U) of n at level p, with one U an item and stratum.
 
@@ -197,7 +182,7 @@ def _exactly(
     return who, steps
 
 
-def _renewed(experiment: Experiment, rng: np.random.Generator) -> Sequence[NoiseItem]:
+def _renewed(experiment: Experiment, rng: Generator) -> Sequence[NoiseItem]:
     items = tuple(experiment.renew(rng)) if experiment.renew is not None else experiment.items
     if [(i.columns, len(i.others)) for i in items] != [(i.columns, len(i.others)) for i in experiment.items]:
         raise EvenhandError("`renew` must return items with the same columns and profiles as `items`, in their order.")

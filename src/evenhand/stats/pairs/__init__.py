@@ -1,7 +1,6 @@
 """Effort-aware individual fairness: all pairs of people, exactly where that takes seconds, else with a stated error."""
 
-from evenhand.stats.pairs.approximate import grid_correction
-from evenhand.stats.pairs.exact import WorstPairs, worst_pairs
+from evenhand.stats.pairs.exact import worst_pairs
 from evenhand.stats.pairs.fairness import (
     EXACT_ROWS,
     METHODS,
@@ -11,28 +10,23 @@ from evenhand.stats.pairs.fairness import (
     individual_fairness_cells,
     individual_fairness_counts,
 )
-from evenhand.stats.pairs.grid import SIZE, Bounds, GridExcess, GridMoments, bin_people, grid_excess, grid_moments
+from evenhand.stats.pairs.grid import SIZE, Bounds, GridMoments, bin_people, grid_excess
 from evenhand.stats.pairs.inputs import check_people, hashes, starts
-from evenhand.stats.pairs.result import PairDifference, PairFairness, compare, limits
+from evenhand.stats.pairs.result import PairFairness, compare, limits
 
 __all__ = [
     "EXACT_ROWS",
     "METHODS",
     "SIZE",
     "Bounds",
-    "GridExcess",
     "GridMoments",
-    "PairDifference",
     "PairFairness",
-    "WorstPairs",
     "bin_people",
     "check_people",
     "compare",
     "corrected_grid",
     "fairness_by_weight",
-    "grid_correction",
     "grid_excess",
-    "grid_moments",
     "hashes",
     "individual_fairness",
     "individual_fairness_cells",

@@ -22,18 +22,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
 
-from evenhand.stats.pairs.grid import (
-    SIZE,
-    GridMoments,
-    bin_people,
-    excess_table,
-    extrapolated_means,
-    own_pairs,
-    scale,
-)
-from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight
+from evenhand.stats.pairs.grid import SIZE, Bounds, GridMoments, bin_people, excess_table, extrapolated_means, own_pairs
+from evenhand.stats.pairs.inputs import TOLERANCE, People
 from evenhand.stats.pairs.result import PairFairness, limits, summarise
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains, thread_count
@@ -47,7 +39,7 @@ _GLANCE = 2**16  # values among which a common one is looked for
 
 
 def individual_fairness_sampled(
-    people: People, weight: float, *, confidence: float, rng: np.random.Generator, progress: Progress | None = None
+    people: People, weight: float, *, confidence: float, rng: Generator, progress: Progress | None = None
 ) -> PairFairness:
     """Return individual fairness from random pairs.
 
@@ -92,18 +84,8 @@ def individual_fairness_sampled(
     stderr = float(np.sqrt((n - 1) / n * between + noise**2)) if n > 2 and mean > 0 else float("nan")
     freedom = people.total**2 / float(np.sum(people.weights**2)) - 1.0
     low, high = limits(1.0 - mean, stderr, freedom, confidence, 0.0)
-    return PairFairness(
-        value=1.0 - mean,
-        low=low,
-        high=high,
-        stderr=stderr,
-        n=n,
-        pairs=2 * _DRAWS,
-        violated=violated,
-        method="sampled",
-        error=WIDTHS * noise,
-        survey_weight=people.survey,
-    )
+    pairs, error = 2 * _DRAWS, WIDTHS * noise
+    return PairFairness(1.0 - mean, low, high, stderr, n, pairs, violated, "sampled", error, None, people.survey)
 
 
 def _leverage(people: People) -> FloatArray | float:
@@ -134,7 +116,7 @@ class PairDraw:
             self._upto = np.cumsum(self._weight)
             self._first_upto = np.cumsum(self._weight * (self._upto[-1] - self._weight))  # in a pair with another
 
-    def pairs(self, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    def pairs(self, size: int, rng: Generator) -> tuple[IntArray, IntArray]:
         """Return two arrays of people."""
         if self._weight is None:
             i = rng.integers(0, self._size, size)
@@ -144,7 +126,7 @@ class PairDraw:
             rng.shuffle(i)
         return i, self.partners(i, rng)
 
-    def partners(self, i: IntArray, rng: np.random.Generator) -> IntArray:
+    def partners(self, i: IntArray, rng: Generator) -> IntArray:
         """Return another partner for each of the people: a place among all weights but the person's own."""
         if self._weight is None:
             j = rng.integers(0, self._size - 1, i.size)
@@ -186,63 +168,11 @@ def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatA
 
 
 class Correction(NamedTuple):
-    """What the grid adds to the mean excess and to the share of violations, each with its standard error."""
+    """What the grid adds to the mean excess and to the share of violations, the first with its standard error."""
 
     excess: float
     excess_stderr: float
     violated: float
-    violated_stderr: float
-
-
-def grid_correction(
-    moments: GridMoments,
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
-    weight: float = 0.5,
-    *,
-    survey_weight: npt.ArrayLike | None = None,
-    sample: bool = False,
-    rng: np.random.Generator | None = None,
-) -> Correction:
-    """Return what the extrapolated grid adds to the truth, estimated on random pairs of rows.
-
-    `grid_excess(moments.coarser(), moments, [weight]).value - correction.excess` is unbiased for any data.
-
-    Parameters
-    ----------
-    moments
-        The fine grid.
-    score, effort, aggregate
-        The rows behind the grid, or a random sample of them.
-    weight
-        Weight of effort in the distance.
-    survey_weight
-        One weight per row.
-    sample
-        Whether the rows are a sample; their number then adds to the standard error.
-    rng
-        Source of randomness; by default a fixed one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from evenhand.stats.pairs.grid import grid_excess, grid_moments
-    >>> rng = np.random.default_rng(0)
-    >>> score, effort, aggregate = rng.random(1000), rng.choice([0, 0.31, 1], 1000), np.zeros(1000)  # atoms
-    >>> fine = grid_moments(score, effort, aggregate)
-    >>> raw = grid_excess(fine.coarser(), fine, [0.5])
-    >>> correction = grid_correction(fine, score, effort, aggregate, 0.5)
-    >>> from evenhand.stats.pairs import individual_fairness
-    >>> exact = 1 - individual_fairness(score, effort, aggregate, 0.5).value
-    >>> bool(abs(raw.value[0] - exact) > 1e-5)
-    True
-    >>> bool(abs(raw.value[0] - correction.excess - exact) < 4 * correction.excess_stderr)
-    True
-    """
-    people = check_people(score, effort, aggregate, survey_weight)
-    source = np.random.default_rng(0) if rng is None else rng
-    return correct(people, moments, check_weight(weight), sample=sample, rng=source)
 
 
 def correct(
@@ -251,16 +181,50 @@ def correct(
     weight: float,
     *,
     sample: bool,
-    rng: np.random.Generator,
+    rng: Generator,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Correction:
-    """Return the correction for checked people; see `grid_correction`."""
+    """Return what the extrapolated grid adds to the truth, estimated on random pairs of rows.
+
+    `grid_excess(moments.coarser(), moments, [weight]).value - correction.excess` is unbiased for any data.
+
+    Parameters
+    ----------
+    people
+        The people behind the grid, or a random sample of them.
+    moments
+        The fine grid.
+    weight
+        Weight of effort in the distance.
+    sample
+        Whether the people are a sample; their number then adds to the standard error.
+    rng
+        Source of randomness.
+    threads, progress
+        Number of threads, and what is called with the pairs done and all pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenhand.stats.pairs.grid import grid_excess
+    >>> rng = np.random.default_rng(0)
+    >>> score, effort, aggregate = rng.random(1000), rng.choice([0, 0.31, 1], 1000), np.zeros(1000)  # atoms
+    >>> people = People(score, effort, aggregate)
+    >>> fine = bin_people(people)
+    >>> raw = grid_excess(fine.coarser(), fine, [0.5])
+    >>> correction = correct(people, fine, 0.5, sample=False, rng=rng)
+    >>> from evenhand.stats.pairs import individual_fairness
+    >>> exact = 1 - individual_fairness(score, effort, aggregate, 0.5).value
+    >>> bool(abs(raw.value[0] - exact) > 1e-5)
+    True
+    >>> bool(abs(raw.value[0] - correction.excess - exact) < 4 * correction.excess_stderr)
+    True
+    """
     from evenhand.stats.pairs.kernels import deviations
 
     coarse, fine = excess_table(moments.coarser(), weight), excess_table(moments, weight)
-    hits = (fine > TOLERANCE).astype(np.float64)
-    origin, per_step = scale(moments.bounds, moments.size)
+    tables = coarse, fine, (fine > TOLERANCE).astype(np.float64)
     draw, draws = PairDraw(people), _PAIRS // 2
     seeds = rng.integers(0, 2**63, draws // _CHUNK)
     sums = np.zeros((seeds.size, 3, 2))
@@ -272,7 +236,7 @@ def correct(
         first = gathered(people, i)
         for out, partner in zip(deviation, (j, draw.partners(i, stream)), strict=True):
             second = gathered(people, partner)
-            deviations(first, second, weight, TOLERANCE, origin, per_step, coarse, fine, hits, out)
+            deviations((first, second), weight, TOLERANCE, moments.scale, tables, out)
         both = deviation.mean(axis=0)
         sums[number] = both.sum(axis=0), (both**2).sum(axis=0), deviation.prod(axis=0).sum(axis=0)
 
@@ -282,8 +246,7 @@ def correct(
     variance = (square - mean**2) / draws
     if sample:  # the two partners of a person show the variance between people
         variance += 4.0 * np.maximum(product - mean**2, 0.0) * np.sum(people.weights**2) / people.total**2
-    stderr = np.sqrt(np.maximum(variance, 0.0))
-    return Correction(float(mean[0]), float(stderr[0]), float(mean[1]), float(stderr[1]))
+    return Correction(float(mean[0]), float(np.sqrt(np.maximum(variance[0], 0.0))), float(mean[1]))
 
 
 def aligned_bounds(values: FloatArray, size: int) -> tuple[float, float]:
@@ -310,6 +273,12 @@ def aligned_bounds(values: FloatArray, size: int) -> tuple[float, float]:
     return min(low, common - below * step), max(high, common + (size - 1 - below) * step)
 
 
+def common_on_points(people: People) -> Bounds:
+    """Return the bounds of a grid with the most common value of each axis on a grid point."""
+    score, effort, aggregate = (aligned_bounds(axis, SIZE) for axis in (people.score, people.effort, people.aggregate))
+    return score, effort, aggregate
+
+
 def gathered(people: People, rows: IntArray) -> FloatArray:
     """Return (3, people) score, effort and aggregate: gathered at once, which waits for memory less than in a loop."""
     return np.stack([people.score[rows], people.effort[rows], people.aggregate[rows]])
@@ -320,7 +289,7 @@ def individual_fairness_grid(
     weight: float,
     *,
     confidence: float,
-    rng: np.random.Generator,
+    rng: Generator,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> PairFairness:
@@ -346,8 +315,7 @@ def individual_fairness_grid(
     def stage(before: int) -> Progress | None:
         return None if progress is None else lambda done, _: progress(before + done, total)
 
-    score, effort, aggregate = (aligned_bounds(x, SIZE) for x in (people.score, people.effort, people.aggregate))
-    fine = bin_people(people, bounds=(score, effort, aggregate), threads=threads, progress=stage(0))
+    fine = bin_people(people, bounds=common_on_points(people), threads=threads, progress=stage(0))
     value, violated = extrapolated_means(fine, weight, threads)
     correction = correct(people, fine, weight, sample=False, rng=rng, threads=threads, progress=stage(len(people)))
     excess = min(1.0, max(0.0, value - correction.excess))
@@ -382,11 +350,10 @@ def row_excess(people: People, moments: GridMoments, weight: float, threads: int
     spectrum = scipy.fft.rfftn(table[np.ix_(apart, apart, apart)], workers=workers)
     spectrum *= scipy.fft.rfftn(moments.mass, shape, workers=workers)
     field = np.ascontiguousarray(scipy.fft.irfftn(spectrum, shape, workers=workers)[:size, :size, :size])
-    origin, per_step = scale(moments.bounds, size)
     out, self_pairs = np.empty(len(people)), own_pairs(table)
 
     def step(rows: slice) -> None:
-        field_at(*people.part(rows), origin, per_step, field, self_pairs, out[rows])
+        field_at(people.part(rows), moments.scale, field, self_pairs, out[rows])
 
     cuts = [slice(start, start + _CHUNK) for start in range(0, len(people), _CHUNK)]
     chains: list[list[Step]] = [[(1, partial(step, rows))] for rows in cuts]

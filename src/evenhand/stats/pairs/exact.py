@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import require_at_least
 from evenhand.stats.pairs.approximate import excess_of
@@ -108,11 +108,12 @@ def tile_sums(
 
     blocks = block_rows(merged, weight)
     kind = _precision(blocks, len(merged))
-    u, v, m, w = (_cast(column, kind) for column in (*blocks.points, blocks.weight))
+    columns = (*blocks.points, blocks.weight)
+    points: tuple[NDArray[Any], ...] = tuple(np.ascontiguousarray(column, dtype=kind) for column in columns)
     tolerance = kind(TOLERANCE)
     count = len(blocks.low)
     slots = min(_SLOTS, count)
-    sums = np.zeros((slots, w.size))
+    sums = np.zeros((slots, blocks.weight.size))
     violated = np.zeros(slots)
 
     def chain(slot: int) -> Iterator[Step]:
@@ -122,7 +123,7 @@ def tile_sums(
             work = sum((count - a) * BLOCK**2 - BLOCK * (BLOCK - 1) // 2 for a in range(first_block, end, slots))
 
             def step(first: int = first_block, last: int = end) -> None:
-                violated[slot] += sweep(u, v, m, w, blocks.low, blocks.high, first, last, slots, tolerance, sums[slot])
+                violated[slot] += sweep(points, (blocks.low, blocks.high), first, last, slots, tolerance, sums[slot])
 
             yield work, step
             first_block += slots * len(range(first_block, end, slots))
@@ -182,8 +183,9 @@ def _precision(blocks: Blocks, rows: int) -> type[np.float32] | type[np.float64]
     from evenhand.stats.pairs.kernels import near_ties
 
     probe = np.linspace(0, rows - 1, _PROBE_ROWS).astype(np.int64)
-    u, v, m = blocks.points
-    ties = near_ties(u[probe], v[probe], m[probe], u, v, m, _NEAR_TIE) - probe.size  # each row with itself
+    ties = (
+        near_ties(tuple(axis[probe] for axis in blocks.points), tuple(blocks.points), _NEAR_TIE) - probe.size
+    )  # each row with itself
     return np.float32 if ties < _MOST_TIES * probe.size * rows else np.float64
 
 
@@ -192,10 +194,6 @@ def _common(values: FloatArray, weight: FloatArray) -> float:
     order = np.argsort(values, kind="stable")
     shares = np.add.reduceat(weight[order], np.flatnonzero(starts(values[order]))) / weight.sum()
     return float(np.sum(shares**2))
-
-
-def _cast(values: FloatArray, kind: type[np.float32] | type[np.float64]) -> npt.NDArray[np.floating[Any]]:
-    return np.ascontiguousarray(values, dtype=kind)
 
 
 def _added_up(slots: FloatArray) -> FloatArray:
@@ -269,9 +267,9 @@ def block_sums(
 
     merged, count, rows = points.merged, len(points), len(points.merged)
     first_row = points.start[:-1]
-    u, v = np.sqrt(weight) * merged.effort[first_row], np.sqrt(1.0 - weight) * merged.aggregate[first_row]
+    position = np.sqrt(weight) * merged.effort[first_row], np.sqrt(1.0 - weight) * merged.aggregate[first_row]
     point = np.repeat(np.arange(count), np.diff(points.start))
-    weights, scores = _running(merged.weight, points), _running(merged.weight * merged.score, points)
+    running = merged.score, _running(merged.weight, points), _running(merged.weight * merged.score, points)
     excess, violated = np.zeros(rows), np.zeros(rows)
     size = max(1, min(_STEP_SUMS // count, -(-rows // _CHAINS)))
 
@@ -280,9 +278,7 @@ def block_sums(
             last = min(rows, first + size)
 
             def step(first: int = first, last: int = last) -> None:
-                row_sums(
-                    u, v, points.start, point, merged.score, weights, scores, first, last, TOLERANCE, excess, violated
-                )
+                row_sums(position, (points.start, point), running, (first, last, TOLERANCE), (excess, violated))
 
             yield (last - first) * rows, step
 
@@ -307,7 +303,7 @@ class WorstPairs(NamedTuple):
 
 
 def worst_pairs(
-    score: npt.ArrayLike, effort: npt.ArrayLike, aggregate: npt.ArrayLike, weight: float = 0.5, count: int = 10
+    score: ArrayLike, effort: ArrayLike, aggregate: ArrayLike, weight: float = 0.5, count: int = 10
 ) -> WorstPairs:
     """Return the pairs with the largest excess D - d of the difference in score over the distance.
 
@@ -345,10 +341,10 @@ def worst_pairs(
     most = np.empty(len(blocks.low))
     block_bounds(blocks.low, blocks.high, most)
     excess, pair = np.zeros(count + 1, dtype=np.int64), np.full((count + 1, 2), len(people), dtype=np.int64)
-    u, v, m = blocks.points
+    points, boxes = tuple(blocks.points), (blocks.low, blocks.high)
     order = np.argsort(-most, kind="stable")
     for begin in range(0, order.size, _STEP_BLOCKS):
-        search(u, v, m, person, blocks.low, blocks.high, order[begin : begin + _STEP_BLOCKS], excess, pair)
+        search(points, person, boxes, order[begin : begin + _STEP_BLOCKS], excess, pair)
     worst = [
         (-whole, first, second)
         for whole, (i, j) in zip(excess[:count].tolist(), pair[:count].tolist(), strict=True)

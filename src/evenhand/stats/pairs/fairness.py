@@ -6,30 +6,14 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.intervals import tail_share
-from evenhand.stats.pairs.approximate import (
-    WIDTHS,
-    PairDraw,
-    aligned_bounds,
-    correct,
-    gathered,
-    individual_fairness_grid,
-    individual_fairness_sampled,
-    row_excess,
-)
+from evenhand.stats.pairs import approximate
 from evenhand.stats.pairs.exact import block_sums, sort_points, tile_sums
-from evenhand.stats.pairs.grid import (
-    SIZE,
-    GridMoments,
-    bin_people,
-    excess_table,
-    extrapolated_means,
-    grid_excess,
-    scale,
-)
+from evenhand.stats.pairs.grid import GridMoments, bin_people, excess_table, extrapolated_means, grid_excess
 from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight, distinct, hashes, merge_people
 from evenhand.stats.pairs.result import PairFairness, limits, summarise, weighted_spread
 from evenhand.stats.types import FloatArray
@@ -47,16 +31,16 @@ _PAIRS = 2**16  # random pairs on which the grid is corrected
 
 
 def individual_fairness(
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
+    score: ArrayLike,
+    effort: ArrayLike,
+    aggregate: ArrayLike,
     weight: float = 0.5,
     *,
-    survey_weight: npt.ArrayLike | None = None,
+    survey_weight: ArrayLike | None = None,
     method: Method = "auto",
     confidence: float = 0.95,
     threads: int | None = None,
-    rng: np.random.Generator | None = None,
+    rng: Generator | None = None,
     progress: Progress | None = None,
 ) -> PairFairness:
     """Return effort-aware individual fairness: how far near effort and aggregate go with near scores.
@@ -116,11 +100,13 @@ def individual_fairness(
     source = np.random.default_rng(0) if rng is None else rng
     chosen = _choose(people) if method == "auto" else method
     if chosen == "grid":
-        return individual_fairness_grid(
+        return approximate.individual_fairness_grid(
             people, weight, confidence=confidence, rng=source, threads=threads, progress=progress
         )
     if chosen == "sampled":
-        return individual_fairness_sampled(people, weight, confidence=confidence, rng=source, progress=progress)
+        return approximate.individual_fairness_sampled(
+            people, weight, confidence=confidence, rng=source, progress=progress
+        )
     sums, violated = _exact_sums(people, weight, chosen, threads, progress)
     return summarise(people, sums, violated, chosen, confidence)
 
@@ -159,11 +145,11 @@ def _counts(people: People, part: slice) -> tuple[int, int]:
 
 
 def individual_fairness_counts(
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
-    heaviness: npt.ArrayLike,
-    squares: npt.ArrayLike,
+    score: ArrayLike,
+    effort: ArrayLike,
+    aggregate: ArrayLike,
+    heaviness: ArrayLike,
+    squares: ArrayLike,
     weight: float = 0.5,
     *,
     n: int,
@@ -200,7 +186,8 @@ def individual_fairness_counts(
     heavy = np.asarray(heaviness, dtype=np.float64)
     people = check_people(score, effort, aggregate, heavy)
     weight = check_weight(weight)
-    method = "blocks" if _few_points(people) else "strips"
+    rows, points = _counts(people, slice(None))
+    method = "blocks" if ROW_SUM * points <= rows // 2 else "strips"
     sums, violated = _exact_sums(people, weight, method)
     total = float(heavy.sum())
     unit = total / people.total  # survey weights are scaled to a mean of 1
@@ -208,30 +195,21 @@ def individual_fairness_counts(
     all_pairs = (total**2 - float(squared.sum())) / 2.0
     excess = unit**2 * float(np.sum(people.weights * sums)) / 2.0 / all_pairs
     means = 1.0 - unit * sums / total
-    return _result(
-        excess,
-        unit**2 * violated / all_pairs,
-        means,
-        squared,
-        total**2 / float(squared.sum()),
-        0.0,
-        n,
-        confidence,
-        method,
-    )
+    share, kish = unit**2 * violated / all_pairs, total**2 / float(squared.sum())
+    return _result((excess, share), means, squared, kish, 0.0, n, confidence, method)
 
 
 def individual_fairness_cells(
     moments: GridMoments,
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
-    survey_weight: npt.ArrayLike | None,
+    score: ArrayLike,
+    effort: ArrayLike,
+    aggregate: ArrayLike,
+    survey_weight: ArrayLike | None,
     weight: float = 0.5,
     *,
     n: int,
     confidence: float = 0.95,
-    rng: np.random.Generator | None = None,
+    rng: Generator | None = None,
     clustering: float = 1.0,
 ) -> PairFairness:
     """Return individual fairness from the grid of everybody and a random sample of them.
@@ -259,9 +237,9 @@ def individual_fairness_cells(
     Examples
     --------
     >>> import numpy as np
-    >>> from evenhand.stats.pairs import grid_moments, individual_fairness
+    >>> from evenhand.stats.pairs import bin_people, check_people, individual_fairness
     >>> x = np.random.default_rng(0).random((3, 20_000))
-    >>> found = individual_fairness_cells(grid_moments(*x), *x[:, :5_000], None, n=20_000)
+    >>> found = individual_fairness_cells(bin_people(check_people(*x)), *x[:, :5_000], None, n=20_000)
     >>> exact = individual_fairness(*x)
     >>> bool(abs(found.value - exact.value) < found.error < 1e-4), bool(abs(found.stderr / exact.stderr - 1) < 0.05)
     (True, True)
@@ -272,32 +250,16 @@ def individual_fairness_cells(
     weight = check_weight(weight)
     value, violated = extrapolated_means(moments, weight)
     source = np.random.default_rng(0) if rng is None else rng
-    off = correct(people, moments, weight, sample=True, rng=source)
+    off = approximate.correct(people, moments, weight, sample=True, rng=source)
     heavy = float(moments.mass.sum())
-    means = 1.0 - row_excess(people, moments, weight) / heavy
-    error = WIDTHS * float(np.sqrt(clustering)) * off.excess_stderr + TOLERANCE
-    return _result(
-        value - off.excess,
-        violated - off.violated,
-        means,
-        people.weights**2,
-        heavy**2 / moments.squares,
-        error,
-        n,
-        confidence,
-        "grid",
-    )
-
-
-def _few_points(people: People) -> bool:
-    """Tell whether blocks are the cheaper way, as `individual_fairness` would."""
-    rows, points = hashes(people.score, people.effort, people.aggregate), hashes(people.effort, people.aggregate)
-    return ROW_SUM * distinct(points) <= distinct(rows) // 2
+    means = 1.0 - approximate.row_excess(people, moments, weight) / heavy
+    error = approximate.WIDTHS * float(np.sqrt(clustering)) * off.excess_stderr + TOLERANCE
+    mean, kish = (value - off.excess, violated - off.violated), heavy**2 / moments.squares
+    return _result(mean, means, people.weights**2, kish, error, n, confidence, "grid")
 
 
 def _result(
-    excess: float,
-    violated: float,
+    mean: tuple[float, float],
     means: FloatArray,
     squares: FloatArray,
     kish: float,
@@ -307,23 +269,11 @@ def _result(
     method: str,
 ) -> PairFairness:
     """Return the result; se² = 4 sum v² (h - mean h)² / V², with h the row means."""
-    excess = min(1.0, max(0.0, excess))
+    excess, violated = (min(1.0, max(0.0, share)) for share in mean)
     stderr = 2.0 * weighted_spread(means, squares) / float(np.sqrt(kish))
     low, high = limits(1.0 - excess, stderr, kish - 1.0, confidence, error)
-    return PairFairness(
-        1.0 - excess,
-        low,
-        high,
-        stderr if excess > 0 else float("nan"),
-        n,
-        n * (n - 1) // 2,
-        min(1.0, max(0.0, violated)),
-        method,
-        error,
-        means,
-        squares,
-        kish,
-    )
+    known, pairs = stderr if excess > 0 else float("nan"), n * (n - 1) // 2
+    return PairFairness(1.0 - excess, low, high, known, n, pairs, violated, method, error, means, squares, kish)
 
 
 def fairness_by_weight(
@@ -366,12 +316,12 @@ def fairness_by_weight(
         values = [individual_fairness(score, effort, aggregate, w, survey_weight=survey_weight).value for w in weights]
         return np.array(values), np.zeros(len(weights))
     people = check_people(score, effort, aggregate, survey_weight)
-    bounds = (aligned_bounds(score, SIZE), aligned_bounds(effort, SIZE), aligned_bounds(aggregate, SIZE))
-    return corrected_grid(bin_people(people, bounds=bounds), people, weights, np.random.default_rng(seed))
+    fine = bin_people(people, bounds=approximate.common_on_points(people))
+    return corrected_grid(fine, people, weights, np.random.default_rng(seed))
 
 
 def corrected_grid(
-    fine: GridMoments, people: People, weights: Sequence[float], rng: np.random.Generator, *, sample: bool = False
+    fine: GridMoments, people: People, weights: Sequence[float], rng: Generator, *, sample: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """Return individual fairness at each weight from a grid, corrected on random pairs of people, and its error.
 
@@ -382,21 +332,20 @@ def corrected_grid(
     excess = grid_excess(coarse, fine, weights).value
     added, stderr = _corrections(people, coarse, fine, weights, rng)
     wider = np.sqrt(1.0 + 4.0 * _PAIRS / len(people)) if sample else 1.0
-    return 1.0 - np.clip(excess - added, 0.0, 1.0), WIDTHS * wider * stderr + TOLERANCE
+    return 1.0 - np.clip(excess - added, 0.0, 1.0), approximate.WIDTHS * wider * stderr + TOLERANCE
 
 
 def _corrections(
-    people: People, coarse: GridMoments, fine: GridMoments, weights: Sequence[float], rng: np.random.Generator
+    people: People, coarse: GridMoments, fine: GridMoments, weights: Sequence[float], rng: Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return what the extrapolated grid adds at each weight, and the standard error of that."""
     from evenhand.stats.pairs.kernels import deviations
 
-    first, second = (gathered(people, rows) for rows in PairDraw(people).pairs(_PAIRS, rng))
-    origin, per_step = scale(fine.bounds, fine.size)
+    pairs = tuple(approximate.gathered(people, rows) for rows in approximate.PairDraw(people).pairs(_PAIRS, rng))
     corrections, out = [], np.empty((_PAIRS, 2))
     for weight in weights:
-        tables = excess_table(coarse, weight), excess_table(fine, weight)
-        deviations(first, second, weight, TOLERANCE, origin, per_step, *tables, tables[1], out)
+        rough, close = excess_table(coarse, weight), excess_table(fine, weight)
+        deviations(pairs, weight, TOLERANCE, fine.scale, (rough, close, close), out)
         corrections.append((out[:, 0].mean(), out[:, 0].std(ddof=1) / np.sqrt(_PAIRS)))
     added, stderr = np.array(corrections).reshape(-1, 2).T
     return added, stderr

@@ -8,8 +8,8 @@ the step, so a grid of 65 points and one of 33 are extrapolated (Richardson) to 
 of three of half its width, so the coarse grid follows from the fine one: one pass over the data gives both.
 
 With atoms (many people on one value) the error is not of second order, and the extrapolation step says too little:
-where rows are at hand, or a sample of them, `grid_correction` corrects the value on random pairs and states an honest
-error.
+where rows are at hand, or a sample of them, `approximate.correct` corrects the value on random pairs and states an
+honest error.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight
+from evenhand.stats.pairs.inputs import TOLERANCE, People, check_weight
 from evenhand.stats.types import FloatArray
 from evenhand.stats.workers import Progress, Step, run_chains, thread_count
 
@@ -69,7 +69,7 @@ class GridMoments:
 
     @classmethod
     def from_cells(
-        cls, bounds: Bounds, size: int, cells: npt.ArrayLike, sums: npt.ArrayLike, squares: float, own: npt.ArrayLike
+        cls, bounds: Bounds, size: int, cells: ArrayLike, sums: ArrayLike, squares: float, own: ArrayLike
     ) -> GridMoments:
         """Return the histogram from sums over grid cells, as a data engine groups them.
 
@@ -119,6 +119,11 @@ class GridMoments:
         """(3,) the step of the grid in score, effort and aggregate."""
         return np.array([(high - low) / (self.size - 1) for low, high in self.bounds])
 
+    @property
+    def scale(self) -> tuple[FloatArray, FloatArray]:
+        """Where each axis begins, and its grid points per unit."""
+        return _scale(self.bounds, self.size)
+
     @cached_property
     def pair_weight(self) -> float:
         """Twice the sum of v_i v_j over all pairs of two people."""
@@ -131,7 +136,7 @@ class GridMoments:
         --------
         >>> import numpy as np
         >>> x = np.array([0.0, 0.3, 1.0])
-        >>> fine, coarse = (grid_moments(x, x, x, size) for size in (9, 5))
+        >>> fine, coarse = (bin_people(People(x, x, x), size) for size in (9, 5))
         >>> bool(np.allclose(fine.coarser().mass, coarse.mass))
         True
         """
@@ -147,44 +152,6 @@ class GridMoments:
         return GridMoments(self.bounds, np.ascontiguousarray(mass), self.squares, self.own[1:])
 
 
-def grid_moments(
-    score: npt.ArrayLike,
-    effort: npt.ArrayLike,
-    aggregate: npt.ArrayLike,
-    size: int = SIZE,
-    *,
-    bounds: Bounds | None = None,
-    survey_weight: npt.ArrayLike | None = None,
-    threads: int | None = None,
-) -> GridMoments:
-    """Return the histogram of people on a grid, with the sums that its coarser grid needs.
-
-    Parameters
-    ----------
-    score, effort, aggregate
-        One number per person.
-    size
-        Grid points per axis; odd, so that there is a coarser grid.
-    bounds
-        Lowest and highest of each; by default those of the data.
-    survey_weight
-        One weight per person.
-    threads
-        Number of threads; by default one for each core. The result does not depend on it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.array([0.0, 0.25, 1.0])
-    >>> grid_moments(x, x, np.zeros(3), 3).mass[:, :, 0]
-    array([[1.25, 0.25, 0.  ],
-           [0.25, 0.25, 0.  ],
-           [0.  , 0.  , 1.  ]])
-    """
-    people = check_people(score, effort, aggregate, survey_weight)
-    return bin_people(people, size, bounds=bounds, threads=threads)
-
-
 def bin_people(
     people: People,
     size: int = SIZE,
@@ -193,7 +160,30 @@ def bin_people(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> GridMoments:
-    """Return the histogram of checked people; see `grid_moments`."""
+    """Return the histogram of people on a grid, with the sums that its coarser grid needs.
+
+    Parameters
+    ----------
+    people
+        The people.
+    size
+        Grid points per axis; odd, so that there is a coarser grid.
+    bounds
+        Lowest and highest of each axis; by default those of the data.
+    threads
+        Number of threads; by default one for each core. The result does not depend on it.
+    progress
+        Called with the people done and all people.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([0.0, 0.25, 1.0])
+    >>> bin_people(People(x, x, np.zeros(3)), 3).mass[:, :, 0]
+    array([[1.25, 0.25, 0.  ],
+           [0.25, 0.25, 0.  ],
+           [0.  , 0.  , 1.  ]])
+    """
     from evenhand.stats.pairs.kernels import bin_rows
 
     if size < 3 or size % 2 == 0:
@@ -207,7 +197,7 @@ def bin_people(
                 f"`bounds` must hold all values; those of {name} are {low:g} and {high:g}, "
                 f"the values run from {least:g} to {most:g}."
             )
-    origin, per_step = scale(ends, size)
+    scale = _scale(ends, size)
     slots = min(_SLOTS, -(-len(people) // _CHUNK))
     mass, self_sums = np.zeros((slots, size, size, size)), np.zeros((slots, _LEVELS, 4))
 
@@ -216,7 +206,7 @@ def bin_people(
             rows = slice(start, start + _CHUNK)
 
             def step(rows: slice = rows) -> None:
-                bin_rows(*people.part(rows), origin, per_step, mass[slot], self_sums[slot])
+                bin_rows(people.part(rows), scale, mass[slot], self_sums[slot])
 
             yield people.score[rows].size, step
 
@@ -247,7 +237,7 @@ def grid_excess(coarse: GridMoments, fine: GridMoments, weights: Sequence[float]
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> score, effort, aggregate = rng.random((3, 1000))
-    >>> fine = grid_moments(score, effort, aggregate)
+    >>> fine = bin_people(People(score, effort, aggregate))
     >>> found = grid_excess(fine.coarser(), fine, [0.5])
     >>> from evenhand.stats.pairs import individual_fairness
     >>> exact = 1 - individual_fairness(score, effort, aggregate, 0.5).value
@@ -316,7 +306,7 @@ def kernel_mean(moments: GridMoments, apart: FloatArray, table: FloatArray) -> f
     return (float(np.einsum("ijk,ijk->", apart, table)) - float(with_themselves)) / moments.pair_weight
 
 
-def scale(bounds: Bounds, size: int) -> tuple[FloatArray, FloatArray]:
+def _scale(bounds: Bounds, size: int) -> tuple[FloatArray, FloatArray]:
     """Return (3,) the origin of the grid and (3,) its points per unit; 0 where all values are equal."""
     low, high = np.array(bounds).T
     with np.errstate(divide="ignore"):

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
@@ -74,7 +75,7 @@ class People:
 
 
 def check_people(
-    score: npt.ArrayLike, effort: npt.ArrayLike, aggregate: npt.ArrayLike, survey_weight: npt.ArrayLike | None = None
+    score: ArrayLike, effort: ArrayLike, aggregate: ArrayLike, survey_weight: ArrayLike | None = None
 ) -> People:
     """Return the people, or raise one sentence that says what is wrong.
 
@@ -114,7 +115,7 @@ def check_weight(weight: float) -> float:
     return float(weight)
 
 
-def _column(name: str, values: npt.ArrayLike) -> FloatArray:
+def _column(name: str, values: ArrayLike) -> FloatArray:
     column = np.ascontiguousarray(values, dtype=np.float64)
     if column.ndim != 1:
         raise EvenhandError(f"`{name}` must have one number per person; got an array of shape {column.shape}.")
@@ -124,7 +125,7 @@ def _column(name: str, values: npt.ArrayLike) -> FloatArray:
     return column
 
 
-def _survey(values: npt.ArrayLike, people: int) -> FloatArray | None:
+def _survey(values: ArrayLike, people: int) -> FloatArray | None:
     weights = _column("survey_weight", values)
     if weights.size != people:
         raise EvenhandError(f"`survey_weight` must have one number per person; got {weights.size:,} for {people:,}.")

@@ -11,28 +11,20 @@ from evenhand.stats.compiled import kernel
 from evenhand.stats.types import FloatArray, IntArray
 
 Reals = npt.NDArray[np.floating[Any]]  # float32 or float64, the same for all arrays of a call
+Columns = tuple[FloatArray, ...]
 UNIT = 1e-12  # excesses are compared in whole numbers of this, so that rounding breaks no tie
 
 
 @kernel(fast=True)
-def tile(
-    ui: Reals,
-    vi: Reals,
-    mi: Reals,
-    wi: Reals,
-    uj: Reals,
-    vj: Reals,
-    mj: Reals,
-    wj: Reals,
-    row: Reals,
-    col: Reals,
-    tolerance: Any,
-) -> float:
+def tile(first: tuple[Reals, ...], second: tuple[Reals, ...], row: Reals, col: Reals, tolerance: Any) -> float:
     """Add the excess of all pairs of a tile to its row and column sums; return the weight of the violations.
+
+    Both sides of the tile are (u, v, m, weight).
 
     Two rows at a time share the loads of a column. The loop runs over slices: with plain indices LLVM has to
     allow for negative ones and emits gathers, which is four times slower.
     """
+    (ui, vi, mi, wi), (uj, vj, mj, wj) = first, second
     zero = tolerance * 0
     violated = 0.0
     for half in range(ui.size // 2):
@@ -61,24 +53,15 @@ def tile(
 
 @kernel()
 def sweep(
-    u: Reals,
-    v: Reals,
-    m: Reals,
-    w: Reals,
-    low: FloatArray,
-    high: FloatArray,
-    first: int,
-    last: int,
-    step: int,
-    tolerance: Any,
-    sums: FloatArray,
+    points: tuple[Reals, ...], boxes: Columns, first: int, last: int, step: int, tolerance: Any, sums: FloatArray
 ) -> float:
     """Add the excess of the blocks first, first + step, ... with themselves and all later blocks to `sums`.
 
-    `low` and `high` (blocks, 3) bound the u, v and m of a block: where the largest D between two blocks is at
-    most the smallest d, no pair counts and the tile is left out. Sums within a tile have the precision of the
-    arrays, sums over tiles are float64. Returns the weight of the violations.
+    `points` are (u, v, m, weight); `boxes`, low and high, (blocks, 3) each, bound the u, v and m of a block: where the
+    largest D between two blocks is at most the smallest d, no pair counts and the tile is left out. Sums within a tile
+    have the precision of the arrays, sums over tiles are float64. Returns the weight of the violations.
     """
+    (u, v, m, w), (low, high) = points, boxes
     blocks = low.shape[0]
     size = u.size // blocks
     row, col = np.empty(size, u.dtype), np.empty(size, u.dtype)
@@ -94,7 +77,8 @@ def sweep(
             j, n = b * size, (b + 1) * size
             row[:] = 0
             col[:] = 0
-            hits = tile(u[i:k], v[i:k], m[i:k], w[i:k], u[j:n], v[j:n], m[j:n], w[j:n], row, col, tolerance)
+            near, far = (u[i:k], v[i:k], m[i:k], w[i:k]), (u[j:n], v[j:n], m[j:n], w[j:n])
+            hits = tile(near, far, row, col, tolerance)
             for r in range(size):
                 sums[i + r] += row[r]
             if a == b:  # both orders of each pair were in the tile
@@ -107,10 +91,9 @@ def sweep(
 
 
 @kernel(fast=True)
-def near_ties(
-    ui: FloatArray, vi: FloatArray, mi: FloatArray, uj: FloatArray, vj: FloatArray, mj: FloatArray, near: float
-) -> float:
+def near_ties(first: Columns, second: Columns, near: float) -> float:
     """Return how many pairs have D = d to within `near`."""
+    (ui, vi, mi), (uj, vj, mj) = first, second
     count = 0.0
     for i in range(ui.size):
         u, v, m = ui[i], vi[i], mi[i]
@@ -122,18 +105,7 @@ def near_ties(
 
 @kernel()
 def row_sums(
-    u: FloatArray,
-    v: FloatArray,
-    start: IntArray,
-    point: IntArray,
-    score: FloatArray,
-    weights: FloatArray,
-    scores: FloatArray,
-    first: int,
-    last: int,
-    tolerance: float,
-    excess: FloatArray,
-    violated: FloatArray,
+    points: Columns, where: tuple[IntArray, IntArray], rows: Columns, part: tuple[int, int, float], out: Columns
 ) -> None:
     """Write the sums of excess and of violations of the rows first .. last - 1 against all rows.
 
@@ -141,6 +113,8 @@ def row_sums(
     `scores` are the running sums of w and w M within each point, from 0, so that they have one entry more a
     point. Scores below M - d and above M + d are found by two pointers that only move up.
     """
+    (u, v), (start, point), (score, weights, scores), (excess, violated) = points, where, rows, out
+    first, last, tolerance = part
     row = first
     while row < last:
         a = point[row]
@@ -175,22 +149,13 @@ def cell_of(value: float, low: float, per_step: float, size: int) -> tuple[int, 
 
 
 @kernel()
-def bin_rows(
-    score: FloatArray,
-    effort: FloatArray,
-    aggregate: FloatArray,
-    survey: FloatArray,
-    low: FloatArray,
-    per_step: FloatArray,
-    mass: FloatArray,
-    own: FloatArray,
-) -> None:
+def bin_rows(people: Columns, scale: Columns, mass: FloatArray, own: FloatArray) -> None:
     """Spread each row over the eight corners of its cell; add its products of q = 2 f (1 - f) at each level.
 
     `survey` has one number, or none when all rows count 1. `own` (levels, 4) gets the sums of v² times q_M,
     q_M q_E, q_M q_S and q_M q_E q_S on grids of double, four times ... the step.
     """
-    size = mass.shape[0]
+    (score, effort, aggregate, survey), (low, per_step), size = people, scale, mass.shape[0]
     for row in range(score.size):
         v = survey[row] if survey.size else 1.0
         i, f = cell_of(score[row], low[0], per_step[0], size)
@@ -218,22 +183,12 @@ def bin_rows(
 
 
 @kernel()
-def field_at(
-    score: FloatArray,
-    effort: FloatArray,
-    aggregate: FloatArray,
-    survey: FloatArray,
-    low: FloatArray,
-    per_step: FloatArray,
-    field: FloatArray,
-    own: FloatArray,
-    out: FloatArray,
-) -> None:
+def field_at(people: Columns, scale: Columns, field: FloatArray, own: FloatArray, out: FloatArray) -> None:
     """Write the field at each row, linear between grid points, less the row's excess with its own smear.
 
     `own` holds the kernel at the steps (1, 0, 0), (1, 1, 0), (1, 0, 1) and (1, 1, 1).
     """
-    size = field.shape[0]
+    (score, effort, aggregate, survey), (low, per_step), size = people, scale, field.shape[0]
     for row in range(score.size):
         v = survey[row] if survey.size else 1.0
         i, f = cell_of(score[row], low[0], per_step[0], size)
@@ -283,22 +238,14 @@ def smeared(table: FloatArray, first: IntArray, share: FloatArray) -> float:
 
 @kernel()
 def deviations(
-    first: FloatArray,
-    second: FloatArray,
-    weight: float,
-    tolerance: float,
-    low: FloatArray,
-    per_step: FloatArray,
-    coarse: FloatArray,
-    fine: FloatArray,
-    hits: FloatArray,
-    out: FloatArray,
+    pairs: Columns, weight: float, tolerance: float, scale: Columns, tables: Columns, out: FloatArray
 ) -> None:
     """Write (pairs, 2) what the extrapolated grid and the grid of violations add to the truth, for each pair.
 
     `first` and `second` (3, pairs) hold score, effort and aggregate of the two people.
     The tables are the kernels at whole steps of the coarse grid (of double step) and of the fine grid.
     """
+    (first, second), (low, per_step), (coarse, fine, hits) = pairs, scale, tables
     a, b, half, room = np.empty(3), np.empty(3), per_step / 2.0, np.zeros(3)
     for axis in range(3):
         room[axis] = 2.0 / per_step[axis] if per_step[axis] > 0.0 else 0.0  # how far both grids can move a pair
@@ -321,10 +268,9 @@ def deviations(
 
 
 @kernel(fast=True)
-def largest_in_rows(
-    ui: FloatArray, vi: FloatArray, mi: FloatArray, uj: FloatArray, vj: FloatArray, mj: FloatArray, most: FloatArray
-) -> None:
+def largest_in_rows(first: Columns, second: Columns, most: FloatArray) -> None:
     """Write the largest D - d of each row of a tile."""
+    (ui, vi, mi), (uj, vj, mj) = first, second
     for i in range(ui.size):
         u, v, m = ui[i], vi[i], mi[i]
         largest = -1e30
@@ -386,18 +332,10 @@ def keep(excess: IntArray, pair: IntArray, last: int) -> int:
 
 @kernel()
 def search_row(
-    u: FloatArray,
-    v: FloatArray,
-    m: FloatArray,
-    person: IntArray,
-    row: int,
-    columns: tuple[int, int],
-    excess: IntArray,
-    pair: IntArray,
-    last: int,
+    points: Columns, person: IntArray, row: int, columns: tuple[int, int], excess: IntArray, pair: IntArray, last: int
 ) -> int:
     """Keep the worst pairs of one row with a range of columns in the list; return the mildest pair of the list."""
-    candidate = excess.size - 1
+    (u, v, m), candidate = points, excess.size - 1
     for column in range(columns[0], columns[1]):
         x = abs(m[row] - m[column]) - np.sqrt((u[row] - u[column]) ** 2 + (v[row] - v[column]) ** 2)
         whole = int(np.floor(x / UNIT + 0.5))
@@ -411,20 +349,13 @@ def search_row(
 
 @kernel()
 def search(
-    u: FloatArray,
-    v: FloatArray,
-    m: FloatArray,
-    person: IntArray,
-    low: FloatArray,
-    high: FloatArray,
-    blocks: IntArray,
-    excess: IntArray,
-    pair: IntArray,
+    points: Columns, person: IntArray, boxes: Columns, blocks: IntArray, excess: IntArray, pair: IntArray
 ) -> None:
     """Keep the worst pairs between the given blocks and all later ones in a list of excesses and pairs.
 
     `person` is the number of the first person on each row, -1 for padding.
     """
+    (u, v, m), (low, high) = points, boxes
     size = u.size // low.shape[0]
     most = np.empty(size)
     last = mildest(excess, pair, 0)
@@ -434,9 +365,9 @@ def search(
             if (bound(low, high, a, b) + UNIT) / UNIT < excess[last]:
                 continue
             j, n = b * size, (b + 1) * size
-            largest_in_rows(u[i:k], v[i:k], m[i:k], u[j:n], v[j:n], m[j:n], most)
+            largest_in_rows((u[i:k], v[i:k], m[i:k]), (u[j:n], v[j:n], m[j:n]), most)
             for r in range(size):
                 if person[i + r] < 0 or (most[r] + UNIT) / UNIT < excess[last]:
                     continue
                 later = i + r + 1 if a == b else j
-                last = search_row(u, v, m, person, i + r, (later, n), excess, pair, last)
+                last = search_row(points, person, i + r, (later, n), excess, pair, last)

@@ -165,19 +165,9 @@ def summarise(
         row_means += value - mean
     stderr, freedom = jackknife(row_means, value, people)
     low, high = limits(value, stderr, freedom, confidence, error)
-    return PairFairness(
-        value=value,
-        low=low,
-        high=high,
-        stderr=stderr if value < 1.0 else float("nan"),
-        n=people.counted,
-        pairs=people.counted * (people.counted - 1) // 2,
-        violated=min(1.0, violated / people.pair_weight),
-        method=method,
-        error=error,
-        row_means=row_means,
-        survey_weight=people.survey,
-    )
+    n, survey = people.counted, people.survey
+    known, share = stderr if value < 1.0 else float("nan"), min(1.0, violated / people.pair_weight)
+    return PairFairness(value, low, high, known, n, n * (n - 1) // 2, share, method, error, row_means, survey)
 
 
 def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairDifference:

@@ -1,6 +1,6 @@
 """Whom mistakes in the inputs hurt more: curves of reliability by group, their gaps, and how sure we are of them."""
 
-from evenhand.stats.reliability.gaps import Gap, PilotVariance, gap_of, joint_band, pilot_variance
+from evenhand.stats.reliability.gaps import Gap, gap_of, joint_band, pilot_variance
 from evenhand.stats.reliability.metrics import (
     METRICS,
     RELIABILITY,
@@ -21,7 +21,6 @@ __all__ = [
     "Curves",
     "Gap",
     "PeopleDraws",
-    "PilotVariance",
     "bootstrap_people",
     "curves",
     "fold_spread",

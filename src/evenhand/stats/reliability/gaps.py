@@ -144,21 +144,11 @@ def gap_of(
     average, error = float(draws.estimate[-1]), float(stderr[-1])
     z = average / error if error > 0 else float("nan")
     low, high = joint_band(each, confidence, freedom, levels)
-    return Gap(
-        value=each.estimate,
-        stderr=stderr[:-1],
-        pointwise=Interval(each.estimate - half[:-1], each.estimate + half[:-1]),
-        simultaneous=Interval(
-            each.estimate + wider[:-1] * (low - each.estimate), each.estimate + wider[:-1] * (high - each.estimate)
-        ),
-        average=average,
-        average_low=average - float(half[-1]),
-        average_high=average + float(half[-1]),
-        average_stderr=error,
-        z=z,
-        freedom=freedom,
-        p_value=float(two_sided_p(z, freedom)),
-    )
+    value, mean_half = each.estimate, float(half[-1])
+    joint = Interval(value + wider[:-1] * (low - value), value + wider[:-1] * (high - value))
+    p, ends = float(two_sided_p(z, freedom)), (average - mean_half, average + mean_half)
+    pointwise = Interval(value - half[:-1], value + half[:-1])
+    return Gap(value, stderr[:-1], pointwise, joint, average, *ends, error, z, freedom, p)
 
 
 @dataclass(frozen=True)

@@ -8,34 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.errors import require_choice
-from evenhand.stats.agreement import (
-    COUNT_METRICS,
-    SCORE_METRICS,
-    BinaryCounts,
-    Reasons,
-    Undefined,
-    first_reason,
-    pabak_minus_kappa,
-    pooled_spread,
-)
+from evenhand.stats import agreement
 from evenhand.stats.intervals import t_quantile
 from evenhand.stats.noise import Experiment, PairSums, Simulation
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 
-def _prevalence_part(counts: BinaryCounts) -> FloatArray:
-    return pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index()).prevalence
+def _parts(counts: agreement.BinaryCounts) -> agreement.PabakParts:
+    return agreement.pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index())
 
 
-def _bias_part(counts: BinaryCounts) -> FloatArray:
-    return pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index()).bias
-
-
-PARTS: dict[str, Callable[[BinaryCounts], FloatArray]] = {"prevalence_part": _prevalence_part, "bias_part": _bias_part}
+PARTS: dict[str, Callable[[agreement.BinaryCounts], FloatArray]] = {
+    "prevalence_part": lambda counts: _parts(counts).prevalence,
+    "bias_part": lambda counts: _parts(counts).bias,
+}
 """What prevalence and bias add to PABAK - kappa; they add up to it, also on average."""
 
 SPREAD_ADJUSTED = "icc_spread"
-METRICS: tuple[str, ...] = (*COUNT_METRICS, *PARTS, *SCORE_METRICS, SPREAD_ADJUSTED)
+METRICS: tuple[str, ...] = (*agreement.COUNT_METRICS, *PARTS, *agreement.SCORE_METRICS, SPREAD_ADJUSTED)
 RELIABILITY = ("kappa", "pabak", "ac1", "alpha", "icc_a1", "concordance", SPREAD_ADJUSTED)
 """Those in which more is more reliable, so that a gap has a direction."""
 
@@ -60,16 +50,16 @@ def metric_values(name: str, sums: PairSums, spread: FloatArray | None = None) -
     (0.5, 0.5)
     """
     require_choice("metric", name, METRICS)
-    if name in COUNT_METRICS:
-        return COUNT_METRICS[name](sums.counts())
+    if name in agreement.COUNT_METRICS:
+        return agreement.COUNT_METRICS[name](sums.counts())
     if name in PARTS:
         return PARTS[name](sums.counts())
-    if name in SCORE_METRICS:
-        return SCORE_METRICS[name](sums.moments())
+    if name in agreement.SCORE_METRICS:
+        return agreement.SCORE_METRICS[name](sums.moments())
     return sums.moments().spread_adjusted(np.asarray(np.nan if spread is None else spread))
 
 
-def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -> Reasons:
+def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -> agreement.Reasons:
     """Return why a metric of sums is nan, "" where it is not; parameters as for `metric_values`.
 
     Examples
@@ -80,12 +70,13 @@ def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -
     'there is nobody to rate'
     """
     require_choice("metric", name, METRICS)
-    if name in COUNT_METRICS or name in PARTS:
+    if name in agreement.COUNT_METRICS or name in PARTS:
         return sums.counts().why_undefined("kappa" if name in PARTS else name)
-    if name in SCORE_METRICS:
+    if name in agreement.SCORE_METRICS:
         return sums.moments().why_undefined(name)
     flat = np.asarray(spread) == 0 if spread is not None else np.asarray(True)
-    return first_reason([(np.asarray(sums.n == 0), Undefined.NOBODY), (flat, Undefined.NO_SPREAD)])
+    nobody = (np.asarray(sums.n == 0), agreement.Undefined.NOBODY)
+    return agreement.first_reason([nobody, (flat, agreement.Undefined.NO_SPREAD)])
 
 
 def fold_spread(experiment: Experiment) -> FloatArray:
@@ -99,8 +90,8 @@ def fold_spread(experiment: Experiment) -> FloatArray:
     >>> fold_spread(Experiment(people, (model,), (NoiseItem((0,), Flip()),), np.array([0, 0, 1, 1]))).tolist()
     [[0.5]]
     """
-    score, fold = experiment.base.score, experiment.base.fold
-    return np.array([[float(pooled_spread(score[fold == number]))] for number in range(len(experiment.predictors))])
+    score, fold, folds = experiment.base.score, experiment.base.fold, range(len(experiment.predictors))
+    return np.array([[float(agreement.pooled_spread(score[fold == number]))] for number in folds])
 
 
 @dataclass(frozen=True)
@@ -122,7 +113,7 @@ class Curves:
     levels: FloatArray
     values: FloatArray
     undefined: IntArray
-    reasons: Reasons
+    reasons: agreement.Reasons
 
     @property
     def mean(self) -> FloatArray:

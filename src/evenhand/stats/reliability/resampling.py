@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator, SeedSequence
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.bootstrap import Draws
@@ -96,19 +97,18 @@ class PeopleDraws:
         both = [group, reference]
         sizes = self.sizes[:, both].astype(np.float64)
         with np.errstate(all="ignore"):  # a fold may have nobody of a group
-            each = (self.variances[name][:, both] * sizes**2).sum(axis=1, keepdims=True) / sizes.sum(
-                axis=1, keepdims=True
-            )
+            people = self.variances[name][:, both] * sizes**2
+            each = people.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
             return float(np.sqrt((each / sizes).sum()))
 
 
 def bootstrap_people(
     experiment: Experiment,
-    seeds: Sequence[np.random.SeedSequence],
+    seeds: Sequence[SeedSequence],
     names: Sequence[str],
     *,
     resamples: int = 1_000,
-    rng: np.random.Generator,
+    rng: Generator,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> PeopleDraws:
@@ -155,7 +155,7 @@ def bootstrap_people(
     blocks = list(_blocks(resamples, size))
     totals = _Totals(experiment, names, resamples, len(seeds))
     spawned = rng.spawn(-(-resamples // _MOST_AT_ONCE))
-    streams = [cast(np.random.SeedSequence, stream.bit_generator.seed_seq) for stream in spawned]
+    streams = [cast(SeedSequence, stream.bit_generator.seed_seq) for stream in spawned]
 
     def chain(start: int, stop: int) -> Iterator[Step]:
         number, first = divmod(start, _MOST_AT_ONCE)
@@ -185,7 +185,7 @@ class _Totals:
         self.estimate = {name: np.zeros((levels, groups)) for name in names}
         self.damage = np.zeros((2, len(experiment.features)))
 
-    def add(self, seed: np.random.SeedSequence, rows: IntArray, times: Times) -> None:
+    def add(self, seed: SeedSequence, rows: IntArray, times: Times) -> None:
         """Add one replicate of the resamples `rows`, in which people are drawn `times`."""
         changes = replicate_changes(self.experiment, seed)
         above, with_sample = self.experiment.levels > 0, rows[0] == 0
@@ -251,7 +251,7 @@ def _blocks(resamples: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _times_drawn(
-    experiment: Experiment, resamples: int, rng: np.random.Generator, size: int | None = None, first: int = 0
+    experiment: Experiment, resamples: int, rng: Generator, size: int | None = None, first: int = 0
 ) -> Times:
     """Return (people, resamples) how often each person is drawn, in base order.
 
