@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from evenhand.audits.effort.spec import EffortSpec
 
 PUBLISHED_RATES: dict[str, dict[str, float]] = {
-    "nces-2012": {
-        "White": 13.0,
-        "Asian": 14.0,
-        "Pacific Islander": 25.0,
-        "American Indian": 36.0,
-        "Black": 39.0,
-    },
+    "nces-2012": {"White": 13.0, "Asian": 14.0, "Pacific Islander": 25.0, "American Indian": 36.0, "Black": 39.0}
 }
 """Published rates by name. NCES 2012: percentage of children in poverty by race (National Center for Education
 Statistics), as the effort paper uses them; it gives no figure for Hispanic children."""

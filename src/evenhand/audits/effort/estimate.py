@@ -265,12 +265,7 @@ def bin_records(
 
 
 def _parity_gap(
-    means: GroupMeans,
-    known: BoolArray,
-    labels: tuple[str, ...],
-    spec: EffortSpec,
-    where: dict[str, Any],
-    bins: int,
+    means: GroupMeans, known: BoolArray, labels: tuple[str, ...], spec: EffortSpec, where: dict[str, Any], bins: int
 ) -> EffortGap:
     """Return the parity of one bin, with its own limits and with those that hold for all bins together."""
     kept = np.flatnonzero(known & (means.n >= spec.min_count))
@@ -294,11 +289,7 @@ def _parity_gap(
     elif np.isnan(alone).any():
         status = "no interval: the scores of a group do not vary"
     return gap(
-        group=labels[lowest],
-        reference=labels[highest],
-        value=finite(value),
-        **_limits(alone, joint),
-        status=status,
+        group=labels[lowest], reference=labels[highest], value=finite(value), **_limits(alone, joint), status=status
     )
 
 

@@ -16,17 +16,7 @@ from evenhand.audits.effort.charts import (
     weight_panel,
 )
 from evenhand.audits.effort.metrics import METRICS, MULTIVERSE, PAPER
-from evenhand.core.display import (
-    Cell,
-    DisplayTable,
-    Figure,
-    Method,
-    Number,
-    Range,
-    gap_table,
-    make_table,
-    value_table,
-)
+from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
 from evenhand.core.formats import show, show_confidence
 from evenhand.stats.pairs import EXACT_ROWS
 

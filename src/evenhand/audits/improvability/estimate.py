@@ -26,14 +26,7 @@ from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
 from evenhand.core.formats import finite
 from evenhand.core.records import OVERALL
-from evenhand.stats.improvability import (
-    CANDIDATE,
-    Combined,
-    FairnessTest,
-    Goal,
-    combine_splits,
-    largest_delta,
-)
+from evenhand.stats.improvability import CANDIDATE, Combined, FairnessTest, Goal, combine_splits, largest_delta
 from evenhand.stats.improvability import STATUS_QUO as OLD
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 

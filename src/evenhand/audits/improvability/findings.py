@@ -65,12 +65,7 @@ def _is_joint(record: Decision | Margin) -> bool:
 
 
 def _fairness(
-    inputs: Inputs,
-    trials: Sequence[Trial],
-    largest: Margin,
-    decisions: Sequence[Decision],
-    gaps: str,
-    why: str | None,
+    inputs: Inputs, trials: Sequence[Trial], largest: Margin, decisions: Sequence[Decision], gaps: str, why: str | None
 ) -> Claim:
     spec, first = inputs.spec, decisions[0]
     if first.established:

@@ -16,13 +16,7 @@ from evenhand.audits.improvability.gather import Kind, Predictions, Sample
 from evenhand.errors import ConfigError, EvenhandError, require_extra
 from evenhand.models.estimators import make_pipeline, small_seed
 from evenhand.stats.improvability import select_top
-from evenhand.stats.linear_search import (
-    SEARCH_UTILITIES,
-    LinearCandidate,
-    search_problem,
-    solve_milp,
-    sweep_directions,
-)
+from evenhand.stats.linear_search import SEARCH_UTILITIES, LinearCandidate, search_problem, solve_milp, sweep_directions
 from evenhand.stats.types import FloatArray, IntArray
 
 Scorer = Callable[[FloatArray], Any]

@@ -211,10 +211,7 @@ def _try_single(inputs: Inputs, name: str, shown: str, candidate: Candidate, num
     rows = rows_of(inputs, split.test, old, new, f"{where}, candidate {shown!r}")
     remarks = check_counts(rows, f"the test rows of {where}, candidate {shown!r}")
     draws = bootstrap_values(
-        rows,
-        resamples=spec.resamples,
-        rng=inputs.rng("bootstrap", name, number),
-        studentised=spec.test.studentised,
+        rows, resamples=spec.resamples, rng=inputs.rng("bootstrap", name, number), studentised=spec.test.studentised
     )
     return replace(trial, made=made, remarks=remarks, counted=rows.counted(), **_estimates(inputs, draws, trial))
 
