@@ -74,7 +74,6 @@ class Choice:
 class Grid:
     """Every choice with its options; a specification takes one option of each choice that enters its metric."""
 
-    steps: tuple[str, ...]
     window: Choice
     measure: Choice
     inertia: Choice
@@ -173,7 +172,6 @@ class Choices(Settings):
         """
         windows = _default_windows(len(steps)) if self.windows is None else [_window(w, steps) for w in self.windows]
         grid = Grid(
-            tuple(steps),
             _choice("window", "Window", (0, len(steps) - 1), windows, _window_labels(steps)),
             _choice("measure", "Trajectory measure", spec.measure, self.measures, MEASURE_TITLES.__getitem__),
             self._inertia(spec),

@@ -21,7 +21,6 @@ from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
 
 RuleName = Literal["estimator", "column", "search", "sweep", "milp", "reductions", "own"]
-CONSTRAINTS = ("demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate")
 Constraint = Literal["demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate"]
 
 _LINEAR = ("goal", "iota", "directions", "monotone", "excluded")

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evenhand.audits.improvability.charts import (
-    curve_panels,
-    model_title,
-    p_title,
-    power_panels,
-    target_title,
-    value_panels,
-)
+from evenhand.audits.improvability import charts
 from evenhand.audits.improvability.metrics import FAIRNESS, MEANINGS, PAPER
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO
@@ -180,7 +173,7 @@ def _value_figure(result: ImprovabilityResult) -> Figure:
     high, low = result.furthest_apart
     metric = result.metrics[result.spec.fairness[0].name]
     described = [
-        f"{model_title(value.model)}, {value.group}: {show(value.value, metric.style())}"
+        f"{charts.model_title(value.model)}, {value.group}: {show(value.value, metric.style())}"
         for value in result.rows("values", metric=metric.name)
         if value.group in (high, low)
     ]
@@ -191,7 +184,7 @@ def _value_figure(result: ImprovabilityResult) -> Figure:
         f"{show_confidence(result.spec.confidence)} ellipses. On the dashed line both groups are served equally: "
         f"nearer to it is fairer, {better} is more accurate.",
         f"{'; '.join(described)}.",
-        tuple(value_panels(result)),
+        tuple(charts.value_panels(result)),
     )
 
 
@@ -236,7 +229,7 @@ def _decided_at_zero(result: ImprovabilityResult, candidate: str) -> str:
     """Return what follows from the p-values of the splits at a margin of 0."""
     point = result.get("curves", model=candidate, test=JUDGED, metric=FAIRNESS, margin=0.0)
     shown = "an" if point.established else "no"
-    return f"{p_title(result)} {show(point.p_adjusted, 'p')}: {shown} improvement is shown"
+    return f"{charts.p_title(result)} {show(point.p_adjusted, 'p')}: {shown} improvement is shown"
 
 
 def _decision_table(result: ImprovabilityResult, test: str) -> DisplayTable:
@@ -249,7 +242,7 @@ def _decision_table(result: ImprovabilityResult, test: str) -> DisplayTable:
         caption if test == JUDGED else f"P-values of the {test} test, for comparison: nothing rests on them",
         {
             "Candidate": lambda d: d.model,
-            "What improves": lambda d: target_title(d.metric, d.group) if d.margin else "Fairness and accuracy",
+            "What improves": lambda d: charts.target_title(d.metric, d.group) if d.margin else "Fairness and accuracy",
             "Margin": lambda d: Number(d.margin, "percent"),
             "Decision": _decided,
             "Adjusted p": lambda d: Number(d.p_adjusted, "p"),
@@ -281,7 +274,7 @@ def _margin_table(result: ImprovabilityResult, test: str) -> DisplayTable:
         caption if test == JUDGED else f"Largest margins of the {test} test, for comparison",
         {
             "Candidate": lambda m: m.model,
-            "What improves": lambda m: "Anything" if _shows_nothing(m) else target_title(m.metric, m.group),
+            "What improves": lambda m: "Anything" if _shows_nothing(m) else charts.target_title(m.metric, m.group),
             "At least": lambda m: Number(m.value, "percent"),
             "Ended by": _ended_by,
         },
@@ -303,17 +296,18 @@ def _ended_by(margin: Margin) -> str | None:
 
 def _curve_figure(result: ImprovabilityResult) -> Figure:
     described = [
-        f"{m.model}, {target_title(m.metric, m.group)}{'' if m.test == JUDGED else f', {m.test} test'}: largest margin "
-        f"{show(m.value, 'percent')}"
+        f"{m.model}, {charts.target_title(m.metric, m.group)}{'' if m.test == JUDGED else f', {m.test} test'}: largest "
+        f"margin {show(m.value, 'percent')}"
         for m in result.margins
     ]
     return Figure(
         "P-values by margin",
-        f"The {p_title(result)} where an improvement by at least the margin is claimed. It is shown as far as the line "
-        f"stays below {result.spec.test.alpha:g} (dashed) from a margin of 0 on. A curve that rises and then falls "
-        "again, as that of the published test may, must not be read from its end; nothing rests on the published test.",
+        f"The {charts.p_title(result)} where an improvement by at least the margin is claimed. It is shown as far as "
+        f"the line stays below {result.spec.test.alpha:g} (dashed) from a margin of 0 on. A curve that rises and then "
+        "falls again, as that of the published test may, must not be read from its end; nothing rests on the published "
+        "test.",
         f"{'; '.join(described)}.",
-        tuple(curve_panels(result)),
+        tuple(charts.curve_panels(result)),
     )
 
 
@@ -329,7 +323,7 @@ def _power_figure(result: ImprovabilityResult) -> Figure:
         f"it on the test rows, and a planned one (accuracy up by {show(plan.gain, 'percent')}, gap down by "
         f"{show(plan.reduction, 'percent')}).",
         f"{'; '.join(described)}.",
-        tuple(power_panels(result)),
+        tuple(charts.power_panels(result)),
     )
 
 
