@@ -66,8 +66,6 @@ def individual_values(estimates: Fairness) -> Iterator[records.EffortValue]:
         }
         yield records.EffortValue(
             model=model,
-            grouping=None,
-            group=OVERALL,
             metric="eaif",
             n=estimate.n,
             **numbers,
@@ -100,7 +98,6 @@ def model_gaps(estimates: Fairness, spec: EffortSpec) -> Iterator[records.Effort
                 records.EffortGap,
                 model=model,
                 model_reference=reference,
-                grouping=None,
                 group=OVERALL,
                 reference=OVERALL,
                 metric="eaif",

@@ -99,7 +99,6 @@ def curve_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
     keys = list(dict.fromkeys((point.test, point.metric, point.group) for point in result.curves))
     shown = [key for key in keys if key[0] == JUDGED]
     shown += [key for key in keys if key[0] != JUDGED and key[1] == FAIRNESS]
-    candidates = list(result.spec.candidates)
     return [
         curve(
             [
@@ -109,15 +108,17 @@ def curve_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
             title=target_title(metric, group) + ("" if test == JUDGED else f", {test} test"),
             x="Margin: improved by at least",
             y=f"{p_title(result).capitalize()}",
-            order=candidates,
-            intervals="none",
             percent_x=True,
-            domain=(0.0, 1.0),
             level=result.spec.test.alpha,
-            height=150,
+            **_line_options(result),
         )
         for test, metric, group in shown[:_MOST_PANELS]
     ]
+
+
+def _line_options(result: ImprovabilityResult) -> dict[str, Any]:
+    """Return what panels of shares, with a line per candidate, have in common."""
+    return {"order": list(result.spec.candidates), "intervals": "none", "domain": (0.0, 1.0), "height": 150}
 
 
 def target_title(metric: str, group: str) -> str:
@@ -150,13 +151,10 @@ def power_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
             title=f"An improvement as {scenario}",
             x="Rows in all",
             y="Power",
-            order=list(result.spec.candidates),
-            intervals="none",
             points=True,
             log_x=True,
             percent_y=True,
-            domain=(0.0, 1.0),
-            height=150,
+            **_line_options(result),
         )
         for scenario in SCENARIOS
     ]

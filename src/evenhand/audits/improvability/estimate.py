@@ -87,7 +87,7 @@ class Curve:
     established: list[bool | None]
 
     @property
-    def shares_make_sense(self) -> bool:
+    def shares_defined(self) -> bool:
         """Whether a margin is a share of something positive."""
         return self.columns["metric"] != ACCURACY or all(trial.shares for trial in self.trials)
 
@@ -210,7 +210,7 @@ def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityG
             yield _gap(trial, number, parts, counted, values, **columns, grouping=grouping)
     for test in inputs.tests:
         parts = trial.parts(test, "fairness")[:, 0]
-        shared = {"grouping": grouping, "test": test}
+        shared: dict[str, Any] = {"grouping": grouping, "test": test}
         for number, (utility, k) in enumerate(
             zip(spec.fairness, spec.criteria.fairness_index, strict=True), len(groups)
         ):
@@ -269,7 +269,7 @@ def _decision(curve: Curve, index: int) -> records.Decision:
     point, splits = curve.point(index), len(curve.trials)
     missing = sum(trial.status != "ok" for trial in curve.trials)
     status = "ok" if not missing else f"no candidate in {missing} of {splits} splits"
-    if point["margin"] > 0 and not curve.shares_make_sense:
+    if point["margin"] > 0 and not curve.shares_defined:
         point |= dict.fromkeys(("p_median", "p_value", "p_adjusted"))
         point |= {"rejected": False, "established": None if point["established"] is None else False}
         status = _NEGATIVE
@@ -283,7 +283,7 @@ def margin_records(inputs: Inputs, curves: Curves) -> Iterator[records.Margin]:
         margins, value, status = curve.margins, finite(largest_delta(curve.margins, curve.rejected)), "ok"
         end = 0 if value is None else min(int(np.searchsorted(margins, value)) + 1, margins.size - 1)
         binding: str | None = names[curve.binding(end)]
-        if not curve.shares_make_sense:
+        if not curve.shares_defined:
             value, status = None, _NEGATIVE
         elif value is None:
             status = "undefined: no improvement is established at a margin of 0"

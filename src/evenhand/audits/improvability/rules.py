@@ -20,6 +20,9 @@ from evenhand.stats.linear_search import SEARCH_UTILITIES, LinearCandidate, sear
 from evenhand.stats.types import FloatArray, IntArray
 
 Scorer = Callable[[FloatArray], Any]
+Coefficient = tuple[str, float]
+"""A prepared column, and what one unit of it adds to the score."""
+
 DEFAULT_THRESHOLD = 0.5
 INTERCEPT = "(intercept)"
 
@@ -343,13 +346,6 @@ def column_names(prepared: Any, names: tuple[str, ...], labels: Mapping[str, tup
     return columns
 
 
-class Coefficient(NamedTuple):
-    """What one column adds to the score, for each unit of it."""
-
-    feature: str
-    value: float
-
-
 def coefficients_of(fitted: Fitted, sample: Sample) -> tuple[Coefficient, ...]:
     """Return intercept and coefficients of a linear pipeline, with any standardisation undone; empty for others."""
     steps = getattr(fitted.pipeline, "named_steps", {})
@@ -362,12 +358,9 @@ def coefficients_of(fitted: Fitted, sample: Sample) -> tuple[Coefficient, ...]:
     columns = [name for name, _ in column_names(steps["columns"], sample.features, sample.labels)]
     if slopes.size != len(columns):
         return ()
-    start = 0
-    for part, step, positions in steps["columns"].transformers_:
-        end = start + (sum(len(codes) for codes in step.categories_) if part == "text" else len(positions))
-        if part == "numbers" and hasattr(step, "scale_"):
-            slopes[start:end] /= step.scale_
-            intercept -= float(slopes[start:end] @ step.mean_)
-        start = end
-    named = zip(columns, slopes.tolist(), strict=True)
-    return (Coefficient(INTERCEPT, intercept), *(Coefficient(name, value) for name, value in named))
+    scaler = steps["columns"].named_transformers_.get("numbers")
+    if hasattr(scaler, "scale_"):  # the numbers come after the text
+        scaled = slopes[-scaler.scale_.size :]
+        scaled /= scaler.scale_
+        intercept -= float(scaled @ scaler.mean_)
+    return ((INTERCEPT, intercept), *zip(columns, slopes.tolist(), strict=True))
