@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, cast
 
 import numpy as np
@@ -35,22 +35,19 @@ Fairness = dict[tuple[str, float], PairFairness]
 
 def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
     """Return individual fairness for every model and weight."""
+    options: dict[str, Any] = {"method": spec.method, "confidence": spec.confidence}
     estimates = {}
-    for model, score in people.rows.scores.items():
-        for weight in spec.weights:
-            doing = f"Comparing all pairs of people under {model}, weight {weight:g}"
-            step(doing)
-            estimates[model, weight] = individual_fairness(
-                score,
-                people.effort,
-                people.aggregate,
-                weight,
-                survey_weight=people.rows.weight,
-                method=spec.method,
-                confidence=spec.confidence,
-                rng=np.random.default_rng(spec.seed),
-                progress=partial(_tell, doing),
-            )
+    for model, weight in product(people.rows.scores, spec.weights):
+        doing = f"Comparing all pairs of people under {model}, weight {weight:g}"
+        step(doing)
+        estimates[model, weight] = individual_fairness(
+            *people.numbers(model),
+            weight,
+            survey_weight=people.rows.weight,
+            rng=np.random.default_rng(spec.seed),
+            progress=partial(_tell, doing),
+            **options,
+        )
     return estimates
 
 
@@ -134,13 +131,14 @@ def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> 
         if estimate.row_means is None or estimate.value == 1:
             continue
         for person in np.lexsort((names, np.round(estimate.row_means, 12)))[: spec.worst]:
+            score, effort, aggregate = (float(column[person]) for column in people.numbers(model))
             yield records.PersonRecord(
                 model=model,
                 weight=weight,
                 id=ids[person],
-                score=float(people.rows.scores[model][person]),
-                effort=float(people.effort[person]),
-                aggregate=float(people.aggregate[person]),
+                score=score,
+                effort=effort,
+                aggregate=aggregate,
                 value=float(estimate.row_means[person]),
             )
 
@@ -150,20 +148,19 @@ def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairR
     ids = people.rows.ids
     if ids is None or spec.worst == 0 or len(ids) > MOST_ENUMERATED:
         return
-    for model, score in people.rows.scores.items():
-        for weight in spec.weights:
-            worst = worst_pairs(score, people.effort, people.aggregate, weight, spec.worst)
-            for (a, b), excess in zip(worst.people, worst.excess, strict=True):
-                yield records.PairRecord(
-                    model=model,
-                    weight=weight,
-                    id_a=ids[a],
-                    id_b=ids[b],
-                    score_a=float(score[a]),
-                    score_b=float(score[b]),
-                    distance=abs(float(score[a] - score[b])) - float(excess),
-                    value=float(excess),
-                )
+    for model, weight in product(people.rows.scores, spec.weights):
+        score, worst = people.rows.scores[model], worst_pairs(*people.numbers(model), weight, spec.worst)
+        for (a, b), excess in zip(worst.people, worst.excess, strict=True):
+            yield records.PairRecord(
+                model=model,
+                weight=weight,
+                id_a=ids[a],
+                id_b=ids[b],
+                score_a=float(score[a]),
+                score_b=float(score[b]),
+                distance=abs(float(score[a] - score[b])) - float(excess),
+                value=float(excess),
+            )
 
 
 def pair_trajectories(people: People, pairs: tuple[records.PairRecord, ...]) -> Iterator[records.TrajectoryRecord]:
@@ -186,11 +183,9 @@ def fairness_curves(people: People, seed: int) -> Curves:
     It is exact, or above 20,000 different people from a grid.
     """
     curves = {}
-    for model, score in people.rows.scores.items():
+    for model in people.rows.scores:
         step(f"Individual fairness by weight under {model}")
-        curves[model] = fairness_by_weight(
-            score, people.effort, people.aggregate, CURVE_WEIGHTS, people.rows.weight, seed=seed
-        )
+        curves[model] = fairness_by_weight(*people.numbers(model), CURVE_WEIGHTS, people.rows.weight, seed=seed)
     return curves
 
 

@@ -71,6 +71,10 @@ class People:
         """The largest effort."""
         return float(self.effort.max())
 
+    def numbers(self, model: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what pairs of people are compared by: a model's scores, effort and aggregate."""
+        return self.rows.scores[model], self.effort, self.aggregate
+
 
 def gather(table: Table, spec: EffortSpec) -> People:
     """Read the people of a table, refuse or drop those with gaps, and work out effort and aggregate."""

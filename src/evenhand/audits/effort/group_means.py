@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -96,20 +97,16 @@ def _total(cell: IntArray, size: int, values: FloatArray | IntArray | None) -> F
     return np.bincount(cell, weights=values, minlength=size).astype(np.float64)[:size]
 
 
-def _with_errors(
-    shape: tuple[int, int],
-    n: FloatArray,
-    heavy: FloatArray,
-    squares: FloatArray,
-    mean: FloatArray,
-    about: FloatArray,
-    second: FloatArray,
-) -> GroupMeans:
-    """Return means with standard errors, from sums of weights, of their squares, and of squares about the mean."""
+def _with_errors(shape: tuple[int, int], *sums: FloatArray) -> GroupMeans:
+    """Return means with standard errors and Kish's sizes.
+
+    From the people, the sums of weights and of their squares, the means, and squares about the mean and about 0.
+    """
+    n, heavy, squares, mean, about, second = sums
     about = np.where(about > _ROUNDING * second, about, 0.0)
     stderr = np.sqrt(about / heavy**2 * n / (n - 1.0))
-    parts = (x.reshape(shape) for x in (n.astype(np.int64), mean, stderr, heavy**2 / squares))
-    return GroupMeans(*parts)
+    numbers: tuple[Any, ...] = (n.astype(np.int64), mean, stderr, heavy**2 / squares)
+    return GroupMeans(*(x.reshape(shape) for x in numbers))
 
 
 def lowest_parity_pair(
