@@ -59,7 +59,7 @@ def _value_panel(result: ImprovabilityResult, metric: str) -> Any:
     span = [min(ends), max(ends)]
     names = [model_title(model) for model in (*result.spec.candidates, STATUS_QUO)]
     scale, axis = alt.Scale(domain=span, zero=False, nice=True), alt.Axis(tickCount=4, grid=True)
-    place = {
+    axes = {
         "x": alt.X("x:Q", title=high, scale=scale, axis=axis),
         "y": alt.Y("y:Q", title=low, scale=scale, axis=axis),
     }
@@ -72,9 +72,9 @@ def _value_panel(result: ImprovabilityResult, metric: str) -> Any:
     ring = alt.Chart(data(rings)).mark_line(strokeWidth=1.1, opacity=0.55, clip=True)
     point = alt.Chart(data(points)).mark_point(filled=True, size=75, opacity=1)
     layers = (
-        line.encode(**place)
-        + ring.encode(**place, color=colour, order="order:Q")
-        + point.encode(**place, color=colour, shape=shape)
+        line.encode(**axes)
+        + ring.encode(**axes, color=colour, order="order:Q")
+        + point.encode(**axes, color=colour, shape=shape)
     )
     title = result.metrics[metric].title
     return layers.properties(title=title, width=PANEL_WIDTH, height=PANEL_WIDTH)

@@ -176,8 +176,7 @@ def reason_records(
 ) -> Iterator[records.ReasonRecord]:
     """Yield, for each candidate without an established improvement at the smallest margin, the plausible reason."""
     test, plan = inputs.spec.test, inputs.spec.plan
-    asked = (FAIRNESS, min(test.margins))
-    shown = {d.model for d in decisions if d.established and (d.metric, d.margin) == asked}
+    shown = _shown_at(min(test.margins), decisions)
     here = {(record.model, record.scenario): record.value for record in power if record.n == len(inputs.sample)}
     needed = {size.model: size.n for size in sizes if size.scenario == "found"}
     for name in (name for name in trials if name not in shown):
@@ -194,6 +193,11 @@ def reason_records(
             n_needed=needed[name],
             sentence=_reason_sentence(inputs, reason, name, improved, planned, needed[name]),
         )
+
+
+def _shown_at(margin: float, decisions: Sequence[records.Decision]) -> set[str]:
+    """Return the candidates whose improvement is established at a margin."""
+    return {d.model for d in decisions if d.established and (d.metric, d.margin) == (FAIRNESS, margin)}
 
 
 def plausible_reason(

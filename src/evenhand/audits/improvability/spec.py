@@ -204,8 +204,7 @@ class ImprovabilitySpec(Spec):
 
     def known_metrics(self) -> Mapping[str, Metric]:
         """Return the metrics, with the user's own utilities."""
-        own = (utility_metric(utility) for utility in self.criteria.utilities)
-        return {**METRICS, **{metric.name: metric for metric in own}}
+        return METRICS | {utility.name: utility_metric(utility) for utility in self.criteria.utilities}
 
     @field_validator("features")
     @classmethod
