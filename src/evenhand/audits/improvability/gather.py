@@ -146,16 +146,15 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
 def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
     if not table.groupings:
         raise ConfigError("improvability compares groups; name the table's `groups`.")
-    if spec.grouping is None:
-        if len(table.groupings) > 1:
-            raise ConfigError(
-                f"the table has {len(table.groupings)} groupings; name the one to compare as `grouping`: "
-                f"{did_you_mean('', table.groupings)}."
-            )
-        return next(iter(table.groupings))
-    if spec.grouping not in table.groupings:
-        raise ConfigError(f"`grouping` is {spec.grouping!r}; {did_you_mean(spec.grouping, table.groupings)}")
-    return spec.grouping
+    if spec.grouping is None and len(table.groupings) > 1:
+        raise ConfigError(
+            f"the table has {len(table.groupings)} groupings; name the one to compare as `grouping`: "
+            f"{did_you_mean('', table.groupings)}."
+        )
+    grouping = next(iter(table.groupings)) if spec.grouping is None else spec.grouping
+    if grouping not in table.groupings:
+        raise ConfigError(f"`grouping` is {grouping!r}; {did_you_mean(grouping, table.groupings)}")
+    return grouping
 
 
 def _outcome_column(table: Table, spec: ImprovabilitySpec) -> str:
@@ -332,14 +331,10 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
 def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list[LeftOut]]:
     sizes = np.bincount(sample.group, minlength=len(sample.groups))
     large = np.array([name != MISSING for name in sample.groups], dtype=np.bool_) & (sizes >= spec.min_count)
-    small = f"fewer than {spec.min_count} rows:"
+    reasons = {MISSING: "missing group: rows left out of the test"}
+    small = f"fewer than {spec.min_count} rows: left out of the test"
     records = [
-        LeftOut(
-            grouping=sample.grouping,
-            group=name,
-            n=int(n),
-            reason=f"{'missing group: rows' if name == MISSING else small} left out of the test",
-        )
+        LeftOut(grouping=sample.grouping, group=name, n=int(n), reason=reasons.get(name, small))
         for name, n, is_large in zip(sample.groups, sizes, large, strict=True)
         if not is_large
     ]

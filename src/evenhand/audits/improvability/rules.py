@@ -177,24 +177,23 @@ def _estimator(candidate: Candidate, rows: TrainingRows) -> Fitted:
 def _wrapped(estimator: Any, text: list[int], numbers: list[int], seed: int) -> Any:
     """Return a copy of the user's estimator behind the same preparation of columns, seeded where it can be."""
     from sklearn.base import clone
-    from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import Pipeline
 
     copy = clone(estimator)
     parameters = copy.get_params()
     if "random_state" in parameters and parameters["random_state"] is None:
         copy.set_params(random_state=small_seed(seed))
-    return Pipeline([("columns", ColumnTransformer(_prepared(text, numbers))), ("estimator", copy)])
+    return Pipeline([("columns", _columns(text, numbers)), ("estimator", copy)])
 
 
-def _prepared(text: list[int], numbers: list[int]) -> list[Any]:
+def _columns(text: list[int], numbers: list[int]) -> Any:
+    """Return the preparation of columns, not yet fitted: one of 0 and 1 for each code of text, numbers as they are."""
+    from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import OneHotEncoder
 
-    parts = [
-        ("text", OneHotEncoder(handle_unknown="ignore", sparse_output=False), text),
-        ("numbers", "passthrough", numbers),
-    ]
-    return [part for part in parts if part[2]]
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    parts = [("text", encoder, text), ("numbers", "passthrough", numbers)]
+    return ColumnTransformer([part for part in parts if part[2]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,9 +327,7 @@ class _Linear:
 
 def prepare_columns(rows: TrainingRows) -> Any:
     """Return the preparation of columns that the linear searches use, fitted to the rows."""
-    from sklearn.compose import ColumnTransformer
-
-    return ColumnTransformer(_prepared(*_text(rows))).fit(rows.features)
+    return _columns(*_text(rows)).fit(rows.features)
 
 
 def column_names(prepared: Any, names: tuple[str, ...], labels: Mapping[str, tuple[str, ...]]) -> list[tuple[str, int]]:
