@@ -7,29 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.effort.estimate import (
-    compare_groups,
-    curve_records,
-    effort_spread,
-    fairness_curves,
-    individual_estimates,
-    individual_values,
-    least_fair_pairs,
-    least_fair_people,
-    model_gaps,
-    pair_trajectories,
-)
+from evenhand.audits.effort import estimate, robustness
 from evenhand.audits.effort.findings import SENTENCES, make_claims
 from evenhand.audits.effort.gather import People, gather
 from evenhand.audits.effort.large_table import MOST_IN_MEMORY, Estimates, LargeTable, gather_large
 from evenhand.audits.effort.result import EffortResult
-from evenhand.audits.effort.robustness import (
-    SpecificationCurve,
-    explore,
-    fairest_records,
-    flip_records,
-    specification_records,
-)
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.findings import FindingMaker
 from evenhand.core.groups import require_reference
@@ -126,19 +108,19 @@ def run(table: Table, spec: EffortSpec) -> EffortResult:
         large = gather_large(table, spec)
         return _result(table, spec, large, large.fairness(), (), notes=_large_notes(large, spec), steps=spec.trajectory)
     people = gather(table, spec)
-    estimates = individual_estimates(people, spec), fairness_curves(people, spec.seed)
-    pairs = tuple(least_fair_pairs(people, spec))
+    estimates = estimate.individual_estimates(people, spec), estimate.fairness_curves(people, spec.seed)
+    pairs = tuple(estimate.least_fair_pairs(people, spec))
     return _result(
         table,
         spec,
         people,
         estimates,
-        explore(table, people, spec, spec.robustness) if spec.robustness is not None else (),
+        robustness.explore(table, people, spec, spec.robustness) if spec.robustness is not None else (),
         notes=_people_notes(people, spec),
         steps=people.trajectories.steps,
-        people=tuple(least_fair_people(people, estimates[0], spec)),
+        people=tuple(estimate.least_fair_people(people, estimates[0], spec)),
         pairs=pairs,
-        trajectories=tuple(pair_trajectories(people, pairs)),
+        trajectories=tuple(estimate.pair_trajectories(people, pairs)),
     )
 
 
@@ -147,16 +129,16 @@ def _result(
     spec: EffortSpec,
     subjects: People | LargeTable,
     estimates: Estimates,
-    specifications: tuple[SpecificationCurve, ...],
+    specifications: tuple[robustness.SpecificationCurve, ...],
     *,
     notes: Iterator[str],
     steps: tuple[str, ...],
     **individual_tables: Any,
 ) -> EffortResult:
     fairness, curves = estimates
-    group_values, group_gaps = compare_groups(table, subjects, spec)
-    values = (*individual_values(fairness), *group_values)
-    gaps = (*model_gaps(fairness, spec), *group_gaps)
+    group_values, group_gaps = estimate.compare_groups(table, subjects, spec)
+    values = (*estimate.individual_values(fairness), *group_values)
+    gaps = (*estimate.model_gaps(fairness, spec), *group_gaps)
     return EffortResult(
         spec=spec.described() if spec.history is not None else spec,  # without the rows of a history
         findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(values, gaps, specifications, spec))),
@@ -165,11 +147,11 @@ def _result(
         backend=table.backend,
         values=values,
         gaps=gaps,
-        curve=tuple(curve_records(curves)),
-        spread=tuple(effort_spread(table, subjects)),
-        specifications=tuple(r for curve in specifications for r in specification_records(curve, steps)),
-        fairest=tuple(r for curve in specifications for r in fairest_records(curve)),
-        flips=tuple(r for curve in specifications for r in flip_records(curve)),
+        curve=tuple(estimate.curve_records(curves)),
+        spread=tuple(estimate.effort_spread(table, subjects)),
+        specifications=tuple(r for curve in specifications for r in robustness.specification_records(curve, steps)),
+        fairest=tuple(r for curve in specifications for r in robustness.fairest_records(curve)),
+        flips=tuple(r for curve in specifications for r in robustness.flip_records(curve)),
         steps=steps,
         **individual_tables,
     )

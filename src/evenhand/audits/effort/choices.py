@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from evenhand.audits.effort.spec import EffortSpec
 
 PUBLISHED_RATES: dict[str, dict[str, float]] = {
-    "nces-2012": {
-        "White": 13.0,
-        "Asian": 14.0,
-        "Pacific Islander": 25.0,
-        "American Indian": 36.0,
-        "Black": 39.0,
-    },
+    "nces-2012": {"White": 13.0, "Asian": 14.0, "Pacific Islander": 25.0, "American Indian": 36.0, "Black": 39.0}
 }
 """Published rates by name. NCES 2012: percentage of children in poverty by race (National Center for Education
 Statistics), as the effort paper uses them; it gives no figure for Hispanic children."""
@@ -80,7 +74,6 @@ class Choice:
 class Grid:
     """Every choice with its options; a specification takes one option of each choice that enters its metric."""
 
-    steps: tuple[str, ...]
     window: Choice
     measure: Choice
     inertia: Choice
@@ -179,7 +172,6 @@ class Choices(Settings):
         """
         windows = _default_windows(len(steps)) if self.windows is None else [_window(w, steps) for w in self.windows]
         grid = Grid(
-            tuple(steps),
             _choice("window", "Window", (0, len(steps) - 1), windows, _window_labels(steps)),
             _choice("measure", "Trajectory measure", spec.measure, self.measures, MEASURE_TITLES.__getitem__),
             self._inertia(spec),

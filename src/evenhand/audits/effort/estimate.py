@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, cast
 
 import numpy as np
 
+from evenhand.audits.effort import result as records
 from evenhand.audits.effort.gather import People
 from evenhand.audits.effort.group_means import GroupedMeans, GroupMeans, lowest_parity_pair, mean_limits, means_of
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
-from evenhand.audits.effort.result import (
-    CurveRecord,
-    EffortGap,
-    EffortValue,
-    PairRecord,
-    PersonRecord,
-    SpreadRecord,
-    TrajectoryRecord,
-)
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
 from evenhand.core.formats import finite
 from evenhand.core.progress import step
@@ -43,22 +35,19 @@ Fairness = dict[tuple[str, float], PairFairness]
 
 def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
     """Return individual fairness for every model and weight."""
+    options: dict[str, Any] = {"method": spec.method, "confidence": spec.confidence}
     estimates = {}
-    for model, score in people.rows.scores.items():
-        for weight in spec.weights:
-            doing = f"Comparing all pairs of people under {model}, weight {weight:g}"
-            step(doing)
-            estimates[model, weight] = individual_fairness(
-                score,
-                people.effort,
-                people.aggregate,
-                weight,
-                survey_weight=people.rows.weight,
-                method=spec.method,
-                confidence=spec.confidence,
-                rng=np.random.default_rng(spec.seed),
-                progress=partial(_tell, doing),
-            )
+    for model, weight in product(people.rows.scores, spec.weights):
+        doing = f"Comparing all pairs of people under {model}, weight {weight:g}"
+        step(doing)
+        estimates[model, weight] = individual_fairness(
+            *people.numbers(model),
+            weight,
+            survey_weight=people.rows.weight,
+            rng=np.random.default_rng(spec.seed),
+            progress=partial(_tell, doing),
+            **options,
+        )
     return estimates
 
 
@@ -66,16 +55,14 @@ def _tell(doing: str, done: int, total: int) -> None:
     step(f"{doing}: {100 * done // max(total, 1)}%")
 
 
-def individual_values(estimates: Fairness) -> Iterator[EffortValue]:
+def individual_values(estimates: Fairness) -> Iterator[records.EffortValue]:
     """Yield individual fairness of every model and weight."""
     for (model, weight), estimate in estimates.items():
         numbers: dict[str, Any] = {
             name: finite(getattr(estimate, name)) for name in ("value", "low", "high", "violated", "stderr", "error")
         }
-        yield EffortValue(
+        yield records.EffortValue(
             model=model,
-            grouping=None,
-            group=OVERALL,
             metric="eaif",
             n=estimate.n,
             **numbers,
@@ -94,7 +81,7 @@ def _no_interval(estimate: PairFairness) -> str:
     return "no interval: everybody is treated equally fairly on average"
 
 
-def model_gaps(estimates: Fairness, spec: EffortSpec) -> Iterator[EffortGap]:
+def model_gaps(estimates: Fairness, spec: EffortSpec) -> Iterator[records.EffortGap]:
     """Yield the paired difference of every two models at every weight.
 
     The joint limits hold for all pairs of models at a weight together (Bonferroni).
@@ -105,10 +92,9 @@ def model_gaps(estimates: Fairness, spec: EffortSpec) -> Iterator[EffortGap]:
         for model, reference in combinations(models, 2):
             left, right = estimates[model, weight], estimates[reference, weight]
             gap = partial(
-                EffortGap,
+                records.EffortGap,
                 model=model,
                 model_reference=reference,
-                grouping=None,
                 group=OVERALL,
                 reference=OVERALL,
                 metric="eaif",
@@ -135,7 +121,7 @@ def _limits(alone: tuple[float, float], joint: tuple[float, float]) -> dict[str,
     return {name: finite(limit) for name, limit in zip(names, (*alone, *joint), strict=True)}
 
 
-def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> Iterator[PersonRecord]:
+def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> Iterator[records.PersonRecord]:
     """Yield the people whose pairs are least fair, where the table has an id to name them by."""
     ids = people.rows.ids
     if ids is None or spec.worst == 0:
@@ -145,39 +131,39 @@ def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> 
         if estimate.row_means is None or estimate.value == 1:
             continue
         for person in np.lexsort((names, np.round(estimate.row_means, 12)))[: spec.worst]:
-            yield PersonRecord(
+            score, effort, aggregate = (float(column[person]) for column in people.numbers(model))
+            yield records.PersonRecord(
                 model=model,
                 weight=weight,
                 id=ids[person],
-                score=float(people.rows.scores[model][person]),
-                effort=float(people.effort[person]),
-                aggregate=float(people.aggregate[person]),
+                score=score,
+                effort=effort,
+                aggregate=aggregate,
                 value=float(estimate.row_means[person]),
             )
 
 
-def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[PairRecord]:
+def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairRecord]:
     """Yield the least fair pairs, where the table has an id and pairs can be enumerated."""
     ids = people.rows.ids
     if ids is None or spec.worst == 0 or len(ids) > MOST_ENUMERATED:
         return
-    for model, score in people.rows.scores.items():
-        for weight in spec.weights:
-            worst = worst_pairs(score, people.effort, people.aggregate, weight, spec.worst)
-            for (a, b), excess in zip(worst.people, worst.excess, strict=True):
-                yield PairRecord(
-                    model=model,
-                    weight=weight,
-                    id_a=ids[a],
-                    id_b=ids[b],
-                    score_a=float(score[a]),
-                    score_b=float(score[b]),
-                    distance=abs(float(score[a] - score[b])) - float(excess),
-                    value=float(excess),
-                )
+    for model, weight in product(people.rows.scores, spec.weights):
+        score, worst = people.rows.scores[model], worst_pairs(*people.numbers(model), weight, spec.worst)
+        for (a, b), excess in zip(worst.people, worst.excess, strict=True):
+            yield records.PairRecord(
+                model=model,
+                weight=weight,
+                id_a=ids[a],
+                id_b=ids[b],
+                score_a=float(score[a]),
+                score_b=float(score[b]),
+                distance=abs(float(score[a] - score[b])) - float(excess),
+                value=float(excess),
+            )
 
 
-def pair_trajectories(people: People, pairs: tuple[PairRecord, ...]) -> Iterator[TrajectoryRecord]:
+def pair_trajectories(people: People, pairs: tuple[records.PairRecord, ...]) -> Iterator[records.TrajectoryRecord]:
     """Yield the trajectories of the people who are in the least fair pairs."""
     members = {name for pair in pairs for name in (pair.id_a, pair.id_b)}
     paths = people.trajectories
@@ -185,7 +171,7 @@ def pair_trajectories(people: People, pairs: tuple[PairRecord, ...]) -> Iterator
     for row, name in enumerate(people.rows.ids or ()):
         if name in members:
             for label, time, value in zip(paths.steps, times, paths.values[row].tolist(), strict=True):
-                yield TrajectoryRecord(id=name, step=label, time=time, value=value)
+                yield records.TrajectoryRecord(id=name, step=label, time=time, value=value)
 
 
 Curves = dict[str, tuple[FloatArray, FloatArray]]
@@ -197,25 +183,18 @@ def fairness_curves(people: People, seed: int) -> Curves:
     It is exact, or above 20,000 different people from a grid.
     """
     curves = {}
-    for model, score in people.rows.scores.items():
+    for model in people.rows.scores:
         step(f"Individual fairness by weight under {model}")
-        curves[model] = fairness_by_weight(
-            score, people.effort, people.aggregate, CURVE_WEIGHTS, people.rows.weight, seed=seed
-        )
+        curves[model] = fairness_by_weight(*people.numbers(model), CURVE_WEIGHTS, people.rows.weight, seed=seed)
     return curves
 
 
-def curve_records(curves: Curves) -> Iterator[CurveRecord]:
+def curve_records(curves: Curves) -> Iterator[records.CurveRecord]:
     """Yield the points of the curves; an error of 0 says that a point is exact."""
     for model, points in curves.items():
         for weight, value, error in zip(CURVE_WEIGHTS, *points, strict=True):
-            yield CurveRecord(
-                model=model,
-                weight=weight,
-                method="grid" if error > 0 else "exact",
-                error=float(error),
-                value=float(value),
-            )
+            numbers = {"weight": weight, "value": float(value), "error": float(error)}
+            yield records.CurveRecord(model=model, method="grid" if error > 0 else "exact", **numbers)
 
 
 # Groups among people of similar effort.
@@ -223,10 +202,10 @@ def curve_records(curves: Curves) -> Iterator[CurveRecord]:
 
 def compare_groups(
     table: Table, subjects: People | LargeTable, spec: EffortSpec
-) -> tuple[list[EffortValue], list[EffortGap]]:
+) -> tuple[list[records.EffortValue], list[records.EffortGap]]:
     """Return the group means and the parity of every effort bin, for every model and grouping."""
-    values: list[EffortValue] = []
-    gaps: list[EffortGap] = []
+    values: list[records.EffortValue] = []
+    gaps: list[records.EffortGap] = []
     if table.groupings:
         _require_bins(subjects.highest, spec.width)
     for model in table.models:
@@ -241,7 +220,7 @@ def compare_groups(
 
 def bin_records(
     means: GroupedMeans, model: str, grouping: str, spec: EffortSpec
-) -> tuple[list[EffortValue], list[EffortGap]]:
+) -> tuple[list[records.EffortValue], list[records.EffortGap]]:
     """Return the group means and the parity of every effort bin, after those of all bins together (traditional parity).
 
     In each bin of effort, [k width, (k + 1) width), the mean score of every group with at least `min_count` people;
@@ -250,8 +229,8 @@ def bin_records(
     """
     known = np.array([label != MISSING for label in means.labels])
     compared = int((((means.bins.n >= spec.min_count) & known).sum(axis=1) >= 2).sum())
-    values: list[EffortValue] = []
-    gaps: list[EffortGap] = []
+    values: list[records.EffortValue] = []
+    gaps: list[records.EffortGap] = []
     occupied = np.flatnonzero(means.bins.n.sum(axis=1)).tolist()
     for number in (None, *occupied):
         low = None if number is None else round(float(number) * spec.width, 9)
@@ -265,17 +244,12 @@ def bin_records(
 
 
 def _parity_gap(
-    means: GroupMeans,
-    known: BoolArray,
-    labels: tuple[str, ...],
-    spec: EffortSpec,
-    where: dict[str, Any],
-    bins: int,
-) -> EffortGap:
+    means: GroupMeans, known: BoolArray, labels: tuple[str, ...], spec: EffortSpec, where: dict[str, Any], bins: int
+) -> records.EffortGap:
     """Return the parity of one bin, with its own limits and with those that hold for all bins together."""
     kept = np.flatnonzero(known & (means.n >= spec.min_count))
     gap = partial(
-        EffortGap,
+        records.EffortGap,
         **where,
         metric="eagf",
         kind="ratio",
@@ -294,17 +268,13 @@ def _parity_gap(
     elif np.isnan(alone).any():
         status = "no interval: the scores of a group do not vary"
     return gap(
-        group=labels[lowest],
-        reference=labels[highest],
-        value=finite(value),
-        **_limits(alone, joint),
-        status=status,
+        group=labels[lowest], reference=labels[highest], value=finite(value), **_limits(alone, joint), status=status
     )
 
 
 def _group_values(
     means: GroupMeans, labels: tuple[str, ...], spec: EffortSpec, where: dict[str, Any]
-) -> Iterator[EffortValue]:
+) -> Iterator[records.EffortValue]:
     limits = mean_limits(means, np.arange(len(means.n)), spec.confidence)
     for code in np.flatnonzero(means.n):
         n, status = int(means.n[code]), "ok"
@@ -314,7 +284,7 @@ def _group_values(
             status = f"small: {n} is below min_count {spec.min_count}; left out of parity"
         elif np.isnan(limits.low[code]):
             status = "no interval: the people of this group do not differ"
-        yield EffortValue(
+        yield records.EffortValue(
             **where,
             group=labels[code],
             metric="mean_score",
@@ -326,7 +296,7 @@ def _group_values(
         )
 
 
-def effort_spread(table: Table, subjects: People | LargeTable) -> Iterator[SpreadRecord]:
+def effort_spread(table: Table, subjects: People | LargeTable) -> Iterator[records.SpreadRecord]:
     """Yield how effort is spread within every group, in equal bins from 0 to the highest effort."""
     highest = subjects.highest
     if isinstance(subjects, LargeTable):
@@ -342,7 +312,7 @@ def effort_spread(table: Table, subjects: People | LargeTable) -> Iterator[Sprea
         n = np.bincount(codes * SPREAD_BINS + bins, weights=cells.n, minlength=size).reshape(len(labels), SPREAD_BINS)
         for group, counts in zip(labels, n, strict=True):
             for number in np.flatnonzero(counts).tolist():
-                yield SpreadRecord(
+                yield records.SpreadRecord(
                     grouping=grouping,
                     group=group,
                     effort_low=highest * number / SPREAD_BINS,

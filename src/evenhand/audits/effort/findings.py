@@ -74,18 +74,9 @@ def _model_claim(gap: EffortGap) -> Claim:
 
 def _turned(gap: EffortGap) -> EffortGap:
     """Return the same difference the other way round."""
-    ends = ("value", "low", "high", "joint_low", "joint_high")
-    value, low, high, joint_low, joint_high = (None if (x := getattr(gap, end)) is None else -x for end in ends)
-    return replace(
-        gap,
-        model=gap.model_reference,
-        model_reference=gap.model,
-        value=value,
-        low=high,
-        high=low,
-        joint_low=joint_high,
-        joint_high=joint_low,
-    )
+    ends = {"value": "value", "low": "high", "high": "low", "joint_low": "joint_high", "joint_high": "joint_low"}
+    negated: dict[str, Any] = {end: None if (x := getattr(gap, other)) is None else -x for end, other in ends.items()}
+    return replace(gap, model=gap.model_reference, model_reference=gap.model, **negated)
 
 
 def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +13,7 @@ from evenhand.audits.effort.choices import PUBLISHED_RATES, published_rates, sca
 from evenhand.audits.effort.spec import EffortSpec, History
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.effort import aggregate_scores, effort_scores
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import FloatArray
 from evenhand.table.keys import NUMBERS, id_text, kind_of, plain_value
 from evenhand.table.roles import MISSING
 from evenhand.table.rows import Coded, PersonRows
@@ -71,6 +71,10 @@ class People:
         """The largest effort."""
         return float(self.effort.max())
 
+    def numbers(self, model: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what pairs of people are compared by: a model's scores, effort and aggregate."""
+        return self.rows.scores[model], self.effort, self.aggregate
+
 
 def gather(table: Table, spec: EffortSpec) -> People:
     """Read the people of a table, refuse or drop those with gaps, and work out effort and aggregate."""
@@ -87,13 +91,13 @@ def gather(table: Table, spec: EffortSpec) -> People:
     if dropped and table.roles.missing != "drop":
         gaps = np.isnan(paths.values).sum(axis=0).tolist()
         refuse_gaps(dict(zip(paths.steps, gaps, strict=True)), dropped, len(whole))
-    rows, values, inertia = _kept(rows, whole), paths.values[whole], inertia[whole]
+    rows, values, inertia = rows.where(whole), paths.values[whole], inertia[whole]
     require_pairs(len(values))
     if (wrong := ~(np.isfinite(inertia) & (inertia > 0))).any():
         refuse_inertia(column, float(inertia[wrong][0]))
     effort = effort_scores(values, inertia, spec.desirable, spec.unit, paths.times, spec.measure)
-    paths = Trajectories(paths.steps, paths.times, values, paths.not_in_table)
-    return People(rows, paths, inertia, effort, aggregate_scores(values, spec.scale), dropped)
+    aggregate = aggregate_scores(values, spec.scale)
+    return People(rows, replace(paths, values=values), inertia, effort, aggregate, dropped)
 
 
 def inertia_column(spec: EffortSpec) -> str | None:
@@ -168,18 +172,6 @@ def _refuse_infinite(paths: Trajectories) -> None:
     infinite = np.isinf(paths.values).any(axis=0)
     if infinite.any():
         raise DataError(f"trajectory column {paths.steps[int(np.argmax(infinite))]!r} holds infinite values.")
-
-
-def _kept(rows: PersonRows, keep: BoolArray) -> PersonRows:
-    if keep.all():
-        return rows
-    return PersonRows(
-        {name: values[keep] for name, values in rows.numbers.items()},
-        {name: values[keep] for name, values in rows.scores.items()},
-        None if rows.weight is None else rows.weight[keep],
-        rows.groups.where(keep),
-        None if rows.ids is None else tuple(i for i, kept in zip(rows.ids, keep, strict=True) if kept),
-    )
 
 
 # A long table: one row for each person and time.

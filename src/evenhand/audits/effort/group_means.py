@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -70,45 +71,42 @@ def group_means(
 ) -> GroupMeans:
     """Return the (weighted) mean score, its standard error and Kish's size for every bin and group."""
     cell, w = bins * shape[1] + codes, np.ones(len(score)) if weight is None else weight
-    size = shape[0] * shape[1]
-
-    def total(values: FloatArray) -> FloatArray:
-        return np.bincount(cell, weights=values, minlength=size).astype(np.float64)[:size]
-
-    n = np.bincount(cell, minlength=size)[:size]
+    total = partial(_total, cell, prod(shape))
     with np.errstate(all="ignore"):
         heavy = total(w)
         mean = total(w * score) / heavy
         about = total((w * (score - mean[cell])) ** 2)
-        about = np.where(about > _ROUNDING * total((w * score) ** 2), about, 0.0)
-        stderr = np.sqrt(about / heavy**2 * n / (n - 1))
-        kish = heavy**2 / total(w**2)
-    return _shaped(shape, n, mean, stderr, kish)
+        return _with_errors(shape, total(None), heavy, total(w**2), mean, about, total((w * score) ** 2))
 
 
 def _means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, shape: tuple[int, int]) -> GroupMeans:
     """Return the same from cells with their sums of w s and its square, and with weights of w, w² and w² s."""
-    cell = bins * shape[1] + codes
-
-    def total(values: FloatArray) -> FloatArray:
-        return np.bincount(cell, weights=values, minlength=shape[0] * shape[1]).astype(np.float64)
-
-    n, first, second = total(cells.n.astype(np.float64)), total(cells.sums["s"]), total(cells.sums["ss"])
+    total = partial(_total, bins * shape[1] + codes, prod(shape))
+    n, first, second = total(cells.n), total(cells.sums["s"]), total(cells.sums["ss"])
     weighted = "w" in cells.sums
     heavy, squares = (total(cells.sums["w"]), total(cells.sums["ww"])) if weighted else (n, n)
     cross = total(cells.sums["ws"]) if weighted else first
     with np.errstate(all="ignore"):
         mean = first / heavy
         about = second - 2.0 * mean * cross + mean**2 * squares
-        about = np.where(about > _ROUNDING * second, about, 0.0)
-        stderr = np.sqrt(about / heavy**2 * n / (n - 1.0))
-        kish = heavy**2 / squares
-    return _shaped(shape, n, mean, stderr, kish)
+        return _with_errors(shape, n, heavy, squares, mean, about, second)
 
 
-def _shaped(shape: tuple[int, int], n: Any, *numbers: FloatArray) -> GroupMeans:
-    mean, stderr, trials = (x.reshape(shape) for x in numbers)
-    return GroupMeans(n.astype(np.int64).reshape(shape), mean, stderr, trials)
+def _total(cell: IntArray, size: int, values: FloatArray | IntArray | None) -> FloatArray:
+    """Return the sum of values in each cell, or without values how many there are."""
+    return np.bincount(cell, weights=values, minlength=size).astype(np.float64)[:size]
+
+
+def _with_errors(shape: tuple[int, int], *sums: FloatArray) -> GroupMeans:
+    """Return means with standard errors and Kish's sizes.
+
+    From the people, the sums of weights and of their squares, the means, and squares about the mean and about 0.
+    """
+    n, heavy, squares, mean, about, second = sums
+    about = np.where(about > _ROUNDING * second, about, 0.0)
+    stderr = np.sqrt(about / heavy**2 * n / (n - 1.0))
+    numbers: tuple[Any, ...] = (n.astype(np.int64), mean, stderr, heavy**2 / squares)
+    return GroupMeans(*(x.reshape(shape) for x in numbers))
 
 
 def lowest_parity_pair(

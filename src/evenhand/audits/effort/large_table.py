@@ -11,29 +11,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from evenhand.audits.effort.gather import (
-    group_rates,
-    inertia_column,
-    refuse_gaps,
-    refuse_huge,
-    refuse_inertia,
-    require_pairs,
-)
+from evenhand.audits.effort import gather
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
 from evenhand.core.progress import step
 from evenhand.errors import ConfigError, DataError
+from evenhand.stats import pairs
 from evenhand.stats.effort import linear_weights
-from evenhand.stats.pairs import (
-    SIZE,
-    Bounds,
-    GridMoments,
-    PairFairness,
-    check_people,
-    corrected_grid,
-    fairness_by_weight,
-    individual_fairness_cells,
-    individual_fairness_counts,
-)
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells, Measure, score_measures, weight_measures
 from evenhand.table.keys import Key
@@ -54,7 +37,7 @@ OURS = "evenhand:"
 EFFORT, AGGREGATE = nw.col(f"{OURS}effort"), nw.col(f"{OURS}aggregate")
 AXES = ("score", "effort", "aggregate")
 
-Estimates = tuple[dict[tuple[str, float], PairFairness], dict[str, tuple[FloatArray, FloatArray]]]
+Estimates = tuple[dict[tuple[str, float], pairs.PairFairness], dict[str, tuple[FloatArray, FloatArray]]]
 
 
 @dataclass(frozen=True)
@@ -130,10 +113,10 @@ class LargeTable:
             step(f"Comparing all pairs of people under {model}")
             people = rows[name], rows["effort"], rows["aggregate"]
             for weight in self.spec.weights:
-                estimates[model, weight] = individual_fairness_counts(
+                estimates[model, weight] = pairs.individual_fairness_counts(
                     *people, rows["w"], rows["ww"], weight, n=self.n, confidence=self.spec.confidence
                 )
-            values, errors = fairness_by_weight(*people, CURVE_WEIGHTS, rows["w"], seed=self.spec.seed)
+            values, errors = pairs.fairness_by_weight(*people, CURVE_WEIGHTS, rows["w"], seed=self.spec.seed)
             curves[model] = 1.0 - share * (1.0 - values), share * errors
         return estimates, curves
 
@@ -144,7 +127,7 @@ class LargeTable:
             moments = self._grid(model)
             people = sample.rows[name], sample.rows["effort"], sample.rows["aggregate"]
             for weight in self.spec.weights:
-                estimates[model, weight] = individual_fairness_cells(
+                estimates[model, weight] = pairs.individual_fairness_cells(
                     moments,
                     *people,
                     sample.rows["weight"],
@@ -154,9 +137,9 @@ class LargeTable:
                     rng=np.random.default_rng(self.spec.seed),
                     clustering=sample.clustering,
                 )
-            checked = check_people(*people, sample.rows["weight"])
+            checked = pairs.check_people(*people, sample.rows["weight"])
             rng = np.random.default_rng(self.spec.seed)
-            curves[model] = corrected_grid(moments, checked, CURVE_WEIGHTS, rng, sample=True)
+            curves[model] = pairs.corrected_grid(moments, checked, CURVE_WEIGHTS, rng, sample=True)
         return estimates, curves
 
     @property
@@ -166,20 +149,22 @@ class LargeTable:
     def _score(self, model: str) -> nw.Expr:
         return nw.col(self.table.prediction(model).column).cast(nw.Float64)
 
-    def _grid(self, model: str) -> GridMoments:
+    def _grid(self, model: str) -> pairs.GridMoments:
         """Fill the grid of one model in one pass over the data."""
-        bounds: Bounds = ((0.0, 1.0), *self.bounds)
+        bounds: pairs.Bounds = ((0.0, 1.0), *self.bounds)
         weight, exponent = self.table.weight_and_exponent()
-        sizes = (SIZE, (SIZE + 1) // 2)
+        sizes = (pairs.SIZE, (pairs.SIZE + 1) // 2)
         once = {f"{OURS}weight": nw.lit(1.0) if weight is None else weight, f"{OURS}score": self._score(model)}
         stages = [*self.stages, once, *_grid_stages(bounds, sizes)]
         key = Key("cell", nw.col(f"{OURS}cell"))
         cells = DerivedRows(self.table, stages).cells([key], _grid_measures(sizes, exponent), groups=False)
         number = cell_numbers(cells, "cell")
-        positions = np.column_stack([number // SIZE**2, number // SIZE % SIZE, number % SIZE])
+        positions = np.column_stack([number // pairs.SIZE**2, number // pairs.SIZE % pairs.SIZE, number % pairs.SIZE])
         sums = np.column_stack([cells.sums[f"corner{number}"] for number in range(8)])
         selves = [[float(cells.sums[f"self{size}.{number}"].sum()) for number in range(4)] for size in sizes]
-        return GridMoments.from_cells(bounds, SIZE, positions, sums, float(cells.sums["squares"].sum()), selves)
+        return pairs.GridMoments.from_cells(
+            bounds, pairs.SIZE, positions, sums, float(cells.sums["squares"].sum()), selves
+        )
 
     def _sample(self, columns: Mapping[str, nw.Expr], stages: Stages) -> Sample:
         """Return a sample of about 200,000 people.
@@ -224,7 +209,7 @@ def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
     """Check the people of a long table in its engine, and say what their effort and aggregate are."""
     slopes = _require_engine(table, spec)
     table.refuse_columns_starting(OURS)
-    column = inertia_column(spec)
+    column = gather.inertia_column(spec)
     table.read_in_engine([*spec.trajectory, *([column] if column is not None else [])])
     steps = [nw.col(name).cast(nw.Float64) for name in spec.trajectory]
     change = reduce(add, [x * float(c / spec.unit) for x, c in zip(steps, slopes, strict=True) if c != 0.0])
@@ -244,7 +229,7 @@ def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
         {"effort": EFFORT, "aggregate": AGGREGATE, **{f"step:{x}": nw.col(x) for x in spec.trajectory}}
     )
     sizes = {x: max(abs(end) for end in ends[f"step:{x}"]) for x in spec.trajectory}
-    refuse_huge(sizes)
+    gather.refuse_huge(sizes)
     return LargeTable(table, spec, stages, table.rows - lost, lost, (ends["effort"], ends["aggregate"]), sizes)
 
 
@@ -268,7 +253,7 @@ def _inertia(table: Table, spec: EffortSpec, column: str | None) -> nw.Expr:
         return nw.lit(1.0)
     if column is not None:
         return nw.col(column).cast(nw.Float64)
-    return table.by_group(*group_rates(table, spec))
+    return table.by_group(*gather.group_rates(table, spec))
 
 
 def _check(
@@ -287,17 +272,19 @@ def _check(
     if cells.n[flags[:, 2]].sum():
         raise DataError("a trajectory column holds infinite values.")
     if cells.n[flags[:, 3]].sum():
-        refuse_inertia(column, DerivedRows(table, [numbers]).extremes({"m": inertia})["m"][0])
+        gather.refuse_inertia(column, DerivedRows(table, [numbers]).extremes({"m": inertia})["m"][0])
     lost = int(cells.n[flags[:, :2].any(axis=1)].sum())
     if lost and table.roles.missing != "drop":
         absences = [Measure(str(i), gone.cast(nw.Float64)) for i, gone in enumerate(absent)]
         gaps = DerivedRows(table).cells([], absences, groups=False)
-        refuse_gaps({name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, lost, table.rows)
-    require_pairs(table.rows - lost)
+        gather.refuse_gaps(
+            {name: int(gaps.sums[str(i)][0]) for i, name in enumerate(spec.trajectory)}, lost, table.rows
+        )
+    gather.require_pairs(table.rows - lost)
     return ~(reduce(or_, absent) | nothing), lost
 
 
-def _grid_stages(bounds: Bounds, sizes: Sequence[int]) -> Iterator[dict[str, nw.Expr]]:
+def _grid_stages(bounds: pairs.Bounds, sizes: Sequence[int]) -> Iterator[dict[str, nw.Expr]]:
     """Yield each row's position on the grids, its cell, its share of the cell's far side, and the cell's number."""
     grids = [(axis, size, f"{OURS}{axis}.{size}") for axis in AXES for size in sizes]
     ends = dict(zip(AXES, bounds, strict=True))
@@ -311,7 +298,7 @@ def _grid_stages(bounds: Bounds, sizes: Sequence[int]) -> Iterator[dict[str, nw.
 
 
 def _grid_measures(sizes: Sequence[int], exponent: int) -> list[Measure]:
-    """Return what `GridMoments.from_cells` needs summed over the rows of each grid cell."""
+    """Return what `pairs.GridMoments.from_cells` needs summed over the rows of each grid cell."""
     weight = nw.col(f"{OURS}weight")
     measures = [Measure("squares", weight * weight, 2 * exponent)]
     far = [nw.col(f"{OURS}{axis}.{sizes[0]}.far") for axis in AXES]

@@ -157,12 +157,7 @@ class _Sheets:
     """The sheets of individual fairness and of every grouping's parity, and how they are filled."""
 
     def __init__(
-        self,
-        people: People,
-        spec: EffortSpec,
-        grid: Grid,
-        groupings: Mapping[str, Sequence[str]],
-        exact_rows: int,
+        self, people: People, spec: EffortSpec, grid: Grid, groupings: Mapping[str, Sequence[str]], exact_rows: int
     ) -> None:
         self.people, self.spec, self.grid, self.exact_rows = people, spec, grid, exact_rows
         models = len(people.rows.scores)

@@ -5,28 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from evenhand.audits.effort.charts import (
-    MOST_DRAWN,
-    curves_of,
-    leading_model,
-    pair_panels,
-    parity_panel,
-    specification_panel,
-    spread_panel,
-    weight_panel,
-)
+from evenhand.audits.effort import charts
 from evenhand.audits.effort.metrics import METRICS, MULTIVERSE, PAPER
-from evenhand.core.display import (
-    Cell,
-    DisplayTable,
-    Figure,
-    Method,
-    Number,
-    Range,
-    gap_table,
-    make_table,
-    value_table,
-)
+from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
 from evenhand.core.formats import show, show_confidence
 from evenhand.stats.pairs import EXACT_ROWS
 
@@ -37,6 +18,7 @@ Columns = dict[str, Callable[[Any], Cell]]
 
 _HUMAN_WEIGHTS = (0.6577, 0.6037)  # of effort, from the paper's study on income and on arrests
 _RANKED_BY = {"eaif": "individual fairness", "eagf": "lowest parity"}
+_RANKED: Columns = {"Metric": lambda r: _RANKED_BY[r.metric], "Grouping": lambda r: r.grouping}
 
 
 def parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
@@ -58,7 +40,7 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "The line follows the weight of effort from 0 to 1; bars are the "
         f"{show_confidence(confidence)} intervals at the weights of this audit.",
         _headlines(result, "eaif"),
-        (weight_panel(result),),
+        (charts.weight_panel(result),),
     )
     yield individual_table(result)
     extra: Columns = {
@@ -84,7 +66,7 @@ def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         f"for all pairs of groups of one bin, of at least {spec.min_count} people each. A line breaks "
         "where a bin has no two such groups.",
         _headlines(result, "eagf"),
-        tuple(parity_panel(result, grouping) for grouping in result.groupings),
+        tuple(charts.parity_panel(result, grouping) for grouping in result.groupings),
     )
     yield parity_table(result)
     gaps = result.rows("gaps", metric="eagf")
@@ -96,7 +78,7 @@ def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "How effort is spread",
         "The distribution of effort within the largest groups.",
         "Effort follows from trajectory and inertia as set out below.",
-        tuple(spread_panel(result, grouping) for grouping in result.groupings),
+        tuple(charts.spread_panel(result, grouping) for grouping in result.groupings),
     )
 
 
@@ -116,7 +98,7 @@ def _people_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
             "Two people whose scores differ by more than their effort and aggregate do, at effort weight "
             f"{result.spec.weights[0]:g}. The full list is below.",
             " ".join(_pair_sentence(pair) for pair in result.pairs[:3]),
-            tuple(pair_panels(result)),
+            tuple(charts.pair_panels(result)),
         )
     if result.people:
         first: Columns = {"Model": lambda r: r.model, "Weight": lambda r: f"{r.weight:g}"}
@@ -202,25 +184,28 @@ def _weight_title(weight: float) -> str:
 def _robustness_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     """Yield the specification curves, who is the fairest how often, what changes it, and what was declared."""
     several = len({record.model for record in result.fairest}) > 1
-    curves = curves_of(result)
+    curves = charts.curves_of(result)
     caption = [
         "Each column is one specification. Points are the models' values; the marks beneath show which option of each "
         "choice it takes."
     ]
     if several:
-        leaders = dict.fromkeys(curve.models[leading_model(curve)] for curve in curves)
+        leaders = dict.fromkeys(curve.models[charts.leading_model(curve)] for curve in curves)
         caption.append(
             "Marks have the colour of the fairest model, grey where there is no single one. Columns are sorted by the "
             f"values of the model that is the fairest most often ({', '.join(leaders)})."
         )
     caption.append("The dashed line is the audit's own specification.")
-    if max(curve.size for curve in curves) > MOST_DRAWN:
+    most = charts.MOST_DRAWN
+    if max(curve.size for curve in curves) > most:
         caption.append(
-            f"Where there are more than {MOST_DRAWN} specifications, {MOST_DRAWN} are drawn, evenly spread over that "
-            "order; all of them count."
+            f"Where there are more than {most} specifications, {most} are drawn, evenly spread over that order; all of "
+            "them count."
         )
     told = " ".join(_headlines(result, metric) for metric in ("fairest_share", "specification_range")).strip()
-    yield Figure("Under other choices", " ".join(caption), told, tuple(specification_panel(curve) for curve in curves))
+    yield Figure(
+        "Under other choices", " ".join(caption), told, tuple(charts.specification_panel(curve) for curve in curves)
+    )
     yield _fairest_table(result, several)
     if several:
         yield _flip_table(result)
@@ -236,8 +221,7 @@ def _fairest_table(result: EffortResult, several: bool) -> DisplayTable:
         "Fairest in the audit's own": lambda r: None if r.own_fairest is None else "yes" if r.own_fairest else "no",
     }
     columns: Columns = {
-        "Metric": lambda r: _RANKED_BY[r.metric],
-        "Grouping": lambda r: r.grouping,
+        **_RANKED,
         "Model": lambda r: r.model,
         "Specifications": lambda r: Number(r.specifications, "count"),
         **(ranking if several else {}),
@@ -250,10 +234,9 @@ def _fairest_table(result: EffortResult, several: bool) -> DisplayTable:
 
 
 def _flip_table(result: EffortResult) -> DisplayTable:
-    titles = {choice.name: choice.title for curve in curves_of(result) for choice in curve.choices}
+    titles = {choice.name: choice.title for curve in charts.curves_of(result) for choice in curve.choices}
     columns: Columns = {
-        "Metric": lambda r: _RANKED_BY[r.metric],
-        "Grouping": lambda r: r.grouping,
+        **_RANKED,
         "Choice": lambda r: titles[r.choice],
         "Comparisons": lambda r: Number(r.comparisons, "count"),
         "Changed": lambda r: Number(r.changed, "count"),
@@ -267,7 +250,7 @@ def _flip_table(result: EffortResult) -> DisplayTable:
 
 
 def _choice_table(result: EffortResult) -> DisplayTable:
-    choices = {choice.name: choice for curve in curves_of(result) for choice in curve.choices}
+    choices = {choice.name: choice for curve in charts.curves_of(result) for choice in curve.choices}
     columns: Columns = {
         "Choice": lambda choice: choice.title,
         "Options": lambda choice: "; ".join(choice.labels),

@@ -9,11 +9,9 @@ import numpy as np
 from evenhand.audits.improvability import estimate
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
-from evenhand.audits.improvability.export import Evidence
-from evenhand.audits.improvability.findings import SENTENCES, make_claims, reason_records
+from evenhand.audits.improvability.findings import SENTENCES, make_claims, make_notes, reason_records
 from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
-from evenhand.audits.improvability.notes import make_notes
-from evenhand.audits.improvability.result import ImprovabilityResult
+from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials, rows_of, run_splits
 from evenhand.core.findings import FindingMaker
@@ -84,8 +82,9 @@ def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
 def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult:
     spec, sample = inputs.spec, inputs.sample
     values = tuple(estimate.value_records(inputs, trials))
-    decisions = tuple(estimate.decision_records(inputs, trials))
-    margins = tuple(estimate.margin_records(inputs, trials))
+    curves = estimate.make_curves(inputs, trials)
+    decisions = tuple(estimate.decision_records(inputs, curves))
+    margins = tuple(estimate.margin_records(inputs, curves))
     power, sizes = tuple(estimate.power_records(inputs, trials)), tuple(estimate.size_records(inputs, trials))
     reasons = tuple(reason_records(inputs, trials, decisions, power, sizes))
     claims = list(make_claims(inputs, trials, decisions, margins, values, reasons))
@@ -101,7 +100,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult
         gaps=tuple(estimate.gap_records(inputs, trials)),
         decisions=decisions,
         margins=margins,
-        curves=tuple(estimate.curve_records(inputs, trials)),
+        curves=tuple(estimate.curve_records(curves)),
         candidates=tuple(estimate.candidate_records(inputs, trials)),
         coefficients=tuple(estimate.coefficient_records(trials)),
         power=power,

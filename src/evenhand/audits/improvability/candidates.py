@@ -21,7 +21,6 @@ from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
 
 RuleName = Literal["estimator", "column", "search", "sweep", "milp", "reductions", "own"]
-CONSTRAINTS = ("demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate")
 Constraint = Literal["demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate"]
 
 _LINEAR = ("goal", "iota", "directions", "monotone", "excluded")
@@ -172,13 +171,9 @@ def as_candidates(value: Any) -> dict[str, Any]:
     """
     if isinstance(value, Mapping):
         return {str(name): _settings(given, str(name)) for name, given in value.items()}
-    if isinstance(value, Candidate):
-        return {value.in_words(): value}
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        return {_name(value): _settings(value, _name(value))}
     candidates: dict[str, Any] = {}
-    for given in value:
-        name = given.in_words() if isinstance(given, Candidate) else _name(given)
+    for given in (value,) if isinstance(value, str | Candidate) or not isinstance(value, Iterable) else value:
+        name = _name(given)
         if name in candidates:
             raise ValueError(f"two candidates are called {name!r}; give them names of their own, in a mapping")
         candidates[name] = _settings(given, name)
@@ -220,8 +215,8 @@ def _guessed(given: Mapping[str, Any]) -> str:
 
 
 def _name(value: Any) -> str:
-    if isinstance(value, str):
-        return value
+    if isinstance(value, str | Candidate):
+        return value if isinstance(value, str) else value.in_words()
     if isinstance(value, Mapping):
         return str(value.get("column") or value.get("rule") or described(value.get("estimator")))
     return type(value).__name__ if _is_estimator(value) else str(getattr(value, "__name__", type(value).__name__))

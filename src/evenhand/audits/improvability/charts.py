@@ -59,7 +59,7 @@ def _value_panel(result: ImprovabilityResult, metric: str) -> Any:
     span = [min(ends), max(ends)]
     names = [model_title(model) for model in (*result.spec.candidates, STATUS_QUO)]
     scale, axis = alt.Scale(domain=span, zero=False, nice=True), alt.Axis(tickCount=4, grid=True)
-    place = {
+    axes = {
         "x": alt.X("x:Q", title=high, scale=scale, axis=axis),
         "y": alt.Y("y:Q", title=low, scale=scale, axis=axis),
     }
@@ -72,9 +72,9 @@ def _value_panel(result: ImprovabilityResult, metric: str) -> Any:
     ring = alt.Chart(data(rings)).mark_line(strokeWidth=1.1, opacity=0.55, clip=True)
     point = alt.Chart(data(points)).mark_point(filled=True, size=75, opacity=1)
     layers = (
-        line.encode(**place)
-        + ring.encode(**place, color=colour, order="order:Q")
-        + point.encode(**place, color=colour, shape=shape)
+        line.encode(**axes)
+        + ring.encode(**axes, color=colour, order="order:Q")
+        + point.encode(**axes, color=colour, shape=shape)
     )
     title = result.metrics[metric].title
     return layers.properties(title=title, width=PANEL_WIDTH, height=PANEL_WIDTH)
@@ -99,7 +99,6 @@ def curve_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
     keys = list(dict.fromkeys((point.test, point.metric, point.group) for point in result.curves))
     shown = [key for key in keys if key[0] == JUDGED]
     shown += [key for key in keys if key[0] != JUDGED and key[1] == FAIRNESS]
-    candidates = list(result.spec.candidates)
     return [
         curve(
             [
@@ -109,15 +108,17 @@ def curve_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
             title=target_title(metric, group) + ("" if test == JUDGED else f", {test} test"),
             x="Margin: improved by at least",
             y=f"{p_title(result).capitalize()}",
-            order=candidates,
-            intervals="none",
             percent_x=True,
-            domain=(0.0, 1.0),
             level=result.spec.test.alpha,
-            height=150,
+            **_line_options(result),
         )
         for test, metric, group in shown[:_MOST_PANELS]
     ]
+
+
+def _line_options(result: ImprovabilityResult) -> dict[str, Any]:
+    """Return what panels of shares, with a line per candidate, have in common."""
+    return {"order": list(result.spec.candidates), "intervals": "none", "domain": (0.0, 1.0), "height": 150}
 
 
 def target_title(metric: str, group: str) -> str:
@@ -150,13 +151,10 @@ def power_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
             title=f"An improvement as {scenario}",
             x="Rows in all",
             y="Power",
-            order=list(result.spec.candidates),
-            intervals="none",
             points=True,
             log_x=True,
             percent_y=True,
-            domain=(0.0, 1.0),
-            height=150,
+            **_line_options(result),
         )
         for scenario in SCENARIOS
     ]

@@ -9,16 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.stats.improvability import (
-    Contrast,
-    Goal,
-    SplitTest,
-    component_values,
-    deviations,
-    planned_effects,
-    power_curve,
-    sample_size,
-)
+from evenhand.stats import improvability as stats
 from evenhand.stats.types import FloatArray
 
 Scenario = Literal["found", "planned"]
@@ -34,7 +25,7 @@ class Margins(NamedTuple):
     accuracy: FloatArray
     fairness: FloatArray
 
-    def of(self, goal: Goal) -> FloatArray:
+    def of(self, goal: stats.Goal) -> FloatArray:
         """Return the margins of a goal."""
         return self.fairness if goal == "fairness" else self.accuracy
 
@@ -69,11 +60,11 @@ class Curves:
     accuracy: FloatArray
     fairness: FloatArray
 
-    def of(self, goal: Goal, *, lowest: bool = False) -> FloatArray:
+    def of(self, goal: stats.Goal, *, lowest: bool = False) -> FloatArray:
         """Return the largest (or lowest) of all components at each margin of a goal."""
         return np.asarray((np.min if lowest else np.max)(self.parts(goal), axis=0))
 
-    def parts(self, goal: Goal) -> FloatArray:
+    def parts(self, goal: stats.Goal) -> FloatArray:
         """Return (A + F, D) all components at each margin of a goal, which applies to some of them."""
         wanted = range(len(self.accuracy)) if goal == "joint_accuracy" else (goal,)
         size = (self.fairness if goal == "fairness" else self.accuracy).shape[1]
@@ -82,26 +73,26 @@ class Curves:
         return np.stack([*accuracy, *fairness])
 
 
-def p_curves(test: SplitTest, margins: Margins) -> Curves:
+def p_curves(test: stats.SplitTest, margins: Margins) -> Curves:
     """Return the p-values of a test's components; where a share of accuracy means nothing, 1 beyond the margin of 0."""
     accuracy = np.stack([_accuracy(test, a, margins.accuracy) for a in range(len(test.accuracy_contrasts))])
     fairness = np.stack([test.fairness_p(f, margins.fairness) for f in range(len(test.worst))])
     return Curves(accuracy, fairness)
 
 
-def _accuracy(test: SplitTest, component: int, margins: FloatArray) -> FloatArray:
-    if not shares_make_sense(test):
+def _accuracy(test: stats.SplitTest, component: int, margins: FloatArray) -> FloatArray:
+    if not shares_defined(test):
         return np.where(margins == 0, test.accuracy_p(component, np.zeros(1))[0], 1.0)
     return test.accuracy_p(component, margins)
 
 
-def shares_make_sense(test: SplitTest) -> bool:
+def shares_defined(test: stats.SplitTest) -> bool:
     """Tell whether the status quo's accuracy is positive, so that it can improve by a share of itself."""
     judged = slice(-1, None) if test.criteria.accuracy_of == "everyone" else slice(0, -1)
     return bool((test.draws.estimate[judged, 0, 0] >= 0).all())
 
 
-def z_curves(test: SplitTest, margins: Margins) -> Curves:
+def z_curves(test: stats.SplitTest, margins: Margins) -> Curves:
     """Return how many standard errors each component is from its null, by the delta method; nan counts as far below.
 
     The draws must hold their spread.
@@ -115,7 +106,7 @@ def z_curves(test: SplitTest, margins: Margins) -> Curves:
     return Curves(np.stack(accuracy), np.stack(fairness))
 
 
-def _z(test: SplitTest, contrast: Contrast, x: FloatArray) -> FloatArray:
+def _z(test: stats.SplitTest, contrast: stats.Contrast, x: FloatArray) -> FloatArray:
     assert test.draws.spread is not None  # noqa: S101
     with np.errstate(all="ignore"):
         z = contrast.at(test.draws.estimate, x) / np.sqrt(contrast.variance(test.draws.spread, x))
@@ -138,22 +129,22 @@ class Power:
     improved: bool
 
 
-def split_power(test: SplitTest, spec: ImprovabilitySpec, rows: int) -> Power:
+def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, rows: int) -> Power:
     """Return the power of one split's signed test of fairness at the smallest margin asked for, by number of rows.
 
     Its level is the one at which decisions are made, adjusted for all splits and candidates.
     """
     margin, plan = min(spec.test.margins), spec.plan
-    noise = deviations(test, fairness=margin)
+    noise = stats.deviations(test, fairness=margin)
     effects: dict[Scenario, FloatArray] = {
-        "found": component_values(test, test.draws.estimate[np.newaxis], fairness=margin)[0],
-        "planned": planned_effects(test, plan.gain, plan.reduction, fairness=margin),
+        "found": stats.component_values(test, test.draws.estimate[np.newaxis], fairness=margin)[0],
+        "planned": stats.planned_effects(test, plan.gain, plan.reduction, fairness=margin),
     }
     sizes = rows * np.array(SIZES)
     return Power(
-        {name: power_curve(effect, noise, rows, sizes, spec.level) for name, effect in effects.items()},
+        {name: stats.power_curve(effect, noise, rows, sizes, spec.level) for name, effect in effects.items()},
         {
-            name: sample_size(effect, noise, rows, spec.level, plan.power, spec.test.train)
+            name: stats.sample_size(effect, noise, rows, spec.level, plan.power, spec.test.train)
             for name, effect in effects.items()
         },
         bool((effects["found"] > 0).all()),

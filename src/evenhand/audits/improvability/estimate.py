@@ -4,36 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.audits.improvability.curves import SCENARIOS, SIZES, Scenario
+from evenhand.audits.improvability import result as records
+from evenhand.audits.improvability.curves import SCENARIOS, SIZES, Power
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMENT
-from evenhand.audits.improvability.result import (
-    JUDGED,
-    CandidateRecord,
-    CoefficientRecord,
-    CurvePoint,
-    Decision,
-    ImprovabilityGap,
-    ImprovabilityValue,
-    Margin,
-    PowerRecord,
-    SampleSizeRecord,
-)
+from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
 from evenhand.core.formats import finite
 from evenhand.core.records import OVERALL
-from evenhand.stats.improvability import (
-    CANDIDATE,
-    Combined,
-    FairnessTest,
-    Goal,
-    combine_splits,
-    largest_delta,
-)
+from evenhand.stats.improvability import CANDIDATE, Combined, FairnessTest, Goal, combine_splits, largest_delta
 from evenhand.stats.improvability import STATUS_QUO as OLD
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
@@ -83,7 +67,9 @@ class Curve:
 
     Parameters
     ----------
-    place : what records of it begin with.
+    trials : the candidate's trials.
+    goal : what the margins apply to.
+    columns : what records of it begin with.
     margins : (D,) the margins.
     combined : the p-values of all splits together, and whether the candidate's own test rejects.
     adjusted : (D,) the p-values adjusted for all candidates: Bonferroni's, p times their number.
@@ -91,17 +77,24 @@ class Curve:
     established : (D,) whether it rejects there and at all smaller margins; None for the published test.
     """
 
-    place: Mapping[str, Any]
+    trials: Sequence[Trial]
+    goal: Goal
+    columns: Mapping[str, Any]
     margins: FloatArray
     combined: Combined
     adjusted: FloatArray
     rejected: BoolArray
     established: list[bool | None]
 
+    @property
+    def shares_defined(self) -> bool:
+        """Whether a margin is a share of something positive."""
+        return self.columns["metric"] != ACCURACY or all(trial.shares for trial in self.trials)
+
     def point(self, index: int) -> dict[str, Any]:
         """Return the columns of a record at one margin."""
         return {
-            **self.place,
+            **self.columns,
             "margin": float(self.margins[index]),
             "p_median": float(self.combined.median[index]),
             "p_value": float(self.combined.p[index]),
@@ -110,16 +103,32 @@ class Curve:
             "established": self.established[index],
         }
 
+    def binding(self, index: int) -> int:
+        """Return the component with the largest p-value at a margin, in the split of the median."""
+        p = np.array([trial.p(self.columns["test"], self.goal)[index] for trial in self.trials])
+        middle = self.trials[int(np.argsort(p, kind="stable")[len(p) // 2])]
+        return int(np.argmax(middle.parts(self.columns["test"], self.goal)[:, index]))
 
-def curve_of(inputs: Inputs, trials: Sequence[Trial], test: FairnessTest, target: Target, model: str) -> Curve:
-    """Combine the splits of a candidate, and adjust for the number of candidates."""
+
+Curves = Mapping[tuple[str, FairnessTest, Target], Curve]
+
+
+def make_curves(inputs: Inputs, trials: Trials) -> Curves:
+    """Combine the splits of every candidate by every test, for every target."""
+    keys = product(trials, inputs.tests, targets(inputs))
+    return {(name, test, target): _curve(inputs, trials[name], test, target, name) for name, test, target in keys}
+
+
+def _curve(inputs: Inputs, trials: Sequence[Trial], test: FairnessTest, target: Target, model: str) -> Curve:
     spec, goal = inputs.spec, target.goal
     combined = combine_splits(np.stack([trial.p(test, goal) for trial in trials]), spec.test.alpha, spec.test.combine)
     rejected = adjusted_rejections(spec, combined)
-    place = {"model": model, "grouping": inputs.sample.grouping, "test": test}
-    place |= {"metric": target.metric, "group": target.group}
+    columns = {"model": model, "grouping": inputs.sample.grouping, "test": test}
+    columns |= {"metric": target.metric, "group": target.group}
     established = established_margins(rejected, test)
-    return Curve(place, inputs.margins.of(goal), combined, adjusted(spec, combined), rejected, established)
+    return Curve(
+        trials, goal, columns, inputs.margins.of(goal), combined, adjusted(spec, combined), rejected, established
+    )
 
 
 def adjusted(spec: ImprovabilitySpec, combined: Combined) -> FloatArray:
@@ -152,14 +161,14 @@ def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | 
 # The tables -----------------------------------------------------------------------------------------------------------
 
 
-def value_records(inputs: Inputs, trials: Trials) -> Iterator[ImprovabilityValue]:
+def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.ImprovabilityValue]:
     """Yield the values of status quo and candidates, the means over the splits, as in the paper's figure 2."""
     most = max(trials.values(), key=lambda each: sum(trial.status == "ok" for trial in each))
     for name, side, each in [(STATUS_QUO, OLD, most), *((name, CANDIDATE, each) for name, each in trials.items())]:
         tested = [trial for trial in each if trial.status == "ok"]
         for k, utility in enumerate(inputs.spec.criteria.utilities):
             for g, group in enumerate((*inputs.sample.groups, OVERALL)):
-                yield ImprovabilityValue(
+                yield records.ImprovabilityValue(
                     model=name,
                     grouping=None if group == OVERALL else inputs.sample.grouping,
                     group=group,
@@ -182,161 +191,132 @@ def _means(trials: Sequence[Trial], group: int, utility: int, side: int) -> dict
     return {"n": round(float(np.mean([trial.counted[rows, utility, side].sum() for trial in trials]))), **means}
 
 
-class _Component(NamedTuple):
-    """One component of a split's test.
-
-    Parameters
-    ----------
-    number : its position among the components.
-    place : what records call it.
-    counted : rows that count under the status quo and the candidate.
-    values : the values, or gaps between groups, of both.
-    """
-
-    number: int
-    place: dict[str, Any]
-    counted: IntArray
-    values: FloatArray
-
-
-def _accuracy(inputs: Inputs, trial: Trial) -> Iterator[_Component]:
-    for index, group in enumerate(accuracy_groups(inputs)):
-        everyone = group == OVERALL
-        place = {"component": "accuracy", "metric": inputs.spec.utility.name, "group": group}
-        place["grouping"] = None if everyone else inputs.sample.grouping
-        counted = trial.counted.sum(axis=0) if everyone else trial.counted[index]
-        yield _Component(index, place, counted[0], trial.values[-1 if everyone else index, 0])
-
-
-def _fairness(inputs: Inputs, trial: Trial, test: FairnessTest) -> Iterator[_Component]:
-    spec, first = inputs.spec, len(accuracy_groups(inputs))
-    for index, (utility, k) in enumerate(zip(spec.fairness, spec.criteria.fairness_index, strict=True), first):
-        place = {"component": "fairness", "metric": utility.name, "test": test, "grouping": inputs.sample.grouping}
-        yield _Component(index, place, trial.counted.sum(axis=0)[k], np.ptp(trial.values[:-1, k], axis=0))
-
-
-def gap_records(inputs: Inputs, trials: Trials) -> Iterator[ImprovabilityGap]:
+def gap_records(inputs: Inputs, trials: Trials) -> Iterator[records.ImprovabilityGap]:
     """Yield the components of every candidate and split at a margin of 0, as in the paper's table 1."""
-    for trial in (trial for each in trials.values() for trial in each):
-        split: dict[str, Any] = {"model": trial.candidate, "model_reference": STATUS_QUO, "split": trial.split + 1}
-        split |= {"kind": "difference", "against": "status_quo"}
-        parts = trial.parts(JUDGED, "fairness")[:, 0]
-        yield from (_gap(trial, split, component, parts) for component in _accuracy(inputs, trial))
-        for test in inputs.tests:
-            parts = trial.parts(test, "fairness")[:, 0]
-            yield from (_gap(trial, split, component, parts) for component in _fairness(inputs, trial, test))
-            yield ImprovabilityGap(
-                **split,
-                grouping=inputs.sample.grouping,
-                component="all",
-                metric=IMPROVEMENT,
-                test=test,
-                n=trial.test.size,
-                n_reference=trial.test.size,
-                value=None,
-                p_value=float(parts.max()),
-                binding=False,
-                status=_ONLY_P if trial.status == "ok" else trial.status,
-            )
+    return chain.from_iterable(_split_gaps(inputs, trial) for each in trials.values() for trial in each)
 
 
-def _gap(trial: Trial, split: dict[str, Any], component: _Component, parts: FloatArray) -> ImprovabilityGap:
-    value, low, high = (finite(number) for number in trial.change[component.number])
-    p = parts[component.number]
-    return ImprovabilityGap(
-        **split,
-        **component.place,
-        n=int(component.counted[CANDIDATE]),
-        n_reference=int(component.counted[OLD]),
+def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityGap]:
+    """Yield the accuracy of all groups, which the tests share, and by each test fairness and all components at once."""
+    spec, grouping, groups = inputs.spec, inputs.sample.grouping, accuracy_groups(inputs)
+    everyone = trial.counted.sum(axis=0)
+    parts = trial.parts(JUDGED, "fairness")[:, 0]
+    for number, group in enumerate(groups):
+        columns = {"component": "accuracy", "metric": spec.utility.name, "group": group}
+        if group == OVERALL:
+            yield _gap(trial, number, parts, everyone[0], trial.values[-1, 0], **columns)
+        else:
+            counted, values = trial.counted[number, 0], trial.values[number, 0]
+            yield _gap(trial, number, parts, counted, values, **columns, grouping=grouping)
+    for test in inputs.tests:
+        parts = trial.parts(test, "fairness")[:, 0]
+        shared: dict[str, Any] = {"grouping": grouping, "test": test}
+        for number, (utility, k) in enumerate(
+            zip(spec.fairness, spec.criteria.fairness_index, strict=True), len(groups)
+        ):
+            columns = {"component": "fairness", "metric": utility.name, **shared}
+            yield _gap(trial, number, parts, everyone[k], np.ptp(trial.values[:-1, k], axis=0), **columns)
+        yield records.ImprovabilityGap(
+            **_compared(trial),
+            **shared,
+            component="all",
+            metric=IMPROVEMENT,
+            n=trial.test.size,
+            n_reference=trial.test.size,
+            value=None,
+            p_value=float(parts.max()),
+            binding=False,
+            status=_ONLY_P if trial.status == "ok" else trial.status,
+        )
+
+
+def _compared(trial: Trial) -> dict[str, Any]:
+    """Return what every gap of a trial begins with."""
+    models = {"model": trial.candidate, "model_reference": STATUS_QUO}
+    return {**models, "split": trial.split + 1, "kind": "difference", "against": "status_quo"}
+
+
+def _gap(
+    trial: Trial, number: int, parts: FloatArray, counted: IntArray, values: FloatArray, **columns: Any
+) -> records.ImprovabilityGap:
+    """Return one component, from all p-values and from rows that count and values under both algorithms."""
+    value, low, high = (finite(change) for change in trial.change[number])
+    return records.ImprovabilityGap(
+        **_compared(trial),
+        **columns,
+        n=int(counted[CANDIDATE]),
+        n_reference=int(counted[OLD]),
         value=value,
         low=low,
         high=high,
-        model_value=finite(component.values[CANDIDATE]),
-        reference_value=finite(component.values[OLD]),
-        p_value=float(p),
-        binding=bool(p == parts.max()),
+        model_value=finite(values[CANDIDATE]),
+        reference_value=finite(values[OLD]),
+        p_value=float(parts[number]),
+        binding=bool(parts[number] == parts.max()),
         status=trial.status,
     )
 
 
-def decision_records(inputs: Inputs, trials: Trials) -> Iterator[Decision]:
-    """Yield the decision of every candidate, test, target and margin asked for."""
-    for test in inputs.tests:
-        for target in targets(inputs):
-            curves = {name: curve_of(inputs, each, test, target, name) for name, each in trials.items()}
-            for margin in inputs.spec.test.margins:
-                for name, curve in curves.items():
-                    yield _decision(trials[name], curve, int(np.searchsorted(curve.margins, margin)))
+def decision_records(inputs: Inputs, curves: Curves) -> Iterator[records.Decision]:
+    """Yield the decision of every test, target, margin asked for and candidate."""
+    spec = inputs.spec
+    for test, target, margin, name in product(inputs.tests, targets(inputs), spec.test.margins, spec.candidates):
+        curve = curves[name, test, target]
+        yield _decision(curve, int(np.searchsorted(curve.margins, margin)))
 
 
-def _decision(trials: Sequence[Trial], curve: Curve, index: int) -> Decision:
-    point = curve.point(index)
-    missing = sum(trial.status != "ok" for trial in trials)
-    status = "ok" if not missing else f"no candidate in {missing} of {len(trials)} splits"
-    if point["margin"] > 0 and point["metric"] == ACCURACY and not all(trial.shares for trial in trials):
+def _decision(curve: Curve, index: int) -> records.Decision:
+    point, splits = curve.point(index), len(curve.trials)
+    missing = sum(trial.status != "ok" for trial in curve.trials)
+    status = "ok" if not missing else f"no candidate in {missing} of {splits} splits"
+    if point["margin"] > 0 and not curve.shares_defined:
         point |= dict.fromkeys(("p_median", "p_value", "p_adjusted"))
         point |= {"rejected": False, "established": None if point["established"] is None else False}
         status = _NEGATIVE
-    return Decision(**point, splits=len(trials), status=status)
+    return records.Decision(**point, splits=splits, status=status)
 
 
-def margin_records(inputs: Inputs, trials: Trials) -> Iterator[Margin]:
+def margin_records(inputs: Inputs, curves: Curves) -> Iterator[records.Margin]:
     """Yield the largest margins, as in the paper's table 2, read off the whole curve."""
-    for name, each in trials.items():
-        for test in inputs.tests:
-            for target in targets(inputs):
-                yield _margin(inputs, each, test, target, curve_of(inputs, each, test, target, name))
+    names, n = _components(inputs), len(inputs.sample)
+    for curve in curves.values():
+        margins, value, status = curve.margins, finite(largest_delta(curve.margins, curve.rejected)), "ok"
+        end = 0 if value is None else min(int(np.searchsorted(margins, value)) + 1, margins.size - 1)
+        binding: str | None = names[curve.binding(end)]
+        if not curve.shares_defined:
+            value, status = None, _NEGATIVE
+        elif value is None:
+            status = "undefined: no improvement is established at a margin of 0"
+        elif value == margins[-1]:
+            status, binding = "ok: at least this, the end of the margins tried", None
+        limits = dict.fromkeys(("value", "low", "joint_low"), value)
+        yield records.Margin(**curve.columns, n=n, **limits, binding=binding, status=status)
 
 
-def _margin(inputs: Inputs, trials: Sequence[Trial], test: FairnessTest, target: Target, curve: Curve) -> Margin:
-    margins, value, status = curve.margins, finite(largest_delta(curve.margins, curve.rejected)), "ok"
-    end = 0 if value is None else min(int(np.searchsorted(margins, value)) + 1, margins.size - 1)
-    binding: str | None = _components(inputs)[_binding(trials, test, target.goal, end)]
-    if target.metric == ACCURACY and not all(trial.shares for trial in trials):
-        value, status = None, _NEGATIVE
-    elif value is None:
-        status = "undefined: no improvement is established at a margin of 0"
-    elif value == margins[-1]:
-        status, binding = "ok: at least this, the end of the margins tried", None
-    n = len(inputs.sample)
-    return Margin(**curve.place, n=n, value=value, low=value, joint_low=value, binding=binding, status=status)
-
-
-def _binding(trials: Sequence[Trial], test: FairnessTest, goal: Goal, index: int) -> int:
-    """Return the component with the largest p-value at a margin, in the split of the median."""
-    p = np.array([trial.p(test, goal)[index] for trial in trials])
-    middle = trials[int(np.argsort(p, kind="stable")[len(p) // 2])]
-    return int(np.argmax(middle.parts(test, goal)[:, index]))
-
-
-def curve_records(inputs: Inputs, trials: Trials) -> Iterator[CurvePoint]:
+def curve_records(curves: Curves) -> Iterator[records.CurvePoint]:
     """Yield p-values over the margins, one in ten of those computed."""
-    for name, each in trials.items():
-        for test in inputs.tests:
-            for target in targets(inputs):
-                curve = curve_of(inputs, each, test, target, name)
-                steps = np.round(curve.margins / _CURVE_STEP) * _CURVE_STEP
-                shown = np.isclose(steps, curve.margins, atol=1e-9) & (curve.margins < 1)
-                yield from (CurvePoint(**curve.point(index)) for index in np.flatnonzero(shown).tolist())
+    for curve in curves.values():
+        steps = np.round(curve.margins / _CURVE_STEP) * _CURVE_STEP
+        shown = np.isclose(steps, curve.margins, atol=1e-9) & (curve.margins < 1)
+        yield from (records.CurvePoint(**curve.point(index)) for index in np.flatnonzero(shown).tolist())
 
 
-def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[CandidateRecord]:
+def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[records.CandidateRecord]:
     """Yield what each candidate was in each split."""
-    for name, each in trials.items():
-        candidate = inputs.spec.candidates[name]
-        for trial in each:
-            yield CandidateRecord(
-                model=name,
-                split=trial.split + 1,
-                rule=candidate.rule,
-                what=candidate.in_words() if trial.made is None else trial.made.what,
-                n=trial.test.size,
-                selected_reference=int(np.count_nonzero(trial.status_quo.values)),
-                tied_reference=trial.status_quo.tied,
-                status=trial.status,
-                **_decided(trial),
-                **_solved(trial),
-            )
+    for trial in chain.from_iterable(trials.values()):
+        candidate = inputs.spec.candidates[trial.candidate]
+        yield records.CandidateRecord(
+            model=trial.candidate,
+            split=trial.split + 1,
+            rule=candidate.rule,
+            what=candidate.in_words() if trial.made is None else trial.made.what,
+            n=trial.test.size,
+            selected_reference=int(np.count_nonzero(trial.status_quo.values)),
+            tied_reference=trial.status_quo.tied,
+            status=trial.status,
+            **_decided(trial),
+            **_solved(trial),
+        )
 
 
 def _decided(trial: Trial) -> dict[str, Any]:
@@ -353,65 +333,48 @@ def _decided(trial: Trial) -> dict[str, Any]:
 
 def _solved(trial: Trial) -> dict[str, Any]:
     """Return what is known of a linear search: what found its classifier, and what the solver said."""
-    linear = trial.made.linear if trial.made is not None else None
-    if linear is None:
+    if trial.made is None or trial.made.linear is None:
         return {}
-    solver = linear.solver
+    solver, found_by = trial.made.linear.solver, trial.made.linear.found_by
     if solver is None:
-        return {"found_by": linear.found_by}
-    return {
-        "found_by": linear.found_by,
-        "solver_status": solver.status,
-        "claimed": finite(solver.claimed),
-        "bound": finite(solver.bound),
-        "relative_gap": finite(solver.relative_gap),
-        "reproduced": solver.reproduced,
-        "polished": solver.polished,
-    }
+        return {"found_by": found_by}
+    numbers = {name: finite(getattr(solver, name)) for name in ("claimed", "bound", "relative_gap")}
+    repaired = {"reproduced": solver.reproduced, "polished": solver.polished}
+    return {"found_by": found_by, "solver_status": solver.status, **numbers, **repaired}
 
 
-def coefficient_records(trials: Trials) -> Iterator[CoefficientRecord]:
+def coefficient_records(trials: Trials) -> Iterator[records.CoefficientRecord]:
     """Yield the coefficients of linear candidates."""
-    for name, each in trials.items():
-        for trial in each:
-            for feature, value in trial.made.coefficients if trial.made is not None else ():
-                yield CoefficientRecord(model=name, split=trial.split + 1, feature=feature, value=float(value))
-
-
-def power_records(inputs: Inputs, trials: Trials) -> Iterator[PowerRecord]:
-    """Yield the power of the test for multiples of the rows at hand, the median over the splits."""
-    for name, each in trials.items():
-        powers = [trial.power for trial in each if trial.power is not None]
-        for scenario in SCENARIOS:
-            for index, factor in enumerate(SIZES):
-                values = [power.curves[scenario][index] for power in powers]
-                yield PowerRecord(
-                    model=name,
-                    scenario=scenario,
-                    n=round(factor * len(inputs.sample)),
-                    value=float(np.median(values)) if values else None,
-                    status="ok" if values else _NO_CANDIDATE,
-                    **_planned(inputs, scenario),
-                )
-
-
-def size_records(inputs: Inputs, trials: Trials) -> Iterator[SampleSizeRecord]:
-    """Yield how many rows the power wanted takes, the median over the splits."""
-    for name, each in trials.items():
-        for scenario in SCENARIOS:
-            needed = [trial.power.rows[scenario] for trial in each if trial.power is not None]
-            middle = float(np.median(needed)) if needed else float("nan")
-            n = round(middle) if np.isfinite(middle) else None
-            yield SampleSizeRecord(
-                model=name,
-                scenario=scenario,
-                power=inputs.spec.plan.power,
-                n=n,
-                status="ok" if n is not None else _NEVER if needed else _NO_CANDIDATE,
-                **_planned(inputs, scenario),
+    for trial in chain.from_iterable(trials.values()):
+        for feature, value in trial.made.coefficients if trial.made is not None else ():
+            yield records.CoefficientRecord(
+                model=trial.candidate, split=trial.split + 1, feature=feature, value=float(value)
             )
 
 
-def _planned(inputs: Inputs, scenario: Scenario) -> dict[str, float]:
-    plan = inputs.spec.plan
-    return {"gain": plan.gain, "reduction": plan.reduction} if scenario == "planned" else {}
+def _scenarios(inputs: Inputs, trials: Trials) -> Iterator[tuple[dict[str, Any], list[Power]]]:
+    """Yield for every candidate and scenario what records begin with, and the power in the splits with a candidate."""
+    plan = {"gain": inputs.spec.plan.gain, "reduction": inputs.spec.plan.reduction}
+    for name, scenario in product(trials, SCENARIOS):
+        columns = {"model": name, "scenario": scenario, **(plan if scenario == "planned" else {})}
+        yield columns, [trial.power for trial in trials[name] if trial.power is not None]
+
+
+def power_records(inputs: Inputs, trials: Trials) -> Iterator[records.PowerRecord]:
+    """Yield the power of the test for multiples of the rows at hand, the median over the splits."""
+    for columns, powers in _scenarios(inputs, trials):
+        for index, factor in enumerate(SIZES):
+            values = [power.curves[columns["scenario"]][index] for power in powers]
+            value, status = (float(np.median(values)), "ok") if values else (None, _NO_CANDIDATE)
+            n = round(factor * len(inputs.sample))
+            yield records.PowerRecord(**columns, n=n, value=value, status=status)
+
+
+def size_records(inputs: Inputs, trials: Trials) -> Iterator[records.SampleSizeRecord]:
+    """Yield how many rows the power wanted takes, the median over the splits."""
+    for columns, powers in _scenarios(inputs, trials):
+        needed = [power.rows[columns["scenario"]] for power in powers]
+        middle = float(np.median(needed)) if needed else float("nan")
+        n = round(middle) if np.isfinite(middle) else None
+        status = "ok" if n is not None else _NEVER if needed else _NO_CANDIDATE
+        yield records.SampleSizeRecord(**columns, power=inputs.spec.plan.power, n=n, status=status)

@@ -1,21 +1,16 @@
-"""The improvability findings: what is said of each candidate, and why no improvement is shown where none is."""
+"""What is said of each candidate, why no improvement is shown where none is, and remarks that a reader needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
+
+from evenhand.audits.improvability import result as records
+from evenhand.audits.improvability.gather import Sample
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, utility_metric
-from evenhand.audits.improvability.notes import Shares, never_selected, selected_shares
-from evenhand.audits.improvability.result import (
-    JUDGED,
-    Decision,
-    ImprovabilityValue,
-    Margin,
-    PowerRecord,
-    Reason,
-    ReasonRecord,
-    SampleSizeRecord,
-)
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
 from evenhand.core.findings import Claim
@@ -23,6 +18,10 @@ from evenhand.core.formats import show, show_p
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OVERALL
 from evenhand.errors import count
+from evenhand.table.roles import TIMES
+
+_MOST_REMARKS = 5
+_MOST_CODES = 50
 
 SENTENCES = {
     "fairer": "{model} is fairer than the status quo without being less accurate {whom}.",
@@ -43,99 +42,92 @@ SENTENCES = {
 def make_claims(
     inputs: Inputs,
     trials: Trials,
-    decisions: Sequence[Decision],
-    margins: Sequence[Margin],
-    values: Sequence[ImprovabilityValue],
-    reasons: Sequence[ReasonRecord],
+    decisions: Sequence[records.Decision],
+    margins: Sequence[records.Margin],
+    values: Sequence[records.ImprovabilityValue],
+    reasons: Sequence[records.ReasonRecord],
 ) -> Iterator[Claim]:
     """Yield what can be told of each candidate: of fairness always, of accuracy where it can be improved."""
     largest = {(margin.model, margin.metric): margin for margin in margins if _is_joint(margin)}
+    asked = [decision for decision in decisions if _is_joint(decision) and decision.metric == FAIRNESS]
     why = {reason.model: reason.sentence for reason in reasons}
     for name, each in trials.items():
-        own = [decision for decision in decisions if decision.model == name and _is_joint(decision)]
-        asked = [decision for decision in own if decision.metric == FAIRNESS]
-        gaps = _gaps(inputs, name, values)
-        yield _fairness(inputs, each, largest[name, FAIRNESS], asked, gaps, why.get(name))
-        yield _accuracy(inputs, each, largest[name, ACCURACY], why.get(name))
+        candidate = _Candidate(inputs, each, why.get(name))
+        decided = [decision for decision in asked if decision.model == name]
+        yield candidate.fairness(largest[name, FAIRNESS], decided, _gaps(inputs, name, values))
+        yield candidate.accuracy(largest[name, ACCURACY])
 
 
-def _is_joint(record: Decision | Margin) -> bool:
+def _is_joint(record: records.Decision | records.Margin) -> bool:
     """Tell whether a record is of the signed test, and of all that is tested together."""
-    return (record.test, record.group) == (JUDGED, OVERALL)
+    return (record.test, record.group) == (records.JUDGED, OVERALL)
 
 
-def _fairness(
-    inputs: Inputs,
-    trials: Sequence[Trial],
-    largest: Margin,
-    decisions: Sequence[Decision],
-    gaps: str,
-    why: str | None,
-) -> Claim:
-    spec, first = inputs.spec, decisions[0]
-    if first.established:
-        sentence_id = "fairer_by" if largest.value else "fairer"
-    else:
-        sentence_id = "not_fairer" if first.margin == 0 else "not_fairer_by"
-    p = _p(spec, first)
-    aside = [f"{gaps}{_size(selected_shares(trials))} ({p})." if gaps else f"{p}."]
-    aside += [f"It selects nobody of {group} in at least one split." for group in never_selected(inputs, trials)]
-    if first.rejected and not first.established:
-        aside.append(f"Its own test rejects, but {count(len(spec.candidates), 'candidate')} were tried.")
-    aside += [_further(spec, decision) for decision in decisions[1:]]
-    whom = "for everyone together" if spec.test.accuracy_of == "everyone" else "for any group"
-    arguments = {"model": largest.model, "whom": whom, "value": largest.value, "margin": first.margin}
-    return _claim(inputs, largest, sentence_id, arguments, aside, why, headline=True)
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """One candidate's trials, and why no improvement is shown where none is."""
+
+    inputs: Inputs
+    trials: Sequence[Trial]
+    why: str | None
+
+    def fairness(self, largest: records.Margin, decisions: Sequence[records.Decision], gaps: str) -> Claim:
+        spec, first = self.inputs.spec, decisions[0]
+        if first.established:
+            sentence_id = "fairer_by" if largest.value else "fairer"
+        else:
+            sentence_id = "not_fairer" if first.margin == 0 else "not_fairer_by"
+        p = _p(spec, first)
+        size = f", and {self.size}" if self.size else ""
+        aside = [f"{gaps}{size} ({p})." if gaps else f"{p}."]
+        nobody = never_selected(self.inputs, self.trials)
+        aside += [f"It selects nobody of {group} in at least one split." for group in nobody]
+        if first.rejected and not first.established:
+            aside.append(f"Its own test rejects, but {count(len(spec.candidates), 'candidate')} were tried.")
+        for decision in decisions[1:]:
+            shown = "is shown" if decision.established else "is not shown"
+            aside.append(f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(spec, decision)}).")
+        whom = "for everyone together" if spec.test.accuracy_of == "everyone" else "for any group"
+        return self.claim(largest, sentence_id, aside, headline=True, whom=whom, margin=first.margin)
+
+    def accuracy(self, largest: records.Margin) -> Claim:
+        whom = "everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every group"
+        sentence_id = "more_accurate" if largest.value else "not_more_accurate"
+        aside = [f"{self.size}."] if self.size else []
+        return self.claim(largest, sentence_id, aside, headline=bool(largest.value), whom=whom)
+
+    def claim(
+        self, largest: records.Margin, sentence_id: str, aside: list[str], *, headline: bool, whom: str, **more: float
+    ) -> Claim:
+        several, lost = len(self.inputs.spec.candidates), self.inputs.sample.unlabelled
+        if lost:
+            aside.append(f"It holds for people whose outcome is known: {count(lost, 'row')} without were left out.")
+        return Claim(
+            records=(largest,),
+            sentence_id=sentence_id,
+            undefined_id=sentence_id,
+            arguments={"model": largest.model, "whom": whom, "value": largest.value, **more},
+            headline=headline,
+            aside=" ".join(map(_capitalised, aside)),
+            family=f"all {several} candidates" if several > 1 else None,
+            withheld=self.why if largest.value is None else None,
+        )
+
+    @property
+    def size(self) -> str:
+        """A clause where candidate and status quo select different shares."""
+        shares = selected_shares(self.trials)
+        if shares is None or not shares.far_apart:
+            return ""
+        new, old = (show(share, "percent") for share in shares)
+        return f"it selects {new} of the rows instead of {old}"
 
 
-def _further(spec: ImprovabilitySpec, decision: Decision) -> str:
-    shown = "is shown" if decision.established else "is not shown"
-    return f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(spec, decision)})."
+def _capitalised(sentence: str) -> str:
+    return f"{sentence[:1].upper()}{sentence[1:]}"
 
 
-def _accuracy(inputs: Inputs, trials: Sequence[Trial], largest: Margin, why: str | None) -> Claim:
-    size = _size(selected_shares(trials)).removeprefix(", and ")
-    whom = "everyone" if inputs.spec.test.accuracy_of == "everyone" else "every group"
-    arguments = {"model": largest.model, "whom": whom, "value": largest.value}
-    sentence_id = "more_accurate" if largest.value else "not_more_accurate"
-    aside = [f"{size}."] if size else []
-    return _claim(inputs, largest, sentence_id, arguments, aside, why, headline=bool(largest.value))
-
-
-def _claim(
-    inputs: Inputs,
-    largest: Margin,
-    sentence_id: str,
-    arguments: dict[str, str | float | None],
-    aside: Sequence[str],
-    why: str | None,
-    *,
-    headline: bool,
-) -> Claim:
-    several, lost = len(inputs.spec.candidates), inputs.sample.unlabelled
-    known = f"It holds for people whose outcome is known: {count(lost, 'row')} without were left out."
-    sentences = [*aside, known] if lost else aside
-    return Claim(
-        records=(largest,),
-        sentence_id=sentence_id,
-        undefined_id=sentence_id,
-        arguments=arguments,
-        headline=headline,
-        aside=" ".join(f"{sentence[:1].upper()}{sentence[1:]}" for sentence in sentences),
-        family=f"all {several} candidates" if several > 1 else None,
-        withheld=why if largest.value is None else None,
-    )
-
-
-def _size(shares: Shares | None) -> str:
-    """Return a clause where candidate and status quo select different shares."""
-    if shares is None or not shares.far_apart:
-        return ""
-    new, old = (show(share, "percent") for share in shares)
-    return f", and it selects {new} of the rows instead of {old}"
-
-
-def _p(spec: ImprovabilitySpec, decision: Decision) -> str:
+def _p(spec: ImprovabilitySpec, decision: records.Decision) -> str:
     if decision.p_value is None or decision.p_median is None or decision.p_adjusted is None:
         return decision.status
     several, level = len(spec.candidates), f"; level {spec.test.alpha:g}"
@@ -146,7 +138,7 @@ def _p(spec: ImprovabilitySpec, decision: Decision) -> str:
     return f"{median}; combined {show_p(decision.p_value)}{adjusted}{level}"
 
 
-def _gaps(inputs: Inputs, candidate: str, values: Sequence[ImprovabilityValue]) -> str:
+def _gaps(inputs: Inputs, candidate: str, values: Sequence[records.ImprovabilityValue]) -> str:
     """Return every fairness utility's gap in words; empty where the candidate was never tested."""
     clauses: list[str] = []
     for utility in dict.fromkeys(inputs.spec.fairness):
@@ -165,11 +157,11 @@ def _amount(gap: float | None, metric: Metric) -> str:
     return f"{show(gap, style)} points" if style == "points" else show(gap, style)
 
 
-def gap_between(values: Sequence[ImprovabilityValue], model: str, metric: str) -> float | None:
+def gap_between(values: Sequence[records.ImprovabilityValue], model: str, metric: str) -> float | None:
     """Return by how much the groups' values differ under a model; None where one of them is not known."""
-    own = [v.value for v in values if (v.model, v.metric) == (model, metric) and v.group != OVERALL]
-    known = [value for value in own if value is not None]
-    return max(known) - min(known) if len(known) == len(own) and known else None
+    by_group = [v.value for v in values if (v.model, v.metric) == (model, metric) and v.group != OVERALL]
+    known = [value for value in by_group if value is not None]
+    return max(known) - min(known) if len(known) == len(by_group) and known else None
 
 
 # Why no improvement is shown ------------------------------------------------------------------------------------------
@@ -178,43 +170,39 @@ def gap_between(values: Sequence[ImprovabilityValue], model: str, metric: str) -
 def reason_records(
     inputs: Inputs,
     trials: Trials,
-    decisions: Sequence[Decision],
-    power: Sequence[PowerRecord],
-    sizes: Sequence[SampleSizeRecord],
-) -> Iterator[ReasonRecord]:
+    decisions: Sequence[records.Decision],
+    power: Sequence[records.PowerRecord],
+    sizes: Sequence[records.SampleSizeRecord],
+) -> Iterator[records.ReasonRecord]:
     """Yield, for each candidate without an established improvement at the smallest margin, the plausible reason."""
-    shown = _shown_at(min(inputs.spec.test.margins), decisions)
+    test, plan = inputs.spec.test, inputs.spec.plan
+    shown = _shown_at(min(test.margins), decisions)
     here = {(record.model, record.scenario): record.value for record in power if record.n == len(inputs.sample)}
     needed = {size.model: size.n for size in sizes if size.scenario == "found"}
     for name in (name for name in trials if name not in shown):
-        powers = [trial.power for trial in trials[name]]
-        improved = sum(each is not None and each.improved for each in powers)
-        yield _reason(inputs, name, improved, (here[name, "found"], here[name, "planned"]), needed[name])
+        improved = sum(trial.power is not None and trial.power.improved for trial in trials[name])
+        planned = here[name, "planned"]
+        reason = plausible_reason(improved, test.splits, planned, plan.power, needed[name])
+        yield records.ReasonRecord(
+            model=name,
+            reason=reason,
+            improved_splits=improved,
+            splits=test.splits,
+            power_found=here[name, "found"],
+            power_planned=planned,
+            n_needed=needed[name],
+            sentence=_reason_sentence(inputs, reason, name, improved, planned, needed[name]),
+        )
 
 
-def _shown_at(margin: float, decisions: Sequence[Decision]) -> set[str]:
+def _shown_at(margin: float, decisions: Sequence[records.Decision]) -> set[str]:
     """Return the candidates whose improvement is established at a margin."""
     return {d.model for d in decisions if d.established and (d.metric, d.margin) == (FAIRNESS, margin)}
 
 
-def _reason(
-    inputs: Inputs, name: str, improved: int, power: tuple[float | None, float | None], needed: int | None
-) -> ReasonRecord:
-    found, planned = power
-    reason = plausible_reason(improved, inputs.spec.test.splits, planned, inputs.spec.plan.power, needed)
-    return ReasonRecord(
-        model=name,
-        reason=reason,
-        improved_splits=improved,
-        splits=inputs.spec.test.splits,
-        power_found=found,
-        power_planned=planned,
-        n_needed=needed,
-        sentence=_reason_sentence(inputs, reason, name, improved, planned, needed),
-    )
-
-
-def plausible_reason(improved: int, splits: int, planned: float | None, wanted: float, needed: int | None) -> Reason:
+def plausible_reason(
+    improved: int, splits: int, planned: float | None, wanted: float, needed: int | None
+) -> records.Reason:
     """Return the reason that the numbers make plausible: too few rows, no better algorithm found, or either."""
     if 2 * improved > splits:
         return "too_few_rows" if needed is not None else "unclear"
@@ -222,7 +210,7 @@ def plausible_reason(improved: int, splits: int, planned: float | None, wanted: 
 
 
 def _reason_sentence(
-    inputs: Inputs, reason: Reason, name: str, improved: int, planned: float | None, needed: int | None
+    inputs: Inputs, reason: records.Reason, name: str, improved: int, planned: float | None, needed: int | None
 ) -> str:
     spec, splits = inputs.spec, inputs.spec.test.splits
     if planned is None:
@@ -257,3 +245,179 @@ def _reason_sentence(
         f"{seldom} {chance} So both reasons remain: the rule may not have found a better algorithm that exists, and "
         "with so few rows the test could have missed it."
     )
+
+
+# Remarks --------------------------------------------------------------------------------------------------------------
+
+
+def make_notes(inputs: Inputs, trials: Trials) -> Iterator[str]:
+    """Yield the remarks."""
+    spec, sample = inputs.spec, inputs.sample
+    if spec.test.fairness == "published":
+        yield (
+            "The published fairness test rejects true nulls too often at margins above 0: in simulations at the "
+            "boundary of the null 9 to 34 percent at margins of 0.725 and 0.9, where 5 are allowed. Its tables are "
+            "shown for comparison. Findings, largest improvements and verdicts rest on the signed test."
+        )
+    yield from _different_shares(trials)
+    yield from _nobody(inputs, trials)
+    yield from _missing_outcomes(sample, trials)
+    yield from _proxies(sample)
+    if spec.use_group and set(sample.grouping.split(TIMES)) & set(spec.features):
+        yield (
+            f"Candidates may use {sample.grouping} itself, so they may treat the groups differently on purpose. In US "
+            "law that can be disparate treatment, whatever its effect."
+        )
+    several = len(spec.candidates)
+    if several > 1:
+        yield (
+            f"{several} candidates were tested. Decisions, largest margins, power and verdicts are adjusted for all of "
+            f"them: a p-value counts {several} times (Bonferroni) before it is compared with {spec.test.alpha:g}. So "
+            "what is said of the candidates holds for all together."
+        )
+    yield from _ties(trials)
+    yield from _searches(trials)
+    if sample.weight is not None:
+        yield (
+            "Survey weights enter the values and the tests. Candidates are fitted without them, and a capacity is a "
+            "share of rows."
+        )
+    yield from _few_rows([remark for each in trials.values() for trial in each for remark in trial.remarks])
+
+
+def _few_rows(remarks: Sequence[str]) -> Iterator[str]:
+    """Yield the first remarks about groups with few rows, and how many more there are."""
+    yield from map(_capitalised, remarks[:_MOST_REMARKS])
+    more = len(remarks) - _MOST_REMARKS
+    if more > 0:
+        yield f"{count(more, 'more split')} {'has' if more == 1 else 'have'} groups with few rows that count."
+
+
+class Shares(NamedTuple):
+    """The shares that a candidate and the status quo select, the means over the splits."""
+
+    candidate: float
+    status_quo: float
+
+    @property
+    def far_apart(self) -> bool:
+        """Whether they differ by more than a tenth of the larger."""
+        return abs(self.candidate - self.status_quo) > max(self) / 10
+
+
+def selected_shares(trials: Sequence[Trial]) -> Shares | None:
+    """Return the shares selected; None without a candidate, or where decisions are not 0 or 1."""
+    pairs = [(trial.made.decisions.values, trial.status_quo.values) for trial in trials if trial.made is not None]
+    if not pairs or not all(np.isin(values, (0.0, 1.0)).all() for pair in pairs for values in pair):
+        return None
+    return Shares(*(float(np.mean([values.mean() for values in side])) for side in zip(*pairs, strict=True)))
+
+
+def _different_shares(trials: Trials) -> Iterator[str]:
+    """Warn where candidate and status quo select different shares, so that they are compared at different sizes."""
+    for name, each in trials.items():
+        shares = selected_shares(each)
+        if shares is not None and shares.far_apart:
+            yield (
+                f"{name} selects {show(shares.candidate, 'percent')} of the rows, the status quo "
+                f"{show(shares.status_quo, 'percent')}. A difference between them may come from how many are selected, "
+                "not from whom. A capacity ranks scores only; it does not apply to decisions. Compare at the same "
+                "share where the number of places is fixed."
+            )
+
+
+def never_selected(inputs: Inputs, trials: Sequence[Trial]) -> tuple[str, ...]:
+    """Return the groups of which a candidate selects nobody in some split, though it selects others."""
+    sample, nobody = inputs.sample, set()
+    for trial in trials:
+        if trial.made is not None and np.isin(trial.made.decisions.values, (0.0, 1.0)).all():
+            chosen = np.bincount(sample.group[trial.test], trial.made.decisions.values, len(sample.groups))
+            nobody |= set(np.flatnonzero(chosen == 0).tolist())
+    return tuple(sample.groups[group] for group in sorted(nobody))
+
+
+def _nobody(inputs: Inputs, trials: Trials) -> Iterator[str]:
+    for name, each in trials.items():
+        for group in never_selected(inputs, each):
+            yield (
+                f"{name} selects nobody of {group} in at least one split. By the measures chosen that can count as "
+                "accurate and fair; whether it is an alternative is another question."
+            )
+
+
+def _missing_outcomes(sample: Sample, trials: Trials) -> Iterator[str]:
+    """Warn of selective labels: outcomes that are known for some only."""
+    unknown = int(np.isnan(sample.outcome).sum())
+    if sample.unlabelled:
+        were = "was" if sample.unlabelled == 1 else "were"
+        yield (
+            f"{count(sample.unlabelled, 'row')} {were} left out because the outcome (or a prediction) is missing. If "
+            "it is missing because of what was decided (selective labels), the result holds for people whose outcome "
+            f"is known, not for all: a candidate might do better or worse on the others.{_all_alike(trials)}"
+        )
+    if unknown:
+        yield (
+            f"The outcome is missing in {count(unknown, 'row')} and was not needed there, since no algorithm compared "
+            "here selects them. Candidates were fitted to the others only. If outcomes are missing because of what was "
+            "decided (selective labels), candidates have learned from people whom the status quo chose."
+        )
+
+
+def _all_alike(trials: Trials) -> str:
+    """Return a sentence where the status quo decides the same for all rows left: the mark of selective labels."""
+    decisions = np.concatenate([trial.status_quo.values for trial in next(iter(trials.values()))])
+    for value, whom in ((1.0, "selects everybody"), (0.0, "selects nobody")):
+        if (decisions == value).all():
+            return (
+                f" That is likely here: among the rows left the status quo {whom}, as it does where outcomes are known "
+                "only for those it selected. Then the candidates are compared with no selection at all."
+            )
+    return ""
+
+
+def _proxies(sample: Sample) -> Iterator[str]:
+    """Warn of features that tell the group, whatever they are called; the grouping's own columns have another note."""
+    for position, name in enumerate(sample.features):
+        if name in sample.grouping.split(TIMES):
+            continue
+        values, codes = np.unique(sample.matrix[:, position], return_inverse=True)
+        if not 1 < values.size <= max(_MOST_CODES, len(sample.groups)):
+            continue
+        seen = np.zeros((values.size, len(sample.groups)), dtype=np.bool_)
+        seen[codes.ravel(), sample.group] = True
+        if (seen.sum(axis=1) == 1).all():
+            yield (
+                f"The feature {name} tells every row's group, so a candidate that uses it can treat the groups "
+                "differently on purpose. Leave it out unless that is allowed."
+            )
+
+
+def _ties(trials: Trials) -> Iterator[str]:
+    most = {"the status quo": max(trial.status_quo.tied for trial in next(iter(trials.values())))}
+    for name, each in trials.items():
+        most[name] = max((trial.made.decisions.tied for trial in each if trial.made is not None), default=0)
+    tied = [f"{name}: up to {count(rows, 'row')}" for name, rows in most.items() if rows]
+    if tied:
+        yield (
+            "Rows with the same score at the cut of the capacity were drawn at random from the seed, each with the "
+            f"same chance ({'; '.join(tied)} in a split)."
+        )
+
+
+def _searches(trials: Trials) -> Iterator[str]:
+    """Warn of solvers that were stopped, and of splits in which a search found nothing."""
+    for name, each in trials.items():
+        linear = [trial.made.linear for trial in each if trial.made is not None]
+        solvers = [classifier.solver for classifier in linear if classifier is not None]
+        stopped = sum(solver is not None and "time limit" in solver.status for solver in solvers)
+        if stopped:
+            yield (
+                f"{name}: the solver was stopped by its time limit in {stopped} of {count(len(each), 'split')}, so "
+                "another run may find another classifier. The test holds for those found here, which can be exported."
+            )
+        lost = [trial for trial in each if trial.status != "ok"]
+        if lost:
+            yield (
+                f"{name}: in {len(lost)} of {count(len(each), 'split')} there was no candidate to test, which counts "
+                f"against rejection ({lost[0].status.removeprefix('no candidate: ')})"
+            )

@@ -18,7 +18,7 @@ from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_yo
 from evenhand.models.estimators import ESTIMATORS
 from evenhand.models.features import read_features
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of
+from evenhand.table.keys import label_of, yes_or_no
 from evenhand.table.keys import shown as shown_values
 from evenhand.table.roles import MISSING, Scalar
 from evenhand.table.rows import Coded, CodedRows
@@ -146,16 +146,15 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
 def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
     if not table.groupings:
         raise ConfigError("improvability compares groups; name the table's `groups`.")
-    if spec.grouping is None:
-        if len(table.groupings) > 1:
-            raise ConfigError(
-                f"the table has {len(table.groupings)} groupings; name the one to compare as `grouping`: "
-                f"{did_you_mean('', table.groupings)}."
-            )
-        return next(iter(table.groupings))
-    if spec.grouping not in table.groupings:
-        raise ConfigError(f"`grouping` is {spec.grouping!r}; {did_you_mean(spec.grouping, table.groupings)}")
-    return spec.grouping
+    if spec.grouping is None and len(table.groupings) > 1:
+        raise ConfigError(
+            f"the table has {len(table.groupings)} groupings; name the one to compare as `grouping`: "
+            f"{did_you_mean('', table.groupings)}."
+        )
+    grouping = next(iter(table.groupings)) if spec.grouping is None else spec.grouping
+    if grouping not in table.groupings:
+        raise ConfigError(f"`grouping` is {grouping!r}; {did_you_mean(grouping, table.groupings)}")
+    return grouping
 
 
 def _outcome_column(table: Table, spec: ImprovabilitySpec) -> str:
@@ -252,7 +251,7 @@ def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -
 
 def _predictions(coded: Coded, source: _Source) -> Predictions:
     column, kind, threshold, selected = source
-    two_valued = selected is not None or all(_word(value) in TRUE_WORDS + FALSE_WORDS for value in coded.values)
+    two_valued = selected is not None or None not in map(yes_or_no, coded.values)
     if kind is None:
         kind = "decision" if two_valued and threshold is None else "score"
     if kind == "decision" and (two_valued or not _are_numbers(coded)):
@@ -265,24 +264,27 @@ def _predictions(coded: Coded, source: _Source) -> Predictions:
 
 
 def _decisions(coded: Coded, column: str, yes: Scalar | None, role: str) -> FloatArray:
-    words = [_word(value) for value in coded.values]
+    """Return 1 for the value that counts, or for what says yes, and 0 for others; nan where it is missing."""
     if yes is None:
-        _refuse_other_words(coded, column, role)
-    elif words and _word(yes) not in words:
-        raise DataError(f"no row of the {role} {column!r} is {yes!r}; it holds {shown_values(list(coded.values), 3)}.")
-    states = [float(word in TRUE_WORDS if yes is None else word == _word(yes)) for word in words]
-    return np.array([*states, np.nan])[coded.codes]
+        states = [yes_or_no(value) for value in coded.values]
+        other = [value for value, state in zip(coded.values, states, strict=True) if state is None]
+        if other:
+            _refuse_other_words(other, column, role, numbers=_are_numbers(coded))
+    else:
+        states = [_word(value) == _word(yes) for value in coded.values]
+        if states and not any(states):
+            held = shown_values(list(coded.values), 3)
+            raise DataError(f"no row of the {role} {column!r} is {yes!r}; it holds {held}.")
+    return np.array([*states, np.nan], dtype=np.float64)[coded.codes]
 
 
-def _refuse_other_words(coded: Coded, column: str, role: str) -> None:
+def _refuse_other_words(other: list[Any], column: str, role: str, *, numbers: bool) -> None:
     """Refuse values that are neither yes nor no."""
-    other = [value for value in coded.values if _word(value) not in TRUE_WORDS + FALSE_WORDS]
-    if other:
-        more = "name it as `outcome` of the audit, or say" if role == "outcome" and _are_numbers(coded) else "say"
-        raise DataError(
-            f"the {role} {column!r} holds {shown_values(other, 3)}, which is neither yes nor no; {more} which value "
-            f"counts ({'`positive` of the table' if role == 'outcome' else '`selected`'})."
-        )
+    more = "name it as `outcome` of the audit, or say" if role == "outcome" and numbers else "say"
+    raise DataError(
+        f"the {role} {column!r} holds {shown_values(other, 3)}, which is neither yes nor no; {more} which value "
+        f"counts ({'`positive` of the table' if role == 'outcome' else '`selected`'})."
+    )
 
 
 def _word(value: Any) -> str:
@@ -329,8 +331,10 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
 def _large_groups(sample: Sample, spec: ImprovabilitySpec) -> tuple[Sample, list[LeftOut]]:
     sizes = np.bincount(sample.group, minlength=len(sample.groups))
     large = np.array([name != MISSING for name in sample.groups], dtype=np.bool_) & (sizes >= spec.min_count)
+    reasons = {MISSING: "missing group: rows left out of the test"}
+    small = f"fewer than {spec.min_count} rows: left out of the test"
     records = [
-        LeftOut(grouping=sample.grouping, group=name, n=int(n), reason=_why(name, spec))
+        LeftOut(grouping=sample.grouping, group=name, n=int(n), reason=reasons.get(name, small))
         for name, n, is_large in zip(sample.groups, sizes, large, strict=True)
         if not is_large
     ]
@@ -354,11 +358,6 @@ def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilityS
         if name not in groups:
             hint = did_you_mean(name, groups)
             raise ConfigError(f"`worst_pair` names {name!r}, which is no group of the test; {hint}")
-
-
-def _why(group: str, spec: ImprovabilitySpec) -> str:
-    why = "missing group: rows" if group == MISSING else f"fewer than {spec.min_count} rows:"
-    return f"{why} left out of the test"
 
 
 def _with_model(sample: Sample, spec: ImprovabilitySpec) -> Sample:

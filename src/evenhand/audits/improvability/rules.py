@@ -16,16 +16,13 @@ from evenhand.audits.improvability.gather import Kind, Predictions, Sample
 from evenhand.errors import ConfigError, EvenhandError, require_extra
 from evenhand.models.estimators import make_pipeline, small_seed
 from evenhand.stats.improvability import select_top
-from evenhand.stats.linear_search import (
-    SEARCH_UTILITIES,
-    LinearCandidate,
-    search_problem,
-    solve_milp,
-    sweep_directions,
-)
+from evenhand.stats.linear_search import SEARCH_UTILITIES, LinearCandidate, search_problem, solve_milp, sweep_directions
 from evenhand.stats.types import FloatArray, IntArray
 
 Scorer = Callable[[FloatArray], Any]
+Coefficient = tuple[str, float]
+"""A prepared column, and what one unit of it adds to the score."""
+
 DEFAULT_THRESHOLD = 0.5
 INTERCEPT = "(intercept)"
 
@@ -180,24 +177,23 @@ def _estimator(candidate: Candidate, rows: TrainingRows) -> Fitted:
 def _wrapped(estimator: Any, text: list[int], numbers: list[int], seed: int) -> Any:
     """Return a copy of the user's estimator behind the same preparation of columns, seeded where it can be."""
     from sklearn.base import clone
-    from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import Pipeline
 
     copy = clone(estimator)
     parameters = copy.get_params()
     if "random_state" in parameters and parameters["random_state"] is None:
         copy.set_params(random_state=small_seed(seed))
-    return Pipeline([("columns", ColumnTransformer(_prepared(text, numbers))), ("estimator", copy)])
+    return Pipeline([("columns", _columns(text, numbers)), ("estimator", copy)])
 
 
-def _prepared(text: list[int], numbers: list[int]) -> list[Any]:
+def _columns(text: list[int], numbers: list[int]) -> Any:
+    """Return the preparation of columns, not yet fitted: one of 0 and 1 for each code of text, numbers as they are."""
+    from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import OneHotEncoder
 
-    parts = [
-        ("text", OneHotEncoder(handle_unknown="ignore", sparse_output=False), text),
-        ("numbers", "passthrough", numbers),
-    ]
-    return [part for part in parts if part[2]]
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    parts = [("text", encoder, text), ("numbers", "passthrough", numbers)]
+    return ColumnTransformer([part for part in parts if part[2]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,9 +327,7 @@ class _Linear:
 
 def prepare_columns(rows: TrainingRows) -> Any:
     """Return the preparation of columns that the linear searches use, fitted to the rows."""
-    from sklearn.compose import ColumnTransformer
-
-    return ColumnTransformer(_prepared(*_text(rows))).fit(rows.features)
+    return _columns(*_text(rows)).fit(rows.features)
 
 
 def column_names(prepared: Any, names: tuple[str, ...], labels: Mapping[str, tuple[str, ...]]) -> list[tuple[str, int]]:
@@ -349,13 +343,6 @@ def column_names(prepared: Any, names: tuple[str, ...], labels: Mapping[str, tup
     return columns
 
 
-class Coefficient(NamedTuple):
-    """What one column adds to the score, for each unit of it."""
-
-    feature: str
-    value: float
-
-
 def coefficients_of(fitted: Fitted, sample: Sample) -> tuple[Coefficient, ...]:
     """Return intercept and coefficients of a linear pipeline, with any standardisation undone; empty for others."""
     steps = getattr(fitted.pipeline, "named_steps", {})
@@ -368,12 +355,9 @@ def coefficients_of(fitted: Fitted, sample: Sample) -> tuple[Coefficient, ...]:
     columns = [name for name, _ in column_names(steps["columns"], sample.features, sample.labels)]
     if slopes.size != len(columns):
         return ()
-    start = 0
-    for part, step, positions in steps["columns"].transformers_:
-        end = start + (sum(len(codes) for codes in step.categories_) if part == "text" else len(positions))
-        if part == "numbers" and hasattr(step, "scale_"):
-            slopes[start:end] /= step.scale_
-            intercept -= float(slopes[start:end] @ step.mean_)
-        start = end
-    named = zip(columns, slopes.tolist(), strict=True)
-    return (Coefficient(INTERCEPT, intercept), *(Coefficient(name, value) for name, value in named))
+    scaler = steps["columns"].named_transformers_.get("numbers")
+    if hasattr(scaler, "scale_"):  # the numbers come after the text
+        scaled = slopes[-scaler.scale_.size :]
+        scaled /= scaler.scale_
+        intercept -= float(scaled @ scaler.mean_)
+    return ((INTERCEPT, intercept), *zip(columns, slopes.tolist(), strict=True))

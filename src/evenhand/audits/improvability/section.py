@@ -1,34 +1,61 @@
-"""The improvability part of a report: the legal process, charts, tables, and how the numbers were computed."""
+"""The improvability part of a report: where the test stands in a disparate-impact case, charts, tables and methods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evenhand.audits.improvability.charts import (
-    curve_panels,
-    model_title,
-    p_title,
-    power_panels,
-    target_title,
-    value_panels,
-)
-from evenhand.audits.improvability.legal import process_table, scope_table
-from evenhand.audits.improvability.metrics import FAIRNESS, PAPER
+from evenhand.audits.improvability import charts
+from evenhand.audits.improvability.metrics import FAIRNESS, MEANINGS, PAPER
 from evenhand.audits.improvability.result import JUDGED
+from evenhand.audits.improvability.spec import STATUS_QUO
 from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, make_table
-from evenhand.core.formats import show, show_confidence
+from evenhand.core.formats import show, show_confidence, show_p
+from evenhand.core.records import OVERALL
+from evenhand.errors import count
 
 if TYPE_CHECKING:
     from evenhand.audits.improvability.result import Decision, ImprovabilityGap, ImprovabilityResult, Margin
 
 _ALONE = "alone only"
+_COMBINATIONS = {
+    "median": (
+        "The null is rejected when the median p-value of the splits is below alpha / 2 (with one split, below alpha). "
+        "The combined p is twice the median.",
+        f"{PAPER}, corollary 1",
+    ),
+    "exchangeable": (
+        "The null is rejected when for some k at least half of the first k splits have p of at most alpha / 2. The "
+        "combined p is the smallest alpha for which that is so.",
+        "Gasparin, Wang and Ramdas 2025, PNAS 122",
+    ),
+}
+_SHOWN = (
+    (
+        "It establishes",
+        "At this level of error, that an algorithm exists which is fairer and no less accurate by these measures. The "
+        "algorithm itself can be exported and examined.",
+    ),
+    (
+        "It does not establish",
+        "That this alternative is the best one; that it is lawful, practical or cheap; that it serves interests which "
+        "the measures leave out; or that it would do as well in another population or year.",
+    ),
+)
+_NOT_SHOWN = (
+    ("It establishes", "That these candidates were not shown to be better in all measures at once on these rows."),
+    (
+        "It does not establish",
+        "That the disparity is necessary. A better algorithm may exist that these rules did not find, or the rows may "
+        "be too few to show it; the next table says which is more plausible.",
+    ),
+)
 
 
 def parts(result: ImprovabilityResult) -> Iterator[Figure | DisplayTable]:
     """Yield the figures and tables of the section."""
-    yield process_table(result)
-    yield scope_table(result)
+    yield _process_table(result)
+    yield _scope_table(result)
     if result.reasons:
         yield _reason_table(result)
     yield _value_figure(result)
@@ -46,11 +73,107 @@ def parts(result: ImprovabilityResult) -> Iterator[Figure | DisplayTable]:
         yield _coefficient_table(result)
 
 
+# The legal process ---------------------------------------------------------------------------------------------------
+
+
+def _process_table(result: ImprovabilityResult) -> DisplayTable:
+    """Return the three parts of a disparate-impact case, and what this result says to each."""
+    rows = (
+        (
+            "1. Prima facie case. Do the benefits or harms fall disproportionately on a protected group?",
+            f"Not tested here. {_status_quo_gap(result)} The parity audit speaks to this part.",
+        ),
+        (
+            "2. Business necessity. "
+            "Is the policy necessary to achieve a legitimate interest that does not discriminate?",
+            f"Not tested here. The interest is taken to be measured by {_interest(result)}; whether that is the "
+            "legitimate interest is for the parties and the court.",
+        ),
+        (
+            "3. Less discriminatory alternative. "
+            "Is there an alternative that serves the same interest and discriminates less?",
+            _answer(result),
+        ),
+    )
+    columns = ("Part of the process", "What this result says")
+    return DisplayTable("The three-part process of a disparate-impact case", columns, rows)
+
+
+def _scope_table(result: ImprovabilityResult) -> DisplayTable:
+    """Return what the result establishes, and what it does not."""
+    fairness = " and in ".join(_meaning(utility.name) for utility in result.spec.fairness)
+    error = (
+        "If no candidate were better in all measures at once, the test would still reject in at most "
+        f"{show(result.spec.test.alpha, 'percent')} of samples, adjusted for all candidates, in large samples."
+    )
+    rows = (
+        ("Population", _population(result)),
+        ("Measures", f"Accuracy is {_interest(result)}; fairness is the gap between groups in {fairness}."),
+        ("Error", error),
+        *(_SHOWN if result.established else _NOT_SHOWN),
+    )
+    return DisplayTable("What this establishes", ("", ""), rows)
+
+
+def _population(result: ImprovabilityResult) -> str:
+    known = f" Only people whose outcome is known: {count(result.unlabelled, 'row')} without were left out."
+    return (
+        f"The population that these {count(result.n, 'row')} were drawn from, by {result.groupings[0]} "
+        f"({', '.join(result.groups)}).{known if result.unlabelled else ''}"
+    )
+
+
+def _interest(result: ImprovabilityResult) -> str:
+    who = "for everyone together" if result.spec.test.accuracy_of == "everyone" else "for each group"
+    return f"{_meaning(result.spec.utility.name)} {who}{'' if result.better == 'higher' else ', lower is better'}"
+
+
+def _meaning(utility: str) -> str:
+    return MEANINGS.get(utility, utility)
+
+
+def _status_quo_gap(result: ImprovabilityResult) -> str:
+    utility = result.spec.fairness[0].name
+    style = result.metrics[utility].style()
+    values = result.rows("values", model=STATUS_QUO, metric=utility)
+    known = (v for v in values if v.group != OVERALL and v.value is not None)
+    listed = ", ".join(f"{v.group} {show(v.value, style)}" for v in known)
+    return f"For orientation, {utility.replace('_', ' ')} under the status quo: {listed}."
+
+
+def _answer(result: ImprovabilityResult) -> str:
+    spec, several = result.spec, len(result.spec.candidates)
+    if result.established:
+        best = _clearest(result.established)
+        names = ", ".join(decision.model for decision in result.established)
+        adjusted = f", and {show_p(best.p_adjusted or 0.0)} adjusted for all candidates" if several > 1 else ""
+        return (
+            f"Yes, by these measures: {names}. For {best.model} the hypothesis of no improvement is rejected at level "
+            f"{spec.test.alpha:g} (median {show_p(best.p_median or 0.0)}; combined {show_p(best.p_value or 0.0)}"
+            f"{adjusted})."
+        )
+    if result.rejections:
+        best = _clearest(result.rejections)
+        return (
+            f"Not established. The test of {best.model} alone rejects (combined {show_p(best.p_value or 0.0)}), but "
+            f"{several} candidates were tried, and adjusted for all of them it does not "
+            f"({show_p(best.p_adjusted or 0.0)}). It would count if {best.model} had been named beforehand."
+        )
+    return "No such alternative was shown. That is not the same as there being none: see what this does not establish."
+
+
+def _clearest(decisions: tuple[Decision, ...]) -> Decision:
+    return min(decisions, key=lambda decision: decision.p_median or 0.0)
+
+
+# Figures and tables --------------------------------------------------------------------------------------------------
+
+
 def _value_figure(result: ImprovabilityResult) -> Figure:
     high, low = result.furthest_apart
     metric = result.metrics[result.spec.fairness[0].name]
     described = [
-        f"{model_title(value.model)}, {value.group}: {show(value.value, metric.style())}"
+        f"{charts.model_title(value.model)}, {value.group}: {show(value.value, metric.style())}"
         for value in result.rows("values", metric=metric.name)
         if value.group in (high, low)
     ]
@@ -61,7 +184,7 @@ def _value_figure(result: ImprovabilityResult) -> Figure:
         f"{show_confidence(result.spec.confidence)} ellipses. On the dashed line both groups are served equally: "
         f"nearer to it is fairer, {better} is more accurate.",
         f"{'; '.join(described)}.",
-        tuple(value_panels(result)),
+        tuple(charts.value_panels(result)),
     )
 
 
@@ -75,10 +198,9 @@ def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
     for gap in result.rows("gaps", model=candidate):
         if gap.test in tests and gap.component != "all":
             splits.setdefault(gap.split, []).append(gap)
-    titles = [title for gap in splits[1] for title in _split_titles(result, gap)]
     return DisplayTable(
         f"{candidate}, {_decided_at_zero(result, candidate)}. By split; old is the status quo, new the candidate",
-        ("Split", *titles, "Largest p"),
+        ("Split", *(title for title, _ in _split_cells(result, splits[1])), "Largest p"),
         tuple(_split_row(result, gaps) for gaps in splits.values()),
         folded=len(result.spec.candidates) > 3,
     )
@@ -86,27 +208,28 @@ def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
 
 def _split_row(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -> tuple[Cell, ...]:
     whole = result.get("gaps", model=gaps[0].model, split=gaps[0].split, component="all", test=JUDGED)
-    cells = (cell for gap in gaps for cell in _split_cells(result, gap))
+    cells = (cell for _, cell in _split_cells(result, gaps))
     return (Number(gaps[0].split, "count"), *cells, Number(whole.p_value, "p"))
 
 
-def _split_titles(result: ImprovabilityResult, gap: ImprovabilityGap) -> list[str]:
+def _split_cells(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -> Iterator[tuple[str, Cell]]:
+    """Yield the titles and cells of a split."""
     several = len(result.spec.fairness) > 1
-    name = str(gap.group) if gap.component == "accuracy" else f"Gap in {gap.metric}" if several else "Gap"
-    return [f"{name}, new", f"{name}, old", "p"] if gap.test in (None, JUDGED) else [f"{name}, published p"]
-
-
-def _split_cells(result: ImprovabilityResult, gap: ImprovabilityGap) -> list[Cell]:
-    style = result.metrics[gap.metric].style()
-    values: list[Cell] = [Number(gap.model_value, style), Number(gap.reference_value, style)]
-    return [*(values if gap.test in (None, JUDGED) else []), Number(gap.p_value, "p")]
+    for gap in gaps:
+        name = str(gap.group) if gap.component == "accuracy" else f"Gap in {gap.metric}" if several else "Gap"
+        decides = gap.test in (None, JUDGED)
+        if decides:
+            style = result.metrics[gap.metric].style()
+            yield f"{name}, new", Number(gap.model_value, style)
+            yield f"{name}, old", Number(gap.reference_value, style)
+        yield "p" if decides else f"{name}, published p", Number(gap.p_value, "p")
 
 
 def _decided_at_zero(result: ImprovabilityResult, candidate: str) -> str:
     """Return what follows from the p-values of the splits at a margin of 0."""
     point = result.get("curves", model=candidate, test=JUDGED, metric=FAIRNESS, margin=0.0)
     shown = "an" if point.established else "no"
-    return f"{p_title(result)} {show(point.p_adjusted, 'p')}: {shown} improvement is shown"
+    return f"{charts.p_title(result)} {show(point.p_adjusted, 'p')}: {shown} improvement is shown"
 
 
 def _decision_table(result: ImprovabilityResult, test: str) -> DisplayTable:
@@ -119,7 +242,7 @@ def _decision_table(result: ImprovabilityResult, test: str) -> DisplayTable:
         caption if test == JUDGED else f"P-values of the {test} test, for comparison: nothing rests on them",
         {
             "Candidate": lambda d: d.model,
-            "What improves": lambda d: target_title(d.metric, d.group) if d.margin else "Fairness and accuracy",
+            "What improves": lambda d: charts.target_title(d.metric, d.group) if d.margin else "Fairness and accuracy",
             "Margin": lambda d: Number(d.margin, "percent"),
             "Decision": _decided,
             "Adjusted p": lambda d: Number(d.p_adjusted, "p"),
@@ -151,7 +274,7 @@ def _margin_table(result: ImprovabilityResult, test: str) -> DisplayTable:
         caption if test == JUDGED else f"Largest margins of the {test} test, for comparison",
         {
             "Candidate": lambda m: m.model,
-            "What improves": lambda m: "Anything" if _shows_nothing(m) else target_title(m.metric, m.group),
+            "What improves": lambda m: "Anything" if _shows_nothing(m) else charts.target_title(m.metric, m.group),
             "At least": lambda m: Number(m.value, "percent"),
             "Ended by": _ended_by,
         },
@@ -173,17 +296,18 @@ def _ended_by(margin: Margin) -> str | None:
 
 def _curve_figure(result: ImprovabilityResult) -> Figure:
     described = [
-        f"{m.model}, {target_title(m.metric, m.group)}{'' if m.test == JUDGED else f', {m.test} test'}: largest margin "
-        f"{show(m.value, 'percent')}"
+        f"{m.model}, {charts.target_title(m.metric, m.group)}{'' if m.test == JUDGED else f', {m.test} test'}: largest "
+        f"margin {show(m.value, 'percent')}"
         for m in result.margins
     ]
     return Figure(
         "P-values by margin",
-        f"The {p_title(result)} where an improvement by at least the margin is claimed. It is shown as far as the line "
-        f"stays below {result.spec.test.alpha:g} (dashed) from a margin of 0 on. A curve that rises and then falls "
-        "again, as that of the published test may, must not be read from its end; nothing rests on the published test.",
+        f"The {charts.p_title(result)} where an improvement by at least the margin is claimed. It is shown as far as "
+        f"the line stays below {result.spec.test.alpha:g} (dashed) from a margin of 0 on. A curve that rises and then "
+        "falls again, as that of the published test may, must not be read from its end; nothing rests on the published "
+        "test.",
         f"{'; '.join(described)}.",
-        tuple(curve_panels(result)),
+        tuple(charts.curve_panels(result)),
     )
 
 
@@ -199,7 +323,7 @@ def _power_figure(result: ImprovabilityResult) -> Figure:
         f"it on the test rows, and a planned one (accuracy up by {show(plan.gain, 'percent')}, gap down by "
         f"{show(plan.reduction, 'percent')}).",
         f"{'; '.join(described)}.",
-        tuple(power_panels(result)),
+        tuple(charts.power_panels(result)),
     )
 
 
@@ -291,7 +415,7 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
         "comparison.",
         f"{PAPER}, section 3.2; erratum in the documentation",
     )
-    yield _combination(result)
+    yield Method("Combining splits", *_COMBINATIONS[test.combine])
     yield Method(
         "Largest margin",
         "The p-value is computed over the whole range of margins from the same resamples. The largest margin is the "
@@ -321,17 +445,3 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
         f"share of resamples in which every component would exceed its critical value at level {spec.level:.3g}, which "
         f"is {level}.",
     )
-
-
-def _combination(result: ImprovabilityResult) -> Method:
-    if result.spec.test.combine == "median":
-        rule = (
-            "The null is rejected when the median p-value of the splits is below alpha / 2 (with one split, below "
-            "alpha). The combined p is twice the median."
-        )
-        return Method("Combining splits", rule, f"{PAPER}, corollary 1")
-    rule = (
-        "The null is rejected when for some k at least half of the first k splits have p of at most alpha / 2. The "
-        "combined p is the smallest alpha for which that is so."
-    )
-    return Method("Combining splits", rule, "Gasparin, Wang and Ramdas 2025, PNAS 122")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_serializer, field_validator, model_validator
@@ -202,8 +204,7 @@ class ImprovabilitySpec(Spec):
 
     def known_metrics(self) -> Mapping[str, Metric]:
         """Return the metrics, with the user's own utilities."""
-        own = (utility_metric(utility) for utility in self.criteria.utilities)
-        return {**METRICS, **{metric.name: metric for metric in own}}
+        return METRICS | {utility.name: utility_metric(utility) for utility in self.criteria.utilities}
 
     @field_validator("features")
     @classmethod
@@ -220,14 +221,11 @@ class ImprovabilitySpec(Spec):
             )
         return value
 
-    @field_validator("utility")
+    @field_validator("utility", "fairness_utility")
     @classmethod
-    def _known_utility(cls, value: Any, info: ValidationInfo) -> Utility:
-        return _utility(value, info)
-
-    @field_validator("fairness_utility")
-    @classmethod
-    def _known_utilities(cls, value: Any, info: ValidationInfo) -> tuple[Utility, ...] | None:
+    def _known_utilities(cls, value: Any, info: ValidationInfo) -> Utility | tuple[Utility, ...] | None:
+        if info.field_name == "utility":
+            return _utility(value, info)
         return None if value is None else tuple(_utility(utility, info) for utility in _tuple(value)) or None
 
     @field_serializer("utility", "fairness_utility")
@@ -242,52 +240,48 @@ class ImprovabilitySpec(Spec):
         return value
 
     @model_validator(mode="after")
-    def _utilities_differ_in_name(self) -> Self:
-        every = list(dict.fromkeys((self.utility, *self.fairness)))
-        names = [utility.name for utility in every]
-        twice = next((name for position, name in enumerate(names) if name in names[:position]), None)
-        if twice is not None:
-            raise ValueError(f"two different utilities are called {twice!r}; give each a name of its own")
+    def _consistent(self) -> Self:
+        for problem in chain(self._utility_problems(), self._feature_problems(), self._test_problems()):
+            raise ValueError(problem)
         return self
 
-    @model_validator(mode="after")
-    def _features_where_needed(self) -> Self:
-        fitted = [name for name, candidate in self.candidates.items() if candidate.refits]
-        if not self.features and fitted:
-            raise ValueError(f"`features` is empty, and the candidate {fitted[0]!r} has to be fitted to some")
-        if not self.features and self.status_quo.model is not None:
-            raise ValueError("`features` is empty, and the status quo is a model that needs some")
+    def _utility_problems(self) -> Iterator[str]:
+        names = Counter(utility.name for utility in dict.fromkeys((self.utility, *self.fairness)))
+        for name in (name for name, utilities in names.items() if utilities > 1):
+            yield f"two different utilities are called {name!r}; give each a name of its own"
+
+    def _feature_problems(self) -> Iterator[str]:
+        if not self.features:
+            for name in self._refitted:
+                yield f"`features` is empty, and the candidate {name!r} has to be fitted to some"
+            if self.status_quo.model is not None:
+                yield "`features` is empty, and the status quo is a model that needs some"
         for name, candidate in self.candidates.items():
             for member in (candidate, *candidate.family):
                 for feature in (*member.monotone, *member.excluded):
                     if feature not in self.features:
                         hint = did_you_mean(feature, self.features)
-                        raise ValueError(f"candidate {name!r} names {feature!r}, which is no feature; {hint}")
-        return self
+                        yield f"candidate {name!r} names {feature!r}, which is no feature; {hint}"
 
-    @model_validator(mode="after")
-    def _without_training_rows(self) -> Self:
+    def _test_problems(self) -> Iterator[str]:
         if self.test.train == 0:
-            fitted = [name for name, candidate in self.candidates.items() if candidate.refits]
-            if fitted:
-                raise ValueError(f"`train` is 0, so nothing can be fitted; the candidate {fitted[0]!r} has to be")
+            for name in self._refitted:
+                yield f"`train` is 0, so nothing can be fitted; the candidate {name!r} has to be"
             if self.test.worst_pair is None:
-                raise ValueError(
-                    "`train` is 0, so no training rows tell which group the status quo favours; name `worst_pair`"
-                )
+                yield "`train` is 0, so no training rows tell which group the status quo favours; name `worst_pair`"
             if self.test.splits != 1:
-                raise ValueError("`train` is 0, so all rows test and there is nothing to split: set `splits` to 1")
-        return self
-
-    @model_validator(mode="after")
-    def _enough_resamples(self) -> Self:
+                yield "`train` is 0, so all rows test and there is nothing to split: set `splits` to 1"
         if self.multiplicity >= self.test.alpha * (self.resamples + 1):
-            raise ValueError(
+            yield (
                 f"`resamples` is {self.resamples:,}, so no p-value can be below {1 / (self.resamples + 1):.2g}; with "
                 f"{count(self.test.splits, 'split')} and {count(len(self.candidates), 'candidate')} one below "
                 f"{self.level:.2g} is needed. Set it to {int(self.multiplicity / self.test.alpha):,} or more"
             )
-        return self
+
+    @property
+    def _refitted(self) -> list[str]:
+        """The candidates that are made anew in every split."""
+        return [name for name, candidate in self.candidates.items() if candidate.refits]
 
     @property
     def fairness(self) -> tuple[Utility, ...]:

@@ -17,44 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.audits.improvability import rules
 from evenhand.audits.improvability.candidates import Candidate
-from evenhand.audits.improvability.curves import (
-    Curves,
-    Margins,
-    Power,
-    p_curves,
-    shares_make_sense,
-    split_power,
-    z_curves,
-)
+from evenhand.audits.improvability.curves import Curves, Margins, Power, p_curves, shares_defined, split_power, z_curves
 from evenhand.audits.improvability.gather import Sample
-from evenhand.audits.improvability.rules import (
-    Coefficient,
-    Decisions,
-    Fitted,
-    TrainingRows,
-    coefficients_of,
-    decide,
-    fit_rule,
-    scores,
-)
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
-from evenhand.stats.improvability import (
-    FairnessTest,
-    Goal,
-    Pair,
-    Rows,
-    Split,
-    SplitTest,
-    ValueDraws,
-    bootstrap_values,
-    check_counts,
-    component_values,
-    make_rows,
-    random_splits,
-    worst_pair,
-)
+from evenhand.stats import improvability as stats
 from evenhand.stats.linear_search import LinearCandidate
 from evenhand.stats.types import FloatArray, IntArray
 
@@ -72,12 +41,12 @@ class Inputs:
     margins: Margins
 
     @property
-    def tests(self) -> tuple[FairnessTest, ...]:
+    def tests(self) -> tuple[stats.FairnessTest, ...]:
         """The fairness tests that can be shown: the published one compares two groups, and is not studentised."""
         return ("signed", "published") if len(self.sample.groups) == 2 else ("signed",)
 
     @property
-    def goals(self) -> tuple[Goal, ...]:
+    def goals(self) -> tuple[stats.Goal, ...]:
         """What a margin can apply to: fairness, accuracy of all, and accuracy of each group."""
         each = range(len(self.sample.groups)) if self.spec.test.accuracy_of == "groups" else ()
         return ("fairness", "joint_accuracy", *each)
@@ -99,10 +68,10 @@ class Inputs:
 class MadeCandidate:
     """A candidate's decisions on the test rows, and what is known of how it was made."""
 
-    decisions: Decisions
+    decisions: rules.Decisions
     what: str
     linear: LinearCandidate | None = None
-    coefficients: tuple[Coefficient, ...] = ()
+    coefficients: tuple[rules.Coefficient, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,31 +98,31 @@ class Trial:
     candidate: str
     split: int
     test: IntArray
-    status_quo: Decisions
-    worst: tuple[Pair, ...]
+    status_quo: rules.Decisions
+    worst: tuple[stats.Pair, ...]
     values: FloatArray
     low: FloatArray
     high: FloatArray
     stderr: FloatArray
     counted: IntArray
     change: FloatArray
-    curves: Mapping[FairnessTest, Curves]
+    curves: Mapping[stats.FairnessTest, Curves]
     made: MadeCandidate | None = None
     power: Power | None = None
     shares: bool = True
     members: tuple[Trial, ...] = ()
-    choice: Mapping[Goal, IntArray] = field(default_factory=dict)
+    choice: Mapping[stats.Goal, IntArray] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     status: str = "ok"
 
-    def parts(self, test: FairnessTest, goal: Goal) -> FloatArray:
+    def parts(self, test: stats.FairnessTest, goal: stats.Goal) -> FloatArray:
         """Return (A + F, D) the p-values of all components at the margins of a goal."""
         if not self.members:
             return self.curves[test].parts(goal)
         every = np.stack([member.curves[test].parts(goal) for member in self.members])
         return np.asarray(np.take_along_axis(every, self.choice[goal][np.newaxis, np.newaxis], axis=0)[0])
 
-    def p(self, test: FairnessTest, goal: Goal) -> FloatArray:
+    def p(self, test: stats.FairnessTest, goal: stats.Goal) -> FloatArray:
         """Return (D,) the p-values at the margins of a goal."""
         return np.asarray(self.parts(test, goal).max(axis=0))
 
@@ -182,14 +151,14 @@ def run_splits(inputs: Inputs) -> Trials:
     return {name: tuple(by_task[name, number] for number in range(len(splits))) for name in spec.candidates}
 
 
-def make_splits(rows: int, spec: ImprovabilitySpec) -> tuple[Split, ...]:
+def make_splits(rows: int, spec: ImprovabilitySpec) -> tuple[stats.Split, ...]:
     """Return the splits; without training rows the one that tests on all rows."""
     if spec.test.train == 0:
-        return (Split(np.arange(0), np.arange(rows)),)
-    return random_splits(rows, spec.test.splits, spec.test.train, rng_of(spec.seed, "splits"))
+        return (stats.Split(np.arange(0), np.arange(rows)),)
+    return stats.random_splits(rows, spec.test.splits, spec.test.train, rng_of(spec.seed, "splits"))
 
 
-def try_candidate(inputs: Inputs, name: str, number: int, split: Split) -> Trial:
+def try_candidate(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
     """Make one candidate from the training rows of one split, and test it on the others."""
     candidate = inputs.spec.candidates[name]
     if candidate.rule == "search":
@@ -197,7 +166,7 @@ def try_candidate(inputs: Inputs, name: str, number: int, split: Split) -> Trial
     return _try_single(inputs, name, name, candidate, number, split)
 
 
-def _try_single(inputs: Inputs, name: str, shown: str, candidate: Candidate, number: int, split: Split) -> Trial:
+def _try_single(inputs: Inputs, name: str, shown: str, candidate: Candidate, number: int, split: stats.Split) -> Trial:
     """Make and test a candidate that is no search; where a linear search finds nothing, say so."""
     spec = inputs.spec
     trial = _untested(inputs, shown, number, split)
@@ -209,17 +178,14 @@ def _try_single(inputs: Inputs, name: str, shown: str, candidate: Candidate, num
     old, new = trial.status_quo.values, made.decisions.values
     _refuse_all_or_none(new, old, shown, where)
     rows = rows_of(inputs, split.test, old, new, f"{where}, candidate {shown!r}")
-    remarks = check_counts(rows, f"the test rows of {where}, candidate {shown!r}")
-    draws = bootstrap_values(
-        rows,
-        resamples=spec.resamples,
-        rng=inputs.rng("bootstrap", name, number),
-        studentised=spec.test.studentised,
+    remarks = stats.check_counts(rows, f"the test rows of {where}, candidate {shown!r}")
+    draws = stats.bootstrap_values(
+        rows, resamples=spec.resamples, rng=inputs.rng("bootstrap", name, number), studentised=spec.test.studentised
     )
     return replace(trial, made=made, remarks=remarks, counted=rows.counted(), **_estimates(inputs, draws, trial))
 
 
-def _untested(inputs: Inputs, name: str, number: int, split: Split) -> Trial:
+def _untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
     """Return a split without a candidate: every p-value is 1, so that it counts against rejection."""
     sample, spec = inputs.sample, inputs.spec
     shape = (len(sample.groups) + 1, len(spec.criteria.utilities), 2)
@@ -240,11 +206,11 @@ def _untested(inputs: Inputs, name: str, number: int, split: Split) -> Trial:
     )
 
 
-def _estimates(inputs: Inputs, draws: ValueDraws, trial: Trial) -> dict[str, Any]:
+def _estimates(inputs: Inputs, draws: stats.ValueDraws, trial: Trial) -> dict[str, Any]:
     """Return what the draws of the test rows say of a trial."""
     spec = inputs.spec
     tests = {
-        kind: SplitTest(draws, spec.criteria, trial.worst, kind, spec.test.studentised and kind == "signed")
+        kind: stats.SplitTest(draws, spec.criteria, trial.worst, kind, spec.test.studentised and kind == "signed")
         for kind in inputs.tests
     }
     signed = tests["signed"]
@@ -259,13 +225,13 @@ def _estimates(inputs: Inputs, draws: ValueDraws, trial: Trial) -> dict[str, Any
         "change": np.column_stack([change, *np.nanquantile(_changes(signed, draws.values), ends, axis=0)]),
         "curves": {kind: p_curves(test, inputs.margins) for kind, test in tests.items()},
         "power": split_power(signed, spec, len(trial.test)),
-        "shares": shares_make_sense(signed),
+        "shares": shares_defined(signed),
     }
 
 
-def _changes(test: SplitTest, values: FloatArray) -> FloatArray:
+def _changes(test: stats.SplitTest, values: FloatArray) -> FloatArray:
     """Return (J, A + F) by how much accuracy rises, and by how much the gap shrinks, for values (J, G + 1, K, 2)."""
-    every = component_values(test, values)
+    every = stats.component_values(test, values)
     accuracy = len(test.accuracy_contrasts)
     pairs = every[:, accuracy:].reshape(len(values), len(test.worst), -1)
     return np.concatenate([every[:, :accuracy], pairs.min(axis=2)], axis=1)
@@ -283,11 +249,11 @@ def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: str)
             )
 
 
-def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, where: str) -> Rows:
+def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, where: str) -> stats.Rows:
     """Return rows with their terms under both algorithms; missing outcomes that matter are explained plainly."""
     sample = inputs.sample.rows(rows)
     try:
-        return make_rows(
+        return stats.make_rows(
             sample.group, sample.outcome, old, new, inputs.spec.criteria.utilities, sample.groups, sample.weight
         )
     except DataError as error:
@@ -304,22 +270,22 @@ def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, wh
         ) from error
 
 
-def make_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, split: Split) -> MadeCandidate:
+def make_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, split: stats.Split) -> MadeCandidate:
     """Return a candidate's decisions on the test rows."""
     sample, capacity = inputs.sample, inputs.spec.capacity
     ties = inputs.rng("ties", name, number)
     if candidate.rule == "column":
         column = sample.column_of(name, candidate)
-        return MadeCandidate(decide(column, column.values[split.test], capacity, ties), candidate.in_words())
+        return MadeCandidate(rules.decide(column, column.values[split.test], capacity, ties), candidate.in_words())
     fitted = fit_candidate(inputs, name, candidate, number, split)
-    decisions = decide(fitted, scores(fitted, sample.matrix[split.test], name), capacity, ties)
-    return MadeCandidate(decisions, candidate.in_words(), fitted.linear, coefficients_of(fitted, sample))
+    decisions = rules.decide(fitted, rules.scores(fitted, sample.matrix[split.test], name), capacity, ties)
+    return MadeCandidate(decisions, candidate.in_words(), fitted.linear, rules.coefficients_of(fitted, sample))
 
 
-def fit_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, split: Split) -> Fitted:
+def fit_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, split: stats.Split) -> rules.Fitted:
     """Return the algorithm that a rule makes from the training rows of a split."""
     try:
-        return fit_rule(candidate, training_rows(inputs, name, number, split), inputs.spec.utility.name, name)
+        return rules.fit_rule(candidate, training_rows(inputs, name, number, split), inputs.spec.utility.name, name)
     except (ConfigError, DataError):
         raise
     except EvenhandError as error:
@@ -328,10 +294,10 @@ def fit_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, 
         raise
 
 
-def training_rows(inputs: Inputs, name: str, number: int, split: Split) -> TrainingRows:
+def training_rows(inputs: Inputs, name: str, number: int, split: stats.Split) -> rules.TrainingRows:
     """Return what a selection rule may see of a split."""
     sample = inputs.sample.rows(split.train)
-    return TrainingRows(
+    return rules.TrainingRows(
         features=sample.matrix,
         names=sample.features,
         labels=sample.labels,
@@ -345,31 +311,33 @@ def training_rows(inputs: Inputs, name: str, number: int, split: Split) -> Train
     )
 
 
-def _status_quo(inputs: Inputs, part: str, number: int, rows: IntArray) -> Decisions:
+def _status_quo(inputs: Inputs, part: str, number: int, rows: IntArray) -> rules.Decisions:
     """Return the status quo's decisions on the training or test rows; a capacity is that of these rows."""
     status_quo = inputs.sample.status_quo
-    return decide(status_quo, status_quo.values[rows], inputs.spec.capacity, inputs.rng(f"status quo, {part}", number))
+    return rules.decide(
+        status_quo, status_quo.values[rows], inputs.spec.capacity, inputs.rng(f"status quo, {part}", number)
+    )
 
 
-def _worst_pairs(inputs: Inputs, number: int, split: Split) -> Iterator[Pair]:
+def _worst_pairs(inputs: Inputs, number: int, split: stats.Split) -> Iterator[stats.Pair]:
     """Yield for each fairness utility the pair of groups furthest apart: named beforehand, or on the training rows."""
     spec, named = inputs.spec, inputs.spec.test.worst_pair
     if named is not None:
-        yield from [Pair(*(inputs.sample.groups.index(name) for name in named))] * len(spec.fairness)
+        yield from [stats.Pair(*(inputs.sample.groups.index(name) for name in named))] * len(spec.fairness)
         return
     known = ~np.isnan(inputs.sample.outcome[split.train])
     old = _status_quo(inputs, "train", number, split.train).values[known]
     sample = inputs.sample.rows(split.train[known])
     where = f"the training rows of split {number + 1}"
     for utility in spec.fairness:
-        yield worst_pair(sample.group, sample.outcome, old, utility, sample.groups, sample.weight, where)
+        yield stats.worst_pair(sample.group, sample.outcome, old, utility, sample.groups, sample.weight, where)
 
 
-def _search_family(inputs: Inputs, name: str, number: int, split: Split) -> Trial:
+def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
     """Choose the most promising member on the training rows, for every goal and margin, and test those chosen."""
     family = inputs.spec.candidates[name].family
     promises = [_promise(inputs, name, member, number, split) for member in family]
-    choice: dict[Goal, IntArray] = {
+    choice: dict[stats.Goal, IntArray] = {
         goal: np.argmax([promise.of(goal, lowest=True) for promise in promises], axis=0) for goal in inputs.goals
     }
     chosen = sorted({int(member) for members in choice.values() for member in members})
@@ -384,7 +352,7 @@ def _search_family(inputs: Inputs, name: str, number: int, split: Split) -> Tria
     return replace(first, candidate=name, members=members, choice=choice)
 
 
-def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: Split) -> Curves:
+def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: stats.Split) -> Curves:
     """Return by how many standard errors a member's components exceed their nulls, on decisions made out of fold."""
     try:
         decisions = _out_of_fold(inputs, name, member, number, split)
@@ -392,17 +360,17 @@ def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: S
         return inputs.curves(-np.inf)
     old = _status_quo(inputs, "train", number, split.train).values
     rows = rows_of(inputs, split.train, old, decisions, f"the training rows of split {number + 1}")
-    draws = bootstrap_values(rows, resamples=1, rng=np.random.default_rng(0), studentised=True)
+    draws = stats.bootstrap_values(rows, resamples=1, rng=np.random.default_rng(0), studentised=True)
     worst = tuple(_worst_pairs(inputs, number, split))
-    return z_curves(SplitTest(draws, inputs.spec.criteria, worst), inputs.margins)
+    return z_curves(stats.SplitTest(draws, inputs.spec.criteria, worst), inputs.margins)
 
 
-def _out_of_fold(inputs: Inputs, name: str, member: Candidate, number: int, split: Split) -> FloatArray:
+def _out_of_fold(inputs: Inputs, name: str, member: Candidate, number: int, split: stats.Split) -> FloatArray:
     """Return a member's decisions on the training rows, each made by a fit to the other folds."""
     folds = inputs.spec.candidates[name].folds
     part = inputs.rng("folds", name, number).permutation(split.train.size) % folds
     decisions = np.empty(split.train.size)
     for fold in range(folds):
-        inner = Split(split.train[part != fold], split.train[part == fold])
+        inner = stats.Split(split.train[part != fold], split.train[part == fold])
         decisions[part == fold] = make_candidate(inputs, name, member, number, inner).decisions.values
     return decisions
