@@ -129,12 +129,7 @@ def _bias(cell: IntArray, kind: IntArray) -> FloatArray:
 
 
 def make_kidney_offers(
-    n_cases: int = 1_000,
-    n_critics: int = 200,
-    seed: int = 0,
-    *,
-    cases_per_critic: int = 25,
-    backend: str | None = None,
+    n_cases: int = 1_000, n_critics: int = 200, seed: int = 0, *, cases_per_critic: int = 25, backend: str | None = None
 ) -> Any:
     """Make a synthetic table of kidney offers, the quality class a system gave, and what stakeholders said of it.
 

@@ -260,11 +260,7 @@ def _cached_file(data: PublishedData) -> Path:
     try:
         with _quiet(pooch.get_logger()):
             path = pooch.retrieve(
-                url=data.url,
-                known_hash=f"sha256:{data.sha256}",
-                fname=data.file_name,
-                path=folder,
-                progressbar=False,
+                url=data.url, known_hash=f"sha256:{data.sha256}", fname=data.file_name, path=folder, progressbar=False
             )
     except OSError as error:
         raise EvenhandError(_how_to_get_by_hand(data, folder, error)) from error

@@ -84,7 +84,7 @@ def connect() -> duckdb.DuckDBPyConnection:
             "temp_directory": os.path.join(tempfile.gettempdir(), f"evenhand-{os.getpid()}"),
             # The type of a column of Python objects depends on all of them, not on the first thousand.
             "pandas_analyze_sample": str(2**31),
-        },
+        }
     )
 
 

@@ -137,11 +137,7 @@ def _fetch_rows(table: Table, columns: Mapping[str, nw.Expr]) -> _Fetched:
     with engine_errors():
         arrays = fetch_arrays(table.complete_rows().select(**columns, **codes, **_weight_column(table)))
     groups = {column_key(c): np.asarray(arrays[f"group{i}"], np.int64) for i, c in enumerate(group_columns)}
-    return _Fetched(
-        {name: np.asarray(arrays[name]) for name in columns},
-        _one_per_row(table, groups),
-        _weights(arrays),
-    )
+    return _Fetched({name: np.asarray(arrays[name]) for name in columns}, _one_per_row(table, groups), _weights(arrays))
 
 
 def _weight_column(table: Table) -> dict[str, nw.Expr]:

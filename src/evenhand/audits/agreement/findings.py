@@ -110,9 +110,7 @@ def _aside(gap: AgreementGap, metric: AgreementMetric, sentence_id: str) -> str:
 
 
 def _arguments(
-    gap: AgreementGap,
-    metric: AgreementMetric,
-    by_group: Mapping[tuple[str | None, str, str], float | None],
+    gap: AgreementGap, metric: AgreementMetric, by_group: Mapping[tuple[str | None, str, str], float | None]
 ) -> dict[str, str | float | None]:
     lower = gap.group if (gap.value or 0.0) < 0 else gap.reference
     return {

@@ -18,14 +18,7 @@ from evenhand.audits.parity.estimate import (
 )
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
-from evenhand.audits.parity.resampled import (
-    Custom,
-    Method,
-    Resampled,
-    Sums,
-    metric_values,
-    resample_groups,
-)
+from evenhand.audits.parity.resampled import Custom, Method, Resampled, Sums, metric_values, resample_groups
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.formats import finite

@@ -14,16 +14,7 @@ from evenhand.audits.parity.charts import (
     value_panels,
 )
 from evenhand.charts.forest import MOST_ROWS
-from evenhand.core.display import (
-    DisplayTable,
-    Figure,
-    Method,
-    Number,
-    Range,
-    gap_table,
-    make_table,
-    value_table,
-)
+from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
 from evenhand.core.formats import show, show_confidence
 from evenhand.table.roles import TIMES
 
