@@ -40,6 +40,7 @@ from evenhand.datasets._synthetic import (
     TreeModel,
     Truth,
     column_of,
+    crossed,
     yearly_shocks,
 )
 from evenhand.stats.types import FloatArray, IntArray
@@ -232,8 +233,8 @@ def _population() -> Population:
 @cache
 def _cells() -> Cells:
     """Cross race, sex, age group and charge, and add up the tables above for each cell."""
-    sizes = (len(_RACES), len(_SEXES), len(_AGES), len(_CHARGES))
-    race, sex, age, charge = np.indices(sizes).reshape(4, -1)
+    groupings = {"race": _RACES, "sex": _SEXES, "age_group": _AGES, "charge_degree": _CHARGES}
+    race, sex, age, charge = crossed(groupings)
     share = column_of(_RACES, "share")[race] * column_of(_RACES, "ages")[race, age]
     share *= column_of(_SEXES, "share")[sex] * column_of(_SEXES, "charges")[sex, charge]
     rate = column_of(_RACES, "arrests")[race] + column_of(_SEXES, "arrests")[sex]
@@ -243,15 +244,7 @@ def _cells() -> Cells:
     risk += column_of(_AGES, "risk")[age] + column_of(_CHARGES, "risk")[charge]
     risk += _RISK_OF_RATE * (rate + _YEARS_OF_GROWTH * growth)
     return Cells(
-        races=_RACES,
-        sexes=_SEXES,
-        ages=_AGES,
-        others=_CHARGES,
-        other_column="charge_degree",
-        race=race,
-        sex=sex,
-        age=age,
-        other=charge,
+        groupings=groupings,
         share=share / share.sum(),
         risk=risk,
         level=_LOG_RATE + rate,

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.datasets._synthetic import Columns, Truth, _labels, _normal_nodes, _whole_number, column_of
+from evenhand.datasets._synthetic import Columns, Truth, _labels, _normal_nodes, _whole_number, column_of, crossed
 from evenhand.errors import ConfigError
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame
@@ -108,7 +108,7 @@ class _Cells(NamedTuple):
 
 @cache
 def _cells() -> _Cells:
-    codes = np.indices([len(table) for table in _GROUPINGS.values()]).reshape(len(_GROUPINGS), -1)
+    codes = crossed(_GROUPINGS)
     shares = [column_of(table, "share")[code] for table, code in zip(_GROUPINGS.values(), codes, strict=True)]
     donor, age, patient, _ = codes
     return _Cells(
