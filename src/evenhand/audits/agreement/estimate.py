@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor, inf, nan
+from typing import Any
 
 import numpy as np
 
@@ -176,28 +177,24 @@ def value_records(
         low, high = finite(limits.low[position]), finite(limits.high[position])
         method, why = by_bootstrap, why_no_interval(drawn, position, metric, None if grouping is None else group)
         if metric.share is not None and value is not None:
-            method, why = EXACT, None
-            low, high = _exact_limits(drawn, metric.share, spec.confidence)
+            method, why, (low, high) = EXACT, None, _exact_limits(drawn, metric.share, spec.confidence)
         elif metric.form is not None and value is not None and np.array_equal(drawn.weight, drawn.count):
-            method = "F distribution"
-            low, high = _f_limits(drawn, metric.form, spec.confidence)
+            method, (low, high) = "F distribution", _f_limits(drawn, metric.form, spec.confidence)
             why = why if low is None or drawn.variation.disagreeing == 0 else None
         if why is None and low is None:
             why = "all resamples lie on one side of the value"
-        status = "ok" if why is None else f"no interval: {why}"
-        if value is None:
-            status = f"undefined: {why_undefined(metric, drawn.ratings, drawn.weight)}"
-        yield AgreementValue(
-            grouping=grouping,
-            group=group,
-            metric=name,
-            n=drawn.n,
-            value=value,
-            low=low if why is None else None,
-            high=high if why is None else None,
-            status=status,
-            method=method,
-        )
+        record = AgreementValue(grouping=grouping, group=group, metric=name, n=drawn.n, value=value, method=method)
+        yield _with_status(record, metric, drawn, why, {"low": low, "high": high})
+
+
+def _with_status(
+    record: AgreementValue, metric: AgreementMetric, drawn: GroupDraws, why: str | None, limits: Mapping[str, Any]
+) -> AgreementValue:
+    """Return a value with its limits, unless there is a reason for none."""
+    status = "ok" if why is None else f"no interval: {why}"
+    if record.value is None:
+        status = f"undefined: {why_undefined(metric, drawn.ratings, drawn.weight)}"
+    return replace(record, status=status, **(limits if why is None else {}))
 
 
 def _f_limits(drawn: GroupDraws, form: str, confidence: float) -> tuple[float | None, float | None]:
@@ -206,7 +203,7 @@ def _f_limits(drawn: GroupDraws, form: str, confidence: float) -> tuple[float | 
     return finite(float(limits.low)), finite(float(limits.high))
 
 
-def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[float, float]:
+def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[float | None, float | None]:
     slope, intercept = share(drawn.ratings.categories)
     limits = clopper_pearson(drawn.variation.agreement, drawn.variation.trials, confidence)
     return intercept + slope * float(limits.low), intercept + slope * float(limits.high)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,14 +15,7 @@ import numpy as np
 from evenhand.core.agreement_metrics import AGREEMENT_METRICS
 from evenhand.core.metrics import Metric
 from evenhand.stats import agreement as kernel
-from evenhand.stats.agreement import (
-    COUNT_METRICS,
-    BinaryCounts,
-    ScoreMoments,
-    binary_counts,
-    pabak_minus_kappa,
-    score_moments,
-)
+from evenhand.stats.agreement import COUNT_METRICS, BinaryCounts, ScoreMoments, binary_counts, score_moments
 from evenhand.stats.types import FloatArray
 
 Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "interval"]
@@ -111,7 +105,7 @@ def _weighted(distance: str) -> Evaluate:
 
 def _part(which: Literal["prevalence", "bias"]) -> Callable[[BinaryCounts], FloatArray]:
     def part(counts: BinaryCounts) -> FloatArray:
-        parts = pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index())
+        parts = kernel.pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index())
         return parts.prevalence if which == "prevalence" else parts.bias
 
     return part
@@ -236,10 +230,8 @@ def metrics_for(scale: Scale, raters: int) -> Mapping[str, AgreementMetric]:
 def known_metrics() -> dict[str, AgreementMetric]:
     """Return all metrics by name; where a scale has its own form of one, that of the first scale."""
     known: dict[str, AgreementMetric] = {}
-    for scale in SCALES:
-        for raters in (2, 3):
-            for name, metric in metrics_for(scale, raters).items():
-                known.setdefault(name, metric)
+    for scale, raters in product(SCALES, (2, 3)):
+        known = {**known, **{name: row for name, row in metrics_for(scale, raters).items() if name not in known}}
     return known
 
 
