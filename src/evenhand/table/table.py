@@ -11,15 +11,7 @@ import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.table import keys
-from evenhand.table.cells import (
-    Cells,
-    Measure,
-    TooManyCellsError,
-    exponent_for,
-    reduce,
-    score_measures,
-    weight_measures,
-)
+from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
 from evenhand.table.keys import NUMBERS, Key, Kind
 from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
@@ -163,7 +155,7 @@ class Table:
         """Return an exponent that bounds the survey weights, and what is wrong with them."""
         if self.roles.weight is None:
             return 0, []
-        problems, largest, zeros = self._validation().weight_problems(self.roles.weight)
+        problems, exponent, zeros = self._validation().weight_problems(self.roles.weight)
         if problems:
             return 0, problems
         if zeros:
@@ -171,7 +163,7 @@ class Table:
             note = f"{zeros:,} {verb} a weight of 0 and count{'s' if zeros == 1 else ''} as nobody."
             self._weighty = (nw.col(self.roles.weight) > 0, note)
             self.source = self.source.only(*self._weighty)
-        return exponent_for(largest), []
+        return exponent, []
 
     def _drop_absent(self, counted: Cells) -> None:
         """Drop rows with a missing outcome or prediction, where that was asked for, and count them."""

@@ -10,7 +10,7 @@ import narwhals as nw
 
 from evenhand.errors import count, did_you_mean
 from evenhand.table import keys
-from evenhand.table.cells import Cells
+from evenhand.table.cells import Cells, exponent_for
 from evenhand.table.keys import NUMBERS, Kind, is_absent, plain_value, prediction_kind, showable, shown
 from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
@@ -114,8 +114,8 @@ class Validation:
             if len(columns) > 1:
                 yield from _bad_intersection(cells, columns)
 
-    def weight_problems(self, column: str) -> tuple[list[str], float, int]:
-        """Return what is wrong with the survey weights, the largest of them, and how many are 0."""
+    def weight_problems(self, column: str) -> tuple[list[str], int, int]:
+        """Return what is wrong with the survey weights, an exponent that bounds them, and how many are 0."""
         start = f"weight column {column!r}"
         absent, value = self._absent(column), nw.col(column).cast(nw.Float64)
         known = nw.when(~absent).then(value)
@@ -131,7 +131,7 @@ class Validation:
             facts = fetch(selected.select(**counts, **ends, largest=nw.col("known").max()))
         rows, missing, negative, zero = (int(facts[name][0] or 0) for name in counts)
         if missing == rows:
-            return [f"{start} has no values: every row is missing."] if rows else [], 1.0, 0
+            return [f"{start} has no values: every row is missing."] if rows else [], 0, 0
         problems = []
         lowest, largest = float(facts["lowest"][0]), float(facts["largest"][0])
         if missing:
@@ -142,7 +142,7 @@ class Validation:
         elif largest == 0:
             problems.append(f"{start} is 0 in every row; some weight must be above 0.")
         problems += _unusual_weights(column, float(facts["lightest"][0] or 0.0), largest)
-        return problems, largest, zero
+        return problems, 0 if problems else exponent_for(largest), zero
 
     def id_problems(self, column: str, rows: int) -> Iterator[str]:
         """Yield a problem when an id is missing or in more than one row."""

@@ -19,7 +19,7 @@ from evenhand.stats.agreement import mean_squares, pooled_spread
 from evenhand.stats.bootstrap import CellMoments, Draws, resample
 from evenhand.stats.intervals import clopper_pearson, effective_trials
 from evenhand.stats.seeds import named_rng
-from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 MOST_ACCELERATED = 1_000
 """Rating patterns above which the interval is a percentile interval: the skewness term costs their square."""
@@ -135,6 +135,12 @@ class GroupDraws:
         """(M,) the standard errors of the metrics; nan where too many resamples have no value."""
         return self.draws.stderr()
 
+    def bootstrap_limits(self, confidence: float) -> tuple[Interval, str]:
+        """Return the limits of all metrics, and what they are called."""
+        if len(self.count) <= MOST_ACCELERATED:
+            return self.draws.bca(confidence), "BCa bootstrap"
+        return self.draws.percentile(confidence), "percentile bootstrap"
+
 
 def pooled(rated: Rated) -> float:
     """Return V of the spread-adjusted ICC: twice the variance of all scores of all raters together."""
@@ -169,9 +175,7 @@ def value_records(
     drawn: GroupDraws, grouping: str | None, group: str, metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
 ) -> Iterator[AgreementValue]:
     """Yield the metrics of a group with their intervals."""
-    bca = len(drawn.count) <= MOST_ACCELERATED
-    limits = drawn.draws.bca(spec.confidence) if bca else drawn.draws.percentile(spec.confidence)
-    by_bootstrap = "BCa bootstrap" if bca else "percentile bootstrap"
+    limits, by_bootstrap = drawn.bootstrap_limits(spec.confidence)
     for position, (name, metric) in enumerate(metrics.items()):
         value = finite(drawn.draws.estimate[position])
         low, high = finite(limits.low[position]), finite(limits.high[position])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
 
@@ -137,6 +137,7 @@ def _arguments(gap: AgreementGap, metric: AgreementMetric, by_group: _Values) ->
 # Remarks --------------------------------------------------------------------------------------------------------------
 
 _NAMED = 3
+_SIDES = {True: ("higher", "more"), False: ("lower", "less")}
 _DEPENDS = (
     "Only agreement itself (PABAK, Bennett's S, the spread-adjusted ICC) says how often or how far raters differ; the "
     "others also depend on how common the ratings are, or how alike the people."
@@ -232,7 +233,7 @@ def _by_group(gaps: Sequence[AgreementGap]) -> dict[tuple[str | None, str | None
 def _directions(gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec) -> Iterator[str]:
     """Yield for which groups some metrics are higher than for the reference and others lower, all beyond chance."""
     for (group, reference), tested in _by_group([gap for gap in gaps if is_significant(gap, spec)]).items():
-        higher, lower = _titles_by_sign(tested, metrics)
+        higher, lower = (_titles((g for g in tested if sign * (g.value or 0.0) > SAME), metrics) for sign in (1, -1))
         if higher and lower:
             yield (
                 f"the metrics point different ways: for {group} {_listed(lower)} {_is(lower)} lower than for "
@@ -240,25 +241,29 @@ def _directions(gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementS
             )
 
 
-def _titles_by_sign(gaps: Sequence[AgreementGap], metrics: Metrics) -> tuple[list[str], list[str]]:
-    higher, lower = ([metrics[g.metric].title for g in gaps if sign * (g.value or 0.0) > SAME] for sign in (1, -1))
-    return higher, lower
+def _titles(gaps: Iterable[AgreementGap], metrics: Metrics) -> list[str]:
+    return [metrics[gap.metric].title for gap in gaps]
 
 
 def _certainties(gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec) -> Iterator[str]:
     """Yield for which groups a coefficient is lower beyond chance but agreement itself is not."""
     for (group, reference), tested in _by_group([gap for gap in gaps if gap.p_adjusted is not None]).items():
-        direct = [gap for gap in tested if metrics[gap.metric].direct]
-        significant = [gap for gap in tested if is_significant(gap, spec)]
+        significant, direct = _significant_and_direct(tested, metrics, spec)
         signs = {(gap.value or 0.0) > 0 for gap in (*direct, *significant)}
-        if not direct or not significant or len(signs) > 1 or any(gap in direct for gap in significant):
-            continue
-        side, more = ("higher", "more") if signs == {True} else ("lower", "less")
-        names, plain = ([metrics[gap.metric].title for gap in some] for some in (significant, direct))
-        yield (
-            f"{_listed(names)} {_is(names)} {side} for {group} than for {reference} beyond chance, "
-            f"{_listed(plain)} {_is(plain)} not: it is not shown that raters agree {more} about {group}"
-        )
+        mixed = len(signs) > 1 or any(gap in direct for gap in significant)
+        if direct and significant and not mixed:
+            side, more = _SIDES[signs.pop()]
+            names, plain = _titles(significant, metrics), _titles(direct, metrics)
+            yield (
+                f"{_listed(names)} {_is(names)} {side} for {group} than for {reference} beyond chance, "
+                f"{_listed(plain)} {_is(plain)} not: it is not shown that raters agree {more} about {group}"
+            )
+
+
+def _significant_and_direct(
+    gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec
+) -> tuple[list[AgreementGap], list[AgreementGap]]:
+    return [g for g in gaps if is_significant(g, spec)], [g for g in gaps if metrics[g.metric].direct]
 
 
 def _is(titles: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from evenhand.audits.parity.analysis import Analysis, calibration_records
 from evenhand.audits.parity.findings import SENTENCES, make_claims
 from evenhand.audits.parity.gather import GroupCells
-from evenhand.audits.parity.metrics import METRICS, ParityMetric, custom_metric
+from evenhand.audits.parity.metrics import DEFAULTS, METRICS, ParityMetric, custom_metric
 from evenhand.audits.parity.resampled import Custom, Metrics, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
@@ -174,11 +175,8 @@ def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
 
 def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -> Metrics:
     """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
-    low, high = table.prediction(model).range
-    has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
-    has["scores between 0 and 1"] = has["scores"] and low >= 0 and high <= 1
-    chosen = spec.metrics or [name for name, metric in METRICS.items() if metric.default]
-    lacking = {name: [need for need in METRICS[name].needs if not has[need]] for name in chosen}
+    chosen = spec.metrics or DEFAULTS
+    lacking = {name: _lacking(table, model, METRICS[name]) for name in chosen}
     unmet = [name for name in chosen if lacking[name]]
     if unmet and spec.metrics:
         raise ConfigError(
@@ -186,12 +184,20 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -
             "name an `outcome` column, or leave the metric out."
         )
     if unmet:
-        missing = {need for needs in lacking.values() for need in needs}
+        missing = sorted(set(chain.from_iterable(lacking.values())))
         if "scores" in missing:  # which says enough
-            missing.discard("scores between 0 and 1")
-        notes.append(f"{model}: not computed without {' and '.join(sorted(missing))}: {', '.join(unmet)}.")
+            missing.remove("scores between 0 and 1")
+        notes.append(f"{model}: not computed without {' and '.join(missing)}: {', '.join(unmet)}.")
     custom = ((custom_metric(name), function) for name, function in spec.custom.items())
     return [*((METRICS[name], None) for name in chosen if not lacking[name]), *custom]
+
+
+def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
+    """Return what a metric needs and the data does not have."""
+    low, high = table.prediction(model).range
+    has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
+    has["scores between 0 and 1"] = has["scores"] and low >= 0 and high <= 1
+    return [need for need in metric.needs if not has[need]]
 
 
 def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec, notes: list[str]) -> ScoreRows | None:

@@ -259,6 +259,9 @@ def custom_metric(name: str) -> ParityMetric:
 METRICS: dict[str, ParityMetric] = {metric.name: metric for metric in _TABLE}
 """The metrics by name, in the order in which they are shown."""
 
+DEFAULTS = tuple(name for name, metric in METRICS.items() if metric.default)
+"""Those that are computed when none is named."""
+
 NAMED_GAPS: dict[str, Alias] = {
     "traditional_parity": ("mean_score", "ratio", "worst_pair"),
     "demographic_parity_difference": ("selection_rate", "difference", "worst_pair"),
