@@ -23,6 +23,7 @@ from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame
 
 Columns = dict[str, npt.NDArray[Any]]
+Groupings = Mapping[str, Mapping[str, NamedTuple]]
 Truth = dict[str, dict[str, dict[str, dict[str, float]]]]
 """What is exactly true: model, grouping, group, figure."""
 
@@ -38,7 +39,7 @@ class Cells:
     trajectory count.
     """
 
-    groupings: Mapping[str, Mapping[str, NamedTuple]]
+    groupings: Groupings
     share: FloatArray
     risk: FloatArray
     level: FloatArray
@@ -61,7 +62,7 @@ class Cells:
         return {"race": labels["race"], "sex": labels["sex"], "age": age, **labels}
 
 
-def crossed(groupings: Mapping[str, Mapping[str, NamedTuple]]) -> IntArray:
+def crossed(groupings: Groupings) -> IntArray:
     """Return the codes of every combination of groups, a row for each grouping."""
     return np.indices([len(table) for table in groupings.values()]).reshape(len(groupings), -1)
 

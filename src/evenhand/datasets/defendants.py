@@ -223,7 +223,7 @@ def _population() -> Population:
 @cache
 def _cells() -> Cells:
     """Cross race, sex, age group and charge, and add up the tables above for each cell."""
-    groupings = {"race": _RACES, "sex": _SEXES, "age_group": _AGES, "charge_degree": _CHARGES}
+    groupings: _synthetic.Groupings = {"race": _RACES, "sex": _SEXES, "age_group": _AGES, "charge_degree": _CHARGES}
     race, sex, age, charge = _synthetic.crossed(groupings)
     share = column_of(_RACES, "share")[race] * column_of(_RACES, "ages")[race, age]
     share *= column_of(_SEXES, "share")[sex] * column_of(_SEXES, "charges")[sex, charge]

@@ -22,13 +22,13 @@ Given the quality, the two views are independent normals, so each rate is a norm
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.datasets._synthetic import Columns, Truth, _labels, _normal_nodes, _whole_number, column_of, crossed
+from evenhand.datasets import _synthetic
+from evenhand.datasets._synthetic import Columns, Truth, _labels, _normal_nodes, _whole_number, column_of
 from evenhand.errors import ConfigError
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame
@@ -83,7 +83,7 @@ _STAKEHOLDERS = {
     "Family": _Stakeholder(0.30, 0.55, 0.00, 0.60, 0.10),
     "Surgeon": _Stakeholder(0.20, 0.20, 0.90, 0.00, -0.05),
 }
-_GROUPINGS: Mapping[str, Mapping[str, NamedTuple]] = {
+_GROUPINGS: _synthetic.Groupings = {
     "donor_race": _DONOR_RACES,
     "donor_age": _DONOR_AGES,
     "patient_race": _PATIENT_RACES,
@@ -108,7 +108,7 @@ class _Cells(NamedTuple):
 
 @cache
 def _cells() -> _Cells:
-    codes = crossed(_GROUPINGS)
+    codes = _synthetic.crossed(_GROUPINGS)
     shares = [column_of(table, "share")[code] for table, code in zip(_GROUPINGS.values(), codes, strict=True)]
     donor, age, patient, _ = codes
     return _Cells(

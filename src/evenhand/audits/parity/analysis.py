@@ -116,20 +116,9 @@ class Analysis:
             status = self._status(values, position)
             if status == "ok" and low is None and high is None:
                 status = f"no interval: {_why_no_interval(values.metric)}"
-            self.values.append(
-                Value(
-                    model=self.model,
-                    grouping=self.grouping,
-                    group=label,
-                    stratum=self.stratum,
-                    metric=values.metric.name,
-                    n=int(values.n[position]),
-                    value=finite(values.value[position]),
-                    low=low,
-                    high=high,
-                    status=status,
-                )
-            )
+            numbers: dict[str, Any] = {"n": int(values.n[position]), "value": finite(values.value[position])}
+            numbers |= {"low": low, "high": high, "status": status}
+            self.values.append(Value(group=label, metric=values.metric.name, **numbers, **self._coordinates))
 
     def _status(self, values: GroupValues, position: int) -> str:
         if np.isnan(values.value[position]):
@@ -218,10 +207,13 @@ class Analysis:
             status=_gap_status(gap, values.metric),
         )
 
+    @property
+    def _coordinates(self) -> dict[str, Any]:
+        return {"model": self.model, "grouping": self.grouping, "stratum": self.stratum}
+
     def _gap(self, metric: ParityMetric, kind: Kind, against: Against, **columns: Any) -> ParityGap:
-        coordinates: dict[str, Any] = {"model": self.model, "grouping": self.grouping, "stratum": self.stratum}
         name = GAP_NAMES.get((metric.name, kind, against))
-        return ParityGap(metric=metric.name, kind=kind, against=against, name=name, **coordinates, **columns)
+        return ParityGap(metric=metric.name, kind=kind, against=against, name=name, **self._coordinates, **columns)
 
     def _worse_off(self, metric: ParityMetric, gap: GapEstimate) -> str | None:
         """Return the group on the worse side, where the interval leaves no doubt that there is one."""

@@ -74,16 +74,18 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
         metrics = _metrics_for(table, model, spec, notes)
         ranks = _ranks(table, model, metrics, spec, notes)
         step(f"Counting the cells of {model}")
-        scored, prediction = table.has_scores(model), table.prediction(model)
+        scored = table.has_scores(model)
+        score_range, favourable = table.prediction(model).range, table.prediction(model).favourable
         cells = table.score_cells(model, spec.within, spec.bins) if scored else table.counts(model, spec.within)
         for grouping, columns in table.groupings.items():
             step(f"Comparing {grouping} under {model}")
             whole = GroupCells.build(cells, model, columns, spec.within)
             codes = (ranks, ranks.groups.joint(columns)[0]) if ranks is not None else None
-            names, reference = (model, grouping), _reference(whole, grouping, spec)
-            rng = _rng(spec, *names, "")
-            settings = (metrics, spec, reference, rng, prediction.range, prediction.favourable, codes)
-            for analysis in _analyses(Analysis(*names, None, whole.pooled(), *settings), whole, notes):
+            reference, rng = _reference(whole, grouping, spec), _rng(spec, model, grouping, "")
+            pooled = Analysis(
+                model, grouping, None, whole.pooled(), metrics, spec, reference, rng, score_range, favourable, codes
+            )
+            for analysis in _analyses(pooled, whole, notes):
                 analysis.run()
                 values += analysis.values
                 gaps += analysis.gaps
@@ -115,8 +117,8 @@ def _analyses(pooled: Analysis, whole: GroupCells, notes: list[str]) -> Iterator
 
     def part(stratum: str, cells: GroupCells, metrics: Metrics, support: Support | None = None) -> Analysis:
         rng = _rng(spec, pooled.model, pooled.grouping, stratum)
-        changed = {"stratum": stratum, "cells": cells, "metrics": metrics, "support": support, "rng": rng}
-        return replace(pooled, ranks=None, values=[], gaps=[], **changed)
+        changed: dict[str, Any] = {"cells": cells, "metrics": metrics, "support": support, "rng": rng}
+        return replace(pooled, stratum=stratum, ranks=None, values=[], gaps=[], **changed)
 
     on_cells = [pair for pair in pooled.metrics if pair[0].method != "rank"]
     for position, stratum in enumerate(whole.strata):
