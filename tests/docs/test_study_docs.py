@@ -73,7 +73,9 @@ def studies() -> dict[str, eh.Audit]:
     keep: dict[str, Any] = {"resamples": 100, "individuals": True, "exclusions": {"failed_checks": False}}
     limits = [{"metric": "effort_weight", "min": 0.5, "condition": "income"}]
     return {
-        "planned": eh.audit(planned, study={"resamples": 100, "exclusions": {"too_fast": 900}, "individuals": True}, thresholds=limits),
+        "planned": eh.audit(
+            planned, study={"resamples": 100, "exclusions": {"too_fast": 900}, "individuals": True}, thresholds=limits
+        ),
         "flat": eh.audit(eh.study.read_responses(flat), study=keep),
         "alone": eh.audit(alone, study=keep),
     }

@@ -71,8 +71,7 @@ def audit(
     weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
     within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
     require: Annotated[
-        Many,
-        _of_data(about="A threshold: 'selection_rate>=0.8' (ratio) or 'tpr<=0.1' (difference); repeat it."),
+        Many, _of_data(about="A threshold: 'selection_rate>=0.8' (ratio) or 'tpr<=0.1' (difference); repeat it.")
     ] = None,
     drop_missing: Annotated[
         bool, _of_data("--drop-missing", about="Drop rows with a missing outcome or score.")

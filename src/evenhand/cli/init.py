@@ -170,22 +170,18 @@ def _weight_and_sides(roles: Proposal) -> Iterator[str]:
 
 
 def _predictions(roles: Proposal) -> Iterator[str]:
-    for column in roles.scores:
-        low, high = column.low or 0.0, column.high or 0.0
+    kinds = [*((column, "score") for column in roles.scores), *((column, "decision") for column in roles.decisions)]
+    for column, kind in kinds:
         yield f"[data.predictions.{_text(column.name)}]"
         yield f"column = {_text(column.name)}"
-        yield 'kind = "score"'
-        if low < 0 or high > 1:
+        yield f"kind = {_text(kind)}"
+        low, high = column.low or 0.0, column.high or 0.0
+        if kind == "score" and (low < 0 or high > 1):
             ends = f"{_number(low)}, {_number(high)}"
             yield f"range = [{ends}]    # lowest and highest possible score: seen in the data, check it"
             yield f"threshold = {_number((low + high) / 2)}    # selected when the score is above it: check it"
-        else:
+        elif kind == "score":
             yield "threshold = 0.5    # selected when the score is above it"
-        yield ""
-    for column in roles.decisions:
-        yield f"[data.predictions.{_text(column.name)}]"
-        yield f"column = {_text(column.name)}"
-        yield 'kind = "decision"'
         yield ""
 
 
@@ -224,15 +220,10 @@ def propose(columns: Sequence[ColumnProfile]) -> Proposal:
     free = [c for c in free if c not in roles.groups]
     roles.scores = [c for c in free if _is_score(c)]
     roles.decisions, roles.outcome = _decisions_and_outcome([c for c in free if c.two_valued], bool(roles.scores))
-    if not roles.groups:
+    if not roles.groups:  # none sounds like one: what could be one
         used = [*roles.scores, *roles.decisions, roles.outcome]
-        roles.groups = _possible_groups([c for c in free if c not in used])
+        roles.groups = [c for c in free if c not in used and c.kind in ("text", "boolean") and _can_group(c)][:3]
     return roles
-
-
-def _possible_groups(free: Sequence[ColumnProfile]) -> list[ColumnProfile]:
-    """Return columns that could be groups, where none sounds like one."""
-    return [c for c in free if c.kind in ("text", "boolean") and _can_group(c)][:3]
 
 
 def _decisions_and_outcome(
@@ -313,11 +304,9 @@ def _is_number(column: ColumnProfile) -> bool:
 def _can_group(column: ColumnProfile) -> bool:
     if column.distinct < 2 or column.kind in ("other", "date", "datetime"):
         return False
-    return (
-        column.distinct <= _MOST_GROUPS * 5
-        if not _is_number(column)
-        else (column.distinct <= _MOST_GROUPS or cut_points(column) is not None)
-    )
+    if _is_number(column):
+        return column.distinct <= _MOST_GROUPS or cut_points(column) is not None
+    return column.distinct <= _MOST_GROUPS * 5
 
 
 def _is_score(column: ColumnProfile) -> bool:

@@ -12,7 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +23,7 @@ from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.frames import build_frame
 
 Columns = dict[str, npt.NDArray[Any]]
+Groupings = Mapping[str, Mapping[str, NamedTuple]]
 Truth = dict[str, dict[str, dict[str, dict[str, float]]]]
 """What is exactly true: model, grouping, group, figure."""
 
@@ -38,35 +39,32 @@ class Cells:
     trajectory count.
     """
 
-    races: Mapping[str, NamedTuple]
-    sexes: Mapping[str, NamedTuple]
-    ages: Mapping[str, NamedTuple]
-    others: Mapping[str, NamedTuple]
-    other_column: str
-    race: IntArray
-    sex: IntArray
-    age: IntArray
-    other: IntArray
+    groupings: Groupings
     share: FloatArray
     risk: FloatArray
     level: FloatArray
     growth: FloatArray
+
+    @cached_property
+    def codes(self) -> dict[str, IntArray]:
+        """The code of each cell in every grouping."""
+        return dict(zip(self.groupings, crossed(self.groupings), strict=True))
 
     def draw(self, rows: int, rng: np.random.Generator) -> IntArray:
         """Return the cell of each person."""
         return rng.choice(self.share.size, size=rows, p=self.share)
 
     def people(self, cell: IntArray, rng: np.random.Generator) -> Columns:
-        """Return the group columns, and an age drawn evenly from the age group."""
-        age = self.age[cell]
-        youngest, oldest = column_of(self.ages, "youngest")[age], column_of(self.ages, "oldest")[age]
-        return {
-            "race": _labels(self.races, self.race[cell]),
-            "sex": _labels(self.sexes, self.sex[cell]),
-            "age": rng.integers(youngest, oldest, endpoint=True),
-            "age_group": _labels(self.ages, age),
-            self.other_column: _labels(self.others, self.other[cell]),
-        }
+        """Return the group columns, and before the age group an age drawn evenly from it."""
+        ages, code = self.groupings["age_group"], self.codes["age_group"][cell]
+        age = rng.integers(column_of(ages, "youngest")[code], column_of(ages, "oldest")[code], endpoint=True)
+        labels = {name: _labels(table, self.codes[name][cell]) for name, table in self.groupings.items()}
+        return {"race": labels["race"], "sex": labels["sex"], "age": age, **labels}
+
+
+def crossed(groupings: Groupings) -> IntArray:
+    """Return the codes of every combination of groups, a row for each grouping."""
+    return np.indices([len(table) for table in groupings.values()]).reshape(len(groupings), -1)
 
 
 class Model(Protocol):
@@ -112,7 +110,7 @@ class ProbitModel:
 
     def intercept(self, cells: Cells) -> FloatArray:
         """Return q, cell by cell, for a person who looks average for their cell."""
-        bias: FloatArray = np.array([self.bias.get(race, 0.0) for race in cells.races])[cells.race]
+        bias: FloatArray = np.array([self.bias.get(race, 0.0) for race in cells.groupings["race"]])[cells.codes["race"]]
         return self.centre + self.spread * (cells.risk / self._unseen - self.centre) + bias
 
     def scores(self, cells: Cells, cell: IntArray, own_risk: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -217,18 +215,14 @@ class Population:
 
     def truth(self) -> Truth:
         """Return the exact rates by model, grouping and group."""
-        cells = self.cells
-        groupings: dict[str, tuple[tuple[str, ...], IntArray]] = {
-            "overall": (("all",), np.zeros_like(cells.race)),
-            "race": (tuple(cells.races), cells.race),
-            "sex": (tuple(cells.sexes), cells.sex),
-            "age_group": (tuple(cells.ages), cells.age),
+        tables = {name: self.cells.groupings[name] for name in ("race", "sex", "age_group")}
+        groupings = {name: (tuple(table), self.cells.codes[name]) for name, table in tables.items()}
+        groupings = {"overall": (("all",), np.zeros_like(self.cells.codes["race"])), **groupings}
+        masses = {name: model.masses(self.cells) for name, model in self.models.items()}
+        return {
+            name: {key: _group_figures(by_cell, *groups) for key, groups in groupings.items()}
+            for name, by_cell in masses.items()
         }
-        truth: Truth = {}
-        for name, model in self.models.items():
-            masses = model.masses(cells)
-            truth[name] = {key: _group_figures(masses, *groups) for key, groups in groupings.items()}
-        return truth
 
 
 def yearly_shocks(sd: float, memory: float, years: int, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:

@@ -7,40 +7,27 @@ arrested again.
 from __future__ import annotations
 
 import csv
-import glob
 import gzip
 import io
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from evenhand.datasets.registry import fetch
+from evenhand.datasets._synthetic import Columns
+from evenhand.datasets.registry import fetch, query_file
 from evenhand.errors import DataError
 from evenhand.stats.types import IntArray
 from evenhand.table.frames import build_frame
 
+_TEXTS = ("sex", "age_cat", "race", "c_charge_degree", "c_charge_desc", "score_text", "v_score_text")
 _COLUMNS = {
-    "id": "BIGINT",
-    "sex": "VARCHAR",
-    "age": "BIGINT",
-    "age_cat": "VARCHAR",
-    "race": "VARCHAR",
-    "juv_fel_count": "BIGINT",
-    "juv_misd_count": "BIGINT",
-    "juv_other_count": "BIGINT",
-    "priors_count": "BIGINT",
-    "days_b_screening_arrest": "BIGINT",
-    "c_charge_degree": "VARCHAR",
-    "c_charge_desc": "VARCHAR",
-    "is_recid": "BIGINT",
-    "is_violent_recid": "BIGINT",
-    "two_year_recid": "BIGINT",
-    "decile_score": "BIGINT",
-    "score_text": "VARCHAR",
-    "v_decile_score": "BIGINT",
-    "v_score_text": "VARCHAR",
+    name: "VARCHAR" if name in _TEXTS else "BIGINT"
+    for name in (
+        *("id", "sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"),
+        *("days_b_screening_arrest", "c_charge_degree", "c_charge_desc", "is_recid", "is_violent_recid"),
+        *("two_year_recid", "decile_score", "score_text", "v_decile_score", "v_score_text"),
+    )
 }
 """The columns that are kept, with their types: none of them names a person, a date or a case."""
 
@@ -97,18 +84,14 @@ def load_compas(*, filtered: bool = True, backend: str | None = None) -> Any:
     return build_frame(_read(fetch("compas"), filtered=filtered), backend)
 
 
-def _read(path: Path, *, filtered: bool) -> dict[str, npt.NDArray[Any]]:
-    """Read the documented columns of a CSV file, compressed or not; missing values come as masked entries."""
-    import duckdb
-
+def _read(path: Path, *, filtered: bool) -> Columns:
+    """Read the documented columns of the file."""
     # The publisher's header has `decile_score` and `priors_count` twice. DuckDB renames the second of each,
     # so the first is read, as in the de-identified file.
     source = "read_csv($path, header = true, types = $types, nullstr = '')"
     rows = _PROPUBLICA_FILTER if filtered else "true"
     query = f"SELECT {', '.join(_COLUMNS)} FROM {source} WHERE {rows}"  # noqa: S608 -- constants only
-    with duckdb.connect() as connection:
-        connection.execute(query, {"path": glob.escape(str(path)), "types": _COLUMNS})
-        return cast(dict[str, npt.NDArray[Any]], connection.fetchnumpy())
+    return query_file(path, query, types=_COLUMNS)
 
 
 CONDITIONS = ("no_race", "race")
@@ -182,7 +165,7 @@ def _read_cases(path: Path) -> dict[str, IntArray]:
     return {name: table[:, i].astype(np.int64) for i, name in enumerate(header) if name.strip()}
 
 
-def _answers(cells: list[list[str]], condition: str, cases: dict[str, IntArray]) -> dict[str, npt.NDArray[Any]]:
+def _answers(cells: list[list[str]], condition: str, cases: dict[str, IntArray]) -> Columns:
     """Return one row per answer from a table of defendants by critics: 1 correct, -1 wrong, empty not seen."""
     header, *rows = cells
     id_column = header.index("id")

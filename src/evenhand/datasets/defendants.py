@@ -31,17 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.datasets._synthetic import (
-    Cells,
-    Columns,
-    Model,
-    Population,
-    ProbitModel,
-    TreeModel,
-    Truth,
-    column_of,
-    yearly_shocks,
-)
+from evenhand.datasets import _synthetic
+from evenhand.datasets._synthetic import Cells, Columns, Model, Population, ProbitModel, TreeModel, Truth, column_of
 from evenhand.stats.types import FloatArray, IntArray
 
 
@@ -232,8 +223,8 @@ def _population() -> Population:
 @cache
 def _cells() -> Cells:
     """Cross race, sex, age group and charge, and add up the tables above for each cell."""
-    sizes = (len(_RACES), len(_SEXES), len(_AGES), len(_CHARGES))
-    race, sex, age, charge = np.indices(sizes).reshape(4, -1)
+    groupings: _synthetic.Groupings = {"race": _RACES, "sex": _SEXES, "age_group": _AGES, "charge_degree": _CHARGES}
+    race, sex, age, charge = _synthetic.crossed(groupings)
     share = column_of(_RACES, "share")[race] * column_of(_RACES, "ages")[race, age]
     share *= column_of(_SEXES, "share")[sex] * column_of(_SEXES, "charges")[sex, charge]
     rate = column_of(_RACES, "arrests")[race] + column_of(_SEXES, "arrests")[sex]
@@ -243,15 +234,7 @@ def _cells() -> Cells:
     risk += column_of(_AGES, "risk")[age] + column_of(_CHARGES, "risk")[charge]
     risk += _RISK_OF_RATE * (rate + _YEARS_OF_GROWTH * growth)
     return Cells(
-        races=_RACES,
-        sexes=_SEXES,
-        ages=_AGES,
-        others=_CHARGES,
-        other_column="charge_degree",
-        race=race,
-        sex=sex,
-        age=age,
-        other=charge,
+        groupings=groupings,
         share=share / share.sum(),
         risk=risk,
         level=_LOG_RATE + rate,
@@ -266,7 +249,7 @@ def _arrests_and_risk(cell: IntArray, rng: np.random.Generator) -> tuple[Columns
     own_growth = _GROWTH_SD * rng.standard_normal(cell.size)
     level, growth = cells.level[cell] + lasting, cells.growth[cell] + own_growth
     arrests: Columns = {}
-    for year, shock in enumerate(yearly_shocks(_SHOCK_SD, _SHOCK_MEMORY, _YEARS, cell.size, rng)):
+    for year, shock in enumerate(_synthetic.yearly_shocks(_SHOCK_SD, _SHOCK_MEMORY, _YEARS, cell.size, rng)):
         rate = np.exp(level + year * growth + shock)
         rate[rng.random(cell.size) < _OUT_OF_REACH] = 0.0
         arrests[f"arrests_year{year + 1}"] = np.minimum(rng.poisson(rate), _MOST_ARRESTS)

@@ -18,16 +18,14 @@ Need and scores are jointly normal within a race, so the values of either score 
 
 from __future__ import annotations
 
-import glob
 import math
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.datasets._synthetic import Columns, _whole_number
-from evenhand.datasets.registry import fetch
+from evenhand.datasets._synthetic import Columns, _whole_number, column_of
+from evenhand.datasets.registry import fetch, query_file
 from evenhand.errors import ConfigError, require_choice
 from evenhand.table.frames import build_frame
 
@@ -86,18 +84,9 @@ def load_hospital(part: Part = "holdout", *, backend: str | None = None) -> Any:
     the health of populations. Science 366, 447-453. https://doi.org/10.1126/science.aax2342
     """
     require_choice("part", part, _FILES)
-    return build_frame(_read(fetch(_FILES[part]), part), backend)
-
-
-def _read(path: Path, part: Part) -> dict[str, npt.NDArray[Any]]:
-    """Read a CSV file, compressed or not; missing values come as masked entries."""
-    import duckdb
-
     columns = _FULL_COLUMNS if part == "full" else _HOLDOUT_COLUMNS
     query = f"SELECT {columns} FROM read_csv($path, header = true, sample_size = -1)"  # noqa: S608 -- constants only
-    with duckdb.connect() as connection:
-        connection.execute(query, {"path": glob.escape(str(path))})
-        return cast(dict[str, npt.NDArray[Any]], connection.fetchnumpy())
+    return build_frame(query_file(fetch(_FILES[part]), query), backend)
 
 
 class _Race(NamedTuple):
@@ -163,9 +152,9 @@ def make_patients(n: int = 10_000, seed: int = 0, *, backend: str | None = None)
     """
     rng = np.random.default_rng(_whole_number("seed", seed, at_least=0))
     rows = _whole_number("n", n, at_least=1)
-    code = rng.choice(len(_RACES), size=rows, p=[race.share for race in _RACES.values()])
-    need = np.array([race.need for race in _RACES.values()])[code] + rng.standard_normal(rows)
-    access = np.array([race.access for race in _RACES.values()])[code]
+    code = rng.choice(len(_RACES), size=rows, p=column_of(_RACES, "share"))
+    need = column_of(_RACES, "need")[code] + rng.standard_normal(rows)
+    access = column_of(_RACES, "access")[code]
     seen = {
         name: need + score.sees_access * access + score.noise * rng.standard_normal(rows)
         for name, score in _SCORES.items()
@@ -224,22 +213,19 @@ def patients_truth(capacity: float = 0.03) -> dict[str, dict[str, dict[str, floa
 
     if not 0.0 < capacity < 1.0:
         raise ConfigError(f"`capacity` must be a share above 0 and below 1; got {capacity!r}.")
-    races = list(_RACES.values())
-    share = np.array([race.share for race in races])
-    need = np.array([race.need for race in races])
+    share, need, access = (column_of(_RACES, name) for name in ("share", "need", "access"))
     illnesses = np.exp(_ILLNESS_LEVEL + _ILLNESS_SLOPE * need + _ILLNESS_SLOPE**2 / 2)
     truth: dict[str, dict[str, dict[str, float]]] = {}
     for name, score in _SCORES.items():
-        mean = need + score.sees_access * np.array([race.access for race in races])
+        mean = need + score.sees_access * access
         sd = math.sqrt(1.0 + score.noise**2)
         cut = brentq(lambda c, mean=mean, sd=sd: float(share @ ndtr((mean - c) / sd)) - capacity, -40.0, 40.0)
         selected = ndtr((mean - cut) / sd)
         among = illnesses * ndtr((mean + _ILLNESS_SLOPE - cut) / sd)
-        figures = {
+        truth[name] = {
             group: _figures(share[codes], illnesses[codes], selected[codes], among[codes])
             for group, codes in {**{race: [i] for i, race in enumerate(_RACES)}, "all": list(range(share.size))}.items()
         }
-        truth[name] = figures
     return truth
 
 

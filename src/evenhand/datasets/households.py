@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.datasets._synthetic import Cells, Columns, Population, ProbitModel, Truth, column_of, yearly_shocks
+from evenhand.datasets import _synthetic
+from evenhand.datasets._synthetic import Cells, Columns, Population, ProbitModel, Truth, column_of
 from evenhand.stats.types import FloatArray, IntArray
 
 
@@ -211,8 +212,8 @@ def _population() -> Population:
 @cache
 def _cells() -> _Cells:
     """Cross race, sex, age group and employment, and add up the tables above for each cell."""
-    sizes = (len(_RACES), len(_SEXES), len(_AGES), len(_EMPLOYMENTS))
-    race, sex, age, job = np.indices(sizes).reshape(4, -1)
+    groupings: _synthetic.Groupings = {"race": _RACES, "sex": _SEXES, "age_group": _AGES, "employment": _EMPLOYMENTS}
+    race, sex, age, job = _synthetic.crossed(groupings)
     share = column_of(_RACES, "share")[race] * column_of(_SEXES, "share")[sex]
     share *= column_of(_RACES, "ages")[race, age] * column_of(_AGES, "employment")[age, job]
     income = column_of(_RACES, "income")[race] + column_of(_SEXES, "income")[sex]
@@ -221,15 +222,7 @@ def _cells() -> _Cells:
     risk = _RISK_AT_BASE_INCOME + column_of(_RACES, "risk")[race] + column_of(_AGES, "risk")[age]
     risk += _RISK_OF_INCOME * (income + _YEARS_OF_GROWTH * growth)
     return _Cells(
-        races=_RACES,
-        sexes=_SEXES,
-        ages=_AGES,
-        others=_EMPLOYMENTS,
-        other_column="employment",
-        race=race,
-        sex=sex,
-        age=age,
-        other=job,
+        groupings=groupings,
         share=share / share.sum(),
         risk=risk,
         level=_LOG_INCOME + income,
@@ -244,7 +237,7 @@ def _incomes_and_risk(cell: IntArray, rng: np.random.Generator) -> tuple[Columns
     standing = _STANDING_SD * rng.standard_normal(cell.size)
     own_growth = _GROWTH_SD * rng.standard_normal(cell.size)
     level, growth = cells.level[cell] + standing, cells.growth[cell] + own_growth
-    shocks = yearly_shocks(_SHOCK_SD, _SHOCK_MEMORY, len(_YEARS), cell.size, rng)
+    shocks = _synthetic.yearly_shocks(_SHOCK_SD, _SHOCK_MEMORY, len(_YEARS), cell.size, rng)
     incomes: Columns = {}
     for since_start, (year, shock) in enumerate(zip(_YEARS, shocks, strict=True)):
         log_income = level + since_start * growth + shock

@@ -22,12 +22,12 @@ Given the quality, the two views are independent normals, so each rate is a norm
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.datasets import _synthetic
 from evenhand.datasets._synthetic import Columns, Truth, _labels, _normal_nodes, _whole_number, column_of
 from evenhand.errors import ConfigError
 from evenhand.stats.types import FloatArray, IntArray
@@ -83,7 +83,7 @@ _STAKEHOLDERS = {
     "Family": _Stakeholder(0.30, 0.55, 0.00, 0.60, 0.10),
     "Surgeon": _Stakeholder(0.20, 0.20, 0.90, 0.00, -0.05),
 }
-_GROUPINGS: Mapping[str, Mapping[str, NamedTuple]] = {
+_GROUPINGS: _synthetic.Groupings = {
     "donor_race": _DONOR_RACES,
     "donor_age": _DONOR_AGES,
     "patient_race": _PATIENT_RACES,
@@ -108,7 +108,7 @@ class _Cells(NamedTuple):
 
 @cache
 def _cells() -> _Cells:
-    codes = np.indices([len(table) for table in _GROUPINGS.values()]).reshape(len(_GROUPINGS), -1)
+    codes = _synthetic.crossed(_GROUPINGS)
     shares = [column_of(table, "share")[code] for table, code in zip(_GROUPINGS.values(), codes, strict=True)]
     donor, age, patient, _ = codes
     return _Cells(
@@ -129,12 +129,7 @@ def _bias(cell: IntArray, kind: IntArray) -> FloatArray:
 
 
 def make_kidney_offers(
-    n_cases: int = 1_000,
-    n_critics: int = 200,
-    seed: int = 0,
-    *,
-    cases_per_critic: int = 25,
-    backend: str | None = None,
+    n_cases: int = 1_000, n_critics: int = 200, seed: int = 0, *, cases_per_critic: int = 25, backend: str | None = None
 ) -> Any:
     """Make a synthetic table of kidney offers, the quality class a system gave, and what stakeholders said of it.
 

@@ -7,6 +7,7 @@ whose files a user downloads from its publisher is not here: see `load_shed`.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import logging
 import os
@@ -14,7 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from evenhand.datasets._synthetic import Columns
 from evenhand.errors import ConfigError, DataError, EvenhandError, did_you_mean
 
 DATA_VARIABLE = "EVENHAND_DATA"
@@ -92,30 +95,7 @@ _DRESSEL_FARID_FILES = (
 )
 
 
-def _dressel_farid(
-    part: str, title: str, file_name: str, sha256: str, local_name: str, local_sha256: str
-) -> PublishedData:
-    """Return one of the three files of the study; each has a row per defendant."""
-    return PublishedData(
-        name=f"dressel_farid_{part}",
-        title=title,
-        url=(
-            "https://raw.githubusercontent.com/polinapolina/sicss18_fairml/"
-            f"03c2d1817d92c222aefc9638bb6a42c5c3428e0f/misc/allData/{file_name}"
-        ),
-        sha256=sha256,
-        file_name=f"dressel_farid_{file_name}",
-        local_path=f"dressel_farid/{local_name}",
-        local_sha256=local_sha256,
-        licence="Published with the article for download; no licence is stated. Do not pass it on.",
-        citation=(
-            "J. Dressel and H. Farid (2018). The accuracy, fairness, and limits of predicting recidivism. Science "
-            "Advances 4, eaao5580. https://doi.org/10.1126/sciadv.aao5580"
-        ),
-        rows=1000,
-    )
-
-
+_NO_LICENCE = "The publisher states no licence: use it for checks, do not pass it on."
 _OBERMEYER = (
     "Z. Obermeyer, B. Powers, C. Vogeli and S. Mullainathan (2019). Dissecting racial bias in an algorithm used to "
     "manage the health of populations. Science 366, 447-453. https://gitlab.com/labsysmed/dissecting-bias"
@@ -125,52 +105,58 @@ _PUBLISHED = (
     PublishedData(
         name="compas",
         title="ProPublica's COMPAS scores and two-year recidivism, Broward County, Florida, 2013-2014",
-        url=(
-            "https://raw.githubusercontent.com/propublica/compas-analysis/"
-            "bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv"
-        ),
+        url="https://raw.githubusercontent.com/propublica/compas-analysis/"
+        "bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv",
         sha256="c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
         file_name="compas-scores-two-years.csv",
         local_path="compas/propublica_two_years_deidentified.csv.gz",
         local_sha256="7a0ad877ee8baf4f2e0f9c72694d135993309f2ebe5f5245133aa02733c939f9",
-        licence=(
-            "Public court records; the publisher states no licence. The publisher's file holds names, birth "
-            "dates and case numbers: do not pass it on."
-        ),
-        citation=(
-            "J. Larson, S. Mattu, L. Kirchner and J. Angwin (2016). How We Analyzed the COMPAS Recidivism "
-            "Algorithm. ProPublica. https://github.com/propublica/compas-analysis"
-        ),
+        licence="Public court records; the publisher states no licence. The publisher's file holds names, birth "
+        "dates and case numbers: do not pass it on.",
+        citation="J. Larson, S. Mattu, L. Kirchner and J. Angwin (2016). How We Analyzed the COMPAS Recidivism "
+        "Algorithm. ProPublica. https://github.com/propublica/compas-analysis",
         rows=7214,
     ),
-    *(_dressel_farid(*file) for file in _DRESSEL_FARID_FILES),
+    *(
+        PublishedData(
+            name=f"dressel_farid_{part}",
+            title=title,
+            url="https://raw.githubusercontent.com/polinapolina/sicss18_fairml/"
+            f"03c2d1817d92c222aefc9638bb6a42c5c3428e0f/misc/allData/{file_name}",
+            sha256=sha256,
+            file_name=f"dressel_farid_{file_name}",
+            local_path=f"dressel_farid/{local_name}",
+            local_sha256=local_sha256,
+            licence="Published with the article for download; no licence is stated. Do not pass it on.",
+            citation="J. Dressel and H. Farid (2018). The accuracy, fairness, and limits of predicting recidivism. "
+            "Science Advances 4, eaao5580. https://doi.org/10.1126/sciadv.aao5580",
+            rows=1000,
+        )
+        for part, title, file_name, sha256, local_name, local_sha256 in _DRESSEL_FARID_FILES
+    ),
     PublishedData(
         name="hospital",
         title="Risk scores, costs and chronic illnesses of hospital patients (synthetic, made from real records)",
-        url=(
-            "https://gitlab.com/labsysmed/dissecting-bias/-/raw/"
-            "daceb25bba00e65d7b05882f049e229a8bedb60c/data/data_new.csv"
-        ),
+        url="https://gitlab.com/labsysmed/dissecting-bias/-/raw/"
+        "daceb25bba00e65d7b05882f049e229a8bedb60c/data/data_new.csv",
         sha256="5341f90f3a1d330557620af1c734e552abe0ad57053055dd13dbccc6d8384d74",
         file_name="hospital-data-new.csv",
         local_path="obermeyer/data_new.csv",
         local_sha256="5341f90f3a1d330557620af1c734e552abe0ad57053055dd13dbccc6d8384d74",
-        licence="The publisher states no licence: use it for checks, do not pass it on.",
+        licence=_NO_LICENCE,
         citation=_OBERMEYER,
         rows=48784,
     ),
     PublishedData(
         name="hospital_holdout",
         title="The authors' hold-out of the hospital patients, with the predictions of their lasso models",
-        url=(
-            "https://gitlab.com/labsysmed/dissecting-bias/-/raw/"
-            "f7a3b4d86e0dd3c71b1bd28a6706dc5fd85548ad/results/model_lasso_predictors.csv"
-        ),
+        url="https://gitlab.com/labsysmed/dissecting-bias/-/raw/"
+        "f7a3b4d86e0dd3c71b1bd28a6706dc5fd85548ad/results/model_lasso_predictors.csv",
         sha256="58cf1685126de0ae4648640d7fc279016ed0c5fc8ab76ed90a3d569cb988c56b",
         file_name="hospital-holdout-lasso.csv",
         local_path="obermeyer/holdout_lasso_predictions.csv.gz",
         local_sha256="16165b0edfd7337434f98a26788cb616df40db3275e9c73be49c8eb917ad5cfa",
-        licence="The publisher states no licence: use it for checks, do not pass it on.",
+        licence=_NO_LICENCE,
         citation=_OBERMEYER,
         rows=16099,
     ),
@@ -223,15 +209,20 @@ def fetch(name: str) -> Path:
     Traceback (most recent call last):
     evenhand.errors.ConfigError: there is no data set 'compass'; did you mean 'compas'?
     """
-    data = _find(name)
-    return _local_file(data) or _cached_file(data)
-
-
-def _find(name: str) -> PublishedData:
     by_name = {data.name: data for data in _PUBLISHED}
     if name not in by_name:
         raise ConfigError(f"there is no data set {name!r}; {did_you_mean(name, by_name)}")
-    return by_name[name]
+    return _local_file(by_name[name]) or _cached_file(by_name[name])
+
+
+def query_file(path: Path, query: str, **parameters: Any) -> Columns:
+    """Return a query's columns of a CSV file `$path`, compressed or not; missing values come as masked entries."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute(query, {"path": glob.escape(str(path)), **parameters})
+        columns: Columns = connection.fetchnumpy()
+        return columns
 
 
 def _local_file(data: PublishedData) -> Path | None:
@@ -260,11 +251,7 @@ def _cached_file(data: PublishedData) -> Path:
     try:
         with _quiet(pooch.get_logger()):
             path = pooch.retrieve(
-                url=data.url,
-                known_hash=f"sha256:{data.sha256}",
-                fname=data.file_name,
-                path=folder,
-                progressbar=False,
+                url=data.url, known_hash=f"sha256:{data.sha256}", fname=data.file_name, path=folder, progressbar=False
             )
     except OSError as error:
         raise EvenhandError(_how_to_get_by_hand(data, folder, error)) from error

@@ -243,15 +243,13 @@ def _is_complete(household: Mapping[str, Any]) -> bool:
     return all(household[name] is not None for name in (*(f"income_{year}" for year in _YEARS), "unpaid_balance"))
 
 
-def _linked(years: Mapping[int, Mapping[int, Row]]) -> list[dict[int, Row]]:
-    """Return the answers by year of every household that is in the files of all years."""
-    linked = []
+def _linked(years: Mapping[int, Mapping[int, Row]]) -> Iterator[dict[int, Row]]:
+    """Yield the answers by year of every household that is in the files of all years."""
     for latest in years[_LAST].values():
         cases = ((year, _number(latest, column)) for year, column in _LINKS.items())
         answers = {year: years[year][case] for year, case in cases if case is not None and case in years[year]}
         if len(answers) == len(_YEARS):
-            linked.append(answers)
-    return linked
+            yield answers
 
 
 def _household(answers: Mapping[int, Row]) -> dict[str, Any]:

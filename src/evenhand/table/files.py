@@ -23,16 +23,8 @@ if TYPE_CHECKING:
 
 _SNIFFED_BYTES = 4 * 1024 * 1024
 _SAMPLED_ROWS = 20_480
-_FORMATS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
+_ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "parquet": (".parquet", ".pq"), "json": (".json", ".jsonl", ".ndjson")}
+_FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in endings}
 
 
 class FileOptions(Settings):
@@ -84,7 +76,7 @@ def connect() -> duckdb.DuckDBPyConnection:
             "temp_directory": os.path.join(tempfile.gettempdir(), f"evenhand-{os.getpid()}"),
             # The type of a column of Python objects depends on all of them, not on the first thousand.
             "pandas_analyze_sample": str(2**31),
-        },
+        }
     )
 
 

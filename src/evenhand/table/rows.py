@@ -50,6 +50,9 @@ class Coded:
         return int((self.codes < 0).sum())
 
 
+CodedAndNumbers: TypeAlias = tuple[dict[str, Coded], dict[str, Any]]
+
+
 @dataclass(frozen=True)
 class ScoreRows:
     """One model's scores for statistics of ranks: every row, or every fine bin of a table too long for that.
@@ -137,11 +140,7 @@ def _fetch_rows(table: Table, columns: Mapping[str, nw.Expr]) -> _Fetched:
     with engine_errors():
         arrays = fetch_arrays(table.complete_rows().select(**columns, **codes, **_weight_column(table)))
     groups = {column_key(c): np.asarray(arrays[f"group{i}"], np.int64) for i, c in enumerate(group_columns)}
-    return _Fetched(
-        {name: np.asarray(arrays[name]) for name in columns},
-        _one_per_row(table, groups),
-        _weights(arrays),
-    )
+    return _Fetched({name: np.asarray(arrays[name]) for name in columns}, _one_per_row(table, groups), _weights(arrays))
 
 
 def _weight_column(table: Table) -> dict[str, nw.Expr]:
@@ -235,7 +234,7 @@ def _known_codes(table: Table, column: str, coded: Coded) -> IntArray:
 
 def code_columns(
     frame: Frame, columns: Mapping[str, tuple[str, Kind]], numbers: Mapping[str, nw.Expr]
-) -> tuple[dict[str, Coded], dict[str, Any]]:
+) -> CodedAndNumbers:
     """Return columns as codes, and numbers beside them, all in one order of rows.
 
     Parameters
@@ -273,9 +272,7 @@ def code_columns(
     )
 
 
-def _in_memory(
-    frame: Any, is_number: Mapping[str, bool], numbers: list[str]
-) -> tuple[dict[str, Coded], dict[str, Any]]:
+def _in_memory(frame: Any, is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
     coded = {
         name: _of_numbers(frame.get_column(name)) if number else _of_text(frame.get_column(name))
         for name, number in is_number.items()
@@ -329,9 +326,7 @@ def _of_text(column: nw.Series[Any]) -> Coded:
     return _in_order(codes.cast(nw.Int64).fill_null(ABSENT_CODE).to_numpy(), values)
 
 
-def _in_engine(
-    frame: Any, is_number: Mapping[str, bool], numbers: list[str]
-) -> tuple[dict[str, Coded], dict[str, Any]]:
+def _in_engine(frame: Any, is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
     """Give the distinct texts numbers within DuckDB and join these to the rows, so that only numbers are fetched."""
     rows, texts = frame, {}
     for name in (name for name, number in is_number.items() if not number):

@@ -10,47 +10,14 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
-from evenhand.table.cells import (
-    Cells,
-    Measure,
-    TooManyCellsError,
-    exponent_for,
-    reduce,
-    score_measures,
-    weight_measures,
-)
-from evenhand.table.keys import (
-    ABSENT,
-    NO,
-    NO_RANGE,
-    NUMBERS,
-    YES,
-    Key,
-    Kind,
-    binary_state,
-    column_key,
-    discrete,
-    group_key,
-    kind_of,
-    prediction_kind,
-    prediction_state,
-    score_bin,
-)
+from evenhand.table import keys
+from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
+from evenhand.table.keys import NUMBERS, Key, Kind
 from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, read_coded, read_people, read_scores
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source
-from evenhand.table.validation import (
-    MAX_CELLS,
-    crowded_columns,
-    id_problems,
-    label_notes,
-    row_problems,
-    schema_problems,
-    sound_roles,
-    state_key,
-    weight_problems,
-)
+from evenhand.table.validation import MAX_CELLS, Validation, sound_roles, state_key
 
 T = TypeVar("T")
 
@@ -143,7 +110,7 @@ class Table:
         self.source = open_source(self._data, self._options)
         with engine_errors():
             schema = self.source.frame.collect_schema()
-        self.kinds: dict[str, Kind] = {name: kind_of(dtype) for name, dtype in schema.items()}
+        self.kinds: dict[str, Kind] = {name: keys.kind_of(dtype) for name, dtype in schema.items()}
         if self._weighty is not None:
             self.source = self.source.only(*self._weighty)
 
@@ -161,30 +128,34 @@ class Table:
     def _check(self) -> None:
         """Count the cells and find every problem, of the roles whose columns exist and of their rows."""
         all_roles = self.roles
-        misfits = list(schema_problems(all_roles, self.kinds, self.source))
+        misfits = list(self._validation().schema_problems())
         problems = [text for _, text in misfits if text]
         self.roles = sound_roles(all_roles, {column for column, _ in misfits})
         self._weight_exponent, bad_weights = self._check_weights()
+        check = self._validation()
         try:
-            keys = [*self.group_keys(), *self._state_keys()]
-            counted = reduce(self.source.frame, keys, [] if bad_weights else self._weights(), most=MAX_CELLS)
-            problems += [*bad_weights, *row_problems(self.roles, self.kinds, counted, self.source)]
+            all_keys = [*self.group_keys(), *self._state_keys()]
+            counted = reduce(self.source.frame, all_keys, [] if bad_weights else self._weights(), most=MAX_CELLS)
+            problems += [*bad_weights, *check.row_problems(counted)]
             if self.roles.id is not None and counted.rows:
-                problems += id_problems(self.source, self.roles.id, self.kinds[self.roles.id], counted.rows)
+                problems += check.id_problems(self.roles.id, counted.rows)
         except TooManyCellsError:
-            problems += [*bad_weights, *crowded_columns(self.roles, self.kinds, self.source)]
+            problems += [*bad_weights, *check.crowded_columns()]
         self.roles = all_roles
         if problems:
             raise DataError(problems)
-        notes = (*self.source.notes, *label_notes(self.roles, self.kinds, counted))
+        notes = (*self.source.notes, *check.label_notes(counted))
         self.source = replace(self.source, notes=notes)
         self._drop_absent(counted)
+
+    def _validation(self) -> Validation:
+        return Validation(self.roles, self.kinds, self.source)
 
     def _check_weights(self) -> tuple[int, list[str]]:
         """Return an exponent that bounds the survey weights, and what is wrong with them."""
         if self.roles.weight is None:
             return 0, []
-        problems, largest, zeros = weight_problems(self.source, self.roles.weight, self.kinds[self.roles.weight])
+        problems, exponent, zeros = self._validation().weight_problems(self.roles.weight)
         if problems:
             return 0, problems
         if zeros:
@@ -192,14 +163,14 @@ class Table:
             note = f"{zeros:,} {verb} a weight of 0 and count{'s' if zeros == 1 else ''} as nobody."
             self._weighty = (nw.col(self.roles.weight) > 0, note)
             self.source = self.source.only(*self._weighty)
-        return exponent_for(largest), []
+        return exponent, []
 
     def _drop_absent(self, counted: Cells) -> None:
         """Drop rows with a missing outcome or prediction, where that was asked for, and count them."""
         absent = np.zeros(len(counted.n), dtype=bool)
         for key in self._state_keys():
             labels = counted.labels[key.name]
-            absent |= np.array([labels[code] == str(ABSENT) for code in counted.codes[key.name]], dtype=bool)
+            absent |= np.array([labels[code] == str(keys.ABSENT) for code in counted.codes[key.name]], dtype=bool)
         self.cells: Cells = counted.where(~absent)
         self.rows: int = self.cells.rows
         self.dropped: int = counted.rows - self.rows
@@ -233,7 +204,7 @@ class Table:
     def has_scores(self, model: str) -> bool:
         """Tell whether a model's column holds scores rather than decisions."""
         prediction = self.prediction(model)
-        return prediction_kind(prediction, self.kinds[prediction.column]) == "score"
+        return keys.prediction_kind(prediction, self.kinds[prediction.column]) == "score"
 
     def counts(self, model: str, within: Sequence[str] = ()) -> Cells:
         """Return counts by groups, strata, outcome and decision of one model."""
@@ -248,13 +219,13 @@ class Table:
         The sums are those of the score, the squared error and their products, times the survey weight.
         """
         name = f"scores of {model} in {bins} bins" + (f" within {grouping_name(within)}" if within else "")
-        bin_key = Key("bin", score_bin(self.prediction(model), bins))
+        bin_key = Key("bin", keys.score_bin(self.prediction(model), bins))
         return self._reduce(name, within, model, [*self._weights(), *self._score_measures(model)], bin_key)
 
     def score_rows(self, model: str) -> ScoreRows:
         """Return one model's scores row by row; above 5,000,000 rows, in 16,384 bins of the score's range."""
         if self.rows > EXACT_ROWS:
-            bin_key = Key("bin", score_bin(self.prediction(model), FINE_BINS))
+            bin_key = Key("bin", keys.score_bin(self.prediction(model), FINE_BINS))
             return _binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
         return self.with_type_retry(lambda: read_scores(self, model))
 
@@ -305,7 +276,7 @@ class Table:
 
     def by_group(self, column: str, values: Mapping[str, float]) -> nw.Expr:
         """Return a number for each group of a group column; not a number where none is given."""
-        labels = self.cells.labels[column_key(column)]
+        labels = self.cells.labels[keys.column_key(column)]
         numbers = [float(values.get(label, float("nan"))) for label in labels]
         codes = list(range(len(labels)))
         return self.group_codes(column).replace_strict(
@@ -379,46 +350,43 @@ class Table:
         frame = self.source.frame
         if self.dropped:
             for key in self._state_keys():
-                frame = frame.filter(key.expression != ABSENT)
+                frame = frame.filter(key.expression != keys.ABSENT)
         return frame
 
     def _group_key(self, column: str) -> Key:
-        return group_key(column, self.kinds[column], self.roles.cuts.get(column))
+        return keys.group_key(column, self.kinds[column], self.roles.cuts.get(column))
 
     def group_keys(self) -> list[Key]:
         """Return the keys of the group columns."""
         return [self._group_key(column) for column in self.roles.group_columns]
 
     def _state_keys(self) -> list[Key]:
-        keys = []
+        states = []
         if self.roles.outcome is not None:
-            column = discrete(self.roles.outcome, self.kinds[self.roles.outcome])
-            keys.append(Key("outcome", self.outcome_state(), column=column))
+            states.append(("outcome", self.roles.outcome, self.outcome_state()))
         for name, prediction in self.roles.predictions.items():
-            kind = self.kinds[prediction.column]
-            keys.append(
-                Key(state_key(name), prediction_state(prediction, kind), column=discrete(prediction.column, kind))
-            )
-        return keys
+            state = keys.prediction_state(prediction, self.kinds[prediction.column])
+            states.append((state_key(name), prediction.column, state))
+        return [Key(name, state, column=keys.discrete(column, self.kinds[column])) for name, column, state in states]
 
     def outcome_state(self) -> nw.Expr:
         """Return NO, YES, ABSENT or INVALID for each row's outcome; NO where there is none."""
         if self.roles.outcome is None:
-            return nw.lit(NO)
-        return binary_state(self.roles.outcome, self.kinds[self.roles.outcome], self.roles.positive)
+            return nw.lit(keys.NO)
+        return keys.binary_state(self.roles.outcome, self.kinds[self.roles.outcome], self.roles.positive)
 
     def _weights(self) -> list[Measure]:
         return weight_measures(self.roles.weight, self._weight_exponent) if self.roles.weight is not None else []
 
     def _score_measures(self, model: str) -> list[Measure]:
-        positive = self.outcome_state() == YES if self.roles.outcome is not None else None
+        positive = self.outcome_state() == keys.YES if self.roles.outcome is not None else None
         return score_measures(self.prediction(model), positive, self.roles.weight, self._weight_exponent)
 
     def group_codes(self, column: str) -> nw.Expr:
         """Return the code of each row's group, the codes of the counted cells."""
         key = self._group_key(column)
         if key.labels is not None:
-            missing = key.expression == NO_RANGE
+            missing = key.expression == keys.NO_RANGE
             return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
         values = self.cells.values[key.name]
         codes = list(range(len(values)))
@@ -427,7 +395,7 @@ class Table:
 
 def _binned_scores(cells: Cells) -> ScoreRows:
     bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.float64)[cells.codes["bin"]]
-    is_yes = np.array([label == str(YES) for label in cells.labels["outcome"]], dtype=np.bool_)
+    is_yes = np.array([label == str(keys.YES) for label in cells.labels["outcome"]], dtype=np.bool_)
     rows = cells.n.astype(np.float64)
     weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
     return ScoreRows(bins, is_yes[cells.codes["outcome"]], weight, squares, cells, binned=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.agreement.estimate import GroupDraws, count_records, draw_group, pooled, value_records
-from evenhand.audits.agreement.findings import SENTENCES, agreement_notes, make_claims
+from evenhand.audits.agreement.findings import SENTENCES, agreement_notes, is_told, make_claims
 from evenhand.audits.agreement.gaps import gap_records, with_adjusted_p
 from evenhand.audits.agreement.gather import Rated, gather
 from evenhand.audits.agreement.metrics import AgreementMetric, metrics_for
@@ -83,7 +83,7 @@ def run(table: Table, spec: AgreementSpec) -> AgreementResult:
         step(f"Resampling the groups of {grouping.name}")
         drawn = [draw(grouping.code == code, grouping.name, group) for code, group in enumerate(grouping.groups)]
         gaps += gap_records(grouping, drawn, metrics, spec)
-    told = [m.name for m in metrics.values() if m.compared and (m.headline or spec.metrics is not None)]
+    told = [metric.name for metric in metrics.values() if metric.compared and is_told(metric, spec)]
     gaps = with_adjusted_p(gaps, told)
     return AgreementResult(
         spec=spec,

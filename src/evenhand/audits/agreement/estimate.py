@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor, inf, nan
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from evenhand.stats.agreement import mean_squares, pooled_spread
 from evenhand.stats.bootstrap import CellMoments, Draws, resample
 from evenhand.stats.intervals import clopper_pearson, effective_trials
 from evenhand.stats.seeds import named_rng
-from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 MOST_ACCELERATED = 1_000
 """Rating patterns above which the interval is a percentile interval: the skewness term costs their square."""
@@ -134,6 +135,12 @@ class GroupDraws:
         """(M,) the standard errors of the metrics; nan where too many resamples have no value."""
         return self.draws.stderr()
 
+    def bootstrap_limits(self, confidence: float) -> tuple[Interval, str]:
+        """Return the limits of all metrics, and what they are called."""
+        if len(self.count) <= MOST_ACCELERATED:
+            return self.draws.bca(confidence), "BCa bootstrap"
+        return self.draws.percentile(confidence), "percentile bootstrap"
+
 
 def pooled(rated: Rated) -> float:
     """Return V of the spread-adjusted ICC: twice the variance of all scores of all raters together."""
@@ -168,36 +175,30 @@ def value_records(
     drawn: GroupDraws, grouping: str | None, group: str, metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
 ) -> Iterator[AgreementValue]:
     """Yield the metrics of a group with their intervals."""
-    bca = len(drawn.count) <= MOST_ACCELERATED
-    limits = drawn.draws.bca(spec.confidence) if bca else drawn.draws.percentile(spec.confidence)
-    by_bootstrap = "BCa bootstrap" if bca else "percentile bootstrap"
+    limits, by_bootstrap = drawn.bootstrap_limits(spec.confidence)
     for position, (name, metric) in enumerate(metrics.items()):
         value = finite(drawn.draws.estimate[position])
         low, high = finite(limits.low[position]), finite(limits.high[position])
         method, why = by_bootstrap, why_no_interval(drawn, position, metric, None if grouping is None else group)
         if metric.share is not None and value is not None:
-            method, why = EXACT, None
-            low, high = _exact_limits(drawn, metric.share, spec.confidence)
+            method, why, (low, high) = EXACT, None, _exact_limits(drawn, metric.share, spec.confidence)
         elif metric.form is not None and value is not None and np.array_equal(drawn.weight, drawn.count):
-            method = "F distribution"
-            low, high = _f_limits(drawn, metric.form, spec.confidence)
+            method, (low, high) = "F distribution", _f_limits(drawn, metric.form, spec.confidence)
             why = why if low is None or drawn.variation.disagreeing == 0 else None
         if why is None and low is None:
             why = "all resamples lie on one side of the value"
-        status = "ok" if why is None else f"no interval: {why}"
-        if value is None:
-            status = f"undefined: {why_undefined(metric, drawn.ratings, drawn.weight)}"
-        yield AgreementValue(
-            grouping=grouping,
-            group=group,
-            metric=name,
-            n=drawn.n,
-            value=value,
-            low=low if why is None else None,
-            high=high if why is None else None,
-            status=status,
-            method=method,
-        )
+        record = AgreementValue(grouping=grouping, group=group, metric=name, n=drawn.n, value=value, method=method)
+        yield _with_status(record, metric, drawn, why, {"low": low, "high": high})
+
+
+def _with_status(
+    record: AgreementValue, metric: AgreementMetric, drawn: GroupDraws, why: str | None, limits: Mapping[str, Any]
+) -> AgreementValue:
+    """Return a value with its limits, unless there is a reason for none."""
+    status = "ok" if why is None else f"no interval: {why}"
+    if record.value is None:
+        status = f"undefined: {why_undefined(metric, drawn.ratings, drawn.weight)}"
+    return replace(record, status=status, **(limits if why is None else {}))
 
 
 def _f_limits(drawn: GroupDraws, form: str, confidence: float) -> tuple[float | None, float | None]:
@@ -206,7 +207,7 @@ def _f_limits(drawn: GroupDraws, form: str, confidence: float) -> tuple[float | 
     return finite(float(limits.low)), finite(float(limits.high))
 
 
-def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[float, float]:
+def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[float | None, float | None]:
     slope, intercept = share(drawn.ratings.categories)
     limits = clopper_pearson(drawn.variation.agreement, drawn.variation.trials, confidence)
     return intercept + slope * float(limits.low), intercept + slope * float(limits.high)

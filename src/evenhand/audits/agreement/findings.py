@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -15,6 +17,9 @@ from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.findings import Claim
 from evenhand.core.groups import ComparedGroups
 from evenhand.errors import count
+
+Metrics = Mapping[str, AgreementMetric]
+_Values = Mapping[tuple[str | None, str, str], float | None]
 
 SAME = 1e-12
 """Values that differ by less are the same but for rounding."""
@@ -34,32 +39,26 @@ SENTENCES = {
 def make_claims(
     values: Sequence[AgreementValue],
     gaps: Sequence[AgreementGap],
-    metrics: Mapping[str, AgreementMetric],
+    metrics: Metrics,
     spec: AgreementSpec,
 ) -> Iterator[Claim]:
     """Yield what can be told: what the raters reach on the whole, and every gap.
 
     Between two groups the worst pair is the gap to the reference group, and told once.
     """
-    everybody = [record for record in values if record.grouping is None]
-    told = {r.metric for r in everybody if metrics[r.metric].headline or spec.metrics is not None}
-    for record in everybody:
-        title = metrics[record.metric].title
-        yield Claim(
-            records=(record,),
-            sentence_id="raters",
-            undefined_id="raters_undefined",
-            arguments={"where": "", "title": title, "raters": len(spec.raters), "value": record.value},
-            headline=record.metric in told or not told,
-        )
+    told = {r.metric for r in values if r.grouping is None and is_told(metrics[r.metric], spec)}
+    yield from _value_claims([record for record in values if record.grouping is None], told, metrics, spec)
     by_group = {(record.grouping, record.group, record.metric): record.value for record in values}
+    yield from _gap_claims(gaps, told, by_group, metrics, spec)
+
+
+def _gap_claims(
+    gaps: Sequence[AgreementGap], told: Collection[str], by_group: _Values, metrics: Metrics, spec: AgreementSpec
+) -> Iterator[Claim]:
     two = groupings_of_two(gaps)
-    once = [gap for gap in gaps if gap.against == "reference" or gap.grouping not in two]
-    tests = sum(gap.p_adjusted is not None for gap in once)
-    sizes = {
-        grouping: sum(gap.against == "reference" for gap in _of_first_metric(gaps, grouping))
-        for grouping in {gap.grouping for gap in gaps}
-    }
+    tests = sum(gap.p_adjusted is not None for gap in gaps if gap.against == "reference" or gap.grouping not in two)
+    others = {(gap.grouping, gap.group) for gap in gaps if gap.against == "reference"}
+    sizes = Counter(grouping for grouping, _ in others)
     for gap in gaps:
         metric = metrics[gap.metric]
         sentence_id = _sentence_id(gap, metric, spec)
@@ -75,9 +74,23 @@ def make_claims(
         )
 
 
-def _of_first_metric(gaps: Sequence[AgreementGap], grouping: str | None) -> Iterator[AgreementGap]:
-    first = next(gap.metric for gap in gaps if gap.grouping == grouping)
-    return (gap for gap in gaps if (gap.grouping, gap.metric) == (grouping, first))
+def is_told(metric: AgreementMetric, spec: AgreementSpec) -> bool:
+    """Return whether a metric is told as a finding: a headline one, or any that was asked for."""
+    return metric.headline or spec.metrics is not None
+
+
+def _value_claims(
+    everybody: Sequence[AgreementValue], told: Collection[str], metrics: Metrics, spec: AgreementSpec
+) -> Iterator[Claim]:
+    for record in everybody:
+        title = metrics[record.metric].title
+        yield Claim(
+            records=(record,),
+            sentence_id="raters",
+            undefined_id="raters_undefined",
+            arguments={"where": "", "title": title, "raters": len(spec.raters), "value": record.value},
+            headline=record.metric in told or not told,
+        )
 
 
 def _family(gap: AgreementGap, groups: int) -> str | None:
@@ -109,12 +122,7 @@ def _aside(gap: AgreementGap, metric: AgreementMetric, sentence_id: str) -> str:
     return some.rstrip()
 
 
-def _arguments(
-    gap: AgreementGap,
-    metric: AgreementMetric,
-    by_group: Mapping[tuple[str | None, str, str], float | None],
-) -> dict[str, str | float | None]:
-    lower = gap.group if (gap.value or 0.0) < 0 else gap.reference
+def _arguments(gap: AgreementGap, metric: AgreementMetric, by_group: _Values) -> dict[str, str | float | None]:
     return {
         "where": f"By {gap.grouping}",
         "title": metric.title,
@@ -122,13 +130,14 @@ def _arguments(
         "group_value": by_group.get((gap.grouping, gap.group or "", gap.metric)),
         "reference": gap.reference,
         "reference_value": by_group.get((gap.grouping, gap.reference or "", gap.metric)),
-        "lower": lower,
+        "lower": gap.group if (gap.value or 0.0) < 0 else gap.reference,
     }
 
 
 # Remarks --------------------------------------------------------------------------------------------------------------
 
 _NAMED = 3
+_SIDES = {True: ("higher", "more"), False: ("lower", "less")}
 _DEPENDS = (
     "Only agreement itself (PABAK, Bennett's S, the spread-adjusted ICC) says how often or how far raters differ; the "
     "others also depend on how common the ratings are, or how alike the people."
@@ -139,11 +148,40 @@ def agreement_notes(
     rated: Rated,
     values: Sequence[AgreementValue],
     gaps: Sequence[AgreementGap],
-    metrics: Mapping[str, AgreementMetric],
+    metrics: Metrics,
     groupings: Sequence[ComparedGroups],
     spec: AgreementSpec,
 ) -> Iterator[str]:
     """Yield the remarks."""
+    yield from _rating_notes(rated, spec)
+    differ = False
+    for grouping in groupings:
+        if len(grouping.groups) < 2:
+            yield (
+                f"{grouping.name}: fewer than two groups have min_count {spec.min_count} people, so there is nothing "
+                "to compare."
+            )
+        compared = [gap for gap in gaps if gap.grouping == grouping.name and gap.against == "reference"]
+        told = [gap for gap in compared if is_told(metrics[gap.metric], spec)]
+        turned = list(_directions(told, metrics, spec))
+        differ = differ or bool(turned)
+        yield from _untested(grouping.name, compared, metrics)
+        yield from _named(grouping.name, turned)
+        yield from _named(grouping.name, list(_certainties(told, metrics, spec)))
+    if differ:
+        yield _DEPENDS
+    yield from _undefined(values)
+
+
+def _undefined(values: Sequence[AgreementValue]) -> Iterator[str]:
+    undefined = [r for r in values if r.value is None and not r.status.endswith("some ratings are missing")]
+    if undefined:
+        names = sorted({f"{r.metric} of {r.group}" for r in undefined})
+        yield f"Undefined: {', '.join(names[:6])}{' and others' if len(names) > 6 else ''}; the table says why."
+
+
+def _rating_notes(rated: Rated, spec: AgreementSpec) -> Iterator[str]:
+    """Yield what the ratings were taken for, who lacks some, and that two raters may have used different words."""
     if rated.scale == "binary":
         yield f"The positive rating is {rated.labels[1]!r}."
     elif spec.scale is None:
@@ -153,47 +191,18 @@ def agreement_notes(
             f"{count(int(np.isnan(rated.ratings).any(axis=1).sum()), 'person', 'people')} lack some rating; metrics "
             "that need all of them are undefined."
         )
-    yield from _nothing_shared(rated, spec)
-    differ = False
-    for grouping in groupings:
-        if len(grouping.groups) < 2:
-            yield (
-                f"{grouping.name}: fewer than two groups have min_count {spec.min_count} people, so there is nothing "
-                "to compare."
-            )
-        own = [gap for gap in gaps if gap.grouping == grouping.name and gap.against == "reference"]
-        told = [gap for gap in own if metrics[gap.metric].headline or spec.metrics is not None]
-        yield from _untested(grouping.name, own, metrics)
-        turned = list(_directions(told, metrics, spec))
-        differ = differ or bool(turned)
-        yield from _named(grouping.name, turned)
-        yield from _named(grouping.name, list(_certainties(told, metrics, spec)))
-    if differ:
-        yield _DEPENDS
-    undefined = [r for r in values if r.value is None and not r.status.endswith("some ratings are missing")]
-    if undefined:
-        named = sorted({f"{r.metric} of {r.group}" for r in undefined})
-        yield f"Undefined: {', '.join(named[:6])}{' and others' if len(named) > 6 else ''}; the table says why."
-
-
-def _nothing_shared(rated: Rated, spec: AgreementSpec) -> Iterator[str]:
-    """Yield that two raters have no category in common: they may have used different words."""
     used = [set(np.unique(column[~np.isnan(column)])) for column in rated.ratings.T] if rated.labels else []
-    for first, categories in enumerate(used):
-        for second in range(first + 1, len(used)):
-            if not categories & used[second]:
-                yield (
-                    f"The raters {spec.raters[first]!r} and {spec.raters[second]!r} have no rating in common; check "
-                    "that they use the same words."
-                )
-                return
+    for (first, used_first), (second, used_second) in combinations(zip(spec.raters, used, strict=False), 2):
+        if not used_first & used_second:
+            yield f"The raters {first!r} and {second!r} have no rating in common; check that they use the same words."
+            return
 
 
 def _listed(titles: Sequence[str]) -> str:
     return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
 
 
-def _untested(grouping: str, gaps: Sequence[AgreementGap], metrics: Mapping[str, AgreementMetric]) -> Iterator[str]:
+def _untested(grouping: str, gaps: Sequence[AgreementGap], metrics: Metrics) -> Iterator[str]:
     """Yield which gaps have a value but no test, and why."""
     reasons: dict[str, list[str]] = {}
     for gap in gaps:
@@ -215,18 +224,16 @@ def _named(grouping: str, remarks: Sequence[str]) -> Iterator[str]:
 
 
 def _by_group(gaps: Sequence[AgreementGap]) -> dict[tuple[str | None, str | None], list[AgreementGap]]:
-    by_group: dict[tuple[str | None, str | None], list[AgreementGap]] = {}
+    by_group = defaultdict(list)
     for gap in gaps:
-        by_group.setdefault((gap.group, gap.reference), []).append(gap)
+        by_group[gap.group, gap.reference].append(gap)
     return by_group
 
 
-def _directions(
-    gaps: Sequence[AgreementGap], metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
-) -> Iterator[str]:
+def _directions(gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec) -> Iterator[str]:
     """Yield for which groups some metrics are higher than for the reference and others lower, all beyond chance."""
-    for (group, reference), own in _by_group([gap for gap in gaps if is_significant(gap, spec)]).items():
-        higher, lower = ([metrics[g.metric].title for g in own if sign * (g.value or 0.0) > SAME] for sign in (1, -1))
+    for (group, reference), tested in _by_group([gap for gap in gaps if is_significant(gap, spec)]).items():
+        higher, lower = (_titles((g for g in tested if sign * (g.value or 0.0) > SAME), metrics) for sign in (1, -1))
         if higher and lower:
             yield (
                 f"the metrics point different ways: for {group} {_listed(lower)} {_is(lower)} lower than for "
@@ -234,23 +241,29 @@ def _directions(
             )
 
 
-def _certainties(
-    gaps: Sequence[AgreementGap], metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
-) -> Iterator[str]:
+def _titles(gaps: Iterable[AgreementGap], metrics: Metrics) -> list[str]:
+    return [metrics[gap.metric].title for gap in gaps]
+
+
+def _certainties(gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec) -> Iterator[str]:
     """Yield for which groups a coefficient is lower beyond chance but agreement itself is not."""
-    for (group, reference), own in _by_group(gaps).items():
-        tested = [g for g in own if g.p_adjusted is not None]
-        direct = [g for g in tested if metrics[g.metric].direct]
-        others = [g for g in tested if not metrics[g.metric].direct and is_significant(g, spec)]
-        signs = {(g.value or 0.0) > 0 for g in (*direct, *others)}
-        if direct and others and len(signs) == 1 and not any(is_significant(g, spec) for g in direct):
-            which = "higher" if True in signs else "lower"
-            names, plain = ([metrics[g.metric].title for g in some] for some in (others, direct))
+    for (group, reference), tested in _by_group([gap for gap in gaps if gap.p_adjusted is not None]).items():
+        significant, direct = _significant_and_direct(tested, metrics, spec)
+        signs = {(gap.value or 0.0) > 0 for gap in (*direct, *significant)}
+        mixed = len(signs) > 1 or any(gap in direct for gap in significant)
+        if direct and significant and not mixed:
+            side, more = _SIDES[signs.pop()]
+            names, plain = _titles(significant, metrics), _titles(direct, metrics)
             yield (
-                f"{_listed(names)} {_is(names)} {which} for {group} than for {reference} beyond chance, "
-                f"{_listed(plain)} {_is(plain)} not: it is not shown that raters agree "
-                f"{'more' if which == 'higher' else 'less'} about {group}"
+                f"{_listed(names)} {_is(names)} {side} for {group} than for {reference} beyond chance, "
+                f"{_listed(plain)} {_is(plain)} not: it is not shown that raters agree {more} about {group}"
             )
+
+
+def _significant_and_direct(
+    gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec
+) -> tuple[list[AgreementGap], list[AgreementGap]]:
+    return [g for g in gaps if is_significant(g, spec)], [g for g in gaps if metrics[g.metric].direct]
 
 
 def _is(titles: Sequence[str]) -> str:

@@ -103,13 +103,10 @@ class _GapMaker:
         """Return the gap of one pair, the second group being the reference."""
         group, base = int(pairs.first[index]), int(pairs.second[index])
         low, high, joint_low, joint_high = (finite(float(end[index])) for end in (*pairs.own, *pairs.joint))
-        return AgreementGap(
-            grouping=self.grouping.name,
+        return self._gap(
+            against="reference",
             group=self.grouping.groups[group],
             reference=self.grouping.groups[base],
-            metric=self.metric.name,
-            kind="difference",
-            against="reference",
             n=self.drawn[group].n + self.drawn[base].n,
             value=finite(pairs.value[index]),
             low=low,
@@ -118,7 +115,6 @@ class _GapMaker:
             joint_high=joint_high,
             p_value=finite(pairs.p[index]),
             status="ok" if low is not None else self._why_not((group, base)),
-            method=BOOTSTRAP if self.metric.share is None else EXACT,
             stderr=finite(pairs.stderr[index]),
         )
 
@@ -150,16 +146,13 @@ class _GapMaker:
 
     def undefined(self) -> AgreementGap:
         """Return the gap of a grouping in which no two groups can be compared."""
-        return AgreementGap(
-            grouping=self.grouping.name,
-            metric=self.metric.name,
-            kind="difference",
-            against="worst_pair",
-            n=sum(self.grouping.sizes),
-            value=None,
-            status=f"undefined: fewer than two groups have min_count {self.spec.min_count} people",
-            method=BOOTSTRAP if self.metric.share is None else EXACT,
-        )
+        why = f"fewer than two groups have min_count {self.spec.min_count} people"
+        return self._gap(against="worst_pair", n=sum(self.grouping.sizes), value=None, status=f"undefined: {why}")
+
+    def _gap(self, **columns: Any) -> AgreementGap:
+        method = BOOTSTRAP if self.metric.share is None else EXACT
+        coordinates: dict[str, Any] = {"grouping": self.grouping.name, "metric": self.metric.name, "method": method}
+        return AgreementGap(kind="difference", **coordinates, **columns)
 
     def _why_not(self, pair: tuple[int, int]) -> str:
         """Return why the gap of two groups has no value, or no interval."""

@@ -14,14 +14,7 @@ import numpy as np
 from evenhand.core.agreement_metrics import AGREEMENT_METRICS
 from evenhand.core.metrics import Metric
 from evenhand.stats import agreement as kernel
-from evenhand.stats.agreement import (
-    COUNT_METRICS,
-    BinaryCounts,
-    ScoreMoments,
-    binary_counts,
-    pabak_minus_kappa,
-    score_moments,
-)
+from evenhand.stats.agreement import COUNT_METRICS, BinaryCounts, ScoreMoments, binary_counts, score_moments
 from evenhand.stats.types import FloatArray
 
 Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "interval"]
@@ -111,7 +104,7 @@ def _weighted(distance: str) -> Evaluate:
 
 def _part(which: Literal["prevalence", "bias"]) -> Callable[[BinaryCounts], FloatArray]:
     def part(counts: BinaryCounts) -> FloatArray:
-        parts = pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index())
+        parts = kernel.pabak_minus_kappa(counts.kappa(), counts.prevalence_index(), counts.bias_index())
         return parts.prevalence if which == "prevalence" else parts.bias
 
     return part

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
     """Yield the figures and tables of the section."""
-    by_interval = {"Interval by": lambda r: r.method}
     confidence = result.spec.confidence
     groupings: list[str | None] = [*result.groupings] or [None]
     for grouping in groupings:
@@ -38,6 +37,11 @@ def parts(result: AgreementResult) -> Iterator[Figure | DisplayTable]:
                 _parts_in_words(result, grouping),
                 tuple(part_panels(result, grouping)),
             )
+    yield from _tables(result)
+
+
+def _tables(result: AgreementResult) -> Iterator[DisplayTable]:
+    by_interval, confidence = {"Interval by": lambda r: r.method}, result.spec.confidence
     yield value_table(result.values, result.metrics, "Every metric", confidence, extra=by_interval)
     if result.gaps:
         two = groupings_of_two(result.gaps)

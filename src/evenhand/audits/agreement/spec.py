@@ -28,8 +28,7 @@ class AgreementSpec(Spec):
 
     raters: Columns = Field(description="Columns of two or more raters' ratings of the same people.")
     scale: Scale | None = Field(
-        None,
-        description="What the ratings are; by default two values are binary, text nominal, numbers interval.",
+        None, description="What the ratings are; by default two values are binary, text nominal, numbers interval."
     )
     categories: tuple[Scalar, ...] | None = Field(
         None, description="All values a rating can take, lowest first; by default those that occur."
@@ -46,8 +45,7 @@ class AgreementSpec(Spec):
         None, description="Reference group, or one for each grouping; by default the largest group."
     )
     missing: Literal["error", "drop", "keep"] | None = Field(
-        None,
-        description="People with a missing rating: refuse, leave out, or use the others; by default the table's.",
+        None, description="People with a missing rating: refuse, leave out, or use the others; by default the table's."
     )
     resamples: int = Field(2_000, ge=100, le=1_000_000, description="Bootstrap resamples of people.")
 

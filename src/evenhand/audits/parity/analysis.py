@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from evenhand.audits.parity.estimate import (
-    GapEstimate,
-    GroupValues,
-    auc_values,
-    ratio_values,
-    to_overall,
-    to_reference,
-    worst_pair,
-)
+from evenhand.audits.parity import estimate, resampled
+from evenhand.audits.parity.estimate import GapEstimate, GroupValues
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
-from evenhand.audits.parity.resampled import (
-    Custom,
-    Method,
-    Resampled,
-    Sums,
-    metric_values,
-    resample_groups,
-)
+from evenhand.audits.parity.resampled import Custom, Metrics, Resampled, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.formats import finite
 from evenhand.core.records import OVERALL, Against, Kind, Value
 from evenhand.stats.intervals import wilson
-from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+from evenhand.stats.types import FloatArray, IntArray, Interval
 from evenhand.table.cells import Cells
 from evenhand.table.keys import YES
 from evenhand.table.roles import MISSING
@@ -63,14 +50,14 @@ class Analysis:
     grouping: str
     stratum: str | None
     cells: GroupCells
-    metrics: Sequence[tuple[ParityMetric, Custom | None]]
+    metrics: Metrics
     spec: ParitySpec
     reference: int
     rng: np.random.Generator
     score_range: tuple[float, float]
     favourable: str | None
     ranks: tuple[ScoreRows, IntArray] | None = None
-    support: dict[str, BoolArray] | None = None
+    support: Support | None = None
     values: list[Value] = field(default_factory=list)
     gaps: list[ParityGap] = field(default_factory=list)
 
@@ -87,10 +74,6 @@ class Analysis:
             self._add_gaps(values, drawn)
         return self
 
-    @property
-    def _method(self) -> Method:
-        return "bca" if self.spec.interval == "auto" else self.spec.interval
-
     def _by_bootstrap(self, metric: ParityMetric) -> bool:
         """Tell whether all of a metric's intervals come from the bootstrap."""
         if metric.method == "rank":
@@ -101,13 +84,13 @@ class Analysis:
         asked = [pair for pair in self.metrics if self._by_bootstrap(pair[0])]
         if not asked or self.cells.n.sum() == 0:
             return iter(())
-        return resample_groups(self.cells, asked, self.reference, self.spec.resamples, self.rng, self.support)
+        return resampled.resample_groups(self.cells, asked, self.reference, self.spec.resamples, self.rng, self.support)
 
     def _values(self, metric: ParityMetric, custom: Custom | None) -> GroupValues:
         if metric.method == "rank" and self.ranks is not None:
-            return auc_values(*self.ranks, len(self.cells.labels), metric)
+            return estimate.auc_values(*self.ranks, len(self.cells.labels), metric)
         if self.support is None and custom is None:
-            return ratio_values(self.cells, metric, self.score_range)
+            return estimate.ratio_values(self.cells, metric, self.score_range)
         return self._bootstrapped_values(metric, custom)
 
     def _bootstrapped_values(self, metric: ParityMetric, custom: Custom | None) -> GroupValues:
@@ -117,8 +100,8 @@ class Analysis:
         rows = (self.cells.n[used] * below.astype(np.int64)).sum(axis=(0, 2, 3))
         unknown = np.full(len(rows), np.nan)
         moments = self.cells.moments()
-        sums = Sums.build(self.cells.n.shape, moments.n.astype(np.float64), moments.first)
-        value = metric_values(sums, metric, custom, used)
+        sums = resampled.Sums.build(self.cells.n.shape, moments.n.astype(np.float64), moments.first)
+        value = resampled.metric_values(sums, metric, custom, used)
         return GroupValues(metric, value[:-1], float(value[-1]), rows, int(rows.sum()), unknown, unknown, (0.0, np.inf))
 
     # Records ----------------------------------------------------------------------------------------------
@@ -133,20 +116,9 @@ class Analysis:
             status = self._status(values, position)
             if status == "ok" and low is None and high is None:
                 status = f"no interval: {_why_no_interval(values.metric)}"
-            self.values.append(
-                Value(
-                    model=self.model,
-                    grouping=self.grouping,
-                    group=label,
-                    stratum=self.stratum,
-                    metric=values.metric.name,
-                    n=int(values.n[position]),
-                    value=finite(values.value[position]),
-                    low=low,
-                    high=high,
-                    status=status,
-                )
-            )
+            numbers: dict[str, Any] = {"n": int(values.n[position]), "value": finite(values.value[position])}
+            numbers |= {"low": low, "high": high, "status": status}
+            self.values.append(Value(group=label, metric=values.metric.name, **numbers, **self._coordinates))
 
     def _status(self, values: GroupValues, position: int) -> str:
         if np.isnan(values.value[position]):
@@ -171,24 +143,31 @@ class Analysis:
     def _add_gaps(self, values: GroupValues, drawn: Resampled | None) -> None:
         kept = self._comparable(values)
         for kind in KINDS:
+            reason = None
             if len(kept) < 2:
                 who = "only one group" if len(kept) else "no group"
                 reason = f"{who} can be compared (min_count {self.spec.min_count})"
-                self.gaps.append(self._no_gap(values.metric, kind, "worst_pair", reason))
-                continue
-            if kind == "ratio" and (values.bounds[0] < 0 or values.value[kept].min() < 0):
+            elif kind == "ratio" and (values.bounds[0] < 0 or values.value[kept].min() < 0):
                 reason = "a ratio needs values that cannot be negative"
-                self.gaps.append(self._no_gap(values.metric, kind, "worst_pair", reason))
-                continue
-            for gap in self._gaps_of(values, drawn, kept, kind):
-                self.gaps.append(self._gap_record(values, gap))
+            if reason is not None:
+                undefined = {"n": 0, "value": None, "status": f"undefined: {reason}"}
+                self.gaps.append(self._gap(values.metric, kind, "worst_pair", **undefined))
+            else:
+                self.gaps += [self._gap_record(values, gap) for gap in self._gaps_of(values, drawn, kept, kind)]
 
     def _gaps_of(
         self, values: GroupValues, drawn: Resampled | None, kept: IntArray, kind: Kind
     ) -> Iterator[GapEstimate]:
         confidence = self.spec.confidence
         by_bootstrap = self._by_bootstrap(values.metric)
-        worst = worst_pair(values, kept, kind, confidence)
+
+        def with_limits(gaps: list[GapEstimate], block: str) -> list[GapEstimate]:
+            if not by_bootstrap:
+                return gaps
+            limits = self._drawn_interval(drawn, values, block, np.array([gap.group for gap in gaps], dtype=np.int64))
+            return [replace(gap, limits=ends) for gap, ends in zip(gaps, zip(*limits, strict=True), strict=True)]
+
+        worst = estimate.worst_pair(values, kept, kind, confidence)
         if by_bootstrap and drawn is not None:
             group_limits = self._drawn_interval(drawn, values, "value", kept)
             known = not np.isnan(group_limits.low).any()  # a group whose resamples do not vary hides how unsure it is
@@ -196,49 +175,45 @@ class Analysis:
             worst = replace(worst, limits=ends)
         yield worst
         if self.reference in kept:
-            others = kept[kept != self.reference]
-            gaps = to_reference(values, kept, self.reference, kind, confidence)
-            if by_bootstrap:
-                limits = self._drawn_interval(drawn, values, f"reference_{kind}", others)
-                gaps = [replace(gap, limits=(low, high)) for gap, low, high in zip(gaps, *limits, strict=True)]
-            yield from gaps
-        overall = to_overall(values, kept, kind, confidence)
-        if by_bootstrap:
-            limits = self._drawn_interval(drawn, values, f"overall_{kind}", kept)
-            overall = [replace(gap, limits=(low, high)) for gap, low, high in zip(overall, *limits, strict=True)]
-        yield from overall
+            gaps = estimate.to_reference(values, kept, self.reference, kind, confidence)
+            yield from with_limits(gaps, f"reference_{kind}")
+        yield from with_limits(estimate.to_overall(values, kept, kind, confidence), f"overall_{kind}")
 
     def _drawn_interval(self, drawn: Resampled | None, values: GroupValues, block: str, groups: IntArray) -> Interval:
         if drawn is None:
             return Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
-        low, high = drawn.interval(values.metric.name, block, self._method, self.spec.confidence)
+        method: resampled.Method = "bca" if self.spec.interval == "auto" else self.spec.interval
+        low, high = drawn.interval(values.metric.name, block, method, self.spec.confidence)
         with np.errstate(invalid="ignore"):
             still = low == high  # nobody was drawn who would have made a difference: that is no certainty
         return Interval(np.where(still, np.nan, low)[groups], np.where(still, np.nan, high)[groups])
 
     def _gap_record(self, values: GroupValues, gap: GapEstimate) -> ParityGap:
-        metric, sides = values.metric, (gap.group, gap.reference)
+        sides = (gap.group, gap.reference)
         low, high = (finite(end) for end in gap.limits)
-        joint = gap.against == "worst_pair"
-        return ParityGap(
-            model=self.model,
-            grouping=self.grouping,
+        joint = {"joint_low": low, "joint_high": high} if gap.against == "worst_pair" else {}
+        return self._gap(
+            values.metric,
+            gap.kind,
+            gap.against,
             group=self._label(gap.group),
             reference=self._label(gap.reference),
-            stratum=self.stratum,
-            metric=metric.name,
-            kind=gap.kind,
-            against=gap.against,
             n=values.n_overall if -1 in sides else sum(int(values.n[side]) for side in sides),
             value=finite(gap.value),
             low=low,
             high=high,
-            joint_low=low if joint else None,
-            joint_high=high if joint else None,
-            worse_off=self._worse_off(metric, gap),
-            status=_gap_status(gap, metric),
-            name=GAP_NAMES.get((metric.name, gap.kind, gap.against)),
+            **joint,
+            worse_off=self._worse_off(values.metric, gap),
+            status=_gap_status(gap, values.metric),
         )
+
+    @property
+    def _coordinates(self) -> dict[str, Any]:
+        return {"model": self.model, "grouping": self.grouping, "stratum": self.stratum}
+
+    def _gap(self, metric: ParityMetric, kind: Kind, against: Against, **columns: Any) -> ParityGap:
+        name = GAP_NAMES.get((metric.name, kind, against))
+        return ParityGap(metric=metric.name, kind=kind, against=against, name=name, **self._coordinates, **columns)
 
     def _worse_off(self, metric: ParityMetric, gap: GapEstimate) -> str | None:
         """Return the group on the worse side, where the interval leaves no doubt that there is one."""
@@ -250,20 +225,6 @@ class Analysis:
 
     def _label(self, position: int) -> str:
         return OVERALL if position < 0 else self.cells.labels[position]
-
-    def _no_gap(self, metric: ParityMetric, kind: Kind, against: Against, reason: str) -> ParityGap:
-        return ParityGap(
-            model=self.model,
-            grouping=self.grouping,
-            stratum=self.stratum,
-            metric=metric.name,
-            kind=kind,
-            against=against,
-            n=0,
-            value=None,
-            status=f"undefined: {reason}",
-            name=GAP_NAMES.get((metric.name, kind, against)),
-        )
 
 
 def _why_no_interval(metric: ParityMetric) -> str:

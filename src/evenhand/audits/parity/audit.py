@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,8 @@ import numpy as np
 from evenhand.audits.parity.analysis import Analysis, calibration_records
 from evenhand.audits.parity.findings import SENTENCES, make_claims
 from evenhand.audits.parity.gather import GroupCells
-from evenhand.audits.parity.metrics import METRICS, ParityMetric, custom_metric
-from evenhand.audits.parity.resampled import Custom
+from evenhand.audits.parity.metrics import DEFAULTS, METRICS, ParityMetric, custom_metric
+from evenhand.audits.parity.resampled import Custom, Metrics, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.findings import FindingMaker
@@ -23,7 +25,7 @@ from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
 from evenhand.stats.auc import binned_auc_error
 from evenhand.stats.seeds import named_rng
-from evenhand.stats.types import BoolArray, IntArray
+from evenhand.stats.types import BoolArray
 from evenhand.table.roles import MISSING, TIMES
 from evenhand.table.rows import ScoreRows
 from evenhand.table.table import FINE_BINS, Table
@@ -73,17 +75,20 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
         ranks = _ranks(table, model, metrics, spec, notes)
         step(f"Counting the cells of {model}")
         scored = table.has_scores(model)
+        score_range, favourable = table.prediction(model).range, table.prediction(model).favourable
         cells = table.score_cells(model, spec.within, spec.bins) if scored else table.counts(model, spec.within)
         for grouping, columns in table.groupings.items():
             step(f"Comparing {grouping} under {model}")
             whole = GroupCells.build(cells, model, columns, spec.within)
-            codes = ranks.groups.joint(columns)[0] if ranks else None
-            context = _Context(table, spec, model, grouping, whole, metrics, ranks, codes)
-            for analysis in context.analyses():
+            codes = (ranks, ranks.groups.joint(columns)[0]) if ranks is not None else None
+            reference, rng = _reference(whole, grouping, spec), _rng(spec, model, grouping, "")
+            pooled = Analysis(
+                model, grouping, None, whole.pooled(), metrics, spec, reference, rng, score_range, favourable, codes
+            )
+            for analysis in _analyses(pooled, whole, notes):
                 analysis.run()
                 values += analysis.values
                 gaps += analysis.gaps
-            notes += context.notes
             left_out += _left_out(whole.pooled(), model, grouping, values, spec)
             if scored:
                 calibration += calibration_records(cells, table, model, grouping, spec)
@@ -103,84 +108,53 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
     )
 
 
-class _Context:
-    """All analyses of one model and one grouping: pooled, in each stratum, and standardised over strata."""
+def _analyses(pooled: Analysis, whole: GroupCells, notes: list[str]) -> Iterator[Analysis]:
+    """Yield all analyses of one model and one grouping: pooled, in each stratum, and standardised over strata."""
+    yield pooled
+    spec = pooled.spec
+    if not spec.within:
+        return
 
-    def __init__(
-        self,
-        table: Table,
-        spec: ParitySpec,
-        model: str,
-        grouping: str,
-        whole: GroupCells,
-        metrics: list[tuple[ParityMetric, Custom | None]],
-        ranks: ScoreRows | None,
-        codes: IntArray | None,
-    ) -> None:
-        self.table, self.spec, self.model, self.grouping = table, spec, model, grouping
-        self.whole, self.metrics, self.ranks, self.codes = whole, metrics, ranks, codes
-        self.reference = _reference(whole, grouping, spec)
-        self.notes: list[str] = []
+    def part(stratum: str, cells: GroupCells, metrics: Metrics, support: Support | None = None) -> Analysis:
+        rng = _rng(spec, pooled.model, pooled.grouping, stratum)
+        changed: dict[str, Any] = {"cells": cells, "metrics": metrics, "support": support, "rng": rng}
+        return replace(pooled, stratum=stratum, ranks=None, values=[], gaps=[], **changed)
 
-    def analyses(self) -> Iterator[Analysis]:
-        pooled = (self.ranks, self.codes) if self.ranks is not None and self.codes is not None else None
-        yield self._analysis(None, self.whole.pooled(), self.metrics, ranks=pooled)
-        if not self.spec.within:
-            return
-        on_cells = [pair for pair in self.metrics if pair[0].method != "rank"]
-        for position, stratum in enumerate(self.whole.strata):
-            yield self._analysis(stratum, self.whole.stratum(position), on_cells)
-        support = {metric.name: self._support(metric, custom) for metric, custom in on_cells}
-        supported = [pair for pair in on_cells if support[pair[0].name].any()]
-        self._note_support(support)
-        yield self._analysis(STANDARDISED, self.whole, supported, support=support)
+    on_cells = [pair for pair in pooled.metrics if pair[0].method != "rank"]
+    for position, stratum in enumerate(whole.strata):
+        yield part(stratum, whole.stratum(position), on_cells)
+    support = {metric.name: _shared_strata(whole, metric, custom, spec.min_count) for metric, custom in on_cells}
+    notes += _support_notes(pooled, whole, support)
+    yield part(STANDARDISED, whole, [pair for pair in on_cells if support[pair[0].name].any()], support)
 
-    def _note_support(self, support: dict[str, BoolArray]) -> None:
-        """Say for which metrics strata were left out of the standardisation, and how many people they hold."""
-        people = self.whole.n.sum(axis=(1, 2, 3))
-        where, factor = f"{self.model}, by {self.grouping}", TIMES.join(self.spec.within)
-        for used in dict.fromkeys(tuple(strata.tolist()) for strata in support.values() if not strata.all()):
-            names = ", ".join(name for name, strata in support.items() if tuple(strata.tolist()) == used)
-            share = people[np.array(used)].sum() / people.sum()
-            self.notes.append(
-                f"{where}: {names} is standardised over {sum(used)} of {len(used)} strata of {factor}, those in which "
-                f"every group has {self.spec.min_count} people; they hold {share:.0%} of all people."
-                if any(used)
-                else f"{where}: {names} cannot be standardised, since no stratum of {factor} has min_count "
-                f"{self.spec.min_count} people of every group."
-            )
 
-    def _analysis(
-        self,
-        stratum: str | None,
-        cells: GroupCells,
-        metrics: list[tuple[ParityMetric, Custom | None]],
-        ranks: tuple[ScoreRows, IntArray] | None = None,
-        support: dict[str, BoolArray] | None = None,
-    ) -> Analysis:
-        # A generator of its own for every analysis, by its name: no number depends on what else was computed.
-        rng = named_rng(self.spec.seed, self.model, self.grouping, stratum or "")
-        return Analysis(
-            self.model,
-            self.grouping,
-            stratum,
-            cells,
-            metrics,
-            self.spec,
-            self.reference,
-            rng,
-            self.table.prediction(self.model).range,
-            self.table.prediction(self.model).favourable,
-            ranks,
-            support,
+def _rng(spec: ParitySpec, *names: str) -> np.random.Generator:
+    """Return a generator for every analysis, by its name: no number depends on what else was computed."""
+    return named_rng(spec.seed, *names)
+
+
+def _support_notes(pooled: Analysis, whole: GroupCells, support: Support) -> Iterator[str]:
+    """Say for which metrics strata were left out of the standardisation, and how many people they hold."""
+    people, least = whole.n.sum(axis=(1, 2, 3)), pooled.spec.min_count
+    where, factor = f"{pooled.model}, by {pooled.grouping}", TIMES.join(pooled.spec.within)
+    for used in dict.fromkeys(tuple(strata.tolist()) for strata in support.values() if not strata.all()):
+        names = ", ".join(name for name, strata in support.items() if tuple(strata.tolist()) == used)
+        share = people[np.array(used)].sum() / people.sum()
+        yield (
+            f"{where}: {names} is standardised over {sum(used)} of {len(used)} strata of {factor}, those in which "
+            f"every group has {least} people; they hold {share:.0%} of all people."
+            if any(used)
+            else f"{where}: {names} cannot be standardised, since no stratum of {factor} has min_count {least} people "
+            "of every group."
         )
 
-    def _support(self, metric: ParityMetric, custom: Custom | None) -> BoolArray:
-        """Return the strata in which every group that is large enough on the whole is large enough too."""
-        below = (metric.coefficients()[1] if custom is None else np.ones((2, 2))).astype(np.int64)
-        rows = (self.whole.n * below).sum(axis=(-2, -1))[:, self.whole.known]
-        large = rows.sum(axis=0) >= self.spec.min_count
-        return np.asarray((rows[:, large] >= self.spec.min_count).all(axis=1) & large.any(), dtype=np.bool_)
+
+def _shared_strata(whole: GroupCells, metric: ParityMetric, custom: Custom | None, least: int) -> BoolArray:
+    """Return the strata in which every group that is large enough on the whole is large enough too."""
+    below = (metric.coefficients()[1] if custom is None else np.ones((2, 2))).astype(np.int64)
+    rows = (whole.n * below).sum(axis=(-2, -1))[:, whole.known]
+    large = rows.sum(axis=0) >= least
+    return np.asarray((rows[:, large] >= least).all(axis=1) & large.any(), dtype=np.bool_)
 
 
 def _require_roles(table: Table) -> None:
@@ -201,37 +175,34 @@ def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
             )
 
 
-def _metrics_for(
-    table: Table, model: str, spec: ParitySpec, notes: list[str]
-) -> list[tuple[ParityMetric, Custom | None]]:
+def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -> Metrics:
     """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
+    chosen = spec.metrics or DEFAULTS
+    lacking = {name: _lacking(table, model, METRICS[name]) for name in chosen}
+    unmet = [name for name in chosen if lacking[name]]
+    if unmet and spec.metrics:
+        raise ConfigError(
+            f"the metric {unmet[0]!r} needs {' and '.join(lacking[unmet[0]])}, which model {model!r} does not have; "
+            "name an `outcome` column, or leave the metric out."
+        )
+    if unmet:
+        missing = sorted(set(chain.from_iterable(lacking.values())))
+        if "scores" in missing:  # which says enough
+            missing.remove("scores between 0 and 1")
+        notes.append(f"{model}: not computed without {' and '.join(missing)}: {', '.join(unmet)}.")
+    custom = ((custom_metric(name), function) for name, function in spec.custom.items())
+    return [*((METRICS[name], None) for name in chosen if not lacking[name]), *custom]
+
+
+def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
+    """Return what a metric needs and the data does not have."""
     low, high = table.prediction(model).range
     has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
     has["scores between 0 and 1"] = has["scores"] and low >= 0 and high <= 1
-    chosen = [METRICS[name] for name in spec.metrics] if spec.metrics else [m for m in METRICS.values() if m.default]
-    usable: list[ParityMetric] = []
-    unmet: list[ParityMetric] = []
-    for metric in chosen:
-        lacking = [need for need in metric.needs if not has[need]]
-        if lacking and spec.metrics:
-            raise ConfigError(
-                f"the metric {metric.name!r} needs {' and '.join(lacking)}, which model {model!r} does not have; "
-                "name an `outcome` column, or leave the metric out."
-            )
-        (unmet if lacking else usable).append(metric)
-    if unmet:
-        missing = sorted({need for metric in unmet for need in metric.needs if not has[need]})
-        if "scores" in missing:  # which says enough
-            missing.remove("scores between 0 and 1")
-        names = ", ".join(metric.name for metric in unmet)
-        notes.append(f"{model}: not computed without {' and '.join(missing)}: {names}.")
-    custom = ((custom_metric(name), function) for name, function in spec.custom.items())
-    return [*((metric, None) for metric in usable), *custom]
+    return [need for need in metric.needs if not has[need]]
 
 
-def _ranks(
-    table: Table, model: str, metrics: list[tuple[ParityMetric, Custom | None]], spec: ParitySpec, notes: list[str]
-) -> ScoreRows | None:
+def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec, notes: list[str]) -> ScoreRows | None:
     if not any(metric.method == "rank" for metric, _ in metrics):
         return None
     step(f"Ranking the scores of {model}")

@@ -16,20 +16,8 @@ import numpy as np
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import WEIGHT, ParityMetric
 from evenhand.core.records import Against, Kind
+from evenhand.stats import intervals
 from evenhand.stats.auc import auc_influence
-from evenhand.stats.intervals import (
-    bonferroni,
-    clopper_pearson,
-    effective_trials,
-    logit_t,
-    mover_difference,
-    mover_ratio,
-    narrowest_ratio,
-    normal_quantile,
-    t_quantile,
-    widest_difference,
-    wilson,
-)
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.rows import ScoreRows
 
@@ -76,22 +64,14 @@ class GroupValues:
         mean and, with DeLong's standard error, for an AUC.
         """
         if self.metric.method == "rate":
-            return (clopper_pearson if exact else wilson)(self.value, self.trials, confidence)
-        return logit_t(self.value, self.stderr, self.trials - 1, confidence, self.bounds)
+            return (intervals.clopper_pearson if exact else intervals.wilson)(self.value, self.trials, confidence)
+        return intervals.logit_t(self.value, self.stderr, self.trials - 1, confidence, self.bounds)
 
     def only(self, groups: IntArray) -> GroupValues:
         """Return the values of some groups."""
-        covariance = None if self.covariance is None else self.covariance[groups]
-        return replace(
-            self,
-            value=self.value[groups],
-            n=self.n[groups],
-            stderr=self.stderr[groups],
-            trials=self.trials[groups],
-            covariance=covariance,
-            rest=None if self.rest is None else self.rest.only(groups),
-            share=None if self.share is None else self.share[groups],
-        )
+        named = {name: getattr(self, name) for name in ("value", "n", "stderr", "trials", "share", "covariance")}
+        arrays = {name: values[groups] for name, values in named.items() if values is not None}
+        return replace(self, rest=None if self.rest is None else self.rest.only(groups), **arrays)
 
 
 def ratio_values(cells: GroupCells, metric: ParityMetric, score_range: tuple[float, float]) -> GroupValues:
@@ -130,7 +110,7 @@ def _values(cells: GroupCells, shared: dict[str, Any], score_range: tuple[float,
     bounds = (0.0, 1.0)
     if metric.method == "rate":
         # Without n / (n - 1), as Wilson's p (1 - p) / n: equal weights give the limits of no weights.
-        trials = effective_trials(value, variance, kish) if cells.weighted else rows.astype(np.float64)
+        trials = intervals.effective_trials(value, variance, kish) if cells.weighted else rows.astype(np.float64)
     else:
         with np.errstate(all="ignore"):
             variance = variance * rows / (rows - 1.0)
@@ -184,18 +164,8 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: ParityMetr
         stderr[group] = _delong_stderr(influence, spread[member], positive, count)
         covariance[group] = (influence * overall_influence[member] * spread[member]).sum()
     overall_stderr = _delong_stderr(overall_influence, spread, rows.positive, rows.groups.n)
-    return GroupValues(
-        metric,
-        value,
-        overall,
-        n,
-        int(rows.groups.n.sum()),
-        stderr,
-        rarer,
-        (0.0, 1.0),
-        overall_stderr=overall_stderr,
-        covariance=covariance,
-    )
+    numbers = (metric, value, overall, n, int(rows.groups.n.sum()), stderr, rarer, (0.0, 1.0))
+    return GroupValues(*numbers, overall_stderr=overall_stderr, covariance=covariance)
 
 
 def _delong_stderr(influence: FloatArray, spread: FloatArray, positive: BoolArray, count: IntArray) -> float:
@@ -253,8 +223,8 @@ def _moved(
     kind: Kind, a: FloatArray, b: FloatArray, a_limits: Interval, b_limits: Interval, *, simultaneous: bool
 ) -> Interval:
     if kind == "difference":
-        return mover_difference(a, a_limits, b, b_limits)
-    limits = mover_ratio(a, a_limits, b, b_limits)
+        return intervals.mover_difference(a, a_limits, b, b_limits)
+    limits = intervals.mover_ratio(a, a_limits, b, b_limits)
     # Of two zeros nothing is known, which among many pairs is no reason to know less of the others.
     empty = simultaneous & (a == 0) & (b == 0) & ~np.isnan(a_limits.low + b_limits.low)
     return Interval(np.where(empty, 0.0, limits.low), np.where(empty, np.inf, limits.high))
@@ -270,14 +240,14 @@ def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: fl
     order = np.argsort(kept.value, kind="stable")
     bottom, top = int(order[0]), int(order[-1])
     i, j = np.triu_indices(len(groups), 1)
-    low, high = kept.limits(bonferroni(confidence, len(i)), exact=True)  # once a group, not once a pair
+    low, high = kept.limits(intervals.bonferroni(confidence, len(i)), exact=True)  # once a group, not once a pair
     sides = (Interval(low[side], high[side]) for side in (i, j))
     pairs = _moved(kind, kept.value[i], kept.value[j], *sides, simultaneous=True)
     highest, lowest = int(groups[top]), int(groups[bottom])
     if kind == "difference":
-        value, ends = float(kept.value[top] - kept.value[bottom]), widest_difference(*pairs)
+        value, ends = float(kept.value[top] - kept.value[bottom]), intervals.widest_difference(*pairs)
         return GapEstimate(kind, "worst_pair", highest, lowest, True, value, ends)
-    value, ends = _quotient(kept.value[bottom], kept.value[top]), narrowest_ratio(*pairs)
+    value, ends = _quotient(kept.value[bottom], kept.value[top]), intervals.narrowest_ratio(*pairs)
     return GapEstimate(kind, "worst_pair", lowest, highest, False, value, ends)
 
 
@@ -322,7 +292,7 @@ def _limits_from_the_rest(
     The group's share of everybody is estimated too: its error is added in quadrature to both arms.
     """
     with np.errstate(all="ignore"):
-        wobble = normal_quantile(confidence) * np.sqrt(share * (1 - share) / (group.trials + rest.trials))
+        wobble = intervals.normal_quantile(confidence) * np.sqrt(share * (1 - share) / (group.trials + rest.trials))
         if kind == "difference":
             apart, gap = compare(group, rest, kind, confidence), group.value - rest.value
             low, high = (np.hypot((1 - share) * (gap - end), wobble * gap) for end in apart)
@@ -341,7 +311,7 @@ def _auc_limits(values: GroupValues, groups: IntArray, kind: Kind, confidence: f
     """Return limits of a group's AUC against everybody's: the delta method with their covariance, Student's t."""
     covariance = values.covariance[groups] if values.covariance is not None else np.full(len(groups), np.nan)
     value, stderr = values.value[groups], values.stderr[groups]
-    t = t_quantile(values.trials[groups] - 1, confidence)
+    t = intervals.t_quantile(values.trials[groups] - 1, confidence)
     with np.errstate(all="ignore"):
         t = np.where(stderr > 0, t, np.nan)
         if kind == "difference":

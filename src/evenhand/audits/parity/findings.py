@@ -12,9 +12,7 @@ from evenhand.core.records import STANDARDISED, Value
 from evenhand.errors import count
 from evenhand.table.roles import TIMES
 
-SENTENCES = {
-    "against_everybody": "{where}: {title} is {group_value:unit} for {group}, compared with everybody.",
-}
+SENTENCES = {"against_everybody": "{where}: {title} is {group_value:unit} for {group}, compared with everybody."}
 
 _NAMED = 3
 _Place = tuple[str | None, str | None, str | None, str]

@@ -7,6 +7,7 @@ and outcome: `tp` (selected, positive), `fp` (selected, negative), `fn` (not sel
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
@@ -81,18 +82,14 @@ class ParityMetric(Metric):
         return above, below
 
 
-def _sum_of(terms: tuple[str, ...]) -> str:
-    if terms == ALL:
-        return "n"
-    return terms[0] if len(terms) == 1 else "(" + " + ".join(terms) + ")"
-
-
-_NOBODY = "the group has no people"
-_NO_POSITIVES = "nobody in the group has the positive outcome"
-_NO_NEGATIVES = "nobody in the group has the negative outcome"
-_NO_SELECTED = "nobody in the group is selected"
-_ALL_SELECTED = "everybody in the group is selected"
-
+_EMPTY = {
+    ALL: "the group has no people",
+    ("tp", "fn"): "nobody in the group has the positive outcome",
+    ("fp", "tn"): "nobody in the group has the negative outcome",
+    ("tp", "fp"): "nobody in the group is selected",
+    ("fn", "tn"): "everybody in the group is selected",
+}
+"""Why a metric is undefined, by the cells of its denominator."""
 
 _AGAINST: tuple[Against, ...] = ("worst_pair", "reference", "overall")
 
@@ -101,21 +98,13 @@ def _limits(most: float) -> tuple[Limit, ...]:
     return (*gap_limits(most=most, against=_AGAINST), *ratio_limits(against=_AGAINST))
 
 
-def _ratio_of_sums(
-    name: str, title: str, meaning: str, above: tuple[str, ...], below: tuple[str, ...], **row: Any
-) -> ParityMetric:
+def _ratio_of_sums(name: str, title: str, meaning: str, formula: str, **row: Any) -> ParityMetric:
     """Return the row of a metric that is a ratio of sums; a rate, unless the row says otherwise."""
+    above, below = (ALL if side == "n" else tuple(re.findall(r"\w+", side)) for side in formula.split(" / "))
     row = {"unit": "share", "method": "rate", "needs": ("outcome",), "caveat": _LABELS, **row}
-    return ParityMetric(
-        name=name,
-        title=title,
-        meaning=meaning,
-        numerator=above,
-        denominator=below,
-        formula=f"{_sum_of(above)} / {_sum_of(below)}",
-        limits=_limits(1.0 if row["method"] == "rate" else inf),
-        **row,
-    )
+    identity: dict[str, Any] = {"name": name, "title": title, "meaning": meaning, "formula": formula}
+    limits = _limits(1.0 if row["method"] == "rate" else inf)
+    return ParityMetric(**identity, numerator=above, denominator=below, empty=_EMPTY[below], limits=limits, **row)
 
 
 _TABLE = (
@@ -123,11 +112,9 @@ _TABLE = (
         "selection_rate",
         "Selection rate",
         "share of people who are selected",
-        ("tp", "fp"),
-        ALL,
+        "(tp + fp) / n",
         needs=(),
         worse=("lower", "higher"),
-        empty=_NOBODY,
         reference=_DWORK,
         headline=True,
         caveat="It does not say whether the groups differ in what the decision should rest on; compare people who are "
@@ -137,13 +124,11 @@ _TABLE = (
         "mean_score",
         "Mean score",
         "mean score",
-        ("score",),
-        ALL,
+        "score / n",
         unit="score",
         method="mean",
         needs=("scores",),
         worse=("lower", "higher"),
-        empty=_NOBODY,
         reference=_DWORK,
         headline=True,
         caveat="Equal means can hide unequal decisions at the threshold, and unequal means can be deserved.",
@@ -152,11 +137,9 @@ _TABLE = (
         "tpr",
         "True positive rate",
         "share selected among people with the positive outcome",
-        ("tp",),
-        ("tp", "fn"),
+        "tp / (tp + fn)",
         better="higher",
         worse=("lower", None),
-        empty=_NO_POSITIVES,
         reference=_HARDT,
         headline=True,
     ),
@@ -164,11 +147,9 @@ _TABLE = (
         "fpr",
         "False positive rate",
         "share selected among people with the negative outcome",
-        ("fp",),
-        ("fp", "tn"),
+        "fp / (fp + tn)",
         better="lower",
         worse=(None, "higher"),
-        empty=_NO_NEGATIVES,
         reference=_HARDT,
         headline=True,
     ),
@@ -176,22 +157,18 @@ _TABLE = (
         "fnr",
         "False negative rate",
         "share not selected among people with the positive outcome",
-        ("fn",),
-        ("tp", "fn"),
+        "fn / (tp + fn)",
         better="lower",
         worse=("higher", None),
-        empty=_NO_POSITIVES,
         reference=_CHOULDECHOVA,
     ),
     _ratio_of_sums(
         "tnr",
         "True negative rate",
         "share not selected among people with the negative outcome",
-        ("tn",),
-        ("fp", "tn"),
+        "tn / (fp + tn)",
         better="higher",
         worse=(None, "lower"),
-        empty=_NO_NEGATIVES,
         reference=_CHOULDECHOVA,
         default=False,
     ),
@@ -199,31 +176,25 @@ _TABLE = (
         "ppv",
         "Positive predictive value",
         "share with the positive outcome among people selected",
-        ("tp",),
-        ("tp", "fp"),
+        "tp / (tp + fp)",
         better="higher",
-        empty=_NO_SELECTED,
         reference=_CHOULDECHOVA,
     ),
     _ratio_of_sums(
         "npv",
         "Negative predictive value",
         "share with the negative outcome among people not selected",
-        ("tn",),
-        ("fn", "tn"),
+        "tn / (fn + tn)",
         better="higher",
-        empty=_ALL_SELECTED,
         reference=_CHOULDECHOVA,
     ),
     _ratio_of_sums(
         "accuracy",
         "Accuracy",
         "share of people whose decision matches the outcome",
-        ("tp", "tn"),
-        ALL,
+        "(tp + tn) / n",
         better="higher",
         worse=("lower", "lower"),
-        empty=_NOBODY,
         reference=_CORBETT,
         caveat="It weighs both kinds of mistakes alike, and it follows the group's base rate. " + _LABELS,
     ),
@@ -231,9 +202,7 @@ _TABLE = (
         "base_rate",
         "Base rate",
         "share of people with the positive outcome",
-        ("tp", "fn"),
-        ALL,
-        empty=_NOBODY,
+        "(tp + fn) / n",
         reference=_CHOULDECHOVA,
         default=False,
         caveat="It describes the data, not the system; but it moves most of the metrics above.",
@@ -242,14 +211,12 @@ _TABLE = (
         "brier",
         "Brier score",
         "mean squared distance of the score from the outcome",
-        ("loss",),
-        ALL,
+        "loss / n",
         unit="score",
         method="mean",
         better="lower",
         worse=("higher", "higher"),
         needs=("outcome", "scores between 0 and 1"),
-        empty=_NOBODY,
         caveat="It mixes calibration with how predictable a group is. " + _LABELS,
         reference="Brier 1950, Verification of forecasts expressed in terms of probability, Monthly Weather Review 78",
     ),
@@ -291,6 +258,9 @@ def custom_metric(name: str) -> ParityMetric:
 
 METRICS: dict[str, ParityMetric] = {metric.name: metric for metric in _TABLE}
 """The metrics by name, in the order in which they are shown."""
+
+DEFAULTS = tuple(name for name, metric in METRICS.items() if metric.default)
+"""Those that are computed when none is named."""
 
 NAMED_GAPS: dict[str, Alias] = {
     "traditional_parity": ("mean_score", "ratio", "worst_pair"),

@@ -23,6 +23,8 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 Method = Literal["percentile", "basic", "bca"]
 Custom = Callable[[Totals], Any]
+Metrics = Sequence[tuple[ParityMetric, Custom | None]]
+Support = dict[str, BoolArray]
 
 TO_OVERALL = ("overall_difference", "overall_ratio")
 BLOCKS = ("value", *TO_OVERALL, "reference_difference", "reference_ratio")
@@ -161,20 +163,20 @@ class Resampled:
     def interval(self, metric: str, block: str, method: Method, confidence: float) -> Interval:
         """Return the interval of one metric's block for every group."""
         most = max(1, _SLICE // len(self.draws.values))
-        parts = [self._part(metric, block, slice(at, at + most)) for at in range(0, self.groups, most)]
+        parts = [self._part(metric, block, slice(start, start + most)) for start in range(0, self.groups, most)]
         limits: list[Interval] = [getattr(part, method)(confidence) for part in parts]
         return Interval(*(np.concatenate(ends) for ends in zip(*limits, strict=True)))
 
     def _part(self, metric: str, block: str, groups: slice) -> Draws:
         """Return the draws of a block for some groups, each group's in a row of its own in memory."""
-        place, at = self.metrics.index(metric), self._columns(metric)
+        position, columns = self.metrics.index(metric), self._columns(metric)
         groups = slice(groups.start, min(groups.stop, self.groups))
         parts = []
         with np.errstate(all="ignore"):
-            for numbers in (self.draws.estimate[at], self.draws.values[:, at].T):
+            for numbers in (self.draws.estimate[columns], self.draws.values[:, columns].T):
                 contrast = _contrast(block, numbers[groups], numbers[-1], numbers[self.reference])
                 parts.append(np.ascontiguousarray(contrast))
-        return Draws(parts[0], parts[1].T, lambda: self._acceleration[self.blocks.index(block), place, groups])
+        return Draws(parts[0], parts[1].T, lambda: self._acceleration[self.blocks.index(block), position, groups])
 
     def _columns(self, metric: str) -> slice:
         start = self.metrics.index(metric) * (self.groups + 1)
@@ -186,10 +188,10 @@ class Resampled:
 
     def widest_gap(self, metric: str, kept: IntArray, kind: Kind, confidence: float) -> tuple[float, float]:
         """Return limits of the worst pair's gap from one max-t band over all pairs of groups."""
-        at = self._columns(metric).start + kept
         if len(kept) * (len(kept) - 1) // 2 * len(self.draws.values) > _MOST_PAIRS:
             return float("nan"), float("nan")
-        estimate, values = self.draws.estimate[at], self.draws.values[:, at]
+        columns = self._columns(metric).start + kept
+        estimate, values = self.draws.estimate[columns], self.draws.values[:, columns]
         with np.errstate(all="ignore"):  # the log of 0, and the difference of two of them
             if kind == "ratio":
                 estimate, values = np.log(estimate), np.log(values)
@@ -226,11 +228,11 @@ def _contrast(block: str, value: FloatArray, everybody: FloatArray, base: FloatA
 
 def resample_groups(
     cells: GroupCells,
-    metrics: Sequence[tuple[ParityMetric, Custom | None]],
+    metrics: Metrics,
     reference: int,
     resamples: int,
     rng: np.random.Generator,
-    support: dict[str, BoolArray] | None = None,
+    support: Support | None = None,
     blocks: tuple[str, ...] = BLOCKS,
 ) -> Iterator[Resampled]:
     """Resample the cells and yield draws of the metrics, in order, in batches that fit into memory.
@@ -261,14 +263,11 @@ def resample_groups(
         )
 
 
-def _statistic(
-    shape: tuple[int, ...], metrics: Sequence[tuple[ParityMetric, Custom | None]], support: dict[str, BoolArray] | None
-) -> Statistic:
+def _statistic(shape: tuple[int, ...], metrics: Metrics, support: Support | None) -> Statistic:
     """Return the function from cells to values: for each metric one a group, and everybody's."""
 
     def statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
-        parts = Sums.build(shape, counts, sums)
-        strata = support or {}
+        parts, strata = Sums.build(shape, counts, sums), support or {}
         values = [metric_values(parts, metric, custom, strata.get(metric.name)) for metric, custom in metrics]
         return np.moveaxis(np.concatenate(values), 0, -1)
 

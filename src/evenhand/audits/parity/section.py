@@ -5,30 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evenhand.audits.parity.charts import (
-    are_probabilities,
-    calibration_panels,
-    charted_groups,
-    gap_panels,
-    headline_metrics,
-    value_panels,
-)
+from evenhand.audits.parity import charts
 from evenhand.charts.forest import MOST_ROWS
-from evenhand.core.display import (
-    DisplayTable,
-    Figure,
-    Method,
-    Number,
-    Range,
-    gap_table,
-    make_table,
-    value_table,
-)
+from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
 from evenhand.core.formats import show, show_confidence
 from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
     from evenhand.audits.parity.result import ParityResult
+    from evenhand.audits.parity.spec import ParitySpec
 
 _STRATA_NOTE = (
     "Standardised values are what each group would have if it had everybody's mix of strata, over the strata that all "
@@ -70,18 +55,18 @@ def _gap_figure(result: ParityResult) -> Figure:
             f"The largest is {show(largest.value, 'percent')} in {result.metrics[largest.metric].title_in_sentence} by "
             f"{largest.grouping} under {largest.model}, {largest.group} against {largest.reference}."
         )
-    panels = tuple(gap_panels(result, result.groupings))
+    panels = tuple(charts.gap_panels(result, result.groupings))
     return Figure("Largest gap between any two groups", caption, description, panels)
 
 
 def _value_figure(result: ParityResult, grouping: str) -> Figure:
-    drawn = charted_groups(result, grouping)
+    drawn = charts.charted_groups(result, grouping)
     total = len({record.group for record in result.rows("values", grouping=grouping)})
     caption = f"Points: values. Lines: {show_confidence(result.spec.confidence)} intervals of each group on its own."
     if total > MOST_ROWS:
         caption += f" The {len(drawn)} largest of {total:,} groups are drawn; the table has them all."
-    description = " ".join(_extremes(result, grouping, metric) for metric in headline_metrics(result))
-    return Figure(f"Values by {grouping}", caption, description, tuple(value_panels(result, grouping)))
+    description = " ".join(_extremes(result, grouping, metric) for metric in charts.headline_metrics(result))
+    return Figure(f"Values by {grouping}", caption, description, tuple(charts.value_panels(result, grouping)))
 
 
 def _extremes(result: ParityResult, grouping: str, name: str) -> str:
@@ -99,15 +84,15 @@ def _extremes(result: ParityResult, grouping: str, name: str) -> str:
 def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
     reading = (
         "On the dashed line score and outcome agree; above it scores are too low, below it too high."
-        if are_probabilities(result)
+        if charts.are_probabilities(result)
         else "Where the lines differ, the same score means different things in different groups."
     )
     caption = (
         f"The share with the positive outcome among people in the same score bin. {reading} Bins with at least "
         f"{result.spec.min_count} people are drawn, with Wilson intervals."
     )
-    description = "The table below holds every point of the chart."
-    return Figure(f"Calibration by {grouping}", caption, description, tuple(calibration_panels(result, grouping)))
+    panels = tuple(charts.calibration_panels(result, grouping))
+    return Figure(f"Calibration by {grouping}", caption, "The table below holds every point of the chart.", panels)
 
 
 def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:
@@ -125,20 +110,19 @@ def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:
 
 def methods(result: ParityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
+    spec = result.spec
     for name in dict.fromkeys(record.metric for record in result.values):
-        metric = result.spec.known_metrics()[name]
+        metric = spec.known_metrics()[name]
         if metric.method != "custom":
             meaning = f"{metric.meaning[:1].upper()}{metric.meaning[1:]}"
             text = meaning if metric.formula == metric.meaning else f"{meaning}: {metric.formula}"
             yield Method(f"{metric.title} ({name})", f"{text}.", metric.reference)
-    yield from _auto_methods() if result.spec.interval == "auto" else _bootstrap_methods(result)
-    if result.spec.custom or result.spec.within:
+    yield from _auto_methods() if spec.interval == "auto" else [_bootstrap_method(spec)]
+    if spec.custom or spec.within:
         yield Method(
             "Resampled intervals",
-            "Metrics of your own and values standardised over strata have BCa intervals from "
-            f"{result.spec.resamples:,} "
-            f"multinomial resamples of the cells, seed {result.spec.seed}; their worst pair has one max-t "
-            "band over all "
+            f"Metrics of your own and values standardised over strata have BCa intervals from {spec.resamples:,} "
+            f"multinomial resamples of the cells, seed {spec.seed}; their worst pair has one max-t band over all "
             "pairs.",
             "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
         )
@@ -150,8 +134,7 @@ def methods(result: ParityResult) -> Iterator[Method]:
         )
     yield Method(
         "Small and missing groups",
-        f"A group with fewer than {result.spec.min_count} people in a metric's denominator is shown but left "
-        "out of gaps; "
+        f"A group with fewer than {spec.min_count} people in a metric's denominator is shown but left out of gaps; "
         "people whose group is missing are a row of their own.",
     )
 
@@ -184,12 +167,11 @@ def _auto_methods() -> Iterator[Method]:
     )
 
 
-def _bootstrap_methods(result: ParityResult) -> Iterator[Method]:
-    yield Method(
+def _bootstrap_method(spec: ParitySpec) -> Method:
+    return Method(
         "Intervals",
-        f"{result.spec.interval} bootstrap intervals from {result.spec.resamples:,} multinomial resamples of "
-        "the cells, "
-        f"seed {result.spec.seed}; AUC has DeLong's limits. The worst pair has one max-t band over all pairs. Where "
+        f"{spec.interval} bootstrap intervals from {spec.resamples:,} multinomial resamples of the cells, "
+        f"seed {spec.seed}; AUC has DeLong's limits. The worst pair has one max-t band over all pairs. Where "
         "resamples do not vary, as with a rate of 0, there is no interval.",
         "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
     )
