@@ -28,12 +28,7 @@ _DIFFERENT = {"A": (False, False), "B": (True, False), "C": (False, True), "D": 
 
 
 def design_sets(
-    table: Table,
-    trajectory: Sequence[str],
-    *,
-    balance: str | None = None,
-    model: str | None = None,
-    **settings: Any,
+    table: Table, trajectory: Sequence[str], *, balance: str | None = None, model: str | None = None, **settings: Any
 ) -> Instrument:
     """Choose sets of five people to compare.
 

@@ -192,10 +192,7 @@ def share_estimates(y: FloatArray, who: IntArray, confidence: float) -> dict[str
     """Return a share of rows with Wilson's interval (published), and with one that lets a person's rows depend."""
     share = float(y.mean())
     low, high = wilson(share, len(y), confidence)
-    return {
-        "published": MeanEstimate(share, float(low), float(high)),
-        "clustered": clustered_mean(y, who, confidence),
-    }
+    return {"published": MeanEstimate(share, float(low), float(high)), "clustered": clustered_mean(y, who, confidence)}
 
 
 def clustered_mean(y: FloatArray, who: IntArray, confidence: float) -> MeanEstimate:

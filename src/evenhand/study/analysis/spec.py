@@ -41,10 +41,7 @@ class AnalysisSpec(Spec):
     bonus_share: float = Field(0.1, gt=0, le=1, description="Share of people who get the honesty bonus.")
     bonus_ties: bool = Field(True, description="Whether all who tie at the last place are paid, or none of them.")
     bonus_answered: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="Share of the pairs asked that a person must have taken part in for a bonus.",
+        0.5, ge=0, le=1, description="Share of the pairs asked that a person must have taken part in for a bonus."
     )
     exclusions: Exclusions = Field(
         Exclusions(), description='Who is left out, by named rules; {"failed_checks": false} keeps everybody.'

@@ -39,11 +39,7 @@ if TYPE_CHECKING:
 
 Format = Literal["csv", "parquet", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-MEDIA = {
-    "csv": "text/csv; charset=utf-8",
-    "parquet": "application/vnd.apache.parquet",
-    "json": "application/json",
-}
+MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
 Fields = Annotated[dict[str, str | list[str]], Depends(read_fields)]
 NOTICES = {
     "withdrawn": "The answers of this person were deleted.",
@@ -320,13 +316,7 @@ def bonus_list(responses: Responses, rows: list[BonusRow], spec: StudySpec) -> d
 
     Only bonuses for the truth serum follow from the answers; those for the best reasons need somebody to rate them.
     """
-    paid: dict[str, list[Any]] = {
-        "recruitment_id": [],
-        "participant": [],
-        "amount": [],
-        "currency": [],
-        "reason": [],
-    }
+    paid: dict[str, list[Any]] = {"recruitment_id": [], "participant": [], "amount": [], "currency": [], "reason": []}
     bonuses = [bonus for bonus in spec.payment.bonuses if bonus.by == "truth_serum"]
     if responses.kind != "effort" or not bonuses or not len(responses.person):
         return paid
