@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
 from evenhand.settings import Settings
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study.responses import Responses, build_responses
@@ -91,13 +91,13 @@ class Assignment:
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return one row a critic and case: critic, subset, position and case."""
-        columns: dict[str, list[Any]] = {"critic": [], "subset": [], "position": [], "case": []}
-        for critic, (cases, subset) in enumerate(zip(self.critics, self.subsets, strict=True), 1):
-            columns["critic"] += [critic] * len(cases)
-            columns["subset"] += [subset] * len(cases)
-            columns["position"] += list(range(1, len(cases) + 1))
-            columns["case"] += list(cases)
-        return build_frame(columns, backend)
+        rows = [
+            (critic, subset, position, case)
+            for critic, (cases, subset) in enumerate(zip(self.critics, self.subsets, strict=True), 1)
+            for position, case in enumerate(cases, 1)
+        ]
+        names = ("critic", "subset", "position", "case")
+        return build_frame({name: [row[column] for row in rows] for column, name in enumerate(names)}, backend)
 
     def __repr__(self) -> str:
         per_critic = count(self.settings.per_critic, "case")
@@ -141,10 +141,8 @@ def deal_cases(cases: Cases, spec: CaseSettings) -> Assignment:
     rng = np.random.default_rng(spec.seed)
     chosen, notes = _chosen(group, label, spec, rng)
     subsets = len(chosen) // spec.per_critic
-    deals = [
-        _covering_deal(group[chosen], label[chosen], subsets, spec, rng, cases.group_names, cases.label_names)
-        for _ in range(spec.per_case if spec.design == "spread" else 1)
-    ]
+    rounds = spec.per_case if spec.design == "spread" else 1
+    deals = [_covering_deal(cases, chosen, subsets, spec, rng) for _ in range(rounds)]
     critics, numbers, seen = [], [], []
     for round_number in range(spec.per_case):
         deal = deals[round_number % len(deals)]
@@ -199,16 +197,11 @@ def _chosen(
 
 
 def _covering_deal(
-    group: IntArray,
-    label: IntArray,
-    subsets: int,
-    spec: CaseSettings,
-    rng: np.random.Generator,
-    group_names: list[str],
-    label_names: list[str],
+    cases: Cases, chosen: IntArray, subsets: int, spec: CaseSettings, rng: np.random.Generator
 ) -> IntArray:
     """Return the subset of each case; when everything must be covered, try new deals until it is."""
-    for what, codes, names in (("group", group, group_names), ("label", label, label_names)):
+    group, label = cases.group[chosen], cases.label[chosen]
+    for what, codes, names in (("group", group, cases.group_names), ("label", label, cases.label_names)):
         sizes = np.bincount(codes, minlength=len(names))
         if spec.cover and sizes.min() < subsets:
             smallest, held = names[int(np.argmin(sizes))], count(int(sizes.min()), "case")
@@ -365,15 +358,13 @@ def _words(
     """Return the answers in words; where both directions are open, chance picks one."""
     allowed = set(answers)
     for answer in answers:
-        if answer not in FEEDBACK:
-            raise ConfigError(f"`answers` got {answer!r}; {did_you_mean(answer, FEEDBACK)}")
+        require_choice("answers", answer, FEEDBACK)
     if "agree" not in allowed or len(allowed) < 2:
         raise ConfigError("`answers` must hold 'agree' and something else.")
     high = rng.random(against.size) < who.too_high
     high = (high | (level == highest)) & (level > 0)
-    directed = [("too_high", high), ("too_low", ~high)]
     chosen = np.full(against.size, "disagree" if "disagree" in allowed else "agree", dtype=object)
-    for word, here in directed:
+    for word, here in (("too_high", high), ("too_low", ~high)):
         if word in allowed:
             chosen[here] = word
     return [str(word) for word in np.where(against, chosen, "agree")]

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
 from evenhand.settings import Settings
 from evenhand.stats.types import IntArray
 from evenhand.study.responses import Responses, build_responses
@@ -47,14 +47,13 @@ class SurveyMap(Settings):
     def _known(self) -> Self:
         if "participant" not in self.columns:
             raise ValueError("`columns` must say which column is the participant's id")
+        shares = [column.name for column in BY_NAME.values() if column.type == "share"]
         for name in self.percent:
-            if name not in BY_NAME or BY_NAME[name].type != "share":
-                shares = [column.name for column in BY_NAME.values() if column.type == "share"]
-                raise ValueError(f"`percent` got {name!r}; {did_you_mean(name, shares)}")
-        for what, given, allowed in (("factors", self.factors, FACTORS), ("answers", self.answers.values(), FEEDBACK)):
-            for word in given:
-                if word not in allowed:
-                    raise ValueError(f"`{what}` got {word!r}; {did_you_mean(word, allowed)}")
+            require_choice("percent", name, shares)
+        for factor in self.factors:
+            require_choice("factors", factor, FACTORS)
+        for answer in self.answers.values():
+            require_choice("answers", answer, FEEDBACK)
         return self
 
     @property
@@ -220,13 +219,11 @@ def _join_people(tidy: dict[str, list[Any]], people: Any, settings: SurveyMap) -
     for name, column in settings.people.items():
         if name != "participant":
             tidy[name] = [table[column][row_of[who]] if who in row_of else None for who in participants]
-    silent, unmatched = len(row_of.keys() - set(participants)), len(set(participants) - row_of.keys())
-    notes = []
-    if silent:
-        notes.append(f"{count(silent, 'person', 'people')} of the second table gave no answers here.")
-    if unmatched:
-        notes.append(f"{count(unmatched, 'person', 'people')} who answered are not in the second table.")
-    return notes
+    notes = {
+        "of the second table gave no answers here": len(row_of.keys() - set(participants)),
+        "who answered are not in the second table": len(set(participants) - row_of.keys()),
+    }
+    return [f"{count(people, 'person', 'people')} {note}." for note, people in notes.items() if people]
 
 
 def _row_of_each(participants: Values) -> dict[str, int]:

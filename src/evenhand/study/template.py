@@ -9,8 +9,8 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ConfigError, require_choice
-from evenhand.study.schema import KINDS, Kind, read_columns, write_csv
+from evenhand.errors import require_choice
+from evenhand.study.schema import KINDS, Kind, read_columns, save_text, write_csv
 
 _COMMON = '''# A study for evenhand. Texts may be in several languages: title = {{ en = "...", de = "..." }}.
 kind = "{kind}"
@@ -238,8 +238,4 @@ def _made_up_cases(path: Path) -> Path:
         "priors": list(map(sum, zip(*(shown[f"arrests_year{year}"] for year in range(1, 5)), strict=True))),
         "label": ["high" if risk > 0.3 else "low" for risk in shown["risk_logistic"]],
     }
-    try:
-        path.write_text(write_csv(columns), encoding="utf-8", newline="")
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be written: {error.strerror or error}.") from error
-    return path
+    return save_text(path, write_csv(columns))

@@ -168,19 +168,12 @@ def _table_2(result: StudyResult) -> DisplayTable:
 
 def _table_3(result: StudyResult) -> DisplayTable:
     held = _comparisons(result)
-    rows = [
-        (
-            title,
-            target,
-            *(
-                _starred(held.get((condition, target, method)), "statistic", _STARS, adjusted=True)
-                for condition in result.conditions
-            ),
-        )
-        for method, title in _TESTS.items()
-        for target in TARGETS
-        if any(held.get((condition, target, method)) for condition in result.conditions)
-    ]
+    rows: list[tuple[str, ...]] = []
+    for method, title in _TESTS.items():
+        for target in TARGETS:
+            gaps = [held.get((condition, target, method)) for condition in result.conditions]
+            if any(gaps):
+                rows.append((title, target, *(_starred(gap, "statistic", _STARS, adjusted=True) for gap in gaps)))
     columns = ("Test", "Target", *_of_conditions(result, ("statistic",)))
     caption = (
         f"Does trajectory correlate with the target more than aggregate does? (the paper's table 3). "
@@ -224,7 +217,8 @@ def _table_5(result: StudyResult) -> DisplayTable:
         rows += _coefficient_rows(term, published, people)
     for metric, title in _EXPLAINED.items():
         rows.append((title, *(_explained(held.get((*fit, metric, None, "published"))) for fit in fits)))
-    rows += _size_rows(list(fits.values()))
+    for title, column in (("Answers", "answers"), ("People", "n")):
+        rows.append((title, *(show(getattr(record, column), "count") for record in fits.values())))
     moderation = next(
         (f"; moderation: {condition}" for regression, condition, _ in fits if regression == "moderation"), ""
     )
@@ -238,11 +232,6 @@ def _table_5(result: StudyResult) -> DisplayTable:
 def _fit_title(fit: _Fit) -> str:
     regression, condition, target = fit
     return f"{regression if regression == 'moderation' else condition}, {target}".removeprefix(", ")
-
-
-def _size_rows(records: Sequence[RegressionRecord]) -> Iterator[tuple[str, ...]]:
-    yield ("Answers", *(show(record.answers, "count") for record in records))
-    yield ("People", *(show(record.n, "count") for record in records))
 
 
 def _coefficient_rows(

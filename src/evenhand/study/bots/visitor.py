@@ -50,9 +50,7 @@ class Behaviour(Settings):
     withdraw: float = Field(0.03, ge=0, le=1, description="By person: withdraw in the middle.")
 
 
-NO_DETOURS = Behaviour(
-    reload=0, mistake=0, draft=0, double=0, back=0, stale=0, pause=0, elsewhere=0, drop=0, withdraw=0
-)
+NO_DETOURS = Behaviour(**dict.fromkeys(Behaviour.model_fields, 0.0))
 """Everybody goes straight through."""
 
 
@@ -280,11 +278,8 @@ class Visitor:
 
     async def _change_answer(self) -> None:
         """Go back to an answered pair or case and change it; then perhaps send an old tab of it."""
-        answered = [
-            index
-            for index, fields in self.visit.acknowledged.items()
-            if index >= self.first and ("overall" in fields or "answer" in fields)
-        ]
+        judged = [index for index, fields in self.visit.acknowledged.items() if {"overall", "answer"} & fields.keys()]
+        answered = [index for index in judged if index >= self.first]
         if not answered:
             return
         index = int(self.rng.choice(answered))
@@ -344,7 +339,7 @@ class Visitor:
 
 def asks(form: Form) -> bool:
     """Tell whether a form asks anything."""
-    return any(True for _ in form.of_type("radio", "number", "range", "checkbox", "textarea", "select", "text"))
+    return any(form.of_type("radio", "number", "range", "checkbox", "textarea", "select", "text"))
 
 
 def _raise_unexpected(results: Sequence[object]) -> None:
