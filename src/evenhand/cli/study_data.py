@@ -235,7 +235,9 @@ def export(
     with open_study(study, database) as opened:
         responses = opened.study.results.responses()
     wanted: exports.Format = "csv" if form == "csv" else "parquet" if form == "parquet" else "json"
-    _deliver(exports.export(responses, wanted), out_file, _summary(responses))
+    people, answers = len(responses.people["participant"]), len(responses.person)
+    summary = f"{count(people, 'person', 'people')}, {count(answers, 'answer')}"
+    _deliver(exports.export(responses, wanted), out_file, summary)
     return FINE
 
 
@@ -374,11 +376,6 @@ def erase_ids(study: StudyFile = STUDY, database: Database = None, yes: Yes = Fa
 def _note(opened: Opened, action: str, detail: str = "") -> None:
     """Write into the log of actions what was done from the command line."""
     opened.study.researchers.log("command line", action, detail)
-
-
-def _summary(responses: Responses) -> str:
-    people, answers = len(responses.people["participant"]), len(responses.person)
-    return f"{count(people, 'person', 'people')}, {count(answers, 'answer')}"
 
 
 def _deliver(content: bytes, target: Path | None, summary: str) -> None:

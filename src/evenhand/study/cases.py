@@ -13,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
+from evenhand.errors import ConfigError, DataError, count
 from evenhand.settings import Settings
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study.responses import Responses, build_responses
-from evenhand.study.schema import FEEDBACK, as_text, read_columns
+from evenhand.study.schema import FEEDBACK, as_text, read_columns, require_known
 from evenhand.table.frames import build_frame
 
 _TRIES = 200
@@ -161,9 +161,7 @@ def deal_cases(cases: Cases, spec: CaseSettings) -> Assignment:
 def read_cases(data: Any, id_column: str, decision: str, groups: Sequence[str]) -> Cases:
     """Read the cases and check that each has an id of its own and a decision."""
     columns, _ = read_columns(data)
-    for name in (id_column, decision, *groups):
-        if name not in columns:
-            raise ConfigError(f"column {name!r} is not in the cases; {did_you_mean(name, columns)}")
+    require_known((id_column, decision, *groups), columns, "column {name} is not in the cases")
     ids, labels = as_text(columns[id_column]), as_text(columns[decision])
     for name, values in ((id_column, ids), (decision, labels)):
         gone = int(sum(value is None for value in values))
@@ -301,7 +299,8 @@ def simulate_feedback(
     who = critics if isinstance(critics, Critics) else Critics.parse(critics or {}, "the critics")
     cases = read_cases(data, id, decision, (groups,) if isinstance(groups, str) else tuple(groups))
     order = cases.label_names if labels is None else list(map(str, labels))
-    _require_known(cases, who, order)
+    require_known(who.groups, cases.group_names, "`groups` of the critics got {name}")
+    require_known(cases.label_names, order, "`labels` lacks {name}, which the system gave")
     rows = _rows(cases, assignment)
     critic = np.repeat(np.arange(len(assignment.critics)), list(map(len, assignment.critics)))
     rng = np.random.default_rng(seed)
@@ -334,15 +333,6 @@ def _chance_to_disagree(
     return np.where(careless[critic], 0.5, 1 / (1 + np.exp(-odds)))
 
 
-def _require_known(cases: Cases, who: Critics, order: Sequence[str]) -> None:
-    for name in who.groups:
-        if name not in cases.group_names:
-            raise ConfigError(f"`groups` of the critics got {name!r}; {did_you_mean(name, cases.group_names)}")
-    for label in cases.label_names:
-        if label not in order:
-            raise ConfigError(f"`labels` lacks {label!r}, which the system gave; {did_you_mean(label, order)}")
-
-
 def _rows(cases: Cases, assignment: Assignment) -> IntArray:
     """Return which case each answer is about, critic by critic."""
     indices = {name: index for index, name in enumerate(cases.ids)}
@@ -357,8 +347,7 @@ def _words(
 ) -> list[str]:
     """Return the answers in words; where both directions are open, chance picks one."""
     allowed = set(answers)
-    for answer in answers:
-        require_choice("answers", answer, FEEDBACK)
+    require_known(answers, FEEDBACK, "`answers` got {name}")
     if "agree" not in allowed or len(allowed) < 2:
         raise ConfigError("`answers` must hold 'agree' and something else.")
     high = rng.random(against.size) < who.too_high

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.formats import finite
-from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
+from evenhand.errors import ConfigError, DataError, count, require_choice
 from evenhand.stats.agreement import cohen_kappa, pabak, why_undefined
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.analysis.estimate import share_estimates
 from evenhand.study.responses import Responses
-from evenhand.study.schema import as_text, read_columns, save_text, write_csv
+from evenhand.study.schema import as_text, read_columns, require_known, save_text, write_csv
 from evenhand.table.frames import build_frame
 
 SOURCES = ("reason", "factor_text")
@@ -223,9 +223,7 @@ def _ids(responses: Responses) -> list[str]:
 
 def _read_codes(sheet: Any, coder: str, known: set[str]) -> dict[str, frozenset[str]]:
     columns, _ = read_columns(sheet)
-    for name in ("id", "codes"):
-        if name not in columns:
-            raise DataError(f"the sheet of {coder!r} has no column {name!r}; {did_you_mean(name, columns)}")
+    require_known(("id", "codes"), columns, f"the sheet of {coder!r} has no column {{name}}", DataError)
     coded: dict[str, frozenset[str]] = {}
     seen: set[str] = set()
     for identifier, text in zip(as_text(columns["id"]), as_text(columns["codes"]), strict=True):
@@ -240,13 +238,11 @@ def _read_codes(sheet: Any, coder: str, known: set[str]) -> dict[str, frozenset[
 
 
 def _code_names(given: Mapping[str, Mapping[str, frozenset[str]]], codes: Sequence[str] | None) -> list[str]:
-    used = sorted({code for sheet in given.values() for codes_of in sheet.values() for code in codes_of})
+    used = {coder: set().union(*sheet.values()) for coder, sheet in given.items()}
     if codes is None:
-        return used
-    for coder, sheet in given.items():
-        for code in sorted({code for codes_of in sheet.values() for code in codes_of}):
-            if code not in codes:
-                raise DataError(f"{coder!r} used a code {code!r}; {did_you_mean(code, codes)}")
+        return sorted(set().union(*used.values()))
+    for coder, names in used.items():
+        require_known(sorted(names), codes, f"{coder!r} used a code {{name}}", DataError)
     return list(codes)
 
 

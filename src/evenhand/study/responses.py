@@ -127,8 +127,9 @@ class Responses:
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return the tidy table as a data frame."""
-        columns = {name: _with_gaps(values) for name, values in self.to_columns().items()}
-        return build_frame(columns, backend or self.backend)
+        columns = self.to_columns().items()
+        masked = {name: np.ma.masked_invalid(v) if v.dtype.kind == "f" else v for name, v in columns}
+        return build_frame(masked, backend or self.backend)
 
     def to_csv(self) -> str:
         """Return our own export: the tidy table as CSV, an apostrophe before text that a spreadsheet would run."""
@@ -251,10 +252,6 @@ def _check_answers(responses: Responses, where: str) -> None:
         wrong = sorted({str(word) for word in responses.answers["answer"] if word not in (None, *FEEDBACK)})
         if wrong:
             raise DataError(f"'answer' in {where} must be one of {', '.join(FEEDBACK)}; got {shown(list(wrong), 3)}.")
-
-
-def _with_gaps(values: Values) -> Any:
-    return np.ma.masked_invalid(values) if values.dtype.kind == "f" else values
 
 
 def _none_for_false(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import ConfigError, DataError, count
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
 from evenhand.table.keys import label_of, shown, yes_or_no
 from evenhand.table.sources import engine_errors, fetch, open_source
 
@@ -229,6 +229,22 @@ def write_csv(columns: Mapping[str, list[Any] | Values]) -> str:
     writer.writerow([_safe(name) for name in columns])
     writer.writerows(zip(*([_cell(value) for value in values] for values in columns.values()), strict=True))
     return out.getvalue()
+
+
+def require_known(
+    names: Iterable[str], known: Collection[str], sentence: str, error: type[EvenhandError] = ConfigError
+) -> None:
+    """Refuse the first name that is not known, in a sentence with the name in place of {name}; a hint follows.
+
+    Examples
+    --------
+    >>> require_known(["item", "labl"], ["item", "label"], "there is no column {name}")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: there is no column 'labl'; did you mean 'label'?
+    """
+    for name in names:
+        if name not in known:
+            raise error(f"{sentence.replace('{name}', repr(name))}; {did_you_mean(name, known)}")
 
 
 def save_text(path: str | os.PathLike[str], text: str) -> Path:

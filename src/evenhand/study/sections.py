@@ -10,10 +10,9 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchema
 from pydantic.functional_validators import field_validator, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from evenhand.errors import require_choice
 from evenhand.settings import Settings
 from evenhand.study.cases import CaseSettings
-from evenhand.study.schema import FEEDBACK
+from evenhand.study.schema import FEEDBACK, require_known
 
 IS_TEXT = "text shown to people"
 
@@ -186,14 +185,12 @@ class Feedback(Settings):
 
     @model_validator(mode="after")
     def _known_answers(self) -> Self:
-        for answer in self.answers:
-            require_choice("answers", answer, FEEDBACK)
+        require_known(self.answers, FEEDBACK, "`answers` got {name}")
         if "agree" not in self.answers or len(set(self.answers)) < 2:
             raise ValueError("`answers` must hold 'agree' and something else")
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("`labels` names a label twice")
-        for name in self.names:
-            require_choice("names", name, (*self.shown, *self.labels))
+        require_known(self.names, (*self.shown, *self.labels), "`names` got {name}")
         return self
 
 

@@ -21,7 +21,7 @@ from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.cases import Assignment, deal_cases, read_cases
 from evenhand.study.flow.language import built_in_questions, check_words
 from evenhand.study.responses import Responses
-from evenhand.study.schema import SCALE, Kind, read_columns
+from evenhand.study.schema import SCALE, Kind, read_columns, require_known
 from evenhand.study.sections import AttentionCheck, Condition, Feedback, Language, Name, Payment, Questions, Text
 from evenhand.study.sets import Instrument, load_instrument
 
@@ -179,7 +179,8 @@ class StudySpec(Settings):
             return [language for language in self.languages if language not in text]
         if text in _DEFAULTS:
             return [language for language in self.languages if default_words(text, language) is None]
-        return [] if _same_everywhere(where) else list(self.languages[1:])
+        # A unit, or a choice of an attention check, may be the same in every language.
+        return [] if where.endswith(".unit") or ".choices." in where else list(self.languages[1:])
 
     def _check_parts(self, where: str, text: str | Mapping[str, str]) -> None:
         """Refuse a text that has a language or a placeholder that is not known."""
@@ -220,13 +221,9 @@ class StudySpec(Settings):
             raise ConfigError("only a feedback study deals out cases; this one is of kind 'effort'.")
         asked, source = self.feedback, self.folder / self.feedback.cases
         columns, _ = read_columns(source)
-        for name in asked.shown:
-            if name not in columns:
-                raise ConfigError(f"`shown` in [feedback] got {name!r}; {did_you_mean(name, columns)}")
+        require_known(asked.shown, columns, "`shown` in [feedback] got {name}")
         cases = read_cases(columns, asked.id, asked.decision, asked.groups)
-        for label in cases.label_names:
-            if label not in asked.labels:
-                raise ConfigError(f"`labels` in [feedback] lacks {label!r}; {did_you_mean(label, asked.labels)}")
+        require_known(cases.label_names, asked.labels, "`labels` in [feedback] lacks {name}")
         return deal_cases(cases, asked.assignment)
 
     def analyze(self, responses: Responses) -> StudyResult:
@@ -281,11 +278,6 @@ def default_words(text: str, language: str) -> str | None:
     if name is None:
         return None
     return text if language.split("-")[0] == "en" else built_in_questions(language).get(name)
-
-
-def _same_everywhere(where: str) -> bool:
-    """Tell whether a single text may serve every language: a unit, or a choice of an attention check."""
-    return where.endswith(".unit") or ".choices." in where
 
 
 def _unasked(where: str, kind: Kind) -> bool:

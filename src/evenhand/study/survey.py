@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
+from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.settings import Settings
 from evenhand.stats.types import IntArray
 from evenhand.study.responses import Responses, build_responses
-from evenhand.study.schema import BY_NAME, FACTORS, FEEDBACK, SCALE, Kind, Values, as_text, read_columns
+from evenhand.study.schema import BY_NAME, FACTORS, FEEDBACK, SCALE, Kind, Values, as_text, read_columns, require_known
 
 _COORDINATES = ("condition", "item", "subject")
 _Columns = Mapping[str, list[Any]]
@@ -48,12 +48,9 @@ class SurveyMap(Settings):
         if "participant" not in self.columns:
             raise ValueError("`columns` must say which column is the participant's id")
         shares = [column.name for column in BY_NAME.values() if column.type == "share"]
-        for name in self.percent:
-            require_choice("percent", name, shares)
-        for factor in self.factors:
-            require_choice("factors", factor, FACTORS)
-        for answer in self.answers.values():
-            require_choice("answers", answer, FEEDBACK)
+        require_known(self.percent, shares, "`percent` got {name}")
+        require_known(self.factors, FACTORS, "`factors` got {name}")
+        require_known(self.answers.values(), FEEDBACK, "`answers` got {name}")
         return self
 
     @property
@@ -211,9 +208,7 @@ def _join_people(tidy: dict[str, list[Any]], people: Any, settings: SurveyMap) -
     if "participant" not in settings.people:
         raise ConfigError("a second table of people needs `people` in the column map, with its own `participant`.")
     table, _ = read_columns(people)
-    for column in settings.people.values():
-        if column not in table:
-            raise DataError(f"the table of people has no column {column!r}; {did_you_mean(column, table)}")
+    require_known(settings.people.values(), table, "the table of people has no column {name}", DataError)
     row_of = _row_of_each(as_text(table[settings.people["participant"]]))
     participants = as_text(tidy["participant"])
     for name, column in settings.people.items():

@@ -217,8 +217,7 @@ def _table_5(result: StudyResult) -> DisplayTable:
         rows += _coefficient_rows(term, published, people)
     for metric, title in _EXPLAINED.items():
         rows.append((title, *(_explained(held.get((*fit, metric, None, "published"))) for fit in fits)))
-    for title, column in (("Answers", "answers"), ("People", "n")):
-        rows.append((title, *(show(getattr(record, column), "count") for record in fits.values())))
+    rows += _size_rows(list(fits.values()))
     moderation = next(
         (f"; moderation: {condition}" for regression, condition, _ in fits if regression == "moderation"), ""
     )
@@ -232,6 +231,11 @@ def _table_5(result: StudyResult) -> DisplayTable:
 def _fit_title(fit: _Fit) -> str:
     regression, condition, target = fit
     return f"{regression if regression == 'moderation' else condition}, {target}".removeprefix(", ")
+
+
+def _size_rows(records: Sequence[RegressionRecord]) -> Iterator[tuple[str, ...]]:
+    yield ("Answers", *(show(record.answers, "count") for record in records))
+    yield ("People", *(show(record.n, "count") for record in records))
 
 
 def _coefficient_rows(

@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 from evenhand.core.metrics import Metric
 from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Alias
-from evenhand.errors import did_you_mean
 from evenhand.study.analysis.metrics import METRICS, NAMED_GAPS, TARGETS
 from evenhand.study.responses import Exclusions
+from evenhand.study.schema import require_known
 
 
 class AnalysisSpec(Spec):
@@ -60,7 +60,6 @@ class AnalysisSpec(Spec):
     def _known_targets(self) -> Self:
         for threshold in self.thresholds:
             targets = TARGETS[:1] if threshold.metric == "effort_weight" else TARGETS
-            if threshold.target is not None and threshold.target not in targets:
-                hint = did_you_mean(threshold.target, targets)
-                raise ValueError(f"`target` {threshold.target!r} of a threshold is not known; {hint}")
+            if threshold.target is not None:
+                require_known([threshold.target], targets, "`target` {name} of a threshold is not known")
         return self

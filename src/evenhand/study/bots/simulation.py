@@ -98,16 +98,9 @@ async def _visit_all(site: Site, visitors: Visitors, tick: Tick | None) -> list[
     async def visit_once(number: int) -> Visit:
         if visitors.rate:
             await asyncio.sleep(number / visitors.rate)
-        visitor = Visitor(
-            site,
-            Visit(f"bot-{run}-{number:05d}"),
-            Answerer(visitors.answers, np.random.default_rng([visitors.seed, number, 1]), seed=visitors.seed),
-            visitors.behaviour,
-            np.random.default_rng([visitors.seed, number]),
-            think=visitors.think,
-            parameter=visitors.parameter,
-        )
-        visit = await visitor.run()
+        rng, answer_rng = (np.random.default_rng([visitors.seed, number, *more]) for more in ((), (1,)))
+        answerer = Answerer(visitors.answers, answer_rng, seed=visitors.seed)
+        visit = await Visitor(site, Visit(f"bot-{run}-{number:05d}"), answerer, visitors, rng).run()
         if tick is not None:
             tick(visit)
         return visit

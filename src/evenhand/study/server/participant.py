@@ -57,7 +57,7 @@ class Pages:
         spec, cookie = self._design.spec, self._security.visitor(request) or VisitorCookie()
         given = request.query_params.get(spec.recruitment.id_parameter, "").strip()
         given = "" if is_placeholder(given) else given
-        if given and not _is_usable(given):
+        if given and not (len(given) <= _LONGEST_ID and given.isprintable() and is_plain(given)):
             return _redirect("/study/need_link")
         if given and given != cookie.recruitment_id:
             # Another person at the same browser: nothing of the one before is shown.
@@ -339,10 +339,6 @@ def is_placeholder(given: str) -> bool:
     [True, True, False]
     """
     return given == "ID" or any(mark in given for mark in "{}%")
-
-
-def _is_usable(given: str) -> bool:
-    return len(given) <= _LONGEST_ID and given.isprintable() and is_plain(given)
 
 
 def preferred_language(accepted: str, languages: tuple[str, ...]) -> str:

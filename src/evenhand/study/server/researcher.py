@@ -303,28 +303,31 @@ def bonus_list(responses: Responses, rows: list[BonusRow], spec: StudySpec) -> d
     Only bonuses for the truth serum follow from the answers; those for the best reasons need somebody to rate them.
     """
     bonuses = [bonus for bonus in spec.payment.bonuses if bonus.by == "truth_serum"]
-    due: list[tuple[Any, ...]] = []
-    if responses.kind == "effort" and bonuses and len(responses.person):
-        scores, _ = bonus_table(apply_exclusions(responses, spec.analysis.exclusions), spec.analysis)
-        finished = {row.participant: row for row in rows}
-        earned = [finished[score.participant] for score in scores if score.bonus and score.participant in finished]
-        due = [
-            (row.recruitment_id, row.participant, bonus.amount, spec.payment.currency, bonus.by)
-            for bonus in bonuses
-            for row in earned
-        ]
+    has_scores = responses.kind == "effort" and bonuses and len(responses.person)
+    earned = _earned(responses, rows, spec) if has_scores else []
+    due = [
+        (row.recruitment_id, row.participant, bonus.amount, spec.payment.currency, bonus.by)
+        for bonus in bonuses
+        for row in earned
+    ]
     names = ("recruitment_id", "participant", "amount", "currency", "reason")
     return {name: [row[position] for row in due] for position, name in enumerate(names)}
 
 
+def _earned(responses: Responses, rows: list[BonusRow], spec: StudySpec) -> list[BonusRow]:
+    """Return who finished and gets a bonus for the truth serum, the highest score first."""
+    scores, _ = bonus_table(apply_exclusions(responses, spec.analysis.exclusions), spec.analysis)
+    finished = {row.participant: row for row in rows}
+    return [finished[score.participant] for score in scores if score.bonus and score.participant in finished]
+
+
 def _json(columns: dict[str, Values]) -> bytes:
-    listed = {name: [_json_value(value) for value in values.tolist()] for name, values in columns.items()}
+    listed = {
+        name: [None if isinstance(value, float) and not np.isfinite(value) else value for value in values.tolist()]
+        for name, values in columns.items()
+    }
     rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
     return json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=0).encode()
-
-
-def _json_value(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _parquet(columns: dict[str, Values]) -> bytes:

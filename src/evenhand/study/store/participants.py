@@ -49,14 +49,6 @@ _PLACES = select(_P.place).where(_OF_STUDY, _P.condition == bindparam("condition
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """A condition and a place within it."""
-
-    condition: str
-    place: int
-
-
-@dataclass(frozen=True, slots=True)
 class Tally:
     """People of a condition: all who ever enrolled, who is held, in how many different places, and the highest."""
 
@@ -99,17 +91,17 @@ class Participants:
         recruitment = recruitment_id if recruitment_id and records.is_storable(recruitment_id) else None
         with self.database.writing() as connection:
             closed_at, fingerprint = connection.execute(_LOCK_STUDY, {"study": self.row.id}).one()
-            known = self._known(connection, enrolment, recruitment)
-            if known is not None:
+            if (known := self._known(connection, enrolment, recruitment)) is not None:
                 return self._participant(known)
             if closed_at is not None:
                 raise StudyClosed(f"the study {self.row.name!r} is closed; it takes nobody new.")
             if fingerprint != self.row.fingerprint:
                 raise StudyClosed(f"the study {self.row.name!r} was changed; start this server anew.")
-            seat = self._free_seat(connection, moment)
+            condition, place = self._free_seat(connection, moment)
             values = {"study_id": self.row.id, "enrolment": enrolment, "language": language, "fingerprint": fingerprint}
-            values |= {"code": _code(), "token": secrets.token_urlsafe(32)}
-            values |= {"condition": seat.condition, "place": seat.place, "reached": 0}
+            code = "p" + "".join(secrets.choice(_ALPHABET) for _ in range(10))
+            values |= {"code": code, "token": secrets.token_urlsafe(32)}
+            values |= {"condition": condition, "place": place, "reached": 0}
             values |= dict.fromkeys(("since", "enrolled_at", "seen_at"), moment)
             number = connection.execute(insert(PARTICIPANTS).returning(_P.id), values).scalar_one()
             if recruitment is not None:
@@ -124,8 +116,8 @@ class Participants:
             return same
         return connection.execute(_BY_RECRUITMENT, {"study": self.row.id, "recruitment": recruitment}).first()
 
-    def _free_seat(self, connection: Connection, moment: float) -> Seat:
-        """Return where the next person goes."""
+    def _free_seat(self, connection: Connection, moment: float) -> tuple[str, int]:
+        """Return where the next person goes: a condition, and a place within it."""
         study = self.row
         silent_cutoff = moment - records.SILENT_SECONDS
         asked = {"study": study.id, "cutoff": moment - study.abandon_after, "silent_cutoff": silent_cutoff}
@@ -138,7 +130,7 @@ class Participants:
                 held = set(connection.execute(_PLACES, {**asked, "condition": name}).scalars())
                 place = next(place for place in count() if place not in held)
             if study.places is None or place < study.places:
-                return Seat(name, place)
+                return name, place
         raise StudyFull(f"every place of the study {study.name!r} is taken.")
 
     def by_token(self, token: str) -> Participant | None:
@@ -252,7 +244,3 @@ def by_need(study: StudyRow, held: Mapping[str, int], number: int) -> list[str]:
         return held.get(name, 0) / study.conditions[name], draw
 
     return sorted(study.conditions, key=need)
-
-
-def _code() -> str:
-    return "p" + "".join(secrets.choice(_ALPHABET) for _ in range(10))
