@@ -100,16 +100,10 @@ def estimate(part: Part, method: str, value: float, *, status: str = "", **numbe
     **numbers : any of `_NUMBERS`; the others are null.
     """
     number = finite(value)
-    return {
-        "condition": part.condition,
-        "target": part.target,
-        "method": method,
-        "n": part.people,
-        "answers": len(part.y),
-        "value": number,
-        **{name: finite(numbers.get(name, np.nan)) for name in _NUMBERS},
-        "status": status or ("ok" if number is not None else f"undefined: {why_undefined(part)}"),
-    }
+    whose = {"condition": part.condition, "target": part.target, "n": part.people, "answers": len(part.y)}
+    others = {name: finite(numbers.get(name, np.nan)) for name in _NUMBERS}
+    said = status or ("ok" if number is not None else f"undefined: {why_undefined(part)}")
+    return {**whose, "method": method, "value": number, **others, "status": said}
 
 
 def numbers_at(estimates: ClusterEstimate | Coefficients, position: int) -> dict[str, Any]:

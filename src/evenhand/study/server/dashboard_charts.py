@@ -240,16 +240,13 @@ def _bars(pages: int, bars: Sequence[tuple[int, float, float, str]], ticks: Sequ
     axis = alt.Axis(values=labelled, labelAngle=0, labelOverlap=False, format=",", grid=False, title=None)
     scale = alt.Scale(domain=list(range(1, max(pages, 1) + 1)), paddingInner=0.24, paddingOuter=0.12)
     bar = alt.Chart(data(rows)).encode(x=alt.X("page:O", scale=scale, axis=axis), y2="high")
-    return alt.layer(
-        *(
-            bar.mark_bar(color=colour, clip=True)
-            .transform_filter(f"datum.kind === '{kind}'")
-            .encode(y=_value_axis("low:Q", ticks))
-            for kind, colour in _COLOURS.items()
-            if any(row["kind"] == kind for row in rows)
-        ),
-        *([] if rows else [bar.mark_bar().encode(y=_value_axis("low:Q", ticks))]),
-    )
+    y, kinds = _value_axis("low:Q", ticks), {row["kind"] for row in rows}
+    layers = [
+        bar.mark_bar(color=colour, clip=True).transform_filter(f"datum.kind === '{kind}'").encode(y=y)
+        for kind, colour in _COLOURS.items()
+        if kind in kinds
+    ]
+    return alt.layer(*(layers or [bar.mark_bar().encode(y=y)]))
 
 
 def _svg(chart: Any, width: int, title: str, words: str) -> str:

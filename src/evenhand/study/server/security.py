@@ -118,11 +118,7 @@ class Security:
         self.researcher_cookie = f"{prefix}evenhand-researcher-{name}"
         self.device_cookie = f"{prefix}evenhand-device-{name}"
         self._key = hashlib.sha256(b"csrf:" + name.encode() + b":" + secret).digest()
-        roles = {
-            self.visitor_cookie: "visitor",
-            self.researcher_cookie: "researcher",
-            self.device_cookie: "device",
-        }
+        roles = {self.visitor_cookie: "visitor", self.researcher_cookie: "researcher", self.device_cookie: "device"}
         self._serializers = {cookie: _serializer(secret, f"{role}:{name}") for cookie, role in roles.items()}
 
     def visitor(self, request: Request) -> VisitorCookie | None:
