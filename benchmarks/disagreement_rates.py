@@ -1,6 +1,6 @@
 """Coverage of the intervals of rates in the disagreement audit: `python benchmarks/disagreement_rates.py [--quick]`.
 
-Invented kidney offers whose true rates are known. For each notion, over all classes, groups and samples: the share of
+Invented kidney offers whose true rates are known. For each metric, over all classes, groups and samples: the share of
 intervals that hold the true rate, the least share over the cells, the share of the true rates that the bounds of the
 sample alone hold, and the mean length. Nominal is 95 %.
 """
@@ -16,25 +16,24 @@ from time import perf_counter
 import numpy as np
 
 import evenhand as eh
-from evenhand.audits.disagreement.gaps import Place
-from evenhand.audits.disagreement.groups import find_groupings, voices_of
-from evenhand.audits.disagreement.notions import notions_for
-from evenhand.audits.disagreement.panel import gather
-from evenhand.audits.disagreement.rates import rates_of
-from evenhand.audits.disagreement.records import RateRecord
-from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.audits.disagreement.estimate import value_records
+from evenhand.audits.disagreement.gather import gather
+from evenhand.audits.disagreement.groups import answer_set, find_groupings
+from evenhand.audits.disagreement.metrics import computed_metrics
+from evenhand.audits.disagreement.result import DisagreementValue
+from evenhand.audits.disagreement.spec import Answers, DisagreementSpec
 
 CASES, CRITICS, EACH = 400, 80, 20
 
 
-def rates_in(seed: int, grouping: str, answers: dict[str, str], resamples: int) -> list[RateRecord]:
+def rates_in(seed: int, grouping: str, answers: dict[str, str], resamples: int) -> list[DisagreementValue]:
     """Return the rates of one sample."""
     offers = eh.datasets.make_kidney_offers(CASES, CRITICS, seed, cases_per_critic=EACH)
     spec = DisagreementSpec(
         decision="quality",
         critic="critic",
         case="offer",
-        labels=(1, 2, 3, 4),
+        answers=Answers(labels=(1, 2, 3, 4)),
         resamples=resamples,
         seed=seed,
         disagree=answers.get("disagree"),
@@ -42,32 +41,31 @@ def rates_in(seed: int, grouping: str, answers: dict[str, str], resamples: int) 
     )
     table = eh.Table(offers, groups=grouping)
     panel = gather(table, spec)
-    voices = voices_of(panel, find_groupings(table, panel, spec)[0], compared=False)
-    place = Place(grouping, voices.groups, panel.labels.names)
-    return rates_of(voices, place, notions_for(None), spec, 1)
+    heard = answer_set(panel, find_groupings(table, panel, spec.min_count)[0], compared=False)
+    return list(value_records(heard, computed_metrics(0), spec, 1))
 
 
 def lines(samples: int, grouping: str, answers: dict[str, str], resamples: int) -> Iterator[str]:
-    """Yield a line for each notion."""
+    """Yield a line for each metric."""
     truth = eh.datasets.kidney_offers_truth()["all"][grouping]
     held, bounded, lengths = (defaultdict[tuple[str, str], list[float]](list) for _ in range(3))
     for seed in range(samples):
         for rate in rates_in(seed, grouping, answers, resamples):
-            name = rate.notion if rate.label is None else f"{rate.notion}_{rate.label}"
+            name = rate.metric if rate.label is None else f"{rate.metric}_{rate.label}"
             true = truth[rate.group][name]
             if rate.low is None or rate.high is None or rate.lower is None or rate.upper is None:
                 continue
-            cell = rate.notion, f"{rate.group} {rate.label}"
+            cell = rate.metric, f"{rate.group} {rate.label}"
             held[cell].append(rate.low <= true <= rate.high)
             bounded[cell].append(rate.lower - 1e-9 <= true <= rate.upper + 1e-9)
             lengths[cell].append(rate.high - rate.low)
-    for notion in dict.fromkeys(notion for notion, _ in held):
-        own = [cell for cell in held if cell[0] == notion]
+    for metric in dict.fromkeys(metric for metric, _ in held):
+        own = [cell for cell in held if cell[0] == metric]
         shares = [float(np.mean(held[cell])) for cell in own]
         alone = float(np.mean([np.mean(bounded[cell]) for cell in own]))
         length = float(np.mean([np.mean(lengths[cell]) for cell in own]))
         said = next(iter(answers))
-        yield f"{grouping:12} {said:9} {notion:26} {np.mean(shares):6.3f} {min(shares):6.3f} {alone:6.3f} {length:6.3f}"
+        yield f"{grouping:12} {said:9} {metric:26} {np.mean(shares):6.3f} {min(shares):6.3f} {alone:6.3f} {length:6.3f}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--samples", type=int, default=300)
     options = parser.parse_args(argv)
     samples, start = 10 if options.quick else options.samples, perf_counter()
-    print(f"{'grouping':12} {'answers':9} {'notion':26} {'covers':>6} {'least':>6} {'bounds':>6} {'length':>6}")
+    print(f"{'grouping':12} {'answers':9} {'metric':26} {'covers':>6} {'least':>6} {'bounds':>6} {'length':>6}")
     for answers in ({"disagree": "disagrees"}, {"answer": "answer"}):
         for line in lines(samples, "donor_age", answers, 200):
             print(line, flush=True)

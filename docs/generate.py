@@ -14,6 +14,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +31,7 @@ from evenhand.cli.main import app
 from evenhand.core.findings import Finding
 from evenhand.core.metrics import Metric
 from evenhand.core.records import Gap, LeftOut, Record, Value
-from evenhand.core.spec import Spec, settings_of
+from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, ReportSettings
@@ -65,19 +66,25 @@ _HISTORY_ROW = (
     "Path of that table, seen from the folder of the file. In Python `data` takes a frame or a mapping too.",
 )
 # Where the code alone would mislead: the type, the default and the meaning that a reader needs; None keeps it.
+_FRAME = ("a data frame or a mapping of columns", None, "In Python, in place of `source`.")
 _AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
     "DatasetSettings": {"dataset": (None, "none", None)},
-    "EffortSpec": {
-        "robustness": ("true or false, or a table", "`false`", None),
-    },
+    "ParitySpec": {"custom": ("table of functions", None, None)},
+    "EffortSpec": {"robustness": ("true or false, or a table", "`false`", None)},
+    "History": {"data": _FRAME},
+    "Answers": {"data": _FRAME},
     "Fit": {"estimator": (None, "the model's name", "The estimator's short name.")},
     "ReliabilitySpec": {
         "model": ("text, a list of texts or a table", None, None),
         "noise": ("text, a list of texts or a table", None, None),
-        "group_noise": ("table of tables", None, None),
-        "linked": ("table of texts or lists of texts", None, None),
         "attribution": ("true or false, or a number", "`true`", None),
     },
+    "Noise": {
+        "group_noise": ("table of tables", None, None),
+        "linked": ("table of texts or lists of texts", None, None),
+        "derive": ("function", None, None),
+    },
+    "PilotTable": {"data": _FRAME},
     "ModelSource": {"model": ("function or object", None, None)},
     "GroupNoise": {"noise": ("table", None, None)},
     "FeatureNoise": {
@@ -89,8 +96,8 @@ _AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
         "utility": ("text or code", "`'classification'`", None),
         "fairness_utility": ("text, a list of texts or code", None, None),
         "candidates": ("text, a list of texts or a table", "`['linear', 'lasso', 'random_forest']`", None),
-        "train": (None, "2/3", None),
     },
+    "Test": {"train": (None, "2/3", None)},
     "StatusQuo": {"model": ("a fitted model", None, None)},
     "Candidate": {
         "rule": (None, "what the others say", None),
@@ -100,19 +107,11 @@ _AMENDED: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
         "monotone": ("table of `1` or `-1`", None, None),
     },
     "AgreementSpec": {"categories": ("list of values", None, None)},
-    "AnalysisSpec": {
-        "min_count": (None, None, "Not used."),
-        "resamples": (None, None, "Bootstrap resamples of people, and of rows."),
-        "exclusions": ("table", "see below", None),
-    },
     "Exclusions": {"failed_checks": ("whole number, at least 1, or `false`", None, None)},
-    "Feedback": {"assignment": ("table", "see below", None)},
     "StudySpec": {
         "conditions": ("tables by name", None, None),
         "questions": ("table of texts", "see below", None),
         "attention": ("list of tables", None, None),
-        "payment": ("table", None, None),
-        "analysis": ("table", "see below", None),
     },
 }
 
@@ -173,13 +172,14 @@ def other_metrics_part() -> str:
     for name in REGISTRY:
         if name == "parity":
             continue
-        lines += [f"### {name.capitalize()}", "", _metric_table(known_metrics(REGISTRY[name].spec)), ""]
+        lines += [f"### {name.capitalize()}", "", _metric_table(known_metrics(name)), ""]
     return "\n".join(lines)
 
 
-def known_metrics(spec: type[Spec]) -> Iterable[Metric]:
-    """Return the metrics that an audit can give, whatever it is told."""
-    return spec.model_construct().known_metrics().values()
+def known_metrics(audit: str) -> Iterable[Metric]:
+    """Return the rows of an audit's table of metrics."""
+    rows: dict[str, Metric] = import_module(f"evenhand.audits.{audit}.metrics").METRICS
+    return rows.values()
 
 
 def _metric_table(metrics: Iterable[Metric]) -> str:
@@ -291,9 +291,8 @@ def _rows(
     """Return the settings of a model; where one has no description, the docstring of its class or of another has."""
     described = (parameters(elsewhere) if elsewhere else {}) | parameters(model)
     rows = []
-    for name, field in model.model_fields.items():
-        if only is not None and name not in only:
-            continue
+    for name in model.model_fields if only is None else [name for name in only if name in model.model_fields]:
+        field = model.model_fields[name]
         meaning = field.description or described.get(name)
         if not meaning:
             raise SystemExit(f"{model.__name__}.{name} has no description; give it one in the code.")
@@ -331,6 +330,8 @@ def _default(field: FieldInfo) -> str:
     value = field.default
     if value is None:
         return "none"
+    if isinstance(value, BaseModel):
+        return "see below"
     if isinstance(value, tuple | dict) and not value:
         return "empty"
     if isinstance(value, dict):
@@ -357,6 +358,8 @@ def _type(field: FieldInfo) -> str:
 def _type_words(annotation: Any) -> str:
     """Return a type in words, as a user writes the value."""
     simple = {str: "text", bool: "true or false", int: "whole number", float: "number"}
+    if annotation is Any:
+        return "anything"
     if annotation in (Scalar, Scalar | None):
         return "a single value"
     if annotation in simple:
@@ -377,7 +380,7 @@ def _type_words(annotation: Any) -> str:
     if origin is dict:
         return "table" if inside[1] is Any else f"table of {_plural(_type_words(inside[1]))}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return f"{annotation.__name__.lower()} table"
+        return "table"
     return "function" if origin is Callable or "Callable" in str(annotation) else str(annotation)
 
 

@@ -371,11 +371,16 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema)
 
 
-@cache
-def written(audit: str) -> str:
+def whole_audit(audit: str) -> eh.Audit:
     table = eh.Table({name: list(column) for name, column in people().items()}, **ROLES)
     case = CASES[audit]
-    return eh.audit(table, **{audit: {**case.settings, "thresholds": [case.threshold]}}).to_json()
+    sections: dict[str, Any] = {audit: {**case.settings, "thresholds": [case.threshold]}}
+    return eh.audit(table, **sections)
+
+
+@cache
+def written(audit: str) -> str:
+    return whole_audit(audit).to_json()
 
 
 @pytest.mark.parametrize("audit", AUDITS)
@@ -404,9 +409,7 @@ def test_the_schema_refuses_what_is_not_written(audit: str) -> None:
 
 @pytest.mark.parametrize("audit", AUDITS)
 def test_a_saved_audit_is_read_back_and_renders_the_same_report(audit: str, tmp_path: Path) -> None:
-    table = eh.Table({name: list(column) for name, column in people().items()}, **ROLES)
-    case = CASES[audit]
-    before = eh.audit(table, **{audit: {**case.settings, "thresholds": [case.threshold]}})
+    before = whole_audit(audit)
     before.save(tmp_path)
     after = eh.Audit.load(tmp_path)
     assert after.to_json() == before.to_json()

@@ -25,10 +25,12 @@ RELIABILITY = """
 [reliability]
 model = "MODEL"
 features = ["age", "priors", "job"]
-noise = { age = 3, job = "flip", priors = { sd = 1, minimum = 0 } }
-noise_levels = [0.1, 0.2]
 replicates = 3
 resamples = 100
+
+[reliability.noise]
+noise_levels = [0.1, 0.2]
+features = { age = 3, job = "flip", priors = { sd = 1, minimum = 0 } }
 """
 MODULE = """
 import numpy as np
@@ -99,8 +101,12 @@ def test_code_needs_a_flag(cli: Cli) -> None:
     assert found["models"][0]["source"] == "own_risk:risk"
     more = 'derive = "own_risk:bins"\n'
     write(DATA + RELIABILITY.replace("MODEL", "own_risk:risk").replace('"job"]', '"job", "older"]') + more)
-    assert results(cli, "--allow-code")["reliability"]["spec"]["derive"] == "own_risk:bins"
+    assert results(cli, "--allow-code")["reliability"]["spec"]["noise"]["derive"] == "own_risk:bins"
     assert "names code ('own_risk:" in cli("audit", "audit.toml").stderr
+    write(DATA + RELIABILITY.replace("MODEL", "logistic") + more)
+    done = cli("audit", "audit.toml")
+    assert done.returncode == 2
+    assert "names code ('own_risk:bins' for 'derive')" in done.stderr
 
 
 def test_files_are_seen_from_the_folder_of_the_audit(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,10 +131,10 @@ def test_files_are_seen_from_the_folder_of_the_audit(cli: Cli, place: Path, monk
     monkeypatch.chdir(place)
     write(DATA + plain.replace("MODEL", "models/risk.pkl"))
     assert "'risk.pkl' is a pickle" in cli("audit", "audit.toml").stderr
-    write(DATA + plain.replace("MODEL", "models/risk.pkl") + "allow_pickle = true\n")
+    write(DATA + plain.replace("MODEL", "models/risk.pkl") + "[reliability.scoring]\nallow_pickle = true\n")
     done = cli("audit", "audit.toml")
     assert done.returncode == 2
-    assert "`allow_pickle` in audit.toml lets a file run code; allow it only if you trust it" in done.stderr
+    assert "`scoring.allow_pickle` in audit.toml lets a file run code; allow it only if you trust it" in done.stderr
     assert results(cli, "--allow-code")["reliability"]["models"][0]["kind"] == "file"
 
 
@@ -138,7 +144,7 @@ def test_a_pilot_from_a_file_and_thresholds(cli: Cli) -> None:
     rng = np.random.default_rng(1)
     people = pd.read_csv("people.csv").iloc[:50]
     pd.DataFrame({"age_a": people.age, "age_b": people.age + rng.integers(-9, 10, 50)}).to_csv("two.csv", index=False)
-    noise = 'noise = { age = 3, job = "flip", priors = { sd = 1, minimum = 0 } }\n'
+    noise = 'features = { age = 3, job = "flip", priors = { sd = 1, minimum = 0 } }\n'
     text = RELIABILITY.replace("MODEL", "logistic").replace(noise, "").replace("[0.1, 0.2]", "[0.3, 0.5]")
     pilot = '[reliability.noise.pilot]\nsource = "two.csv"\nsuffixes = ["_a", "_b"]\n'
     limit = '[[thresholds]]\naudit = "reliability"\nmetric = "pabak"\nmax = 1.5\n'
@@ -156,7 +162,7 @@ def test_agreement(cli: Cli) -> None:
     write(DATA + '[agreement]\nraters = ["again", "twice"]\nresamples = 200\n')
     found = results(cli)["agreement"]
     assert found["scale"] == "binary"
-    assert {record["group"] for record in found["statistics"]} == {"(overall)", "A", "B"}
+    assert {record["group"] for record in found["values"]} == {"(overall)", "A", "B"}
     write(DATA + '[agreement]\nraters = ["again", "twise"]\n')
     done = cli("audit", "audit.toml")
     assert done.returncode == 2

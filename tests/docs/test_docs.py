@@ -20,7 +20,7 @@ from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS
 from evenhand.cli import console
 from evenhand.cli.main import main
 from evenhand.core.provenance import data_record
-from evenhand.core.records import Gap, LeftOut, Value
+from evenhand.core.records import Gap, LeftOut, Record, Value
 from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import ESTIMATORS, Fit, ModelsSettings
@@ -136,13 +136,14 @@ def test_a_spec_is_said_once(name: str) -> None:
     assert all(field.description for field in spec.model_fields.values())
     for setting, field in spec.model_fields.items():
         assert re.search(rf"^    {setting}\b", function.__doc__, re.MULTILINE), setting
-        assert str(field.description).split()[0] in function.__doc__
+        derived = signature.parameters[setting].kind is inspect.Parameter.KEYWORD_ONLY
+        assert not derived or str(field.description).split()[0] in function.__doc__
 
 
 @pytest.mark.parametrize("name", [name for name in REGISTRY if name != "parity"])
 def test_metrics_of_every_audit_are_in_the_reference(name: str) -> None:
     text = section(reference("metrics"), f"### {name.capitalize()}")
-    for metric in GENERATOR["known_metrics"](REGISTRY[name].spec):
+    for metric in GENERATOR["known_metrics"](name):
         assert f"| `{metric.name}` | {metric.title} |" in text
 
 
@@ -173,10 +174,10 @@ def test_exit_codes_are_in_the_reference() -> None:
         assert f"| {code} | " in reference("cli")
 
 
-@pytest.mark.parametrize(("name", "result"), result_types())
+@pytest.mark.parametrize(("name", "result"), list(result_types()))
 def test_tables_and_columns_of_the_results_are_in_the_reference(name: str, result: Any) -> None:
     page = reference("results-json")
-    common = {"values": Value, "gaps": Gap, "left_out": LeftOut}
+    common: dict[str, type[Record]] = {"values": Value, "gaps": Gap, "left_out": LeftOut}
     assert f"\n## audits.{name}\n" in page
     for table, record in result.record_types().items():
         base = common[table].columns() if table in common else {}

@@ -70,10 +70,10 @@ def studies() -> dict[str, eh.Audit]:
     columns = eh.study.simulate_responses(6, conditions=["one"], seed=2).to_columns()
     flat = {**columns, "condition": [None] * 72, "overall": [3] * 72, "predicted": [None] * 36 + [0.5] * 36}
     alone = eh.study.simulate_responses(4, conditions=["a", "b", "c", "d"], seed=3)
-    keep: dict[str, Any] = {"resamples": 100, "exclusions": {"failed_checks": False}}
+    keep: dict[str, Any] = {"resamples": 100, "individuals": True, "exclusions": {"failed_checks": False}}
     limits = [{"metric": "effort_weight", "min": 0.5, "condition": "income"}]
     return {
-        "planned": eh.audit(planned, study={"resamples": 100, "exclusions": {"too_fast": 900}}, thresholds=limits),
+        "planned": eh.audit(planned, study={"resamples": 100, "exclusions": {"too_fast": 900}, "individuals": True}, thresholds=limits),
         "flat": eh.audit(eh.study.read_responses(flat), study=keep),
         "alone": eh.audit(alone, study=keep),
     }

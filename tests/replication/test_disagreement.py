@@ -29,25 +29,25 @@ def audited(condition: str, bounds: str) -> eh.DisagreementResult:
         disagree="disagrees",
         critic="critic",
         case="case",
-        truth="prediction",
+        answers={"truth": "prediction"},
         bounds=bounds,
-        resamples=200,  # type: ignore[arg-type]
+        resamples=200,
     )
 
 
 @pytest.mark.parametrize("condition", ERRORS)
 def test_mean_errors_over_400_critics(condition: str) -> None:
-    published, sharp = ({r.notion: r for r in audited(condition, bounds).truth} for bounds in ("published", "sharp"))
-    for notion, expected in zip(INDEFINITE, ERRORS[condition], strict=True):
-        assert published[notion].critics == sharp[notion].critics == 400
-        assert published[notion].mean_error == pytest.approx(expected, abs=6e-4)
-        assert sharp[notion].mean_error == pytest.approx(0.0, abs=1e-12)
-        assert sharp[notion].inside == 1.0
+    published, sharp = ({r.metric: r for r in audited(condition, bounds).truth} for bounds in ("published", "sharp"))
+    for metric, expected in zip(INDEFINITE, ERRORS[condition], strict=True):
+        assert published[metric].critics == sharp[metric].critics == 400
+        assert published[metric].mean_error == pytest.approx(expected, abs=6e-4)
+        assert sharp[metric].mean_error == pytest.approx(0.0, abs=1e-12)
+        assert sharp[metric].inside == 1.0
 
 
 def test_only_the_misclassification_bounds_are_broken() -> None:
     """The paper sees 'violations' and blames human behaviour; they come from an inequality turned the wrong way."""
-    inside = {r.notion: r.inside for r in audited("race", "published").truth}
+    inside = {r.metric: r.inside for r in audited("race", "published").truth}
     assert inside["equal_opportunity"] == inside["predictive_equality"] == 1.0
     assert inside["overall_misclassification"] is not None
     assert 0.9 < inside["overall_misclassification"] < 1.0
@@ -56,8 +56,8 @@ def test_only_the_misclassification_bounds_are_broken() -> None:
 def test_the_pooled_gap_and_its_crossed_error() -> None:
     """Of those whom critics would call 1, COMPAS calls more so among Black defendants; standard error about 0.038."""
     result = audited("no_race", "sharp")
-    gap = next(g for g in result.gaps if g.notion == "equal_opportunity" and g.critic is None)
-    assert (gap.kind, gap.label, gap.group_high, gap.group_low) == ("exact", "1", "Black", "White")
+    gap = result.get("gaps", metric="equal_opportunity")
+    assert (gap.identified, gap.label, gap.group, gap.reference) == ("exact", "1", "Black", "White")
     assert gap.value == pytest.approx(gap.truth)
     assert gap.low is not None
     assert gap.high is not None

@@ -11,7 +11,8 @@ from scipy.stats import spearmanr
 
 import evenhand as eh
 from evenhand.report.live import live_estimates
-from evenhand.study.responses import Responses, read_columns
+from evenhand.study.responses import Responses
+from evenhand.study.schema import read_columns
 from evenhand.study.server.dashboard import Estimate, first_answers
 from evenhand.study.spec import StudySpec
 from evenhand.study.template import study_template
@@ -75,14 +76,10 @@ class TestEffort:
         result = eh.study.analyze(answers, resamples=400)
         found = by_name(live_estimates(effort)(answers))
         for condition in ("income", "arrests"):
-            records = [*result.correlations, *result.regressions]
-            for label, term in {**CORRELATIONS, "Weight of trajectory": "weight"}.items():
-                (record,) = [
-                    one
-                    for one in records
-                    if (one.condition, one.target, one.term, one.method, one.model)
-                    == (condition, "overall", term, "participant_bootstrap", "condition")
-                ]
+            place = {"condition": condition, "target": "overall", "method": "participant_bootstrap"}
+            for label, factor in {**CORRELATIONS, "Weight of trajectory": None}.items():
+                metric = "effort_weight" if factor is None else "rank_correlation"
+                record = result.get("values", metric=metric, factor=factor, **place)
                 one = found[label, condition]
                 assert one.value == pytest.approx(record.value, abs=1e-12)
                 assert one.low is not None
@@ -143,15 +140,17 @@ class TestFeedback:
         result = eh.disagreement(
             eh.Table(columns, groups="race", id="case"),
             decision="label",
-            labels=spec.feedback.labels,
+            critic="who",
+            answer="said",
+            case="item",
+            answers={"data": told, "labels": spec.feedback.labels},
             resamples=400,
-            feedback={"data": told, "case": "item", "critic": "who", "answer": "said"},
         )
-        wanted = {gap.notion: gap for gap in result.gaps if gap.critic is None and gap.same_as is None}
+        wanted = {gap.metric: gap for gap in result.gaps if gap.same_as is None}
         found = {one.label.lower().replace(" ", "_"): one for one in live_estimates(spec)(responses)}
         assert found.keys() == wanted.keys()
-        for notion, gap in wanted.items():
-            one = found[notion]
+        for metric, gap in wanted.items():
+            one = found[metric]
             assert (one.value, one.lower, one.upper) == (gap.value, gap.lower, gap.upper)
             assert (one.low, one.high) == (gap.low, gap.high)
             assert (one.group, one.status) == ("race", "ok")

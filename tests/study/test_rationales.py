@@ -18,7 +18,7 @@ from evenhand.study import (
     read_responses,
     simulate_responses,
 )
-from evenhand.study.responses import read_columns
+from evenhand.study.schema import read_columns
 
 
 @pytest.fixture(scope="module")

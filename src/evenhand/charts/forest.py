@@ -16,6 +16,7 @@ def forest(
     *,
     title: str,
     order: Sequence[str] | None = None,
+    series: Sequence[str] | None = None,
     percent: bool = False,
     zero: float | None = None,
     domain: tuple[float, float] | None = None,
@@ -32,6 +33,8 @@ def forest(
         The panel's title.
     order
         The labels, top first; by default as they come.
+    series
+        All series in order, so that each has its colour in every panel; by default as they come.
     percent
         Whether the axis is in percent.
     zero
@@ -44,7 +47,7 @@ def forest(
     import altair as alt
 
     records = [{"series": "", **row} for row in rows if row["value"] is not None]
-    series = list(dict.fromkeys(record["series"] for record in records))
+    series = list(series or dict.fromkeys(record["series"] for record in records))
     labels = list(order or dict.fromkeys(record["label"] for record in records))
     colours = dict(zip(series, (PALETTE[i % len(PALETTE)] for i in range(len(series))), strict=True))
     for record in records:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.core.formats import Format, show, show_confidence, show_interval, show_p
 from evenhand.core.metrics import Metric
-from evenhand.core.records import Gap, Record, Value, column, coordinates_of
+from evenhand.core.records import Gap, Record, Value, column, coordinates_of, limits_to_judge, open_range
 from evenhand.core.thresholds import (
     Threshold,
     Verdict,
@@ -200,7 +200,7 @@ class FindingMaker:
             arguments=arguments,
             headline=render(sentence_id, arguments, self.sentences),
             detail=self._detail(record, metric, claim),
-            reason=_reason(record, metric, threshold, verdict, claim.withheld),
+            reason=_reason(record, metric, threshold, verdict, claim.withheld, self.spec.counted),
             unit=metric.unit,
             **{name: getattr(record, name, None) for name in _NUMBERS},
             family=claim.family,
@@ -259,26 +259,42 @@ _NUMBERS = ("value", "low", "high", "joint_low", "joint_high", "p_value", "p_adj
 
 def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: float) -> Iterator[str]:
     """Yield the size of a gap, the interval of a number, and its p-values."""
-    kind = record.kind if isinstance(record, Gap) else None
-    style = metric.style(kind)
-    if kind is not None:
-        noun = "percentage points" if style == "points" else ""
-        yield f"{'a ratio' if kind == 'ratio' else 'a gap'} of {show(record.value, style)} {noun}".rstrip()
-    joint = record.joint_low is not None or record.joint_high is not None
-    low, high = (record.joint_low, record.joint_high) if joint else (record.low, record.high)
+    style = metric.style(record.kind if isinstance(record, Gap) else None)
+    if isinstance(record, Gap):
+        yield _size(record, style)
+    low, high = limits_to_judge(record)
     if low is None and high is None:
         yield record.status if record.status != "ok" else "no interval"
     else:
+        joint = (low, high) == (record.joint_low, record.joint_high)
         together = f" for {claim.family} together" if joint and claim.family else ""
         yield f"{show_confidence(confidence)} interval{together} {show_interval(low, high, style)}"
-    if isinstance(record, Gap) and record.p_adjusted is not None:
-        yield show_p(record.p_adjusted) + (f" adjusted for {claim.tests} tests" if claim.tests > 1 else "")
-    elif isinstance(record, Gap) and record.p_value is not None:
-        yield show_p(record.p_value)
+    if isinstance(record, Gap):
+        yield from _p_value(record, claim.tests)
+
+
+def _p_value(gap: Gap, tests: int) -> Iterator[str]:
+    if gap.p_adjusted is not None:
+        yield show_p(gap.p_adjusted) + (f" adjusted for {tests} tests" if tests > 1 else "")
+    elif gap.p_value is not None:
+        yield show_p(gap.p_value)
+
+
+def _size(gap: Gap, style: Format) -> str:
+    """Return how large a gap is, or what is left open of it."""
+    bounds = open_range(gap)
+    size = show(gap.value, style) if bounds is None else show_interval(*bounds, style)
+    noun = " percentage points" if style == "points" else ""
+    return f"{'a ratio' if gap.kind == 'ratio' else 'a gap'} of {size}{noun}"
 
 
 def _reason(
-    record: Value | Gap, metric: Metric, threshold: Threshold | None, verdict: Verdict, withheld: str | None
+    record: Value | Gap,
+    metric: Metric,
+    threshold: Threshold | None,
+    verdict: Verdict,
+    withheld: str | None,
+    counted: str,
 ) -> str:
     """Return why there is no verdict, and what it would take to have one."""
     if withheld is not None and (threshold is not None or record.value is None):
@@ -287,16 +303,27 @@ def _reason(
         return _sentence(record.status.removeprefix("undefined: "))
     if threshold is None or verdict != "insufficient_evidence":
         return ""
+    return _sentence(_undecided(record, metric, threshold.limit, counted))
+
+
+def _undecided(record: Value | Gap, metric: Metric, limit: float, counted: str) -> str:
+    """Return why an interval decides nothing: there is none, or it covers the limit."""
     value, low, high = judged_size(record)
     if low is None and high is None:
-        return _sentence(f"there is {record.status}" if record.status != "ok" else "there is no interval")
+        return f"there is {record.status}" if record.status != "ok" else "there is no interval"
     style = metric.style(record.kind if isinstance(record, Gap) else None)
     points = " points" if style == "points" else ""
-    covers = f"the interval covers the limit of {show(threshold.limit, style)}{points}"
-    return _sentence(f"{covers}{_people_needed(record.n, value or 0.0, low, high, threshold.limit)}")
+    covers = f"the interval covers the limit of {show(limit, style)}{points}"
+    bounds = open_range(record)
+    if bounds is None:
+        return covers + _more_needed(record.n, counted, value or 0.0, low, high, limit)
+    if bounds[0] <= limit <= bounds[1]:
+        left_open = f"so does what is left open, {show_interval(*bounds, style)}{points}"
+        return f"{covers}, and {left_open}: more {counted} of this kind would not decide it"
+    return covers + _more_needed(record.n, counted, min(max(limit, bounds[0]), bounds[1]), low, high, limit)
 
 
-def _people_needed(n: int, value: float, low: float | None, high: float | None, limit: float) -> str:
+def _more_needed(n: int, counted: str, value: float, low: float | None, high: float | None, limit: float) -> str:
     """Say about how many people would decide: intervals shrink with the square root of their number."""
     end = low if limit < value else high
     if end is None or value == limit or not n:
@@ -305,10 +332,10 @@ def _people_needed(n: int, value: float, low: float | None, high: float | None, 
     if times <= 1:
         return ""
     if times > _MOST_TIMES:
-        return ", and the value lies too near to it for any realistic number of people to decide"
+        return f", and the value lies too near to it for any realistic number of {counted} to decide"
     needed = n * times
     scale = 10 ** max(0, floor(log10(needed)) - 1)
-    return f"; about {ceil(needed / scale) * scale:,} people like these would decide it"
+    return f"; about {ceil(needed / scale) * scale:,} {counted} like these would decide it"
 
 
 def _sentence(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 Kind = Literal["difference", "ratio"]
-Against = Literal["worst_pair", "reference", "overall", "status_quo", "model"]
+Against = Literal["worst_pair", "reference", "overall", "status_quo", "model", "stakeholder"]
 
 OVERALL = "(overall)"
 """Stands for everybody where a number is not of one group."""
@@ -106,6 +106,12 @@ def limits_to_judge(record: Value | Gap) -> tuple[float | None, float | None]:
     if record.joint_low is not None or record.joint_high is not None:
         return record.joint_low, record.joint_high
     return record.low, record.high
+
+
+def open_range(record: Value | Gap) -> tuple[float, float] | None:
+    """Return the smallest and largest value that the data allow, whatever their number; None where it is known."""
+    lower, upper = getattr(record, "lower", None), getattr(record, "upper", None)
+    return None if lower is None or upper is None or upper - lower <= 1e-9 else (lower, upper)
 
 
 def coordinates_of(record: Value | Gap) -> dict[str, Any]:

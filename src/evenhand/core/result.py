@@ -17,7 +17,7 @@ from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, did_you_mean, require_choice
 from evenhand.table.frames import build_frame
 
-_USUAL = {"stratum": None, "kind": "difference", "against": "worst_pair"}
+_USUAL = {"stratum": None, "stakeholder": None, "kind": "difference", "against": "worst_pair"}
 """What is meant where a gap is asked for and several fit; the same as in a threshold."""
 
 _COMMON = ("spec", "findings", "left_out", "notes", "backend")
@@ -106,19 +106,20 @@ class Result:
                 fitting = tuple(record for record in fitting if getattr(record, name) == usual) or fitting
         if len(fitting) == 1:
             return fitting[0]
+        raise ConfigError(self._why_not_one(table, fitting, where))
+
+    def _why_not_one(self, table: str, fitting: Sequence[Record], where: Mapping[str, Any]) -> str:
+        """Return why a question has no one record for an answer: several fit, or a value does not occur."""
         asked = ", ".join(f"{name}={value!r}" for name, value in where.items()) or "no columns named"
         if fitting:
             differ = [name for name in type(fitting[0]).columns() if len({getattr(r, name) for r in fitting}) > 1]
-            open_columns = [name for name in differ if name not in where][:6]
-            raise ConfigError(
-                f"{len(fitting)} records of {table!r} fit {asked}; name more of its columns, such as "
-                f"{', '.join(open_columns)}."
-            )
+            more = ", ".join([name for name in differ if name not in where][:6])
+            return f"{len(fitting)} records of {table!r} fit {asked}; name more of its columns, such as {more}."
         for name, value in where.items():
             known = list(dict.fromkeys(str(getattr(record, name)) for record in self.tables[table]))
             if str(value) not in known:
-                raise ConfigError(f"`{name}` got {value!r}; {did_you_mean(value, known)}")
-        raise ConfigError(f"no record of {table!r} fits {asked}.")
+                return f"`{name}` got {value!r}; {did_you_mean(value, known)}"
+        return f"no record of {table!r} fits {asked}."
 
     def to_frame(self, table: str | None = None) -> Any:
         """Return one table as a data frame of the library that the data came in; an empty one keeps its columns."""

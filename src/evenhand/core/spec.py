@@ -54,6 +54,21 @@ Code = Annotated[Any, PlainValidator(_callable), PlainSerializer(code_name)]
 """A function of the user's; in a record it is its name."""
 
 
+def named_once(setting: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return columns of a setting, or refuse one that is named twice.
+
+    Examples
+    --------
+    >>> named_once("features", ("a", "b", "a"))
+    Traceback (most recent call last):
+    ValueError: `features` names the column 'a' twice
+    """
+    for position, name in enumerate(columns):
+        if name in columns[:position]:
+            raise ValueError(f"`{setting}` names the column {name!r} twice")
+    return columns
+
+
 class Spec(Settings):
     """What every audit can be told; the same names everywhere."""
 
@@ -63,6 +78,8 @@ class Spec(Settings):
     """What a threshold of the audit may name."""
     aliases: ClassVar[Mapping[str, Alias]] = {}
     """Gaps with a name of their own that a threshold may use."""
+    counted: ClassVar[str] = "people"
+    """What the `n` of a record counts."""
 
     code: ClassVar[tuple[str, ...]] = ()
     """Settings that hold code; `audit.toml` names it as 'module:attribute', which needs --allow-code."""

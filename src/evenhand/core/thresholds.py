@@ -120,20 +120,27 @@ def resolve(
         if name not in coordinates:
             raise ValueError(f"a threshold of the {audit} audit has no `{name}`; leave it out")
     metric, kind, against = aliases.get(threshold.metric, (threshold.metric, threshold.kind, threshold.against))
-    what = f"the threshold for {threshold.metric!r}"
-    limits = metrics[metric].limits
-    if not limits:
-        raise ValueError(f"{what} limits nothing: more or less of it is neither better nor worse; leave it out")
-    fits = [limit for limit in limits if _fits(limit, threshold, kind, against)]
-    if not fits:
-        named = [limit for limit in limits if threshold.metric not in aliases or limit.kind == kind]
-        choices = ", or ".join(limit.in_words() for limit in named)
-        raise ValueError(f"{what} must give {choices}; got {_given(threshold)}")
-    limit = fits[0]
+    sensible = [limit for limit in metrics[metric].limits if threshold.metric not in aliases or limit.kind == kind]
+    limit = _fitting(threshold, sensible, kind, against)
     chosen = (against or limit.against[0]) if limit.of == "gap" else None
     if threshold.group is not None and chosen == "worst_pair":
-        raise ValueError(f"{what} names a `group`, but limits the worst pair; add against='reference'")
+        raise ValueError(
+            f"the threshold for {threshold.metric!r} names a `group`, but limits the worst pair; add "
+            "against='reference'"
+        )
     return threshold.model_copy(update={"audit": audit, "of": limit.of, "kind": limit.kind, "against": chosen})
+
+
+def _fitting(threshold: Threshold, sensible: Sequence[Limit], kind: Kind | None, against: Against | None) -> Limit:
+    """Return the limit that a threshold is, of those that make sense for its metric."""
+    what = f"the threshold for {threshold.metric!r}"
+    if not sensible:
+        raise ValueError(f"{what} limits nothing: more or less of it is neither better nor worse; leave it out")
+    for limit in sensible:
+        if _fits(limit, threshold, kind, against):
+            return limit
+    choices = ", or ".join(limit.in_words() for limit in sensible)
+    raise ValueError(f"{what} must give {choices}; got {_given(threshold)}")
 
 
 def _require_audit(

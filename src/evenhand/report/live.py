@@ -6,16 +6,14 @@ they keep up; the exclusions of [analysis] are applied first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from evenhand.audits.disagreement.gaps import Place, gaps_of, undefined_gaps, why_not
-from evenhand.audits.disagreement.groups import find_groupings, voices_of
-from evenhand.audits.disagreement.notions import WORDS, notions_for
-from evenhand.audits.disagreement.panel import gather
-from evenhand.audits.disagreement.records import GapRecord
+from evenhand.audits.disagreement.estimate import gap_records
+from evenhand.audits.disagreement.gather import gather
+from evenhand.audits.disagreement.groups import answer_set, find_groupings
+from evenhand.audits.disagreement.metrics import METRICS, computed_metrics
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.report.audit import Audit, audit
@@ -44,7 +42,7 @@ def live_estimates(spec: StudySpec) -> Estimator:
 
     For an effort study: in each condition the rank correlations of the overall distance with the trajectory and the
     aggregate distance, and the weight of trajectory, with intervals by the bootstrap of people. For a feedback study:
-    for each grouping the gaps of the notions of fairness, with their bounds and intervals. What cannot be estimated yet
+    for each grouping the gaps of the metrics of fairness, with their bounds and intervals. What cannot be estimated yet
     is None, and `status` says why.
 
     Parameters
@@ -109,7 +107,7 @@ def _feedback(spec: StudySpec, cases: Table | None, responses: Responses) -> lis
         return _gaps(asked, cases, kept, spec.analysis.seed)
     except EvenhandError as error:
         why = "no answers yet" if not len(kept.person) else str(error)
-        titles = [WORDS[notion].title for notion in notions_for(None)]
+        titles = [METRICS[metric].title for metric in computed_metrics(0)]
         return [_undefined(title, group, why) for group in asked.groups for title in titles]
 
 
@@ -122,42 +120,35 @@ def _gaps(asked: Feedback, cases: Table, kept: Responses, seed: int) -> list[Est
     spec = DisagreementSpec.parse(
         {
             "decision": asked.decision,
-            "labels": asked.labels,
-            "ordered": bool(directed) or None,
+            "critic": "participant",
+            "case": "item",
+            **how,
+            "answers": {"data": table, "labels": asked.labels, "ordered": bool(directed) or None},
             "resamples": _RESAMPLES,
             "seed": seed,
-            "feedback": {"data": table, "case": "item", "critic": "participant", **how},
         },
         "the live estimates",
     )
     panel = gather(cases, spec)
     estimates: list[Estimate] = []
-    for number, grouping in enumerate(find_groupings(cases, panel, spec)):
-        voices = voices_of(panel, grouping)
-        place, notions = Place(grouping.name, voices.groups, panel.labels.names), notions_for(None)
-        why = why_not(voices, grouping, spec.min_count)
-        records: Sequence[GapRecord]
-        if why is None:
-            records = gaps_of(voices, place, notions, spec, 2, number, 0)[0]
-        else:
-            records = undefined_gaps(place, notions, len(voices.answers.answer), why, len(asked.labels), spec.bounds)
-        people = len(voices.critics)
+    for number, grouping in enumerate(find_groupings(cases, panel, spec.min_count)):
+        gaps, _ = gap_records(answer_set(panel, grouping), computed_metrics(0), spec, 2, number, 0)
         estimates += [
             Estimate(
-                WORDS[one.notion].title,
+                METRICS[gap.metric].title,
                 grouping.name,
-                one.value,
-                one.low,
-                one.high,
-                one.lower,
-                one.upper,
-                people,
-                one.n,
-                one.status,
+                gap.value,
+                gap.low,
+                gap.high,
+                gap.lower,
+                gap.upper,
+                gap.critics,
+                gap.n,
+                gap.status,
                 "gap",
             )
-            for one in records
-            if one.same_as is None
+            for gap in gaps
+            if gap.same_as is None
         ]
     return estimates
 
@@ -195,10 +186,11 @@ def audit_study(responses: Responses, spec: StudySpec) -> Audit:
     said = {"case": kept.answers["item"], "critic": kept.people["participant"][kept.person], "answer": answer}
     settings = {
         "decision": asked.decision,
-        "labels": list(asked.labels),
-        "ordered": True if directed else None,
+        "critic": "critic",
+        "answer": "answer",
+        "case": "case",
+        "answers": {"data": said, "labels": list(asked.labels), "ordered": True if directed else None},
         "seed": spec.analysis.seed,
         "confidence": spec.analysis.confidence,
-        "feedback": {"data": said, "case": "case", "critic": "critic", "answer": "answer"},
     }
     return audit(table, disagreement=settings, report=about)

@@ -1,4 +1,4 @@
-"""Answers of known critics on made-up cases, and the notions written out row by row."""
+"""Answers of known critics on made-up cases, and the metrics written out row by row."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.audits.disagreement import Answers
 
 Frame: TypeAlias = Any  # a pandas frame
 Audit = Callable[..., eh.DisagreementResult]
@@ -43,6 +44,19 @@ def make_answers(labels: int = 3, critics: int = 24, cases: int = 120, each: int
     )
 
 
+def everybody_sees_everything(critics: int = 40, cases: int = 80) -> Frame:
+    """Every critic answers every case; what they say is for the test to add."""
+    case = np.tile(np.arange(cases), critics)
+    return pd.DataFrame(
+        {
+            "critic": np.repeat(np.arange(critics), cases),
+            "case": case,
+            "race": np.where(case % 2, "a", "b"),
+            "label": case // 2 % 2,
+        }
+    )
+
+
 @pytest.fixture(scope="session")
 def answers() -> Frame:
     return make_answers()
@@ -50,42 +64,63 @@ def answers() -> Frame:
 
 @pytest.fixture(scope="session")
 def audit() -> Audit:
-    """Audit answers by race; settings may be changed, or left out with None."""
+    """Audit answers by race; settings, and options of the answers, may be changed, or left out with None."""
 
     def run(
         data: Any, groups: Any = "race", table: dict[str, Any] | None = None, **settings: Any
     ) -> eh.DisagreementResult:
         chosen = {name: value for name, value in {**SETTINGS, **settings}.items() if value is not None}
-        return eh.disagreement(eh.Table(data, groups=groups, **(table or {})), **chosen)
+        options = {name: chosen.pop(name) for name in Answers.model_fields if name in chosen}
+        return eh.disagreement(eh.Table(data, groups=groups, **(table or {})), answers=options, **chosen)
 
     return run
 
 
-def true_rate(rows: Frame, notion: str, label: int | None) -> float:
-    """The rate of one notion among rows whose critics' own labels are known, by its definition."""
+LIMITS = [
+    {"metric": "calibration", "max": 0.02},
+    {"metric": "accuracy_equality", "max": 0.9},
+    {"metric": "equal_opportunity", "max": 0.3, "stakeholder": "Patient"},
+]
+
+
+@pytest.fixture(scope="session")
+def full(answers: Frame, audit: Audit) -> eh.DisagreementResult:
+    return audit(
+        answers,
+        groups=["race", "sex"],
+        stakeholder="kind",
+        truth="own",
+        target_width=0.2,
+        thresholds=LIMITS,
+        individuals=True,
+    )
+
+
+def true_rate(rows: Frame, metric: str, label: int | None) -> float:
+    """The rate of one metric among rows whose critics' own labels are known, by its definition."""
     y, z = rows["label"], rows["own"]
     chosen: Any
     over: Any
-    if notion == "statistical_parity":
+    if metric == "statistical_parity":
         chosen, over = y == label, np.ones(len(rows), dtype=bool)
-    elif notion == "calibration":
+    elif metric == "calibration":
         chosen, over = z == label, y == label
-    elif notion == "accuracy_equality":
+    elif metric == "accuracy_equality":
         chosen, over = z == y, np.ones(len(rows), dtype=bool)
-    elif notion == "equal_opportunity":
+    elif metric == "equal_opportunity":
         chosen, over = y == label, z == label
-    elif notion == "predictive_equality":
+    elif metric == "predictive_equality":
         chosen, over = y == label, z != label
     else:
         chosen, over = y != label, z == label
     return float((chosen & over).sum() / over.sum()) if over.sum() else float("nan")
 
 
-def true_gap(rows: Frame, notion: str, labels: int, column: str = "race") -> float:
-    """The largest difference of a notion's rate between two groups, over all labels."""
-    every = [None] if notion == "accuracy_equality" else range(1, labels + 1)
+def true_gap(rows: Frame, metric: str, labels: int, column: str = "race") -> float:
+    """The largest difference of a metric's rate between two groups, over all labels."""
+    every = [None] if metric == "accuracy_equality" else range(1, labels + 1)
     differences = [
-        true_rate(one, notion, label) - true_rate(two, notion, label)
+        true_rate(one, metric, label) - true_rate(two, metric, label)
         for label in every
         for _, one in rows.groupby(column)
         for _, two in rows.groupby(column)

@@ -1,7 +1,8 @@
-"""People with features of every kind, invented."""
+"""People with features of every kind, invented; and the audit with its settings side by side."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,38 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.audits.reliability import Noise, ReliabilityResult, Scoring
+from evenhand.audits.reliability.noise import as_noise
 
 QUICK: dict[str, Any] = {"replicates": 4, "resamples": 100, "noise_levels": [0.0, 0.1, 0.3], "attribution": False}
+
+
+def reliability(model: Any, table: eh.Table, *, noise: Any, **settings: Any) -> ReliabilityResult:
+    """Run the audit; settings of `Noise` and of `Scoring` stand beside the others and are put where they belong."""
+    return eh.reliability(model, table, **nested({"noise": noise, **settings}))
+
+
+def nested(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with those of `Noise` and of `Scoring` in their objects."""
+    of_noise = {name for name in Noise.model_fields if name != "features"} & set(settings)
+    of_scoring = set(Scoring.model_fields) & set(settings)
+    kept = {name: value for name, value in settings.items() if name not in of_noise | of_scoring}
+    if of_noise and settings["noise"] and isinstance(settings["noise"], str | list | tuple | Mapping):
+        kept["noise"] = {**as_noise(settings["noise"]), **{name: settings[name] for name in of_noise}}
+    if of_scoring:
+        kept["scoring"] = {name: settings[name] for name in of_scoring}
+    return kept
+
+
+def curve(result: ReliabilityResult, metric: str, group: str, **where: Any) -> tuple[Any, ...]:
+    """Return a metric of a group at all noise levels."""
+    return result.rows("values", metric=metric, group=group, **where)
+
+
+def mean_gap(result: ReliabilityResult, metric: str, group: str | None = None, **where: Any) -> Any:
+    """Return the first gap averaged over noise levels that fits, by default to the reference group."""
+    asked = {"against": "reference", "noise_level": None, "metric": metric, **where}
+    return result.rows("gaps", **asked, **({} if group is None else {"group": group}))[0]
 
 
 def _people(n: int = 240, seed: int = 0) -> pd.DataFrame:

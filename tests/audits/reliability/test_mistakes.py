@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability import reliability
+from evenhand.core.records import LeftOut
 from evenhand.errors import ConfigError, DataError, EvenhandError
+
+from .conftest import curve, mean_gap, nested, reliability
 
 FEATURES = ["age", "priors", "income", "sex", "job", "stage"]
 
@@ -121,9 +123,9 @@ def test_published_settings(table: eh.Table, people: pd.DataFrame, quick: dict[s
         return rows[:, 1] / 9 + rows[:, 0] / 100 - 0.1 * rows[:, 2]
 
     found = reliability(model, table, noise=["raez-2024/all/5", "raez-2024-text/all/5"], **asked)
-    assert [setting.name for setting in found.spec.noise] == ["raez-2024/all/5", "raez-2024-text/all/5"]
-    errors = [found.curve("mean_squared_error", "B", setting=s.name)[-1].value for s in found.spec.noise]
-    assert errors[0] > 2 * errors[1]  # type: ignore[operator]  # sd 5 against variance 5
+    assert [setting.name for setting in found.spec.noise.settings] == ["raez-2024/all/5", "raez-2024-text/all/5"]
+    errors = [curve(found, "mean_squared_error", "B", setting=s.name)[-1].value for s in found.spec.noise.settings]
+    assert errors[0] > 2 * errors[1]  # sd 5 against variance 5
     least = people.age.min()
     rows = seen(table, quick, features=["age", "priors", "sex"], noise="raez-2024/minima/10")
     assert rows.age.min() == least
@@ -155,7 +157,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"agee": 3}, "`noise` names 'agee', which is no feature; did you mean 'age'"),
     ({}, "`noise` names no feature"),
     ("raez-2024/al/5", "did you mean 'raez-2024/all/5'"),
-    (7, "`noise` must be a published setting's name"),
+    (7, r"`noise` must be a Noise\(...\), a published setting's name"),
     ({"age": "shift"}, "a feature's noise in one word is"),
     ({"x": {"one_hot": ["sex", "age"]}}, "A value to be perturbed must be 0 or 1"),
 ]
@@ -177,14 +179,14 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"noise_levels": []}, "`noise_levels` must be one or more rising numbers"),
     ({"noise_levels": [1.5]}, "more than 1 would change more than every entry; lower them"),
     ({"attribution": -0.1}, "`attribution` must be a noise level above 0"),
-    ({"statistics": "kapa"}, "there is no statistic 'kapa' to compare; did you mean 'kappa'"),
+    ({"metrics": "kapa"}, "there is no metric 'kapa' to compare; did you mean 'kappa'"),
     ({"replicates": 0}, "`replicates` in the arguments of reliability"),
     ({"features": [*FEATURES, "age"]}, "`features` names the column 'age' twice"),
     ({"features": [*FEATURES, "again"]}, "`features` names 'again', which is the outcome; leave it out"),
     ({"features": [*FEATURES, "incme"]}, "'incme', which is not in the data; did you mean 'income'"),
     ({"folds": 1}, "`folds` in the arguments of reliability"),
-    ({"shares": "about"}, "`shares` in the arguments of reliability"),
-    ({"thresholds": [{"metric": "pabak", "min": 0.1}]}, "limits the size of a gap: give max="),
+    ({"shares": "about"}, "`noise.shares` in the arguments of reliability"),
+    ({"thresholds": [{"metric": "pabak", "min": 0.1}]}, "must give max= of 0 or more and below 2"),
     ({"surprise": 1}, "there is no such setting"),
 ]
 
@@ -196,7 +198,7 @@ def test_settings_that_cannot_be(table: eh.Table, quick: dict[str, Any], setting
 
     asked = {"model": Seen(), "features": FEATURES, "noise": {"age": 3}, "rows": "frame", **quick} | settings
     with pytest.raises(EvenhandError, match=message):
-        run(table, ReliabilitySpec.parse(asked, "the arguments of reliability()"))
+        run(table, ReliabilitySpec.parse(nested(asked), "the arguments of reliability()"))
 
 
 # People ---------------------------------------------------------------------------------------------------
@@ -214,12 +216,12 @@ def test_missing_features_are_refused_dropped_or_kept(people: pd.DataFrame, quic
     with pytest.raises(DataError, match="feature 'priors' is missing in 7 rows of 240; fill them, leave these people"):
         reliability(risk, table, **asked)
     dropped = reliability(risk, table, **asked, missing="drop")
-    assert {"model": None, "grouping": None, "group": None, "n": 7, "reason": "missing feature"} in dropped.left_out
-    assert sum(record.n for record in dropped.curves if record.noise_level == 0 and record.statistic == "pabak") == 233
+    assert LeftOut(n=7, reason="missing feature") in dropped.left_out
+    assert sum(record.n for record in dropped.values if record.noise_level == 0 and record.metric == "pabak") == 233
     kept = reliability(risk, table, **asked, missing="keep")
-    assert sum(record.n for record in kept.curves if record.noise_level == 0 and record.statistic == "pabak") == 240
+    assert sum(record.n for record in kept.values if record.noise_level == 0 and record.metric == "pabak") == 240
     by_table = reliability(risk, eh.Table(people, groups="group", missing="drop"), **asked)
-    assert by_table.curves == dropped.curves
+    assert by_table.values == dropped.values
     with pytest.raises(DataError, match="feature 'empty' holds no values"):
         reliability(
             risk,
@@ -244,18 +246,19 @@ def test_a_group_of_three_people(people: pd.DataFrame, quick: dict[str, Any]) ->
     asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3, "priors": 1}, **quick}
     found = reliability(risk, table, **asked)
     reason = "fewer than min_count 10 people"
-    assert {"model": None, "grouping": "group", "group": "C", "n": 3, "reason": reason} in found.left_out
-    assert {record.group for record in found.curves} == {"A", "B"}
+    assert LeftOut(grouping="group", group="C", n=3, reason=reason) in found.left_out
+    assert {record.group for record in found.values} == {"A", "B"}
     with pytest.raises(ConfigError, match="`reference` 'C' of 'group' has 3 people, fewer than min_count 10"):
         reliability(risk, table, **asked, reference="C")
     all_three = reliability(risk, table, **asked, min_count=1)
-    assert {record.group for record in all_three.curves} == {"A", "B", "C"}
+    assert {record.group for record in all_three.values} == {"A", "B", "C"}
     alone = reliability(risk, table, **asked, min_count=100)
-    assert not alone.gaps
+    assert {gap.value for gap in alone.gaps} == {None}
+    assert {gap.status for gap in alone.gaps} == {"undefined: fewer than two groups have min_count 100 people"}
     assert any("fewer than two groups have min_count 100" in note for note in alone.notes)
     assert alone.section().parts
     nobody = reliability(risk, table, **asked, min_count=1000)
-    assert not nobody.curves
+    assert not nobody.values
     assert nobody.section().parts
 
 
@@ -269,18 +272,18 @@ def test_a_small_group_in_folds_is_undefined_and_says_so(people: pd.DataFrame, q
         folds=10,
         **quick,
     )
-    lost = [record for record in found.curves if record.group == "C" and record.value is None]
+    lost = [record for record in found.values if record.group == "C" and record.value is None]
     assert lost
     assert all(record.status.startswith("undefined: ") and record.undefined > 0 for record in lost)
     assert any("undefined, of C (group)" in note for note in found.notes)
-    assert found.gap("kappa", "C").value is None
+    assert mean_gap(found, "kappa", "C").value is None
     assert found.section().parts
 
 
 def test_people_without_a_group_are_not_compared(people: pd.DataFrame, quick: dict[str, Any]) -> None:
     people.loc[people.index[:20], "group"] = None
     found = reliability(risk, eh.Table(people, groups="group"), features=["age", "priors"], noise={"age": 3}, **quick)
-    assert any(record["group"] == "(missing)" and record["n"] == 20 for record in found.left_out)
+    assert any(record.group == "(missing)" and record.n == 20 for record in found.left_out)
 
 
 def test_survey_weights_are_not_used_and_no_groups_refused(people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -294,12 +297,12 @@ def test_survey_weights_are_not_used_and_no_groups_refused(people: pd.DataFrame,
 def test_no_noise_at_all(table: eh.Table, quick: dict[str, Any]) -> None:
     found = reliability(risk, table, features=["age", "priors"], noise={"age": 3}, **quick | {"noise_levels": [0.0]})
     assert not found.gaps
-    assert {r.value for r in found.curves if r.statistic == "kappa"} == {1.0}
-    assert {(r.low, r.high) for r in found.curves if r.statistic == "kappa"} == {(1.0, 1.0)}
+    assert {r.value for r in found.values if r.metric == "kappa"} == {1.0}
+    assert {(r.low, r.high) for r in found.values if r.metric == "kappa"} == {(1.0, 1.0)}
     assert found.section().parts
     still = reliability(risk, table, features=["age", "priors"], noise={"age": {"sd": 0}}, **quick)
-    assert {r.value for r in still.curves if r.statistic == "pabak"} == {1.0}
-    assert still.gap("pabak").value == 0.0
+    assert {r.value for r in still.values if r.metric == "pabak"} == {1.0}
+    assert mean_gap(still, "pabak").value == 0.0
 
 
 def test_noise_on_a_feature_that_no_model_uses(table: eh.Table, quick: dict[str, Any]) -> None:
@@ -326,9 +329,9 @@ def test_a_product_held_fixed_draws_a_warning_and_turns_the_gap(table: eh.Table,
     linked = reliability(interaction, table, **asked, linked={"sex_member": ["sex", "member"]})
     assert not any(note.startswith("Warning") for note in linked.notes)
     # Held fixed, a wrong sex moves everybody's score alike; with the product following, it moves no member's.
-    assert linked.curve("pabak", "A")[-1].value == 1.0
-    assert fixed.curve("pabak", "A")[-1].value < 1.0  # type: ignore[operator]
-    assert linked.curve("pabak", "B") == fixed.curve("pabak", "B")
+    assert curve(linked, "pabak", "A")[-1].value == 1.0
+    assert curve(fixed, "pabak", "A")[-1].value < 1.0
+    assert curve(linked, "pabak", "B") == curve(fixed, "pabak", "B")
 
 
 def test_the_other_factor_may_be_a_group(people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -352,8 +355,8 @@ def test_a_hook_derives_columns(table: eh.Table, quick: dict[str, Any]) -> None:
     asked: dict[str, Any] = {"features": PRODUCT, "noise": {"sex": "flip"}, **quick}
     by_hook = reliability(interaction, table, **asked, derive=derive)
     by_link = reliability(interaction, table, **asked, linked={"sex_member": ["sex", "member"]})
-    assert by_hook.curves == by_link.curves
-    assert by_hook.to_dict()["spec"]["derive"].endswith("derive")
+    assert by_hook.values == by_link.values
+    assert by_hook.to_dict()["spec"]["noise"]["derive"].endswith("derive")
 
 
 def test_a_function_of_one_feature_follows_it(people: pd.DataFrame, quick: dict[str, Any]) -> None:
@@ -432,14 +435,14 @@ def test_mistakes_are_learned_from_a_pilot(table: eh.Table, people: pd.DataFrame
         rows="frame",
         **asked,
     )
-    assert found.curve("pabak", "A")[-1].noise_level == 1.0
+    assert curve(found, "pabak", "A")[-1].noise_level == 1.0
     changed = model.changed
     assert changed.age.between(18, 60).all()
     assert not changed.priors.isin([-1]).any()
     notes = "\n".join(found.notes)
     assert "The mistakes were learned from 60 people whom two raters rated" in notes
     assert "The pilot does not have priors, income, stage; they were not perturbed." in notes
-    error = found.curve("mean_squared_error", "B")[-1].value
+    error = curve(found, "mean_squared_error", "B")[-1].value
     expected = np.mean((small.age_b - small.age_a) ** 2) / 100**2
     assert error == pytest.approx(expected, rel=0.15)
 
@@ -455,7 +458,7 @@ def test_a_pilot_of_whole_error_vectors(table: eh.Table, people: pd.DataFrame, q
         noise={"pilot": {"data": small, "suffixes": ["_a", "_b"], "together": True, "resample": False}},
     )
     assert not found.attribution  # one item: everything
-    assert found.curve("pabak", "A")[-1].value is not None
+    assert curve(found, "pabak", "A")[-1].value is not None
 
 
 def test_a_pilot_by_columns_with_gaps_in_it(

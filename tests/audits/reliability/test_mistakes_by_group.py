@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability import reliability
 from evenhand.errors import ConfigError, EvenhandError
+
+from .conftest import curve, reliability
 
 
 def risk(rows: Any) -> Any:
@@ -19,7 +20,7 @@ def risk(rows: Any) -> Any:
 
 
 def values(result: Any) -> Any:
-    return np.array([np.nan if record.value is None else record.value for record in result.curves])
+    return np.array([np.nan if record.value is None else record.value for record in result.values])
 
 
 class Frames:
@@ -59,7 +60,7 @@ def test_the_linear_shortcut_and_the_rows_agree(
 
 
 def error(found: Any, group: str) -> list[float]:
-    return [record.value for record in found.curve("mean_squared_error", group)]
+    return [record.value for record in curve(found, "mean_squared_error", group)]
 
 
 @pytest.mark.parametrize("shares", ["bernoulli", "exact"])
@@ -115,9 +116,9 @@ def test_published_noise_by_group(table: eh.Table, quick: dict[str, Any]) -> Non
     still = {"age": {"sd": 0}, "priors": {"sd": 0}}
     found = reliability({"m": risk}, table, **asked, **quick, group_noise={"group": {"A": {"noise": still}}})
     for setting in asked["noise"]:
-        error = {g: found.curve("mean_squared_error", g, setting=setting)[-1].value for g in "AB"}
+        error = {g: curve(found, "mean_squared_error", g, setting=setting)[-1].value for g in "AB"}
         assert error["A"] == 0.0
-        assert error["B"] > 0.001  # type: ignore[operator]
+        assert error["B"] > 0.001
 
 
 def pilot(people: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
@@ -133,8 +134,8 @@ def test_a_pilot_by_group(people: pd.DataFrame, table: eh.Table, quick: dict[str
     settings = {"data": pilot(people), "suffixes": ["_a", "_b"]}
     shared = reliability({"m": risk}, table, noise={"pilot": settings}, **asked)
     apart = reliability({"m": risk}, table, noise={"pilot": {**settings, "by": "group"}}, **asked)
-    error = {g: apart.curve("mean_squared_error", g)[0].value for g in "AB"}
-    both = {g: shared.curve("mean_squared_error", g)[0].value for g in "AB"}
+    error = {g: curve(apart, "mean_squared_error", g)[0].value for g in "AB"}
+    both = {g: curve(shared, "mean_squared_error", g)[0].value for g in "AB"}
     small = settings["data"]
     rate = (small[small.group == "A"].age_b > small[small.group == "A"].age_a).mean()
     assert error["A"] == pytest.approx(rate * 0.06**2, rel=0.1)
@@ -149,8 +150,8 @@ def test_a_pilot_by_group(people: pd.DataFrame, table: eh.Table, quick: dict[str
         f"learned apart for B ({sizes['B']} people of the pilot); everybody else goes wrong as the whole pilot" in notes
     )
     assert f"Fewer than 100 people of the pilot are A ({sizes['A']})." in notes
-    assert few.curve("mean_squared_error", "B")[0].value == 0.0
-    assert few.curve("mean_squared_error", "A")[0].value == pytest.approx(both["A"], rel=0.15)
+    assert curve(few, "mean_squared_error", "B")[0].value == 0.0
+    assert curve(few, "mean_squared_error", "A")[0].value == pytest.approx(both["A"], rel=0.15)
     with pytest.raises(ConfigError, match="`by` names the grouping 'grup'; did you mean 'group'"):
         reliability({"m": risk}, table, noise={"pilot": {**settings, "by": "grup"}}, **asked)
     for frame, message in (
@@ -180,7 +181,7 @@ def test_a_pilot_by_group_and_what_one_is_told_besides(
         noise={"pilot": {"data": pilot(people), "suffixes": ["_a", "_b"], "by": "group"}},
         group_noise={"group": {"A": 2, "B": {"noise": {"priors": {"sd": 3}}}}},
     )
-    error = {g: found.curve("mean_squared_error", g)[0].value for g in "AB"}
+    error = {g: curve(found, "mean_squared_error", g)[0].value for g in "AB"}
     small = pilot(people)
     rate = (small[small.group == "A"].age_b > small[small.group == "A"].age_a).mean()
     assert error["A"] == pytest.approx(rate * 0.06**2, rel=0.1)
@@ -192,7 +193,7 @@ def test_groups_of_several_columns_and_without_a_group(people: pd.DataFrame, qui
     table = eh.Table(people, groups=["group", "sex", ["group", "sex"]])
     asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3}, **quick}
     found = reliability({"m": risk}, table, **asked, group_noise={"group × sex": {"A × 1": 0}})
-    error = {r.group: r.value for r in found.curves if r.statistic == "mean_squared_error" and r.noise_level == 0.3}
+    error = {r.group: r.value for r in found.values if r.metric == "mean_squared_error" and r.noise_level == 0.3}
     assert error["A × 1"] == 0.0
     assert error["A × 0"] > 0.0  # type: ignore[operator]
 
@@ -203,7 +204,7 @@ def test_rows_in_another_order_give_the_same(people: pd.DataFrame, quick: dict[s
         reliability({"m": risk}, eh.Table(frame, groups="group"), **asked)
         for frame in (people, people.sample(frac=1, random_state=1))
     )
-    assert one.curves == other.curves
+    assert one.values == other.values
     assert one.gaps == other.gaps
 
 
@@ -221,12 +222,14 @@ model = "logistic"
 features = ["age", "priors"]
 replicates = 4
 resamples = 100
-noise_levels = [0.1, 0.3]
 attribution = false
+
+[reliability.noise]
+noise_levels = [0.1, 0.3]
 """
     given = (
-        "[reliability.noise]\nage = 3\n"
-        "[reliability.group_noise.group]\nA = { times = 2, noise = { priors = 1 } }\nB = 0.5\n"
+        "[reliability.noise.features]\nage = 3\n"
+        "[reliability.noise.group_noise.group]\nA = { times = 2, noise = { priors = 1 } }\nB = 0.5\n"
     )
     learned = '[reliability.noise.pilot]\nsource = "pilot.csv"\nsuffixes = ["_a", "_b"]\nby = "group"\n'
     table = eh.Table(people, outcome="again", groups="group")
@@ -237,4 +240,4 @@ attribution = false
     ):
         (tmp_path / "audit.toml").write_text(head + part)
         found: Any = eh.audit(tmp_path / "audit.toml")["reliability"]
-        assert found.curves == reliability("logistic", table, **asked, **settings).curves
+        assert found.values == reliability("logistic", table, **asked, **settings).values

@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability import reliability
 from evenhand.audits.reliability.audit import run
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError, EvenhandError
+
+from .conftest import curve, mean_gap, nested, reliability
 
 pytest.importorskip("sklearn", reason="models of scikit-learn are audited")
 
@@ -37,7 +38,7 @@ def fitted(people: pd.DataFrame, *steps: Any) -> Any:
 
 
 def values(result: Any) -> Any:
-    return np.array([record.value for record in result.curves], dtype=float)
+    return np.array([record.value for record in result.values], dtype=float)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_an_estimator_is_fitted_out_of_fold(people: pd.DataFrame, table: eh.Tabl
         people[["age", "job"]], people.again
     )
     assert reliability(already, table, **asked).models[0].kind == "object"
-    assert reliability(already, table, **asked, folds=3).curves == three.curves
+    assert reliability(already, table, **asked, folds=3).values == three.values
     with pytest.raises(ConfigError, match="is to be fitted, which needs an outcome"):
         reliability(model, eh.Table(people, groups="group"), **asked)
 
@@ -166,8 +167,8 @@ def test_an_onnx_file(
     assert (record.model, record.kind, record.source) == ("risk", "file", "risk.onnx")
     assert record.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     python = reliability({"risk": model}, table, features=NUMBERS, noise=NOISE, **quick)
-    for one, other in zip(found.curves, python.curves, strict=True):
-        if one.statistic in ("icc_a1", "mean_squared_error", "mean_second"):  # single precision
+    for one, other in zip(found.values, python.values, strict=True):
+        if one.metric in ("icc_a1", "mean_squared_error", "mean_second"):  # single precision
             assert one.value == pytest.approx(other.value, abs=1e-5)
     with pytest.raises(ConfigError, match="takes 3 columns and is given 2; name its own"):
         reliability(str(path), table, features=NUMBERS[:2], noise={"age": 3}, **quick)
@@ -240,7 +241,7 @@ def test_files_that_are_not_there_or_not_models(table: eh.Table, quick: dict[str
         (tmp_path / name).write_text("not a model")
         with pytest.raises(EvenhandError, match=f"the model file '{name}' cannot be read"):
             reliability(tmp_path / name, table, allow_pickle=True, **asked)
-    spec = ReliabilitySpec.parse({"model": "gone.onnx", **asked}, "here").placed(tmp_path)
+    spec = ReliabilitySpec.parse(nested({"model": "gone.onnx", **asked}), "here").placed(tmp_path)
     with pytest.raises(ConfigError, match=r"'gone.onnx' cannot be read"):
         run(table, spec)
 
@@ -290,13 +291,13 @@ def test_a_model_that_knows_one_class_only(people: pd.DataFrame, table: eh.Table
     model = DummyClassifier().fit(people[NUMBERS].to_numpy(float), np.zeros(len(people)))
     found = reliability(model, table, features=NUMBERS, noise=NOISE, **quick)
     assert any("all scores are 0. Kappa and ICC are undefined" in note for note in found.notes)
-    by_name = {record.statistic: record for record in found.curves if record.noise_level == 0.3}
+    by_name = {record.metric: record for record in found.values if record.noise_level == 0.3}
     assert (by_name["kappa"].value, by_name["icc_a1"].value, by_name["pabak"].value) == (None, None, 1.0)
     assert by_name["kappa"].status == "undefined: all ratings are in one class in every run"
     assert by_name["icc_a1"].status == "undefined: all scores are one number in every run"
-    assert found.gap("kappa").status == "undefined: at 2 of 2 noise levels, since all ratings are in one class"
-    assert found.gap("pabak").value == 0.0
-    assert found.gap("pabak").status == "no interval: no resample of people differs"
+    assert mean_gap(found, "kappa").status == "undefined: at 2 of 2 noise levels, since all ratings are in one class"
+    assert mean_gap(found, "pabak").value == 0.0
+    assert mean_gap(found, "pabak").status == "no interval: no resample of people differs"
     assert found.section().parts
 
 
@@ -304,13 +305,13 @@ def test_constant_scores(table: eh.Table, quick: dict[str, Any]) -> None:
     found = reliability(lambda rows: np.full(len(rows), 0.7), table, features=NUMBERS, noise=NOISE, **quick)
     assert any("all scores are 0.7" in note for note in found.notes)
     assert found.section().parts
-    assert {record.value for record in found.curves if record.statistic == "mean_squared_error"} == {0.0}
+    assert {record.value for record in found.values if record.metric == "mean_squared_error"} == {0.0}
 
 
 def test_a_threshold_that_nobody_passes(table: eh.Table, quick: dict[str, Any]) -> None:
     found = reliability(lambda rows: rows[:, 1] / 50, table, features=NUMBERS, noise={"age": 2}, threshold=2, **quick)
     assert any("nobody is selected at the threshold 2" in note for note in found.notes)
-    assert found.curve("kappa", "A")[1].value is None
+    assert curve(found, "kappa", "A")[1].value is None
     everybody = reliability(lambda rows: rows[:, 0], table, features=NUMBERS, noise={"age": 2}, **quick)
     assert any("everybody is selected at the threshold 0.5" in note for note in everybody.notes)
 

@@ -14,12 +14,14 @@ import pyarrow as pa
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability import ReliabilityResult, reliability
+from evenhand.audits.reliability import ReliabilityResult
 from evenhand.audits.reliability.audit import run
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.sections import DisplayTable, Figure
+from evenhand.core.display import DisplayTable, Figure
 from evenhand.errors import ConfigError
 from evenhand.stats.agreement import cohen_kappa, icc_a1
+
+from .conftest import curve, mean_gap, nested, reliability
 
 
 def risk(rows: Any) -> Any:
@@ -47,7 +49,7 @@ def test_exact_flips_of_the_only_feature_give_pabak_in_closed_form(table: eh.Tab
         noise_levels=levels,
     )
     for group, n in people.group.value_counts().items():
-        for record, level in zip(found.curve("pabak", str(group)), levels, strict=True):
+        for record, level in zip(curve(found, "pabak", str(group)), levels, strict=True):
             assert record.value == pytest.approx(1 - 2 * np.floor(level * n + 0.5) / n, abs=1e-12)
             assert record.n == n
             assert record.replicate_sd == pytest.approx(0.0, abs=1e-12)
@@ -66,7 +68,7 @@ def test_squared_errors_of_a_score_are_those_of_the_noise(table: eh.Table) -> No
         noise_levels=[0.2],
     )
     for group in ("A", "B"):
-        (record,) = found.curve("mean_squared_error", group)
+        (record,) = curve(found, "mean_squared_error", group)
         assert record.replicate_sd is not None
         assert record.value == pytest.approx(0.2 * 9.0, abs=4 * record.replicate_sd / np.sqrt(200))
 
@@ -84,37 +86,37 @@ def test_curves_are_those_of_two_raters(people: pd.DataFrame) -> None:
     for group in ("A", "B"):
         own = (people.group == group).to_numpy()
         x, y = risk(first[own]), risk(second[own])
-        assert found.curve("kappa", group)[0].value == pytest.approx(float(cohen_kappa(x > 0.5, y > 0.5)), abs=1e-12)
-        assert found.curve("icc_a1", group)[0].value == pytest.approx(float(icc_a1(x, y)), abs=1e-9)
+        assert curve(found, "kappa", group)[0].value == pytest.approx(float(cohen_kappa(x > 0.5, y > 0.5)), abs=1e-12)
+        assert curve(found, "icc_a1", group)[0].value == pytest.approx(float(icc_a1(x, y)), abs=1e-9)
         gap = np.mean((y - x) ** 2)
-        assert found.curve("mean_squared_error", group)[0].value == pytest.approx(gap, abs=1e-12)
+        assert curve(found, "mean_squared_error", group)[0].value == pytest.approx(gap, abs=1e-12)
 
 
 def test_the_parts_add_up_and_gaps_are_differences(table: eh.Table, quick: dict[str, Any]) -> None:
     found = reliability(risk, table, **RISK, **quick)
-    values: dict[Any, Any] = {(r.statistic, r.group, r.noise_level): r.value for r in found.curves}
+    values: dict[Any, Any] = {(r.metric, r.group, r.noise_level): r.value for r in found.values}
     for group in ("A", "B"):
         for level in (0.0, 0.1, 0.3):
             parts = values["prevalence_part", group, level] + values["bias_part", group, level]
             difference = values["pabak", group, level] - values["kappa", group, level]
             assert parts == pytest.approx(difference, abs=1e-12)
-    for gap in found.gaps:
+    for gap in found.rows("gaps", against="reference"):
         assert (gap.group, gap.reference) == ("A", "B")  # B is larger
         levels = [0.1, 0.3] if gap.noise_level is None else [gap.noise_level]
-        wanted = np.mean([values[gap.statistic, "A", p] - values[gap.statistic, "B", p] for p in levels])
+        wanted = np.mean([values[gap.metric, "A", p] - values[gap.metric, "B", p] for p in levels])
         assert gap.value == pytest.approx(wanted, abs=1e-12)
 
 
 def test_attribution_adds_up_to_the_gap_of_its_replicates(table: eh.Table, quick: dict[str, Any]) -> None:
     found = reliability(risk, table, **RISK, **quick | {"attribution": 0.3, "noise_levels": [0.3]})
-    for name in found.spec.statistics:
-        parts = [r for r in found.attribution if r.statistic == name]
+    for name in found.spec.metrics:
+        parts = [r for r in found.attribution if r.metric == name]
         assert [r.feature for r in parts] == ["age", "priors", "sex"]
         assert {r.method for r in parts} == {"exact"}
-        clear = (found.gap(name).low or -1.0) * (found.gap(name).high or 1.0) > 0
+        clear = (mean_gap(found, name).low or -1.0) * (mean_gap(found, name).high or 1.0) > 0
         assert sum(r.share or 0.0 for r in parts) == pytest.approx(float(clear))
         # Both use the same four replicates, and one level is drawn the same way.
-        assert sum(r.value or 0.0 for r in parts) == pytest.approx(found.gap(name).value, abs=1e-9)
+        assert sum(r.value or 0.0 for r in parts) == pytest.approx(mean_gap(found, name).value, abs=1e-9)
 
 
 # Laws -----------------------------------------------------------------------------------------------------
@@ -143,7 +145,7 @@ def test_any_engine_and_order_of_rows_gives_the_same_bytes(
 
     def written(frame: Any) -> str:
         table = eh.Table(frame, groups=["group", "sex"], outcome="again")
-        return json.dumps(run(table, ReliabilitySpec.parse(settings, "here")).to_dict())
+        return json.dumps(run(table, ReliabilitySpec.parse(nested(settings), "here")).to_dict())
 
     other = people.sample(frac=1, random_state=1) if engine == "shuffled" else as_engine(people, engine)
     assert written(other) == written(people)
@@ -158,7 +160,7 @@ def test_a_seed_gives_the_same_numbers_and_another_one_others(table: eh.Table, q
 def test_models_beside_each_other_change_nothing(table: eh.Table, quick: dict[str, Any]) -> None:
     alone = reliability({"risk": risk}, table, **RISK, **quick)
     beside = reliability({"other": lambda rows: rows[:, 1] / 20, "risk": risk}, table, **RISK, **quick)
-    assert [r for r in beside.curves if r.model == "risk"] == list(alone.curves)
+    assert [r for r in beside.values if r.model == "risk"] == list(alone.values)
     own = [replace(r, p_adjusted=None) for r in beside.gaps if r.model == "risk"]  # that counts the other's tests too
     assert own == [replace(r, p_adjusted=None) for r in alone.gaps]
 
@@ -166,8 +168,8 @@ def test_models_beside_each_other_change_nothing(table: eh.Table, quick: dict[st
 def test_equal_groups_have_no_gap(people: pd.DataFrame, quick: dict[str, Any]) -> None:
     twice = pd.concat([people.assign(twin="x"), people.assign(twin="y")])
     found = reliability(risk, eh.Table(twice, groups="twin"), **RISK, **quick | {"replicates": 200})
-    for name in found.spec.statistics:
-        gap = found.gap(name)
+    for name in found.spec.metrics:
+        gap = mean_gap(found, name)
         assert gap.low is not None
         assert gap.high is not None
         assert gap.low < 0 < gap.high
@@ -175,11 +177,11 @@ def test_equal_groups_have_no_gap(people: pd.DataFrame, quick: dict[str, Any]) -
 
 def test_more_noise_is_less_agreement(table: eh.Table, quick: dict[str, Any]) -> None:
     found = reliability(risk, table, **RISK, **quick | {"replicates": 30})
-    for name in found.spec.statistics:
+    for name in found.spec.metrics:
         for group in ("A", "B"):
-            values = [record.value for record in found.curve(name, group)]
+            values = [record.value for record in curve(found, name, group)]
             assert values[0] == 1.0
-            assert values == sorted(values, reverse=True)  # type: ignore[type-var]
+            assert values == sorted(values, reverse=True)
 
 
 def test_two_noisy_raters_agree_less(table: eh.Table, quick: dict[str, Any]) -> None:
@@ -187,7 +189,7 @@ def test_two_noisy_raters_agree_less(table: eh.Table, quick: dict[str, Any]) -> 
         reliability(risk, table, **RISK, **quick | {"replicates": 30}, noisy_raters=raters) for raters in (1, 2)
     )
     for group in ("A", "B"):
-        assert two.curve("icc_a1", group)[2].value < one.curve("icc_a1", group)[2].value  # type: ignore[operator]
+        assert curve(two, "icc_a1", group)[2].value < curve(one, "icc_a1", group)[2].value
 
 
 def test_fresh_noise_has_the_same_mean(table: eh.Table, quick: dict[str, Any]) -> None:
@@ -195,7 +197,7 @@ def test_fresh_noise_has_the_same_mean(table: eh.Table, quick: dict[str, Any]) -
         reliability(risk, table, **RISK, **quick | {"replicates": 200, "fresh": fresh}) for fresh in (False, True)
     )
     for group in ("A", "B"):
-        for one, other in zip(common.curve("pabak", group), fresh.curve("pabak", group), strict=True):
+        for one, other in zip(curve(common, "pabak", group), curve(fresh, "pabak", group), strict=True):
             spread = np.hypot(one.replicate_sd or 0.0, other.replicate_sd or 0.0) / np.sqrt(200)
             assert one.value == pytest.approx(other.value, abs=4 * spread + 1e-12)
 
@@ -237,14 +239,14 @@ def test_thresholds_become_verdicts(table: eh.Table, quick: dict[str, Any]) -> N
         reliability(risk, table, **RISK, **quick, thresholds=[{"metric": "pabak", "max": 0.1, "grouping": "grop"}])
     with pytest.raises(ConfigError, match="`model` 'other' of a threshold is not known"):
         reliability(risk, table, **RISK, **quick, thresholds=[{"metric": "pabak", "max": 0.1, "model": "other"}])
-    with pytest.raises(ConfigError, match="limits 'ac1', which is not among `statistics`"):
+    with pytest.raises(ConfigError, match="limits 'ac1', which is not among `metrics`"):
         reliability(risk, table, **RISK, **quick, thresholds=[{"metric": "ac1", "max": 0.1}])
 
 
 def test_findings_say_who_is_hurt(people: pd.DataFrame) -> None:
     """The score of group A rests on a feature that goes wrong, that of group B does so for some."""
 
-    def asked(frame: pd.DataFrame, *statistics: str) -> ReliabilityResult:
+    def asked(frame: pd.DataFrame, *metrics: str) -> ReliabilityResult:
         return reliability(
             lambda rows: 0.2 + 0.6 * rows[:, 0] * rows[:, 1],
             eh.Table(frame, groups="group"),
@@ -253,17 +255,21 @@ def test_findings_say_who_is_hurt(people: pd.DataFrame) -> None:
             fixed="member",
             resamples=200,
             noise_levels=[0.0, 0.2],
-            statistics=statistics,
+            metrics=metrics,
         )
 
     found = asked(people.assign(member=people.member | (people.index < 45)), "pabak", "icc_spread")
     (pabak,) = (finding for finding in found.findings if finding.metric == "pabak")
-    assert pabak.sentence.startswith("model, by group, noise given: mistakes hurt A more; PABAK is 0.")
-    assert "lower for A than for B on average over the noise level 0.2 (A less B: 95% interval -0." in pabak.sentence
-    assert pabak.sentence.endswith("p < 0.001, below 0.001 adjusted for 2 tests); n = 240.")
+    assert pabak.headline.startswith("model, by group: mistakes hurt A more; PABAK is 0.")
+    assert pabak.headline.endswith(" lower than for B.")
+    assert "95% interval −0." in pabak.detail
+    assert "p < 0.001 adjusted for 2 tests; n = 240. A less B, on average over the noise level 0.2. " in pabak.detail
+    assert pabak.detail.endswith("Of this test alone, p < 0.001.")
+    gap = found.get("gaps", metric="pabak", against="reference", noise_level=None)
+    assert (gap.group, gap.worse_off) == ("A", "A")
     (kappa,) = asked(people, "kappa").findings
-    assert kappa.sentence.startswith("model, by group, noise given: the gap in Cohen's kappa between A and B is ")
-    assert "undefined: at 1 of 1 noise levels, since all ratings are in one class" in kappa.sentence
+    assert kappa.headline == "model, by group: the gap in Cohen's kappa between A and B is undefined."
+    assert kappa.reason == "At 1 of 1 noise levels, since all ratings are in one class."
 
 
 @pytest.fixture
@@ -291,8 +297,20 @@ def test_the_report_shows_curves_gaps_parts_features_and_models(drawn: Reliabili
         else:
             assert isinstance(part, DisplayTable)
             assert all(len(row) == len(part.columns) == len(part.numeric) for row in part.rows)
-    assert len(section.methods) == 8
-    assert drawn.plot().to_dict()
+    assert len(section.methods) == 11
+    terms = [method.term for method in section.methods]
+    assert terms[1:5] == [
+        "Cohen's kappa (kappa)",
+        "PABAK (pabak)",
+        "ICC(A,1) (icc_a1)",
+        "Spread-adjusted ICC (icc_spread)",
+    ]
+    for chart in drawn.charts():
+        assert drawn.plot(chart).to_dict()
+    with pytest.raises(ConfigError, match="`chart` got 'nope'; known names: 'values', 'gaps'"):
+        drawn.plot("nope")
+    with pytest.raises(ConfigError, match="`grouping` got 'nope'"):
+        drawn.plot(grouping="nope")
 
 
 def test_many_combinations_are_not_all_drawn(table: eh.Table, quick: dict[str, Any]) -> None:
@@ -311,12 +329,12 @@ def test_many_combinations_are_not_all_drawn(table: eh.Table, quick: dict[str, A
 
 def test_tables_summary_and_repr(drawn: ReliabilityResult) -> None:
     assert drawn.to_frame("models").model.tolist() == ["full", "sparse"]
-    assert drawn.to_frame().noise_level.isna().sum() == 2 * len(drawn.spec.statistics)
-    assert "curves (" in repr(drawn)
+    assert drawn.to_frame().noise_level.isna().sum() == 2 * 2 * len(drawn.spec.metrics)  # reference and worst pair
+    assert "values (" in repr(drawn)
     assert "whose result suffers more?" in str(drawn)
     assert json.dumps(drawn.to_dict())
-    with pytest.raises(KeyError, match="no gap of 'ac1'"):
-        drawn.gap("ac1")
+    with pytest.raises(ConfigError, match="`metric` got 'ac1'"):
+        drawn.get("gaps", metric="ac1")
 
 
 def test_models_are_described(drawn: ReliabilityResult) -> None:

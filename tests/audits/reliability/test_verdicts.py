@@ -10,15 +10,16 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability.audit import reliability
-from evenhand.audits.reliability.findings import make_findings
-from evenhand.audits.reliability.gaps import adjusted
+from evenhand.audits.reliability.findings import SENTENCES, make_claims
+from evenhand.audits.reliability.gaps import with_adjusted_p
+from evenhand.audits.reliability.metrics import COMPARED
 from evenhand.audits.reliability.notes import outcome_notes
-from evenhand.audits.reliability.records import GapRecord
+from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.findings import Finding
-from evenhand.errors import ConfigError
-from evenhand.stats.reliability import RELIABILITY
+from evenhand.core.findings import Finding, FindingMaker
+from evenhand.errors import ConfigError, DataError
+
+from .conftest import curve, mean_gap, reliability
 
 FAST: dict[str, Any] = {"replicates": 20, "resamples": 100, "noise_levels": [0.5], "attribution": False}
 
@@ -44,7 +45,7 @@ def middle() -> eh.Table:
 
 
 def audited(table: eh.Table, **settings: Any) -> Any:
-    asked = {"features": ["bit", "touchy"], "noise": {"bit": "flip"}, "fixed": "touchy", "statistics": "pabak"}
+    asked = {"features": ["bit", "touchy"], "noise": {"bit": "flip"}, "fixed": "touchy", "metrics": "pabak"}
     return reliability(touchy, table, **asked | FAST | settings)
 
 
@@ -56,23 +57,25 @@ def test_a_threshold_is_held_against_the_worst_pair(middle: eh.Table) -> None:
     found = audited(middle, thresholds=[{"metric": "pabak", "max": 0.7}])
     worst = found.findings[0]
     assert (worst.against, worst.verdict, worst.threshold) == ("worst_pair", "does_not_meet", "at most 0.7")
-    assert worst.value == pytest.approx(-1.0, abs=0.1)
-    assert "of all pairs of groups the largest gap is " in worst.sentence
-    assert "in PABAK, between A and C, A being lower" in worst.sentence
-    assert "for all pairs together: 0." in worst.sentence
-    record = found.gap("pabak", against="worst_pair")
-    assert (record.group, record.reference, record.n) == ("A", "C", 600)
-    assert record.low < record.value < record.high < -0.7
+    assert worst.value == pytest.approx(1.0, abs=0.1)
+    assert "of all pairs of groups, PABAK differs most between A and C, by " in worst.headline
+    assert (worst.arguments["lower"], worst.arguments["higher"]) == ("A", "C")
+    assert "interval for all pairs of groups together 0." in worst.detail
+    record = mean_gap(found, "pabak", against="worst_pair")
+    assert (record.group, record.reference, record.n) == ("C", "A", 600)
+    assert 0.7 < record.low < record.value < record.high
+    assert (record.low, record.high) == (record.joint_low, record.joint_high)
     assert [(f.against, f.verdict) for f in found.findings[1:]] == [("reference", "no_threshold")] * 2
 
 
 def test_a_threshold_can_be_held_against_the_reference(middle: eh.Table) -> None:
     found = audited(middle, thresholds=[{"metric": "pabak", "max": 0.7, "against": "reference"}])
     assert [(f.against, f.verdict) for f in found.findings] == [("reference", "meets")] * 2
-    alone = found.gap("pabak", "A")
+    alone = mean_gap(found, "pabak", "A")
     together = found.findings[0]
-    assert "interval for all 2 groups together" in together.sentence
-    assert together.low < alone.low < alone.high < together.high
+    assert "interval for all 2 groups together" in together.text
+    assert together.joint_low < alone.low < alone.high < together.joint_high
+    assert (together.low, together.high) == (alone.low, alone.high)
 
 
 def test_every_threshold_is_judged(middle: eh.Table) -> None:
@@ -86,7 +89,12 @@ def test_of_two_groups_the_only_pair_is_the_worst(middle: eh.Table) -> None:
     found = audited(eh.Table(frame, groups="group"), thresholds=[{"metric": "pabak", "max": 0.3}])
     (finding,) = found.findings
     assert (finding.against, finding.verdict) == ("worst_pair", "does_not_meet")
-    assert {gap.against for gap in found.gaps} == {"reference"}
+    pair, gap = mean_gap(found, "pabak", against="worst_pair"), mean_gap(found, "pabak")
+    assert (gap.group, gap.reference, pair.group, pair.reference) == ("A", "B", "B", "A")
+    assert (pair.value, pair.low, pair.high) == (-gap.value, -gap.high, -gap.low)
+    assert (pair.p_value, pair.p_adjusted, pair.worse_off) == (gap.p_value, gap.p_adjusted, "A")
+    told = audited(eh.Table(frame, groups="group")).findings
+    assert [finding.against for finding in told] == ["reference"]
 
 
 def test_a_threshold_that_nothing_can_be_held_against_is_told() -> None:
@@ -96,7 +104,8 @@ def test_a_threshold_that_nothing_can_be_held_against_is_told() -> None:
     found = audited(eh.Table(frame, groups=["group", "only"]), thresholds=limits)
     first = found.findings[0]
     assert (first.grouping, first.verdict, first.value, first.n) == ("only", "insufficient_evidence", None, 120)
-    assert "PABAK cannot be compared, since fewer than two groups have min_count 10 people" in first.sentence
+    assert "PABAK cannot be compared between groups" in first.headline
+    assert first.reason == "Fewer than two groups have min_count 10 people."
     assert all(finding.verdict == "no_threshold" for finding in found.findings[1:])
     assert found.section().parts
 
@@ -104,13 +113,15 @@ def test_a_threshold_that_nothing_can_be_held_against_is_told() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"against": "overall"}, "`against` 'overall', but groups are compared with each other"),
-        ({"kind": "ratio"}, "has no `stratum` and no `kind` 'ratio'"),
-        ({"stratum": "young"}, "has no `stratum` and no `kind` 'ratio'"),
+        ({"against": "overall"}, "must give max= of 0 or more and below 2 .* got at most 0.1 and against 'overall'"),
+        ({"kind": "ratio"}, "must give max= of 0 or more and below 2 .* got at most 0.1 and kind 'ratio'"),
+        ({"stratum": "young"}, "a threshold of the reliability audit has no `stratum`"),
+        ({"setting": "pilot"}, "`setting` 'pilot' of a threshold is not known"),
+        ({"metric": "kappa"}, "a threshold limits 'kappa', which is not among `metrics`"),
         ({"audit": "parity"}, "a threshold of the reliability audit has `audit` 'parity'; leave it out"),
         ({"max": float("nan")}, "the limit of a threshold must be a finite number; got nan"),
         ({"max": float("inf")}, "the limit of a threshold must be a finite number; got inf"),
-        ({"max": 2.0}, "give max= of 0 or more and below 2; got at most 2"),
+        ({"max": 2.0}, "must give max= of 0 or more and below 2 .* got at most 2"),
         ({"model": "other"}, "`model` 'other' of a threshold is not known"),
     ],
 )
@@ -130,15 +141,16 @@ def test_an_untestable_pair_leaves_the_worst_pair_open(middle: eh.Table) -> None
     limits = [{"metric": "pabak", "max": 0.2}, {"metric": "pabak", "max": 1.9}]
     broken, unknown = audited(eh.Table(frame, groups="group"), thresholds=limits).findings[:2]
     assert (broken.verdict, unknown.verdict) == ("does_not_meet", "insufficient_evidence")
-    assert broken.low is None
-    assert "; 2 of 3 pairs have no interval; D has 20 people, and a test needs 50 (at least 0." in broken.sentence
-    assert "2 of 3 pairs have no interval; D has 20 people" in broken.claim
+    assert broken.high is None
+    assert "at least 0." in broken.detail
+    assert "2 of 3 pairs have no interval; D has 20 people, and a test needs 50." in broken.detail
 
 
 # Words ----------------------------------------------------------------------------------------------------
 
 
-def gap_record(**given: Any) -> GapRecord:
+def gap_record(**given: Any) -> ReliabilityGap:
+    """Return a gap that is clearly below 0, but for what is given."""
     values: dict[str, Any] = {
         "model": "m",
         "setting": "given",
@@ -146,74 +158,78 @@ def gap_record(**given: Any) -> GapRecord:
         "group": "A",
         "reference": "B",
         "against": "reference",
-        "statistic": "pabak",
-        "noise_level": None,
+        "kind": "difference",
+        "metric": "pabak",
         "n": 400,
         "stderr": 0.01,
         "df": 100.0,
         "p_value": 0.0001,
-        "p_adjusted": None,
         "share_lower": 1.0,
         "replicate_sd": 0.01,
         "value": -0.05,
         "low": -0.07,
         "high": -0.03,
-        "status": "ok",
     }
-    return GapRecord(**values | given)
+    return ReliabilityGap(**values | given)
 
 
-def told(*gaps: GapRecord) -> tuple[list[Finding], list[str]]:
+def told(*gaps: ReliabilityGap) -> tuple[list[Finding], list[str]]:
     """Return the findings and notes of gaps as the audit makes them."""
-    spec = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1}, statistics=RELIABILITY)
+    spec = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1}, metrics=COMPARED)
     levels = [replace(gap, noise_level=level, p_value=None) for gap in gaps for level in (0.1, 0.2)]
-    every = adjusted([*gaps, *levels])
-    return list(make_findings(every, [], spec)), list(outcome_notes([], every, spec))
+    every = with_adjusted_p([*gaps, *levels], spec)
+    findings = FindingMaker(spec, SENTENCES).findings(list(make_claims(every, [], spec)))
+    return list(findings), list(outcome_notes([], every, spec))
 
 
-@pytest.mark.parametrize("statistic", RELIABILITY)
-def test_only_statistics_that_measure_harm_speak_of_it(statistic: str) -> None:
-    (finding,), _ = told(gap_record(statistic=statistic))
-    assert " is 0.050 lower for A than for B on average over 2 noise levels from 0.1 to 0.2" in finding.sentence
-    harm = statistic in ("pabak", "icc_spread")
-    assert ("mistakes hurt A more; " in finding.sentence) == harm
-    assert ("so it does not say whom mistakes hurt more" in finding.sentence) == (not harm)
+@pytest.mark.parametrize("metric", COMPARED)
+def test_only_metrics_that_measure_harm_speak_of_it(metric: str) -> None:
+    (finding,), _ = told(gap_record(metric=metric))
+    assert "A less B, on average over 2 noise levels from 0.1 to 0.2." in finding.detail
+    harm = metric in ("pabak", "icc_spread")
+    assert f" is 0.050 lower {'than for B' if harm else 'for A than for B'}." in finding.headline
+    assert len(finding.headline.split()) <= 25
+    assert ("mistakes hurt A more; " in finding.text) == harm
+    assert ("so it does not say whom mistakes hurt more" in finding.text) == (not harm)
     moved = {
-        "kappa": "selection is rare",
-        "alpha": "selection is rare",
-        "ac1": "selection is rare",
-        "icc_a1": "scores are close together",
-        "concordance": "scores are close together",
+        "kappa": "It also falls where one rating is rare",
+        "alpha": "It also falls where one rating is rare",
+        "ac1": "It also rises where one rating is rare",
+        "icc_a1": "It also falls where a group's ratings are close together",
+        "concordance": "It also falls where a group's ratings are close together",
     }
-    assert harm or moved[statistic] in finding.sentence
+    assert harm or moved[metric] in finding.detail
 
 
-def test_statistics_that_point_different_ways_are_named() -> None:
+def test_metrics_that_point_different_ways_are_named() -> None:
     _, notes = told(
-        gap_record(statistic="kappa"),
-        gap_record(statistic="pabak", value=0.004, low=-0.01, high=0.018, p_value=0.6),
-        gap_record(statistic="icc_a1", value=0.06, low=0.04, high=0.08),
+        gap_record(metric="kappa"),
+        gap_record(metric="pabak", value=0.004, low=-0.01, high=0.018, p_value=0.6),
+        gap_record(metric="icc_a1", value=0.06, low=0.04, high=0.08),
     )
     note, why = notes
-    assert why.startswith("Statistics that disagree measure different things: PABAK and the spread-adjusted ICC")
-    assert "the statistics disagree. For A, held against B, " in note
+    assert why.startswith("Metrics that disagree measure different things: PABAK and the spread-adjusted ICC")
+    assert "the metrics disagree. For A, compared with B, " in note
     assert "Cohen's kappa (clearly) is lower and PABAK and ICC(A,1) (clearly) are higher" in note
     assert "hurt" not in note
-    assert not told(gap_record(statistic="kappa"), gap_record(statistic="pabak"))[1]
+    assert not told(gap_record(metric="kappa"), gap_record(metric="pabak"))[1]
     unsure = {"p_value": 0.5, "low": -0.2, "high": 0.2}
-    assert not told(gap_record(statistic="kappa", **unsure), gap_record(value=0.05, **unsure))[1]
+    assert not told(gap_record(metric="kappa", **unsure), gap_record(value=0.05, **unsure))[1]
 
 
 def test_findings_count_all_tests_of_a_run() -> None:
-    six = [gap_record(statistic=name, p_value=p) for name, p in zip(RELIABILITY, (0.02, *[0.3] * 5), strict=False)]
+    six = [gap_record(metric=name, p_value=p) for name, p in zip(COMPARED, (0.02, *[0.3] * 5), strict=False)]
     six[1] = replace(six[1], value=-0.01)
     elsewhere = gap_record(grouping="other", p_value=0.0002)
     findings, _ = told(*six, elsewhere)
     first = findings[0]
-    assert "no clear difference, counting all 7 tests; Cohen's kappa is 0.050 lower" in first.sentence
-    assert "p = 0.020, 0.120 adjusted for 7 tests)" in first.sentence
-    assert "mistakes hurt A more" in findings[-1].sentence
-    assert "p < 0.001, 0.001 adjusted for 7 tests); n" in findings[-1].sentence
+    assert "no clear difference in Cohen's kappa between A and B" in first.headline
+    assert "A gap of −0.050;" in first.detail
+    assert "p = 0.120 adjusted for 7 tests;" in first.detail
+    assert "Of this test alone, p = 0.020." in first.detail
+    assert "mistakes hurt A more" in findings[-1].headline
+    assert "p = 0.001 adjusted for 7 tests;" in findings[-1].detail
+    assert "Of this test alone, p < 0.001." in findings[-1].detail
 
 
 def test_adjusted_p_is_holms_over_the_run() -> None:
@@ -226,7 +242,8 @@ def test_adjusted_p_is_holms_over_the_run() -> None:
         for group in "ACD"
     ]
     records.append(replace(records[0], noise_level=0.1, p_value=None))
-    found = adjusted(records)
+    spec = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1})
+    found = with_adjusted_p(records, spec)
     assert found[-1].p_adjusted is None
     tested = sorted((r for r in found if r.p_value is not None), key=lambda r: r.p_value or 0.0)
     steps = [(len(tested) - place) * (r.p_value or 0.0) for place, r in enumerate(tested)]
@@ -257,22 +274,23 @@ def test_many_groups_are_not_many_false_findings() -> None:
             attribution=False,
             seed=seed,
         )
-        wrong += any("no clear difference" not in finding.sentence for finding in found.findings)
+        wrong += any("no clear difference" not in finding.text for finding in found.findings)
     assert wrong <= 4
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (0.0, "PABAK is the same for A and B on average over 2 noise levels"),
-        (0.00002, "PABAK differs by less than 0.0001 between A and B"),
-        (-0.0004, "PABAK is 0.0004 lower for A than for B"),
+        (0.0, "PABAK is the same for A and B."),
+        (0.00002, "A gap of 2e−05;"),
+        (-0.0004, "A gap of −0.0004;"),
     ],
 )
 def test_equal_is_not_lower(value: float, words: str) -> None:
     (finding,), _ = told(gap_record(value=value, low=-0.01, high=0.01, p_value=1.0))
-    assert words in finding.sentence
-    assert "0.0000" not in finding.sentence
+    assert words in finding.text
+    assert "0.0000" not in finding.text
+    assert "lower" not in finding.headline
 
 
 # What is not known ----------------------------------------------------------------------------------------
@@ -281,14 +299,15 @@ def test_equal_is_not_lower(value: float, words: str) -> None:
 def test_small_groups_have_no_verdict() -> None:
     frame = three_groups({"A": 20, "B": 300}, {"A": 1.0, "B": 0.0})
     found = audited(eh.Table(frame, groups="group"), thresholds=[{"metric": "pabak", "max": 0.1}])
-    gap = found.gap("pabak")
+    gap = mean_gap(found, "pabak")
     assert gap.status == "no interval: A has 20 people, and a test needs 50"
     assert (gap.low, gap.high, gap.p_value, gap.p_adjusted) == (None, None, None, None)
     assert gap.value == pytest.approx(-1.0, abs=0.3)
     (finding,) = found.findings
     assert finding.verdict == "insufficient_evidence"
-    assert "hurt" not in finding.sentence
-    assert "; no interval: A has 20 people, and a test needs 50; n = 320" in finding.sentence
+    assert "hurt" not in finding.text
+    assert "; no interval: A has 20 people, and a test needs 50; n = 320" in finding.detail
+    assert finding.reason == "There is no interval: A has 20 people, and a test needs 50."
     assert any(
         "No interval, test or verdict is given for gaps" in note and "A has 20 people" in note for note in found.notes
     )
@@ -299,12 +318,11 @@ def test_small_folds_have_no_verdict(people: pd.DataFrame) -> None:
     table = eh.Table(people, groups="group", outcome="again")
     asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3, "priors": 1}}
     five, ten = (
-        reliability("logistic", table, **asked, **FAST, statistics=["pabak", "icc_a1"], folds=folds)
-        for folds in (5, 10)
+        reliability("logistic", table, **asked, **FAST, metrics=["pabak", "icc_a1"], folds=folds) for folds in (5, 10)
     )
-    assert five.gap("pabak").status == "ok"
-    assert five.gap("icc_a1").status == "no interval: A has 15 people in a fold, and a test needs 20"
-    assert ten.gap("pabak").status == "no interval: A has 7 people in a fold, and a test needs 10"
+    assert mean_gap(five, "pabak").status == "ok"
+    assert mean_gap(five, "icc_a1").status == "no interval: A has 15 people in a fold, and a test needs 20"
+    assert mean_gap(ten, "pabak").status == "no interval: A has 7 people in a fold, and a test needs 10"
 
 
 def test_undefined_resamples_are_not_called_equal() -> None:
@@ -317,16 +335,16 @@ def test_undefined_resamples_are_not_called_equal() -> None:
         eh.Table(frame, groups="group"),
         features=["x", "far"],
         noise={"x": 1},
-        statistics="kappa",
+        metrics="kappa",
         **FAST,
     )
-    gap = found.gap("kappa")
+    gap = mean_gap(found, "kappa")
     assert gap.value == 0.0
     assert gap.status.startswith("no interval: it is undefined in ")
     assert gap.status.endswith(" of 100 resamples of people")
-    assert "no resample" not in found.findings[0].sentence
-    assert "Cohen's kappa is the same for A and B" in found.findings[0].sentence
-    assert {record.status for record in found.curve("kappa", "B")} == {"no interval: no resample of people differs"}
+    assert "no resample" not in found.findings[0].text
+    assert "Cohen's kappa is the same for A and B" in found.findings[0].text
+    assert {record.status for record in curve(found, "kappa", "B")} == {"no interval: no resample of people differs"}
 
 
 def test_mistakes_that_do_nothing_are_not_laid_to_the_model(people: pd.DataFrame) -> None:
@@ -346,15 +364,14 @@ def test_mistakes_that_do_nothing_are_not_laid_to_the_model(people: pd.DataFrame
 def test_constant_scores_are_not_helped_by_larger_groups(table: eh.Table, quick: dict[str, Any]) -> None:
     asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3}}
     found = reliability(lambda rows: np.full(len(rows), 0.3), table, **asked, **quick)
-    assert any("in no fold or replicate does the statistic have a value" in note for note in found.notes)
+    assert any("in no fold or replicate does the metric have a value" in note for note in found.notes)
     assert not any("Fewer folds" in note for note in found.notes)
 
 
-def test_a_group_may_be_called_overall(middle: eh.Table) -> None:
+def test_a_group_called_like_our_name_for_everybody_is_refused() -> None:
     frame = three_groups({"(overall)": 150, "B": 300}, {"(overall)": 1.0, "B": 0.5})
-    found = audited(eh.Table(frame, groups="group"))
-    assert found.gap("pabak").group == "(overall)"
-    assert len(found.curve("pabak", "(overall)")) == 1
+    with pytest.raises(DataError, match="our name for everybody: rename it"):
+        audited(eh.Table(frame, groups="group"))
 
 
 # What gaps rest on ----------------------------------------------------------------------------------------

@@ -233,14 +233,13 @@ def metrics_for(scale: Scale, raters: int) -> Mapping[str, AgreementMetric]:
     return pair[scale] if raters == 2 else {**many, "ordinal": ordinal}[scale]
 
 
-def known_metrics() -> dict[str, AgreementMetric]:
-    """Return all metrics by name; where a scale has its own form of one, that of the first scale."""
-    known: dict[str, AgreementMetric] = {}
-    for scale in SCALES:
-        for raters in (2, 3):
-            for name, metric in metrics_for(scale, raters).items():
-                known.setdefault(name, metric)
-    return known
+METRICS: dict[str, AgreementMetric] = {
+    name: metric
+    for scale in reversed(SCALES)
+    for raters in (3, 2)
+    for name, metric in metrics_for(scale, raters).items()
+}
+"""All metrics by name; where a scale has its own form of one, that of the first scale."""
 
 
 def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray) -> str:

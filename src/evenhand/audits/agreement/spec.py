@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from evenhand.audits.agreement.metrics import AgreementMetric, Scale, known_metrics
+from evenhand.audits.agreement.metrics import METRICS, AgreementMetric, Scale
 from evenhand.core.spec import Names, Reference, Spec
 from evenhand.errors import did_you_mean
 from evenhand.settings import named_once
@@ -53,7 +53,7 @@ class AgreementSpec(Spec):
 
     def known_metrics(self) -> Mapping[str, AgreementMetric]:
         """Return the metrics of all scales."""
-        return known_metrics()
+        return METRICS
 
     @field_validator("raters", mode="before")
     @classmethod
@@ -80,8 +80,8 @@ class AgreementSpec(Spec):
     @classmethod
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for name in value or ():
-            if name not in known_metrics():
-                raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, known_metrics())}")
+            if name not in METRICS:
+                raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, METRICS)}")
         return value
 
     @model_validator(mode="after")

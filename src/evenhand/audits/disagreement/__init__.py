@@ -2,6 +2,6 @@
 
 from evenhand.audits.disagreement.audit import disagreement
 from evenhand.audits.disagreement.result import DisagreementResult
-from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.audits.disagreement.spec import Answers, DisagreementSpec
 
-__all__ = ["DisagreementResult", "DisagreementSpec", "disagreement"]
+__all__ = ["Answers", "DisagreementResult", "DisagreementSpec", "disagreement"]

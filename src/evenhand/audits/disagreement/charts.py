@@ -1,18 +1,23 @@
-"""The charts of the disagreement audit: what is known of gaps and rates, critics one by one, kinds of critics."""
+"""The charts of the disagreement audit: what is known of gaps and rates, kinds of critics, critics one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.audits.disagreement.notions import WORDS
+from evenhand.audits.disagreement.metrics import METRICS
+from evenhand.charts.curve import curve
 from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
-from evenhand.stats.feedback import DEFINITE, INDEFINITE, METRICS, TOLERANT
-from evenhand.stats.feedback import FeedbackMetric as Notion
+from evenhand.core.records import open_range
+from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT
 
 if TYPE_CHECKING:
-    from evenhand.audits.disagreement.records import CriticRecord, GapRecord, RateRecord
-    from evenhand.audits.disagreement.result import DisagreementResult
+    from evenhand.audits.disagreement.result import (
+        CriticGap,
+        DisagreementGap,
+        DisagreementResult,
+        DisagreementValue,
+    )
 
 ALL = "all critics"
 MOST_GROUPS = 6
@@ -20,73 +25,60 @@ MOST_KINDS = 6
 _BINS = 20
 
 
-def told_notions(gaps: Iterable[GapRecord]) -> list[Notion]:
-    """Return the notions that have a gap of their own, in the order in which they are always told."""
-    own = {gap.notion for gap in gaps if gap.same_as is None}
-    return [notion for notion in METRICS if notion in own]
+def told_metrics(gaps: Iterable[DisagreementGap]) -> list[str]:
+    """Return the metrics that have a gap of their own, in the order in which they are always told."""
+    told = {gap.metric for gap in gaps if gap.same_as is None}
+    return [metric for metric in METRICS if metric in told]
 
 
-def gap_panels(result: DisagreementResult, groupings: Sequence[str]) -> list[Any]:
-    """Return one panel a grouping: the gap of every notion as all critics see it."""
-    panels = []
-    for grouping in groupings:
-        own = [gap for gap in result.gaps if (gap.grouping, gap.stakeholder, gap.critic) == (grouping, None, None)]
-        notions = told_notions(own)
-        rows = [_row(gap, WORDS[notion].title, ALL) for notion in notions for gap in own if gap.notion == notion]
-        panels.append(_known(rows, [WORDS[notion].title for notion in notions], [ALL], grouping))
+def gap_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
+    """Return a panel of the gap of every metric as all critics see it."""
+    return _gap_panel(result.rows("gaps", grouping=grouping, stakeholder=None), [ALL], grouping)
+
+
+def stakeholder_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
+    """Return a panel of the gap of every metric as each kind of critics sees it."""
+    gaps = result.rows("gaps", grouping=grouping)
+    kinds = _kinds(gaps)
+    return _gap_panel(gaps, [ALL, *kinds], grouping) if kinds else []
+
+
+def _gap_panel(gaps: Sequence[DisagreementGap], series: list[str], grouping: str | None) -> list[Any]:
+    metrics = told_metrics(gaps)
+    rows = [
+        _row(gap, METRICS[metric].title, gap.stakeholder or ALL)
+        for metric in metrics
+        for gap in gaps
+        if gap.metric == metric
+    ]
+    return _known_panel(rows, [METRICS[metric].title for metric in metrics], series, grouping or "")
+
+
+def agreement_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
+    """Return a panel of how often each kind of critics agrees with the decisions on each group."""
+    metric = "tolerant_accuracy" if result.spec.answers.tolerance else "accuracy_equality"
+    rates = result.rows("values", grouping=grouping, metric=metric)
+    groups, kinds = _largest(rates), _kinds(rates)
+    rows = [_row(rate, rate.group, rate.stakeholder or ALL) for rate in rates if rate.group in groups]
+    return _known_panel(rows, groups, [ALL, *kinds], grouping or "") if kinds else []
+
+
+def value_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
+    """Return one panel a metric: every label's rate in each of the largest groups, as all critics see it."""
+    panels: list[Any] = []
+    for metric in ("statistical_parity", "calibration", *INDEFINITE[:2], *TOLERANT[:1]):
+        rates = result.rows("values", grouping=grouping, metric=metric, stakeholder=None)
+        groups = _largest(rates)
+        rows = [_row(rate, rate.label or "", rate.group) for rate in rates if rate.group in groups]
+        panels += _known_panel(rows, list(result.labels), groups, METRICS[metric].title)
     return panels
 
 
-def stakeholder_panels(result: DisagreementResult, groupings: Sequence[str]) -> list[Any]:
-    """Return one panel a grouping: the gap of every notion as each kind of critics sees it."""
-    panels = []
-    for grouping in groupings:
-        own = [gap for gap in result.gaps if gap.grouping == grouping and gap.critic is None]
-        kinds = [kind for kind in dict.fromkeys(gap.stakeholder for gap in own) if kind is not None][:MOST_KINDS]
-        notions = told_notions(own)
-        rows = [
-            _row(gap, WORDS[notion].title, gap.stakeholder or ALL)
-            for notion in notions
-            for gap in own
-            if gap.notion == notion and (gap.stakeholder is None or gap.stakeholder in kinds)
-        ]
-        panels.append(_known(rows, [WORDS[notion].title for notion in notions], [ALL, *kinds], grouping))
-    return panels
+def _kinds(records: Iterable[DisagreementGap | DisagreementValue]) -> list[str]:
+    return [kind for kind in dict.fromkeys(r.stakeholder for r in records) if kind is not None][:MOST_KINDS]
 
 
-def agreement_panels(result: DisagreementResult, groupings: Sequence[str]) -> list[Any]:
-    """Return one panel a grouping: how often each kind of critics agrees with the decisions on each group."""
-    notion = "tolerant_accuracy" if result.spec.tolerance else "accuracy_equality"
-    panels = []
-    for grouping in groupings:
-        own = [rate for rate in result.rates if (rate.grouping, rate.notion) == (grouping, notion)]
-        groups = _largest(own)
-        kinds = [kind for kind in dict.fromkeys(rate.stakeholder for rate in own) if kind is not None][:MOST_KINDS]
-        rows = [
-            _row(rate, rate.group, rate.stakeholder or ALL)
-            for rate in own
-            if rate.group in groups and (rate.stakeholder is None or rate.stakeholder in kinds)
-        ]
-        panels.append(_known(rows, groups, [ALL, *kinds], grouping))
-    return panels
-
-
-def rate_panels(result: DisagreementResult, grouping: str) -> list[Any]:
-    """Return one panel a notion: every label's rate in each of the largest groups, as all critics see it."""
-    panels = []
-    for notion in ("statistical_parity", "calibration", *INDEFINITE[:2], *TOLERANT[:1]):
-        own = [
-            rate for rate in result.rates if (rate.grouping, rate.stakeholder, rate.notion) == (grouping, None, notion)
-        ]
-        if not own:
-            continue
-        groups = _largest(own)
-        rows = [_row(rate, rate.label or "", rate.group) for rate in own if rate.group in groups]
-        panels.append(_known(rows, list(result.labels), groups, WORDS[notion].title))
-    return panels
-
-
-def _largest(rates: Sequence[RateRecord]) -> list[str]:
+def _largest(rates: Sequence[DisagreementValue]) -> list[str]:
     """Return the groups with the most answers, in the order of the table."""
     sizes: dict[str, int] = {}
     for rate in rates:
@@ -95,11 +87,11 @@ def _largest(rates: Sequence[RateRecord]) -> list[str]:
     return [group for group in sizes if group in largest]
 
 
-def _row(record: GapRecord | RateRecord, row: str, series: str) -> dict[str, Any]:
+def _row(record: DisagreementGap | DisagreementValue, label: str, series: str) -> dict[str, Any]:
     """Return what a chart draws of a gap or rate; a number that is exact is a point and has no bar."""
-    exact = record.lower is not None and record.upper is not None and record.upper - record.lower <= 1e-9
+    exact = open_range(record) is None
     return {
-        "row": row,
+        "label": label,
         "series": series,
         "lower": record.lower,
         "upper": record.upper,
@@ -110,130 +102,124 @@ def _row(record: GapRecord | RateRecord, row: str, series: str) -> dict[str, Any
     }
 
 
-def _known(rows: list[dict[str, Any]], order: list[str], series: list[str], title: str) -> Any:
+def _known_panel(rows: list[dict[str, Any]], order: list[str], series: list[str], title: str) -> list[Any]:
     """Return thick bars for what the answers leave open, thin lines for the interval, points for what is exact."""
     import altair as alt
 
-    rows = [row for row in rows if row["lower"] is not None]
+    rows = [row for row in rows if row["lower"] is not None and row["series"] in series]
+    if not rows:
+        return []
     legend = alt.Legend(title=None) if len(series) > 1 else None
     axis = alt.Axis(format="%", tickCount=4, title=None, labelOverlap="greedy", labelSeparation=6)
-    scale = series_scale(series, PALETTE)
     base = alt.Chart(data(rows)).encode(
-        y=alt.Y("row:N", sort=order, title=None),
+        y=alt.Y("label:N", sort=order, title=None),
         yOffset=alt.YOffset("series:N", sort=series),
-        color=alt.Color("series:N", sort=series, scale=scale, legend=legend),
+        color=alt.Color("series:N", sort=series, scale=series_scale(series, PALETTE), legend=legend),
     )
-    x, x2 = alt.X("low:Q", axis=axis), "high:Q"
-    thin = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, opacity=0.8).encode(x=x, x2=x2)
-    thick = (
-        base.transform_filter("!isValid(datum.value)")
-        .mark_bar(size=7, opacity=0.45)
-        .encode(x=alt.X("lower:Q", axis=axis), x2="upper:Q")
+    thin = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, opacity=0.8)
+    thick = base.transform_filter("!isValid(datum.value)").mark_bar(size=7, opacity=0.45)
+    point = base.transform_filter("isValid(datum.value)").mark_point(filled=True, size=50, opacity=1)
+    tick = base.transform_filter("isValid(datum.truth)").mark_tick(thickness=2, size=13, color="currentColor")
+    shape = alt.Shape("series:N", sort=series, scale=series_scale(series, SHAPES), legend=legend)
+    layers = (
+        thin.encode(x=alt.X("low:Q", axis=axis), x2="high:Q"),
+        thick.encode(x=alt.X("lower:Q", axis=axis), x2="upper:Q"),
+        point.encode(x=alt.X("value:Q", axis=axis), shape=shape),
+        tick.encode(x=alt.X("truth:Q", axis=axis), color=alt.value("currentColor")),
     )
-    point = (
-        base.transform_filter("isValid(datum.value)")
-        .mark_point(filled=True, size=50, opacity=1)
-        .encode(
-            x=alt.X("value:Q", axis=axis),
-            shape=alt.Shape("series:N", sort=series, scale=series_scale(series, SHAPES), legend=legend),
-        )
-    )
-    truth = (
-        base.transform_filter("isValid(datum.truth)")
-        .mark_tick(thickness=2, size=13, color="currentColor")
-        .encode(x=alt.X("truth:Q", axis=axis), color=alt.value("currentColor"))
-    )
-    step = max(26, 12 * len(series) + 8)
-    layers = thin + thick + point + truth
-    return layers.properties(title=title, width=PANEL_WIDTH, height=alt.Step(step, **{"for": "position"}))
+    step = alt.Step(max(26, 12 * len(series) + 8), **{"for": "position"})
+    return [alt.layer(*layers).properties(title=title, width=PANEL_WIDTH, height=step)]
 
 
-def critic_panels(result: DisagreementResult, grouping: str) -> list[Any]:
-    """Return one panel a notion: true gap, estimate and bounds over the critics, lowest estimate first.
+# Critics one by one ---------------------------------------------------------------------------------------------------
 
-    Notions that a critic's answers leave open come first, then how often the critic agrees.
+
+def critic_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
+    """Return one panel a metric with true gap, estimate and bounds over the critics, then how far estimates are off.
+
+    Metrics that a critic's answers leave open come first, then how often the critic agrees.
     """
+    told = told_metrics(result.gaps)
+    metrics = [metric for metric in (*INDEFINITE, "accuracy_equality", "tolerant_accuracy") if metric in told]
     panels = []
-    for notion in _critic_notions(result):
-        own = [r for r in result.critics if (r.grouping, r.notion) == (grouping, notion) and r.value is not None]
-        if own:
-            own.sort(key=lambda r: (r.value or 0.0, r.upper or 0.0, r.truth or 0.0, r.critic))
-            panels.append(_over_critics(own, WORDS[notion].title))
+    for metric in metrics:
+        gaps = [gap for gap in result.rows("critics", grouping=grouping, metric=metric) if gap.value is not None]
+        if gaps:
+            gaps.sort(key=lambda gap: (gap.value, gap.upper, gap.truth or 0.0, gap.critic))
+            panels.append(_over_critics(gaps, METRICS[metric].title))
+    errors = [row for metric in metrics if metric in INDEFINITE for row in _errors(result, grouping, metric)]
+    if errors:
+        panels.append(
+            curve(
+                errors,
+                title="How far estimates are off",
+                x="Absolute error of the estimate",
+                y="Share of critics",
+                intervals="none",
+                points=True,
+                percent_x=True,
+                percent_y=True,
+                height=190,
+            )
+        )
     return panels
 
 
-def _critic_notions(result: DisagreementResult) -> list[Notion]:
-    told = told_notions(gap for gap in result.gaps if gap.critic is None)
-    return [notion for notion in (*INDEFINITE, "accuracy_equality", "tolerant_accuracy") if notion in told]
-
-
-def _over_critics(own: Sequence[CriticRecord], title: str) -> Any:
+def _over_critics(gaps: Sequence[CriticGap], title: str) -> Any:
     import altair as alt
 
-    definite = own[0].notion in (*DEFINITE, *TOLERANT)  # then the truth is the estimate
-    names = ["Estimate", "True"]
-    wide = [{"critic": place, "lower": r.lower, "upper": r.upper} for place, r in enumerate(own, 1)]
-    points = [{"critic": place, "value": r.value, "what": names[0]} for place, r in enumerate(own, 1)]
-    shown = names if not definite and any(r.truth is not None for r in own) else names[:1]
-    if len(shown) > 1:
-        true = [(place, r.truth) for place, r in enumerate(own, 1) if r.truth is not None]
-        points += [{"critic": place, "value": truth, "what": names[1]} for place, truth in true]
+    definite = gaps[0].metric in (*DEFINITE, *TOLERANT)  # then the truth is the estimate
+    series = ["Estimate"] if definite or all(gap.truth is None for gap in gaps) else ["Estimate", "True"]
+    bounds = [{"critic": number, "lower": gap.lower, "upper": gap.upper} for number, gap in enumerate(gaps, 1)]
+    points = [{"critic": number, "value": gap.value, "series": "Estimate"} for number, gap in enumerate(gaps, 1)]
+    if len(series) > 1:
+        true = [(number, gap.truth) for number, gap in enumerate(gaps, 1) if gap.truth is not None]
+        points += [{"critic": number, "value": truth, "series": "True"} for number, truth in true]
     x = alt.X("critic:Q", title="Critics, lowest estimate first", axis=alt.Axis(tickCount=4, format="d"))
     axis = alt.Axis(format="%", tickCount=5)
-    band = (
-        alt.Chart(data(wide))
-        .mark_area(opacity=0.22, color=PALETTE[0], interpolate="step")
-        .encode(x=x, y=alt.Y("lower:Q", title="Gap", axis=axis), y2="upper:Q")
-    )
-    legend = alt.Legend(title=None) if len(shown) > 1 else None
-    dots = (
-        alt.Chart(data(points))
-        .mark_point(filled=True, opacity=0.85)
-        .encode(
+    band = alt.Chart(data(bounds)).mark_area(opacity=0.22, color=PALETTE[0], interpolate="step")
+    dots = alt.Chart(data(points)).mark_point(filled=True, opacity=0.85)
+    legend = alt.Legend(title=None) if len(series) > 1 else None
+    layers = (
+        band.encode(x=x, y=alt.Y("lower:Q", title="Gap", axis=axis), y2="upper:Q"),
+        dots.encode(
             x=x,
             y=alt.Y("value:Q", title="Gap", axis=axis),
-            color=alt.Color("what:N", scale=series_scale(shown, PALETTE), legend=legend),
-            shape=alt.Shape("what:N", scale=series_scale(shown, SHAPES), legend=legend),
-            size=alt.value(22 if len(own) < 150 else 10),
-        )
-    )
-    return (band + dots).properties(title=title, width=PANEL_WIDTH, height=190)
-
-
-def error_panel(result: DisagreementResult, grouping: str) -> Any | None:
-    """Return how the absolute errors of the estimates are spread over the critics; None where there are none."""
-    import altair as alt
-
-    notions = [notion for notion in _critic_notions(result) if notion in INDEFINITE]
-    records, names = [], []
-    for notion in notions:
-        errors = [
-            abs(r.error) for r in result.critics if (r.grouping, r.notion) == (grouping, notion) and r.error is not None
-        ]
-        if max(errors, default=0.0) < 1e-9:
-            continue
-        names.append(WORDS[notion].title)
-        counts = [0] * _BINS
-        for error in errors:
-            counts[min(int(error * _BINS), _BINS - 1)] += 1
-        last = max(place for place, n in enumerate(counts) if n)
-        records += [
-            {"notion": names[-1], "error": (place + 0.5) / _BINS, "share": n / len(errors)}
-            for place, n in enumerate(counts[: last + 2])
-        ]
-    if not records:
-        return None
-    legend = alt.Legend(title=None, columns=1, labelLimit=PANEL_WIDTH)
-    base = alt.Chart(data(records)).encode(
-        x=alt.X(
-            "error:Q",
-            title="Absolute error of the estimate",
-            axis=alt.Axis(tickCount=4, format="%"),
-            scale=alt.Scale(zero=True),
+            color=alt.Color("series:N", scale=series_scale(series, PALETTE), legend=legend),
+            shape=alt.Shape("series:N", scale=series_scale(series, SHAPES), legend=legend),
+            size=alt.value(22 if len(gaps) < 150 else 10),
         ),
-        y=alt.Y("share:Q", title="Share of critics", axis=alt.Axis(tickCount=4, format="%")),
-        color=alt.Color("notion:N", scale=series_scale(names, PALETTE), legend=legend),
     )
-    shape = alt.Shape("notion:N", scale=series_scale(names, SHAPES), legend=legend)
-    layers = base.mark_line(strokeWidth=1.8) + base.mark_point(filled=True, size=40, opacity=1).encode(shape=shape)
-    return layers.properties(title="How far estimates are off", width=PANEL_WIDTH, height=190)
+    return alt.layer(*layers).properties(title=title, width=PANEL_WIDTH, height=190)
+
+
+def _errors(result: DisagreementResult, grouping: str | None, metric: str) -> list[dict[str, Any]]:
+    """Return how the absolute errors of a metric's estimates are spread over the critics; nothing without any."""
+    gaps = result.rows("critics", grouping=grouping, metric=metric)
+    errors = [abs(gap.error) for gap in gaps if gap.error is not None]
+    if max(errors, default=0.0) < 1e-9:
+        return []
+    counts = [0] * _BINS
+    for error in errors:
+        counts[min(int(error * _BINS), _BINS - 1)] += 1
+    last = max(position for position, n in enumerate(counts) if n)
+    return [
+        {
+            "series": METRICS[metric].title,
+            "x": (position + 0.5) / _BINS,
+            "y": n / len(errors),
+            "low": None,
+            "high": None,
+        }
+        for position, n in enumerate(counts[: last + 2])
+    ]
+
+
+CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {
+    "gaps": gap_panels,
+    "values": value_panels,
+    "agreement": agreement_panels,
+    "stakeholders": stakeholder_panels,
+    "critics": critic_panels,
+}
+"""The charts by name; the first is the audit's main one."""

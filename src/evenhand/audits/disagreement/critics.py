@@ -1,170 +1,161 @@
-"""Every critic's own gaps: how far the people who answered differ among themselves."""
+"""How the people who answered differ among themselves: critics one by one, and kinds of critics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
-from evenhand.audits.disagreement.gaps import NO_SPREAD, Place, gap_record, observed_gaps, undefined_gaps
-from evenhand.audits.disagreement.groups import Voices
-from evenhand.audits.disagreement.panel import Panel
-from evenhand.audits.disagreement.records import CriticRecord, GapRecord, TruthRecord
+from evenhand.audits.disagreement.estimate import (
+    NO_SPREAD,
+    gap_record,
+    middle,
+    observed_gaps,
+    twin,
+    undefined_gap,
+)
+from evenhand.audits.disagreement.gather import Panel
+from evenhand.audits.disagreement.groups import AnswerSet, resampling_of
+from evenhand.audits.disagreement.metrics import DISAGREEMENT
+from evenhand.audits.disagreement.result import CriticGap, DisagreementGap, StakeholderGap, TruthRecord
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.core.numbers import finite
+from evenhand.core.formats import finite
+from evenhand.errors import DataError
+from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.feedback import (
     INDEFINITE,
-    Bounds,
+    TOLERANT,
+    Comparison,
+    Differences,
     Feedback,
+    FeedbackMetric,
     Gap,
+    compare_critics,
     differences,
     gap,
     numbers_of,
     rates,
-    same_gap,
     slacks,
 )
-from evenhand.stats.feedback import FeedbackMetric as Notion
 from evenhand.stats.intervals import normal_quantile, tail_share
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, IntArray
 
 MOST_CRITICS = 1_000
 MOST_DRAWS = 400
 _CHUNK_NUMBERS = 4_000_000
 _MOST_UNDEFINED = 0.05
 _WEIGHTED = "no interval: there is none for the weighted answers of one critic"
+_NO_TEST = "no test: the answers do not vary"
 
 
-@dataclass(frozen=True)
-class Alone:
-    """What the critics see one by one."""
-
-    gaps: tuple[GapRecord, ...]
-    critics: tuple[CriticRecord, ...]
-    truth: tuple[TruthRecord, ...]
+# Critics one by one ---------------------------------------------------------------------------------------------------
 
 
-def alone(
-    panel: Panel, voices: Voices, place: Place, notions: Sequence[Notion], spec: DisagreementSpec, *stream: int
-) -> Alone:
+def critic_gaps(
+    panel: Panel, heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec, *stream: int
+) -> list[CriticGap]:
     """Return every critic's gaps on the groups of one grouping."""
-    answers = voices.answers
+    answers = heard.answers
     masses = answers.by_critic()
     rng = np.random.default_rng([spec.seed, *stream])
     limits = None
     if answers.weight is None:
-        limits = _critic_limits(masses, answers.feedback, notions, spec, rng)
-    complete = masses.sum(axis=(-1, -2)) > 0
+        limits = _critic_limits(masses, answers.feedback, metrics, spec, rng)
     counts = np.bincount(answers.critic, minlength=answers.critics)
-    seen = observed_gaps(masses, answers.feedback, notions, spec.bounds)
-    gaps: list[GapRecord] = []
-    for number, (notion, found) in enumerate(seen.items()):
-        own = voices.truth_for(notion)
-        truth = None if own is None else gap(own.by_critic(), own.feedback, notion).estimate
+    answered = masses.sum(axis=(-1, -2)) > 0
+    observed = observed_gaps(masses, answers.feedback, metrics, spec.bounds)
+    records = []
+    for number, (metric, gaps) in enumerate(observed.items()):
+        own_labels = heard.truth_for(metric)
+        truth = None if own_labels is None else gap(own_labels.by_critic(), own_labels.feedback, metric).estimate
         for critic in range(answers.critics):
-            where = replace(
-                place,
-                critic=panel.critics[voices.critics[critic]],
-                stakeholder=_kind(panel, int(voices.critics[critic])),
-            )
             n = int(counts[critic])
-            if not complete[critic].all():
-                unseen = place.groups[int(np.argmin(complete[critic]))]
-                why = f"this critic answered no case of {unseen}"
-                gaps += undefined_gaps(where, [notion], n, why, len(place.labels), spec.bounds)
-                continue
-            low, high = (np.nan, np.nan) if limits is None else limits[number][:, critic]
-            true = None if truth is None else finite(truth[critic])
-            record = gap_record(where, _one(found, critic), n, float(low), float(high), true, spec.bounds)
-            weighted = limits is None and record.status == NO_SPREAD
-            gaps.append(replace(record, status=_WEIGHTED) if weighted else record)
-    critics = tuple(_critic_record(record) for record in gaps)
-    return Alone(tuple(gaps), critics, tuple(_truth_records(critics, notions)) if voices.truth is not None else ())
+            if answered[critic].all():
+                low, high = (np.nan, np.nan) if limits is None else limits[number][:, critic]
+                record = gap_record(heard, _one_of(gaps, critic), n, (float(low), float(high)), spec.bounds)
+                true = None if truth is None else finite(truth[critic])
+                weighted = limits is None and record.status == NO_SPREAD
+                record = replace(record, truth=true, status=_WEIGHTED if weighted else record.status)
+            else:
+                unseen = heard.groups[int(np.argmin(answered[critic]))]
+                record = undefined_gap(heard, metric, n, f"this critic answered no case of {unseen}", spec.bounds)
+            records.append(_critic_gap(record, panel, int(heard.critics[critic])))
+    return records
 
 
-def _kind(panel: Panel, critic: int) -> str | None:
-    if panel.stakeholder is None or panel.stakeholder[critic] < 0:
-        return None
-    return panel.stakeholders[int(panel.stakeholder[critic])]
-
-
-def _one(found: Gap, critic: int) -> Gap:
+def _one_of(gaps: Gap, critic: int) -> Gap:
     """Return the gap of one critic."""
-    arrays = {
-        name: getattr(found, name)[critic] for name in ("lower", "upper", "separate_lower", "label", "high", "low")
-    }
-    return replace(found, **arrays)
+    arrays = ("lower", "upper", "separate_lower", "label", "high", "low")
+    return replace(gaps, **{name: getattr(gaps, name)[critic] for name in arrays})
 
 
-def _critic_record(record: GapRecord) -> CriticRecord:
-    known = record.value is not None and record.truth is not None
-    return CriticRecord(
-        record.grouping,
-        record.notion,
-        record.critic or "",
-        record.stakeholder,
-        record.n,
-        record.lower,
-        record.upper,
-        record.value,
-        record.truth,
-        (record.value or 0.0) - (record.truth or 0.0) if known else None,
-        "ok" if record.value is not None else record.status,
-    )
+def _critic_gap(record: DisagreementGap, panel: Panel, critic: int) -> CriticGap:
+    kind = -1 if panel.stakeholder is None else int(panel.stakeholder[critic])
+    error = None if record.value is None or record.truth is None else record.value - record.truth
+    columns = record.to_dict() | {"stakeholder": None if kind < 0 else panel.stakeholders[kind], "critics": 1}
+    return CriticGap(**columns, critic=panel.critics[critic], error=error)
 
 
-def _truth_records(critics: Sequence[CriticRecord], notions: Sequence[Notion]) -> Iterator[TruthRecord]:
-    for notion in notions:
-        own = [record for record in critics if record.notion == notion and record.error is not None]
-        grouping = critics[0].grouping
-        if not own:
-            yield TruthRecord(grouping, notion, 0, None, None, None, "undefined: no critic has a gap")
+def truth_records(critics: Sequence[CriticGap], metrics: Sequence[FeedbackMetric]) -> Iterator[TruthRecord]:
+    """Yield how far the gaps of single critics are off, by one grouping."""
+    grouping = critics[0].grouping or ""
+    for metric in metrics:
+        known = [(r.error, r.truth, r.lower, r.upper) for r in critics if r.metric == metric and r.error is not None]
+        if not known:
+            yield TruthRecord(grouping=grouping, metric=metric, critics=0, status="undefined: no critic has a gap")
             continue
-        errors = [abs(record.error or 0.0) for record in own]
-        inside = [(r.lower or 0.0) - 1e-9 <= (r.truth or 0.0) <= (r.upper or 0.0) + 1e-9 for r in own]
-        yield TruthRecord(grouping, notion, len(own), float(np.mean(errors)), max(errors), float(np.mean(inside)), "ok")
+        error, truth, lower, upper = np.array(known, dtype=np.float64).T
+        yield TruthRecord(
+            grouping=grouping,
+            metric=metric,
+            critics=len(known),
+            mean_error=float(np.abs(error).mean()),
+            worst_error=float(np.abs(error).max()),
+            inside=float(((lower - 1e-9 <= truth) & (truth <= upper + 1e-9)).mean()),
+        )
 
 
 def _critic_limits(
-    masses: FloatArray, feedback: Feedback, notions: Sequence[Notion], spec: DisagreementSpec, rng: np.random.Generator
+    masses: FloatArray,
+    feedback: Feedback,
+    metrics: Sequence[FeedbackMetric],
+    spec: DisagreementSpec,
+    rng: np.random.Generator,
 ) -> list[FloatArray]:
-    """Return for each notion (2, critics) the limits of every critic's gap over a sample of cases.
+    """Return for each metric (2, critics) the limits of every critic's gap over a sample of cases.
 
     A critic's answers are independent given the critic, so the cases are drawn again by drawing the cells. The limits
     are those of `gap_intervals`, method 'cells', with two simplifications for speed: the two-sided quantile for both
     bounds, which is always enough, and no search for the smallest gap of a pair, so that the low limit may be too low.
     """
-    distinct = list(dict.fromkeys(_twin(notion, feedback.labels, spec.bounds) for notion in notions))
+    distinct = list(dict.fromkeys(twin(metric, feedback.labels, spec.bounds) for metric in metrics))
     draws = min(spec.resamples, MOST_DRAWS)
     cells = int(np.prod(masses.shape[1:]))
     step = max(1, _CHUNK_NUMBERS // (draws * cells * max(1, masses.shape[1] // 2)))
-    found: dict[Notion, list[FloatArray]] = {notion: [] for notion in distinct}
+    parts_of: dict[FeedbackMetric, list[FloatArray]] = {metric: [] for metric in distinct}
     for start in range(0, len(masses), step):
         part = masses[start : start + step]
         flat = part.reshape(len(part), cells)
         total = flat.sum(axis=1)
         drawn = rng.multinomial(total.astype(np.int64), flat / total[:, np.newaxis], size=(draws, len(part)))
         resampled = drawn.reshape(draws, *part.shape).astype(np.float64)
-        for notion in distinct:
-            found[notion].append(_limits(part, resampled, feedback, notion, spec))
-    every = {notion: np.concatenate(parts, axis=1) for notion, parts in found.items()}
-    return [every[_twin(notion, feedback.labels, spec.bounds)] for notion in notions]
-
-
-def _twin(notion: Notion, labels: int, bounds: Bounds) -> Notion:
-    return same_gap(notion, labels) if bounds == "sharp" else notion
+        for metric in distinct:
+            parts_of[metric].append(_limits(part, resampled, feedback, metric, spec))
+    every = {metric: np.concatenate(parts, axis=1) for metric, parts in parts_of.items()}
+    return [every[twin(metric, feedback.labels, spec.bounds)] for metric in metrics]
 
 
 def _limits(
-    masses: FloatArray, resampled: FloatArray, feedback: Feedback, notion: Notion, spec: DisagreementSpec
+    masses: FloatArray, resampled: FloatArray, feedback: Feedback, metric: FeedbackMetric, spec: DisagreementSpec
 ) -> FloatArray:
-    """Return (2, critics) the limits of one notion's gap; nan where the answers do not vary."""
+    """Return (2, critics) the limits of one metric's gap; nan where the answers do not vary."""
     with np.errstate(all="ignore"):
-        own = rates(masses, feedback, notion, bounds=spec.bounds, closed=True)
-        largest, behind = differences(own), numbers_of(masses, feedback, notion)
-        above, below = (slacks(own, behind, tail_share(spec.confidence) / n) for n in (1, largest.shape[-1]))
-        values = differences(rates(resampled, feedback, notion, bounds=spec.bounds, closed=True))
+        observed = rates(masses, feedback, metric, bounds=spec.bounds, closed=True)
+        largest, behind = differences(observed), numbers_of(masses, feedback, metric)
+        above, below = (slacks(observed, behind, tail_share(spec.confidence) / n) for n in (1, largest.shape[-1]))
+        values = differences(rates(resampled, feedback, metric, bounds=spec.bounds, closed=True))
     unknown = np.isnan(values).mean(axis=0) > _MOST_UNDEFINED
     count = np.maximum((~np.isnan(values)).sum(axis=0), 2)
     mean = np.nansum(values, axis=0) / count
@@ -180,8 +171,122 @@ def _limits(
     q = np.where(np.isfinite(q), np.maximum(q, 0.0), 0.0)[:, np.newaxis]
     sure = varies | ((below > 0) & ~np.isnan(largest) & ~unknown)
     low = np.where(sure, -largest - np.hypot(q * stderr, below), -np.inf).max(axis=1)
-    if spec.bounds == "published" and notion in INDEFINITE:
+    if spec.bounds == "published" and metric in INDEFINITE:
         low = np.fmax.reduce(np.where(varies, -largest - z * stderr, np.nan), axis=1, initial=-np.inf)
     still = ~sure.any(axis=1) & ~unknown.any(axis=1)
     limits = np.clip(np.stack([low, high]), 0.0, 1.0)
     return np.where(still, np.nan, limits)
+
+
+# Kinds of critics -----------------------------------------------------------------------------------------------------
+
+
+def stakeholder_gaps(panel: Panel, heard: AnswerSet, spec: DisagreementSpec, *stream: int) -> Iterator[StakeholderGap]:
+    """Yield the differences of every two kinds of critics by one grouping, with tests adjusted for their number."""
+    if panel.stakeholder is None:
+        return
+    kind = panel.stakeholder[heard.critics]
+    present = [code for code in range(len(panel.stakeholders)) if (kind == code).any()]
+    records: list[StakeholderGap] = []
+    for number, codes in enumerate(combinations(present, 2)):
+        names = panel.stakeholders[codes[0]], panel.stakeholders[codes[1]]
+        records += _pair(heard, kind, codes, names, spec, *stream, number)
+    yield from _adjusted(records)
+
+
+def compared_metrics(feedback: Feedback) -> tuple[FeedbackMetric, ...]:
+    """Return the metrics whose gaps are compared: those that the answers make exact, each number once."""
+    if feedback.tolerance:
+        return TOLERANT
+    exact: tuple[FeedbackMetric, ...] = ("calibration", "accuracy_equality")
+    return (*exact, "equal_opportunity") if feedback.labels == 2 else exact
+
+
+def _pair(
+    heard: AnswerSet,
+    kind: IntArray,
+    codes: tuple[int, int],
+    names: tuple[str, str],
+    spec: DisagreementSpec,
+    *stream: int,
+) -> Iterator[StakeholderGap]:
+    plan = resampling_of(heard.answers, spec, *stream)
+    try:
+        comparison = compare_critics(
+            heard.answers,
+            kind,
+            *codes,
+            rng=plan.rng,
+            metrics=compared_metrics(heard.answers.feedback),
+            draws=plan.draws,
+            confidence=spec.confidence,
+        )
+    except DataError as error:
+        critics, critics_reference = (int((kind == code).sum()) for code in codes)
+        yield StakeholderGap(
+            grouping=heard.grouping,
+            metric=DISAGREEMENT,
+            kind="difference",
+            against="stakeholder",
+            n=0,
+            value=None,
+            status=f"undefined: {str(error).removesuffix('.')}",
+            stakeholder=names[0],
+            stakeholder_reference=names[1],
+            critics=critics,
+            critics_reference=critics_reference,
+        )
+        return
+    for cell in np.ndindex(comparison.disagreement.lower.shape):
+        record = _stakeholder_gap(heard, comparison, comparison.disagreement, cell, DISAGREEMENT, names)
+        yield replace(record, group=heard.groups[cell[0]], label=heard.labels[cell[1]])
+    for number, metric in enumerate(comparison.metrics):
+        yield _stakeholder_gap(heard, comparison, comparison.gaps, (number,), metric, names)
+
+
+def _stakeholder_gap(
+    heard: AnswerSet,
+    comparison: Comparison,
+    values: Differences,
+    cell: tuple[int, ...],
+    metric: str,
+    names: tuple[str, str],
+) -> StakeholderGap:
+    lower, upper, low, high, t, p = (
+        finite(getattr(values, name)[cell]) for name in ("lower", "upper", "low", "high", "t", "p")
+    )
+    value = middle(lower, upper)
+    status = "ok" if p is not None else _NO_TEST
+    if value is None:
+        without = ": one of the two has no answers on this label and group" if metric == DISAGREEMENT else ""
+        status = f"undefined{without}"
+    return StakeholderGap(
+        grouping=heard.grouping,
+        metric=metric,
+        kind="difference",
+        against="stakeholder",
+        n=comparison.cases,
+        value=value,
+        low=None if low is None or p is None else max(low, -1.0),
+        high=None if high is None or p is None else min(high, 1.0),
+        p_value=p,
+        status=status,
+        stakeholder=names[0],
+        stakeholder_reference=names[1],
+        critics=comparison.critics[0],
+        critics_reference=comparison.critics[1],
+        lower=lower,
+        upper=upper,
+        statistic=t,
+    )
+
+
+def _adjusted(records: list[StakeholderGap]) -> Iterator[StakeholderGap]:
+    """Adjust the p-values of the rates for all rates, and those of the gaps for all gaps, of all pairs of kinds."""
+    is_rate = np.array([record.metric == DISAGREEMENT for record in records], dtype=np.bool_)
+    p = np.array([np.nan if record.p_value is None else record.p_value for record in records])
+    adjusted = np.full(p.size, np.nan)
+    for family in (is_rate, ~is_rate):
+        adjusted[family] = adjusted_p(p[family])
+    for record, value in zip(records, adjusted, strict=True):
+        yield replace(record, p_adjusted=finite(value))

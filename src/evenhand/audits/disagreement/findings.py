@@ -1,227 +1,296 @@
-"""The disagreement findings in sentences."""
+"""What is told: the findings of the disagreement audit, and remarks that a reader needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from evenhand.audits.disagreement.notions import WORDS, caveat_of
-from evenhand.audits.disagreement.records import GapRecord, RateRecord, StakeholderRecord
+import numpy as np
+
+from evenhand.audits.disagreement.critics import MOST_CRITICS
+from evenhand.audits.disagreement.gather import Panel
+from evenhand.audits.disagreement.groups import Grouping
+from evenhand.audits.disagreement.metrics import DISAGREEMENT, METRICS
+from evenhand.audits.disagreement.result import DisagreementGap, DisagreementValue, StakeholderGap
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.audits.disagreement.stakeholders import DISAGREEMENT
-from evenhand.core.findings import Finding, judge, shown_amount
-from evenhand.core.numbers import shown
-from evenhand.core.spec import Threshold
-from evenhand.errors import ConfigError, count
+from evenhand.core.findings import Claim
+from evenhand.core.formats import show, show_p
+from evenhand.errors import count
 
-Key = tuple[str, str | None, str, str | None, str]
 LEAST_CRITICS = 5
-"""Critics below which no verdict is given, whatever the interval."""
-_NAMED = 3
-_DIFFER_CAVEAT = "That two kinds of people see a case differently does not say which of them is right."
+"""Critics below which no verdict is given, whatever the interval: they may all be of one mind."""
+FEW = 20
+"""Critics or cases below which standard errors from resampling are too small to lean on."""
+_NAMED, _NAMED_LABELS = 3, 5
+
+_CALLED = "{where}, of what {who} would call “{label}” the system"
+_RATES = "{group_value:unit} so among {group} and {reference_value:unit} among {reference}."
+SENTENCES = {
+    "statistical_parity": "{where}, the system gives “{label}” in {group_value:unit} of answers on {group} and "
+    "{reference_value:unit} on {reference}.",
+    "calibration": "{where}, {who} agree with {group_value:unit} of the “{label}” given to {group} and "
+    "{reference_value:unit} of those to {reference}.",
+    "accuracy_equality": "{where}, {who} agree with {group_value:unit} of the decisions on {group} and "
+    "{reference_value:unit} of those on {reference}.",
+    "equal_opportunity": f"{_CALLED} calls {_RATES}",
+    "predictive_equality": f"{_CALLED.replace('would', 'would not')} calls {_RATES}",
+    "overall_misclassification": f"{_CALLED} does not call {_RATES}",
+    "tolerant_calibration": "{where}, {who} find {group_value:unit} of the “{label}” given to {group} near enough and "
+    "{reference_value:unit} of those to {reference}.",
+    "tolerant_accuracy": "{where}, {who} find {group_value:unit} of the decisions on {group} near enough and "
+    "{reference_value:unit} of those on {reference}.",
+    "bounded": "{where}, {title} as {who} see it differs by {lower:points} to {upper:points} percentage points.",
+    "undefined_gap": "{where}, {title} as {who} see it cannot be compared between groups.",
+    "kinds_differ": "{where}, “{stakeholder}” critics disagree {value:points} points more often than “{other}” critics "
+    "about “{label}” given to {group}, on the same cases.",
+    "kinds_alike": "{where}, no two kinds of critics differ beyond chance in how often they disagree.",
+    "kinds_partly_alike": "{where}, of what could be compared, nothing differs beyond chance between kinds of critics "
+    "in how often they disagree.",
+    "kinds_untested": "{where}, no difference between kinds of critics could be tested.",
+}
 
 
-def make_findings(
-    gaps: Sequence[GapRecord],
-    rates: Sequence[RateRecord],
-    stakeholders: Sequence[StakeholderRecord],
-    heard: Mapping[tuple[str, str | None], int],
+def make_claims(
+    gaps: Sequence[DisagreementGap],
+    values: Sequence[DisagreementValue],
+    stakeholders: Sequence[StakeholderGap],
     spec: DisagreementSpec,
-) -> tuple[Finding, ...]:
-    """Return a finding for each gap that a threshold limits, for the gaps of all critics, and for kinds of critics.
+) -> Iterator[Claim]:
+    """Yield what can be told: every gap, and for each grouping where two kinds of critics differ.
 
-    A gap that is the same number as another's is told once, unless a threshold asks for it.
+    Without a threshold the gaps of all critics are told; one that is the same number as another's is told once.
     """
-    values = {(r.grouping, r.stakeholder, r.notion, r.label, r.group): r for r in rates}
-    shared = [gap for gap in gaps if gap.critic is None]
-    findings: list[Finding] = []
-    judged: set[int] = set()
-    for threshold in spec.thresholds:
-        matching = [gap for gap in shared if _fits(threshold, gap)]
-        if not matching:
-            raise ConfigError(
-                f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: no such gap was "
-                "computed; check its metric, grouping and stratum (the kind of critics)."
-            )
-        judged.update(id(gap) for gap in matching)
-        findings += [
-            _unless_few(_gap_finding(gap, threshold, values, spec), heard[gap.grouping, gap.stakeholder])
-            for gap in matching
-        ]
-    pooled = [gap for gap in shared if gap.stakeholder is None and gap.same_as is None and id(gap) not in judged]
-    findings += [_gap_finding(gap, None, values, spec) for gap in pooled]
-    return (*findings, *_difference_findings(stakeholders, spec))
+    rates = {(r.grouping, r.stakeholder, r.metric, r.label, r.group): r.value for r in values}
+    for gap in gaps:
+        place = gap.grouping, gap.stakeholder, gap.metric, gap.label
+        arguments = {
+            **_place(gap),
+            "label": gap.label,
+            "group": gap.group,
+            "reference": gap.reference,
+            "group_value": rates.get((*place, gap.group or "")),
+            "reference_value": rates.get((*place, gap.reference or "")),
+            "lower": gap.lower,
+            "upper": gap.upper,
+        }
+        yield Claim(
+            records=(gap,),
+            sentence_id="bounded" if gap.identified == "bounded" else gap.metric,
+            undefined_id="undefined_gap",
+            arguments=arguments,
+            headline=gap.stakeholder is None and gap.same_as is None,
+            aside=_largest_at(gap),
+            withheld=_too_few(gap.critics),
+        )
+    for grouping in dict.fromkeys(record.grouping for record in stakeholders):
+        rows = [r for r in stakeholders if (r.grouping, r.metric) == (grouping, DISAGREEMENT)]
+        yield from _stakeholder_claims(rows, spec)
 
 
-def _unless_few(finding: Finding, critics: int) -> Finding:
-    """Take back a verdict that rests on too few critics, who may all be of one mind."""
+def _place(gap: DisagreementGap | StakeholderGap) -> dict[str, Any]:
+    who = "critics" if gap.stakeholder is None else f"“{gap.stakeholder}” critics"
+    return {"where": f"By {gap.grouping}", "title": METRICS[gap.metric].title_in_sentence, "who": who}
+
+
+def _largest_at(gap: DisagreementGap) -> str:
+    """Say where the gap may be largest, when only bounds are known."""
+    if gap.identified != "bounded":
+        return ""
+    label = "" if gap.label is None else f"for “{gap.label}” "
+    return f"The upper end is that {label}between {gap.group} and {gap.reference}."
+
+
+def _too_few(critics: int) -> str | None:
     if critics >= LEAST_CRITICS:
-        return finding
-    why = f"; {count(critics, 'critic is', 'critics are')} too few for a verdict, which needs {LEAST_CRITICS}."
-    sentence = f"{finding.sentence.removesuffix('.')}{why}"
-    return replace(finding, verdict="insufficient_evidence", sentence=sentence)
+        return None
+    return f"{count(critics, 'critic is', 'critics are')} too few for a verdict, which needs {LEAST_CRITICS}"
 
 
-def _fits(threshold: Threshold, gap: GapRecord) -> bool:
-    return (
-        gap.notion == threshold.metric
-        and threshold.grouping in (None, gap.grouping)
-        and gap.stakeholder == threshold.stratum
-    )
+# Kinds of critics -----------------------------------------------------------------------------------------------------
 
 
-def _gap_finding(
-    gap: GapRecord, threshold: Threshold | None, values: Mapping[Key, RateRecord], spec: DisagreementSpec
-) -> Finding:
-    claim, where = _claim(gap, values)
-    finding = Finding(
-        audit="disagreement",
-        model=None,
-        grouping=gap.grouping,
-        stratum=gap.stakeholder,
-        metric=gap.notion,
-        kind="difference",
-        against="worst_pair",
-        claim=f"{claim}{where}.",
-        sentence=f"{claim}{where}.",
-        unit="points",
-        value=gap.value,
-        low=gap.low,
-        high=gap.high,
-        n=gap.n,
-        threshold=threshold.in_words(points=True) if threshold else None,
-        verdict=judge(threshold, gap.value, gap.low, gap.high),
-        caveat=caveat_of(gap.notion, spec.bounds),
-    )
-    if gap.value is None:
-        return finding
-    amount = "" if gap.kind == "bounded" else f", a gap of {100 * gap.value:.1f} percentage points"
-    sure = f"{100 * spec.confidence:g}% interval {shown_amount(finding)[1]}" if gap.low is not None else gap.status
-    return replace(finding, sentence=f"{claim}{amount} ({sure}){where}; {count(gap.n, 'answer')}.")
+def _stakeholder_claims(rows: Sequence[StakeholderGap], spec: DisagreementSpec) -> Iterator[Claim]:
+    """Yield where two kinds of critics differ most clearly by one grouping."""
+    tested = [r for r in rows if r.p_adjusted is not None]
+    untested = [r for r in rows if r.p_adjusted is None and r.value != 0]
+    if tested:
+        yield _tested_claim(tested, untested, 1.0 - spec.confidence)
+    elif untested:
+        yield _kinds_claim("kinds_untested", _untold(untested[0]), _not_tested(untested))
 
 
-def _claim(gap: GapRecord, values: Mapping[Key, RateRecord]) -> tuple[str, str]:
-    """Return what was found, and where the largest difference may be when only bounds are known."""
-    title = WORDS[gap.notion].in_sentence
-    who = "critics" if gap.stakeholder is None else f"critics of the kind “{gap.stakeholder}”"
-    if gap.value is None:
-        return f"By {gap.grouping}, as {who} see it: {title} is {gap.status}", ""
-    if gap.kind == "bounded":
-        label = "" if gap.label is None else f"for “{gap.label}” "
-        return (
-            f"By {gap.grouping}, {title} as {who} see it differs by {_points(gap.lower)} to "
-            f"{_points(gap.upper)} percentage points",
-            f", at most {label}between {gap.group_high} and {gap.group_low}",
-        )
-    ends = [shown(values[_key(gap, group)].value, percent=True) for group in (gap.group_high, gap.group_low)]
-    return f"By {gap.grouping}, {_exactly(gap, who, *ends)}", ""
+def _tested_claim(tested: Sequence[StakeholderGap], untested: Sequence[StakeholderGap], level: float) -> Claim:
+    """Return the claim of the comparison with the least p-value; the kind that disagrees more comes first."""
+    clearest = min(tested, key=_clearness)
+    if (clearest.value or 0.0) < 0:
+        clearest = _turned(clearest)
+    more = sum((r.p_adjusted or 0.0) < level for r in tested) - 1
+    if more >= 0:
+        aside = f"{more} more of these differences {'is' if more == 1 else 'are'} beyond chance."
+        return _kinds_claim("kinds_differ", clearest, aside if more else "", len(tested))
+    least = f"Least adjusted {show_p(clearest.p_adjusted or 0.0)}, of {count(len(tested), 'test')}."
+    sentence_id = "kinds_partly_alike" if untested else "kinds_alike"
+    return _kinds_claim(sentence_id, _untold(clearest), f"{least} {_not_tested(untested)}".rstrip())
 
 
-def _points(value: float | None) -> str:
-    return f"{100 * (value or 0.0):.1f}".replace("-", "−")
+def _clearness(record: StakeholderGap) -> tuple[float, float]:
+    return record.p_adjusted or 0.0, -abs(record.statistic or 0.0)
 
 
-def _key(gap: GapRecord, group: str | None) -> Key:
-    return (gap.grouping, gap.stakeholder, gap.notion, gap.label, group or "")
-
-
-def _exactly(gap: GapRecord, who: str, high: str, low: str) -> str:
-    """Say what the two groups' rates are, in words a person who answered would know."""
-    first, second, label = gap.group_high, gap.group_low, f"“{gap.label}”"
-    same = f"of what {who} would call {label} the system"
-    forms = {
-        "statistical_parity": f"the system gives {label} in {high} of answers on {first} and {low} on {second}",
-        "calibration": f"{who} agree with {high} of the {label} given to {first} and {low} of those to {second}",
-        "accuracy_equality": f"{who} agree with {high} of the decisions on {first} and {low} of those on {second}",
-        "equal_opportunity": f"{same} calls {high} so among {first} and {low} among {second}",
-        "predictive_equality": (
-            f"of what {who} would not call {label} the system calls {high} so among {first} and {low} among {second}"
-        ),
-        "overall_misclassification": f"{same} does not call {high} so among {first} and {low} among {second}",
-        "tolerant_calibration": (
-            f"{who} find {high} of the {label} given to {first} near enough and {low} of those to {second}"
-        ),
-        "tolerant_accuracy": (
-            f"{who} find {high} of the decisions on {first} near enough and {low} of those on {second}"
-        ),
+def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str, tests: int = 1) -> Claim:
+    arguments = {
+        **_place(record),
+        "stakeholder": record.stakeholder,
+        "other": record.stakeholder_reference,
+        "label": record.label,
+        "group": record.group,
+        "value": record.value,
     }
-    return forms[gap.notion]
+    shared = "" if record.value is None else "Here n counts the cases that both have seen. "
+    return Claim(
+        records=(record,),
+        sentence_id=sentence_id,
+        undefined_id=sentence_id,
+        arguments=arguments,
+        headline=True,
+        aside=f"{shared}{aside}".rstrip(),
+        tests=tests,
+    )
 
 
-def _difference_findings(records: Sequence[StakeholderRecord], spec: DisagreementSpec) -> Iterator[Finding]:
-    """Yield for each grouping where two kinds of critics differ most surely."""
-    for grouping in dict.fromkeys(record.grouping for record in records):
-        own = [r for r in records if (r.grouping, r.metric) == (grouping, DISAGREEMENT)]
-        tested = [r for r in own if r.p_adjusted is not None]
-        untested = _untested([r for r in own if r.p_adjusted is None and r.value != 0])
-        if tested:
-            yield _difference_finding(grouping, tested, untested, spec)
-        elif untested:
-            claim = f"By {grouping}, no difference between kinds of critics could be tested: {untested}."
-            yield replace(_no_difference(grouping, own[0].cases), claim=claim, sentence=claim)
-
-
-def _untested(records: Sequence[StakeholderRecord]) -> str:
+def _not_tested(records: Sequence[StakeholderGap]) -> str:
     """Say which differences could not be tested: what is not known to be 0."""
-    parts = []
-    for r in records:
-        pair = f"“{r.stakeholder_a}” and “{r.stakeholder_b}”"
-        where = "" if r.label is None else f" about “{r.label}” given to {r.group}"
-        differ = (
-            "cannot be compared" if r.value is None else f"differ by {100 * abs(r.value):.1f} points without a test"
+    if not records:
+        return ""
+    more = f", and {len(records) - _NAMED} more" if len(records) > _NAMED else ""
+    return f"Not tested: {', '.join(_in_words(record) for record in records[:_NAMED])}{more}."
+
+
+def _in_words(record: StakeholderGap) -> str:
+    pair = f"“{record.stakeholder}” and “{record.stakeholder_reference}”"
+    where = "" if record.label is None else f" about “{record.label}” given to {record.group}"
+    if record.value is None:
+        return f"{pair} cannot be compared{where}"
+    return f"{pair} differ by {show(abs(record.value), 'points')} points{where}"
+
+
+def _untold(record: StakeholderGap) -> StakeholderGap:
+    """Return a comparison without its numbers, which would stand out beside a sentence that says nothing was shown."""
+    return replace(record, value=None, low=None, high=None, lower=None, upper=None, statistic=None, status="")
+
+
+def _turned(record: StakeholderGap) -> StakeholderGap:
+    """Return the same comparison the other way round."""
+
+    def minus(number: float | None) -> float | None:
+        return None if number is None else -number
+
+    return replace(
+        record,
+        stakeholder=record.stakeholder_reference,
+        stakeholder_reference=record.stakeholder,
+        critics=record.critics_reference,
+        critics_reference=record.critics,
+        value=minus(record.value),
+        low=minus(record.high),
+        high=minus(record.low),
+        lower=minus(record.upper),
+        upper=minus(record.lower),
+        statistic=minus(record.statistic),
+    )
+
+
+# Remarks --------------------------------------------------------------------------------------------------------------
+
+
+def panel_notes(
+    panel: Panel, spec: DisagreementSpec, gaps: Sequence[DisagreementGap], fewer: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield the remarks, the most important first."""
+    yield from _reading_notes(panel, spec)
+    yield (
+        f"{count(len(panel.answer), 'answer')} of {count(len(panel.critics), 'critic')} on "
+        f"{count(len(panel.cases), 'case')}. Each answer counts {'once' if panel.weight is None else 'by its weight'}, "
+        "so a case that more critics saw counts more."
+    )
+    if min(len(panel.critics), len(panel.cases)) < FEW:
+        yield "With so few critics or cases the intervals are a rough guide at best."
+    yield from _few_of_a_kind(panel)
+    yield from _bound_notes(spec, gaps)
+    if panel.inconsistent:
+        yield (
+            f"{count(panel.inconsistent, 'answer contradicts', 'answers contradict')} the critic's own label: the "
+            "truth then need not lie within the bounds."
         )
-        parts.append(f"{pair} {differ}{where}")
-    more = f", and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
-    return ", ".join(parts[:_NAMED]) + more
+    if len(panel.critics) > MOST_CRITICS:
+        yield f"With more than {MOST_CRITICS:,} critics, the critics one by one are left out."
+    for grouping, draws in fewer.items():
+        yield f"Intervals by {grouping} rest on {draws:,} resamples instead of {spec.resamples:,}, because of the size."
+    unknown = 0 if panel.stakeholder is None else int((panel.stakeholder < 0).sum())
+    if unknown:
+        yield f"{count(unknown, 'critic is', 'critics are')} of no known kind; they count in what all critics say."
 
 
-def _no_difference(grouping: str, n: int) -> Finding:
-    return Finding(
-        audit="disagreement",
-        model=None,
-        grouping=grouping,
-        stratum=None,
-        metric=DISAGREEMENT,
-        kind="difference",
-        against="worst_pair",
-        claim="",
-        sentence="",
-        unit="points",
-        value=None,
-        low=None,
-        high=None,
-        n=n,
-        threshold=None,
-        verdict="no_threshold",
-        caveat=_DIFFER_CAVEAT,
+def _reading_notes(panel: Panel, spec: DisagreementSpec) -> Iterator[str]:
+    """Yield what the answers were taken to mean."""
+    names = ", ".join(repr(name) for name in panel.labels.names)
+    if len(panel.labels.names) == 2 and spec.bounds == "sharp":
+        yield (
+            "There are two labels, so whoever disagrees with one means the other: all six metrics are exact, and "
+            "the gap in predictive equality is that in equal opportunity."
+        )
+    if not panel.labels.declared:
+        yield (
+            f"The labels are those seen in the data ({names}). If the system can give others, declare them all with "
+            "`labels`: whoever disagrees may have had one of those in mind."
+        )
+    if spec.case is None and not spec.answers.apart:
+        yield (
+            "No case column was named, so each answer counts as a case of its own. If critics shared cases, the "
+            "intervals are too short."
+        )
+
+
+def label_notes(values: Sequence[DisagreementValue], groupings: Sequence[Grouping]) -> Iterator[str]:
+    """Yield which labels calibration cannot compare between all groups, because a group was never given them."""
+    pooled = [r for r in values if r.metric == "calibration" and r.stakeholder is None]
+    for grouping in groupings:
+        never = _never_given([r for r in pooled if r.grouping == grouping.name and r.group in grouping.chosen])
+        if never:
+            more = f", and {len(never) - _NAMED_LABELS} more" if len(never) > _NAMED_LABELS else ""
+            yield (
+                f"By {grouping.name}, some labels were never given to a group: {', '.join(never[:_NAMED_LABELS])}"
+                f"{more}. Calibration does not compare them there; statistical parity does."
+            )
+
+
+def _never_given(rates: Sequence[DisagreementValue]) -> list[str]:
+    given = {r.label for r in rates if r.value is not None}
+    return [f"“{r.label}” to {r.group}" for r in rates if r.value is None and r.label in given]
+
+
+def _few_of_a_kind(panel: Panel) -> Iterator[str]:
+    if panel.stakeholder is None:
+        return
+    critics = np.bincount(panel.stakeholder[panel.stakeholder >= 0], minlength=len(panel.stakeholders))
+    few = [f"“{name}” ({n})" for name, n in zip(panel.stakeholders, critics.tolist(), strict=True) if 0 < n < FEW]
+    if few:
+        yield f"Few critics are of the kind {', '.join(few)}: intervals of that kind are a rough guide at best."
+
+
+def _bound_notes(spec: DisagreementSpec, gaps: Sequence[DisagreementGap]) -> Iterator[str]:
+    if spec.bounds == "published":
+        yield (
+            "The bounds are the published ones, kept for comparison. They are looser than need be, and the one for "
+            "overall misclassification points the wrong way, so that the truth can lie outside."
+        )
+    elif any(gap.identified == "bounded" and not gap.sharp for gap in gaps):
+        yield (
+            "Some lower bounds of gaps hold but may be too low: with more than two groups, a tolerance, more than ten "
+            "labels, or a direction and four labels or more. Upper bounds are as low as the answers allow."
+        )
+    yield (
+        "A gap is the largest of several differences, each with its own noise; so it tends to come out too large, "
+        "most of all with few answers. The interval takes that into account."
     )
-
-
-def _difference_finding(
-    grouping: str, tested: Sequence[StakeholderRecord], untested: str, spec: DisagreementSpec
-) -> Finding:
-    surely = [r for r in tested if (r.p_adjusted or 0.0) < 1.0 - spec.confidence]
-    most = min(tested, key=lambda r: (r.p_adjusted or 0.0, -abs(r.statistic or 0.0)))
-    p = "below 0.001" if (most.p_adjusted or 0.0) < 0.001 else f"= {most.p_adjusted:.3f}"
-    finding = _no_difference(grouping, most.cases)
-    rest = f"; not tested: {untested}" if untested else ""
-    if not surely:
-        what = "of what could be compared, nothing differs beyond chance between" if untested else "no"
-        who = "kinds of critics" if untested else "two kinds of critics differ beyond chance"
-        claim = f"By {grouping}, {what} {who} in how often they disagree"
-        sure = f"least adjusted p {p}; {count(len(tested), 'test')}"
-        return replace(finding, claim=f"{claim}{rest}.", sentence=f"{claim} ({sure}){rest}.")
-    value, low, high = most.value or 0.0, most.low or 0.0, most.high or 0.0
-    pair = (most.stakeholder_a, most.stakeholder_b)
-    if value < 0:  # the kind that disagrees more stands first
-        value, low, high, pair = -value, -high, -low, pair[::-1]
-    claim = (
-        f"By {grouping}, the critics “{pair[0]}” and “{pair[1]}” differ most surely about “{most.label}” given to "
-        f"{most.group}: on the same cases the former disagree {100 * value:.1f} percentage points more often"
-    )
-    finding = replace(finding, value=value, low=low, high=high)
-    verb = "is" if len(surely) == 2 else "are"
-    more = f"; {len(surely) - 1} more of {len(tested)} such differences {verb} beyond chance" if surely[1:] else ""
-    sure = f"{100 * spec.confidence:g}% interval {shown_amount(finding)[1]}, adjusted p {p}"
-    sentence = f"{claim} ({sure}){more}; {count(most.cases, 'case')} seen by both."
-    return replace(finding, claim=f"{claim}{more}.", sentence=sentence)

@@ -1,21 +1,24 @@
-"""The groups of a grouping that are compared, and the answers on their cases."""
+"""The groups of a grouping that are compared, the answers on their cases, and how these are resampled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from evenhand.audits.disagreement.panel import Panel
+from evenhand.audits.disagreement.gather import Panel
 from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.core.records import LeftOut
 from evenhand.errors import count
-from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback
-from evenhand.stats.feedback import FeedbackMetric as Notion
+from evenhand.stats.feedback import AGREE, DISAGREE, TOLERANT, Answers, Feedback, FeedbackMetric, Resampled
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
+
+LEAST_RESAMPLES = 200
+MOST_PRODUCTS = 2_000_000_000
+MOST_PAIRS = 6_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +49,9 @@ class Grouping:
         return tuple(group for group, chosen in zip(self.groups, self.compared, strict=True) if chosen)
 
 
-def find_groupings(table: Table, panel: Panel, spec: DisagreementSpec) -> list[Grouping]:
+def find_groupings(table: Table, panel: Panel, min_count: int) -> list[Grouping]:
     """Return the groupings of a table, with the size of every group."""
-    found = []
+    groupings = []
     for name, columns in table.groupings.items():
         code, labels = panel.groups.joint(columns)
         known = tuple(label for label in labels if label != MISSING)
@@ -56,12 +59,12 @@ def find_groupings(table: Table, panel: Panel, spec: DisagreementSpec) -> list[G
         cases = np.bincount(group[group >= 0], minlength=len(known))
         by_answer = group[panel.case]
         answers = np.bincount(by_answer[by_answer >= 0], minlength=len(known))
-        compared = tuple(bool(n >= spec.min_count) for n in cases)
-        found.append(Grouping(name, known, compared, group, cases, answers, int((by_answer < 0).sum())))
-    return found
+        compared = tuple(bool(n >= min_count) for n in cases)
+        groupings.append(Grouping(name, known, compared, group, cases, answers, int((by_answer < 0).sum())))
+    return groupings
 
 
-def left_out_records(panel: Panel, groupings: list[Grouping], spec: DisagreementSpec) -> Iterator[dict[str, Any]]:
+def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int) -> Iterator[LeftOut]:
     """Yield what was left out, and why."""
     whole = [
         *panel.dropped,
@@ -71,24 +74,21 @@ def left_out_records(panel: Panel, groupings: list[Grouping], spec: Disagreement
     ]
     for n, reason in whole:
         if n:
-            yield {"model": None, "grouping": None, "group": None, "n": n, "reason": reason}
+            yield LeftOut(n=n, reason=reason)
     for grouping in groupings:
         if grouping.missing:
-            yield _record(grouping.name, MISSING, grouping.missing, "missing group: not compared")
+            missing = "missing group: not compared"
+            yield LeftOut(grouping=grouping.name, group=MISSING, n=grouping.missing, reason=missing)
         for group, n, cases, compared in zip(
             grouping.groups, grouping.answers, grouping.cases, grouping.compared, strict=True
         ):
             if not compared:
-                reason = f"small group, {count(int(cases), 'case')}: not compared (fewer than {spec.min_count})"
-                yield _record(grouping.name, group, int(n), reason)
-
-
-def _record(grouping: str, group: str, n: int, reason: str) -> dict[str, Any]:
-    return {"model": None, "grouping": grouping, "group": group, "n": n, "reason": reason}
+                reason = f"small group, {count(int(cases), 'case')}: not compared (fewer than {min_count})"
+                yield LeftOut(grouping=grouping.name, group=group, n=int(n), reason=reason)
 
 
 @dataclass(frozen=True, eq=False)
-class Voices:
+class AnswerSet:
     """Answers for the kernels, of all critics or of some, on the cases of a grouping.
 
     Parameters
@@ -96,52 +96,115 @@ class Voices:
     answers : the answers; the kernels number critics and cases from 0.
     truth : the critics' own labels on the same cases, or None.
     critics : the panel's number of each critic.
-    groups : the names of the groups.
+    grouping : the name of the grouping.
+    groups, labels : the names of the groups and of the labels.
+    stakeholder : the kind of critics whose answers these are, or None for all.
     """
 
     answers: Answers
     truth: Answers | None
     critics: IntArray
+    grouping: str
     groups: tuple[str, ...]
+    labels: tuple[str, ...]
+    stakeholder: str | None = None
 
-    def of(self, chosen: BoolArray) -> Voices:
-        """Return the voices of some of the panel's critics."""
+    @property
+    def n(self) -> int:
+        """The number of answers."""
+        return len(self.answers.answer)
+
+    def of(self, chosen: BoolArray, stakeholder: str | None) -> AnswerSet:
+        """Return the answers of some of the panel's critics, who are of one kind."""
         keep = chosen[self.critics][self.answers.critic]
-        truth = None if self.truth is None else self.truth.where(keep)
-        return Voices(self.answers.where(keep), truth, self.critics[chosen[self.critics]], self.groups)
+        return replace(
+            self,
+            answers=self.answers.where(keep),
+            truth=None if self.truth is None else self.truth.where(keep),
+            critics=self.critics[chosen[self.critics]],
+            stakeholder=stakeholder,
+        )
 
-    def truth_for(self, notion: Notion) -> Answers | None:
-        """Return the critics' own labels; for a tolerant notion whether they are near enough to the system's."""
-        if self.truth is None or notion not in TOLERANT:
+    def truth_for(self, metric: FeedbackMetric) -> Answers | None:
+        """Return the critics' own labels; for a tolerant metric whether they are near enough to the system's."""
+        if self.truth is None or metric not in TOLERANT:
             return self.truth
         feedback = Feedback(self.answers.feedback.labels, "agreement", self.answers.feedback.tolerance)
         far = np.abs(self.truth.answer - self.truth.label[self.truth.case]) > feedback.tolerance
         return replace(self.truth, answer=np.where(far, DISAGREE, AGREE), feedback=feedback)
 
+    def why_not_compared(self, min_count: int) -> str | None:
+        """Return why these answers cannot compare the groups, or None when they can.
 
-def voices_of(panel: Panel, grouping: Grouping, *, compared: bool = True) -> Voices:
+        Parameters
+        ----------
+        min_count : the number of cases that each group needs.
+        """
+        if len(self.groups) < 2:
+            return f"fewer than two groups of {self.grouping} have enough cases to be compared"
+        cases = np.bincount(self.answers.group, minlength=self.answers.groups).tolist()
+        for name, n in zip(self.groups, cases, strict=True):
+            if n < min_count:
+                few = f"only {count(n, 'case')} of {name} {'was' if n == 1 else 'were'} answered"
+                return f"{few}, fewer than {min_count}" if n else f"no case of {name} was answered"
+        return None
+
+
+def answer_set(panel: Panel, grouping: Grouping, *, compared: bool = True) -> AnswerSet:
     """Return the answers on the cases of a grouping: of the groups that are compared, or of all that have a value."""
     wanted = np.array(grouping.compared, dtype=np.bool_) | (not compared)
-    place = np.append(np.where(wanted, np.cumsum(wanted) - 1, -1), -1)  # the last is for the missing
-    group = place[grouping.group]
-    keep = group[panel.case] >= 0
-    whole = Answers(
-        panel.critic,
-        panel.case,
-        panel.answer,
-        np.maximum(group, 0),
-        panel.label,
-        max(int(wanted.sum()), 1),
-        len(panel.critics),
-        panel.feedback,
-        panel.weight,
+    position = np.append(np.where(wanted, np.cumsum(wanted) - 1, -1), -1)  # the last is for the missing
+    group = position[grouping.group]
+    answers = Answers(
+        critic=panel.critic,
+        case=panel.case,
+        answer=panel.answer,
+        group=np.maximum(group, 0),
+        label=panel.label,
+        groups=max(int(wanted.sum()), 1),
+        critics=len(panel.critics),
+        feedback=panel.feedback,
+        weight=panel.weight,
     )
     truth = None
     if panel.truth is not None:
-        truth = replace(whole, answer=panel.truth, feedback=Feedback(len(panel.labels.names), "label"))
+        truth = replace(answers, answer=panel.truth, feedback=Feedback(len(panel.labels.names), "label"))
     critics = np.arange(len(panel.critics))
+    keep = group[panel.case] >= 0
+    if not keep.all():
+        answers, truth = answers.where(keep), None if truth is None else truth.where(keep)
+        critics = np.unique(panel.critic[keep])
     groups = tuple(name for name, chosen in zip(grouping.groups, wanted, strict=True) if chosen)
-    if keep.all():
-        return Voices(whole, truth, critics, groups)
-    used = np.unique(panel.critic[keep])
-    return Voices(whole.where(keep), None if truth is None else truth.where(keep), used, groups)
+    return AnswerSet(answers, truth, critics, grouping.name, groups, panel.labels.names)
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """One bootstrap: its number of resamples, what is drawn again, and its own generator."""
+
+    draws: int
+    resampled: Resampled
+    rng: np.random.Generator
+
+
+def resampling_of(answers: Answers, spec: DisagreementSpec, *stream: int) -> Resampling:
+    """Return how to resample answers: as often as asked for, less often where the work would be too much.
+
+    It depends on sizes only, never on the clock, so that the same data give the same numbers.
+
+    Parameters
+    ----------
+    answers
+        The answers.
+    spec
+        The settings.
+    stream
+        What tells this bootstrap from the others of the audit.
+    """
+    draws = min(spec.resamples, MOST_PRODUCTS // max(len(answers.answer), 1))
+    if answers.feedback.labels > 2:  # the smallest gap of each pair of groups is a search in every resample
+        draws = min(draws, MOST_PAIRS // max(answers.groups * (answers.groups - 1) // 2, 1))
+    what: Resampled = "cases" if answers.critics == 1 else "critics" if spec.answers.cases == "all" else "both"
+    return Resampling(
+        max(draws, min(LEAST_RESAMPLES, spec.resamples)), what, np.random.default_rng([spec.seed, *stream])
+    )

@@ -1,32 +1,113 @@
-"""The result of the disagreement audit."""
+"""The records and the result of the disagreement audit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from evenhand.audits.disagreement.records import (
-    CriticRecord,
-    GapRecord,
-    PlanRecord,
-    RateRecord,
-    StakeholderRecord,
-    TruthRecord,
-)
 from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
-from evenhand.core.sections import Section
-from evenhand.errors import require_choice
+from evenhand.core.spec import Spec
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisagreementValue(Value):
+    """A group's rate of one metric at one label; `n` counts answers, for calibration those to the label."""
+
+    label: str | None = column("the label; null for a metric without labels", None)
+    stakeholder: str | None = column("the kind of critics; null for all of them", None)
+    lower: float | None = column("the smallest rate that the answers allow", None)
+    upper: float | None = column("the largest rate that the answers allow; `value` is the middle of the two", None)
+    truth: float | None = column("the rate by the critics' own labels, where these are known", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisagreementGap(Gap):
+    """The largest difference of one metric between two groups, over all labels."""
+
+    label: str | None = column("the label at which the difference is largest", None)
+    stakeholder: str | None = column("the kind of critics; null for all of them", None)
+    critics: int = column("how many critics answered")
+    lower: float | None = column("the smallest gap that the answers allow", None)
+    upper: float | None = column("the largest gap that the answers allow; `value` is the middle of the two", None)
+    identified: str | None = column(
+        "'definite' (exact by its nature), 'exact' (nothing is left open here) or 'bounded'", None
+    )
+    sharp: bool | None = column("whether both bounds can be attained; else the lower one may be too low", None)
+    same_as: str | None = column("the metric whose gap is this very number", None)
+    truth: float | None = column("the gap by the critics' own labels, where these are known", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriticGap(DisagreementGap):
+    """The gap that one critic sees, on their own answers."""
+
+    individual: ClassVar[bool] = True
+
+    critic: str = column("the critic")
+    error: float | None = column("value minus truth, where that is known", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StakeholderGap(Gap):
+    """Two kinds of critics on the cases that both have seen: `stakeholder` minus `stakeholder_reference`.
+
+    The metric is 'disagreement' (the rate at which they disagree with a label given to a group) or one whose gaps
+    between groups are compared; `group` is then null. `n` counts the shared cases. `p_adjusted` is Holm's, over all
+    comparisons of the grouping in the rate, and over all in gaps.
+    """
+
+    stakeholder: str = column("the kind of critics")
+    stakeholder_reference: str = column("the kind of critics they are compared with")
+    label: str | None = column("the label; null where gaps are compared", None)
+    critics: int = column("how many critics are of the first kind")
+    critics_reference: int = column("how many are of the other kind")
+    lower: float | None = column("the smallest difference that the answers allow", None)
+    upper: float | None = column("the largest difference that the answers allow", None)
+    statistic: float | None = column("Student's t of the difference", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerPlan(Record):
+    """How many more critics, cases and answers would narrow the interval of a gap to the wanted width."""
+
+    grouping: str = column("the grouping")
+    metric: str = column("the metric")
+    design: str = column("'new cases' (new critics answer new cases) or 'same cases'")
+    target_width: float = column("the wanted width")
+    width: float | None = column("the width now")
+    least: float | None = column("the width that no number of critics gets below")
+    critics: int | None = column("how many more critics; null where no number is enough")
+    cases: int | None = column("how many more cases")
+    answers: int | None = column("how many more answers")
+    status: str = column("'ok', or why the width cannot be reached", "ok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruthRecord(Record):
+    """How far the estimates are off for the critics whose own labels are known."""
+
+    grouping: str = column("the grouping")
+    metric: str = column("the metric")
+    critics: int = column("how many critics have a gap")
+    mean_error: float | None = column("mean absolute error over them", None)
+    worst_error: float | None = column("largest absolute error", None)
+    inside: float | None = column("share of them whose true gap lies within the bounds", None)
+    status: str = column("'ok', or why there is no error", "ok")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class DisagreementResult(Result):
-    """Six notions of fairness as the people who answered see them: rates, gaps, critics one by one, stakeholders.
+    """Six metrics of fairness as the people who answered see them.
 
     Parameters
     ----------
-    gaps, rates, critics, stakeholders, plan, truth : the tables, as records.
+    values, gaps : the rates of groups, and the largest differences between two of them.
+    critics : the gaps that critics see one by one.
+    stakeholders : kinds of critics compared.
+    plan : how many more answers it would take.
+    truth : how far the estimates of single critics are off, where the critics' own labels are known.
     labels : the labels, lowest first where they have an order.
     hash : SHA-256 of the answers that the numbers were computed from.
     """
@@ -34,47 +115,14 @@ class DisagreementResult(Result):
     audit: ClassVar[str] = "disagreement"
     title: ClassVar[str] = "Disagreement"
     question: ClassVar[str] = "What do the people affected think, when all they can say is “I agree” or “I disagree”?"
-    main_table: ClassVar[str] = "gaps"
+    spec_type: ClassVar[type[Spec]] = DisagreementSpec
 
     spec: DisagreementSpec
-    gaps: tuple[GapRecord, ...]
-    rates: tuple[RateRecord, ...]
-    critics: tuple[CriticRecord, ...]
-    stakeholders: tuple[StakeholderRecord, ...]
-    plan: tuple[PlanRecord, ...]
+    values: tuple[DisagreementValue, ...]
+    gaps: tuple[DisagreementGap, ...]
+    critics: tuple[CriticGap, ...]
+    stakeholders: tuple[StakeholderGap, ...]
+    plan: tuple[AnswerPlan, ...]
     truth: tuple[TruthRecord, ...]
     labels: tuple[str, ...]
     hash: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
-        return {**super().to_dict(), "labels": list(self.labels), "hash": self.hash}
-
-    @property
-    def tables(self) -> Mapping[str, Sequence[Any]]:
-        """The tables by name."""
-        return {
-            "gaps": self.gaps,
-            "rates": self.rates,
-            "critics": self.critics,
-            "stakeholders": self.stakeholders,
-            "plan": self.plan,
-            "truth": self.truth,
-        }
-
-    def section(self) -> Section:
-        """Return the disagreement part of a report."""
-        from evenhand.audits.disagreement.section import disagreement_section
-
-        return disagreement_section(self)
-
-    def plot(self, grouping: str | None = None) -> Any:
-        """Return the chart of the gaps, by default of the first grouping."""
-        import altair as alt
-
-        from evenhand.audits.disagreement.charts import gap_panels
-
-        known = list(dict.fromkeys(gap.grouping for gap in self.gaps))
-        chosen = grouping or known[0]
-        require_choice("grouping", chosen, known)
-        return alt.concat(*gap_panels(self, [chosen]), columns=1)

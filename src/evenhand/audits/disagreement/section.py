@@ -1,339 +1,300 @@
-"""The disagreement part of a report."""
+"""The disagreement part of a report: charts, tables and how the numbers were computed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from evenhand.audits.disagreement.charts import (
     MOST_GROUPS,
     agreement_panels,
     critic_panels,
-    error_panel,
     gap_panels,
-    rate_panels,
     stakeholder_panels,
+    told_metrics,
+    value_panels,
 )
-from evenhand.audits.disagreement.gaps import NEW_CASES
-from evenhand.audits.disagreement.methods import methods_of
-from evenhand.audits.disagreement.notions import WORDS
-from evenhand.audits.disagreement.stakeholders import DISAGREEMENT
-from evenhand.core.numbers import DASH, shown, shown_interval
-from evenhand.core.sections import DisplayTable, Figure, Section
+from evenhand.audits.disagreement.estimate import NEW_CASES, SAME_CASES
+from evenhand.audits.disagreement.metrics import DISAGREEMENT, METRICS, PAPER
+from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
+from evenhand.core.formats import show, show_confidence
+from evenhand.core.records import open_range
 from evenhand.errors import count
 from evenhand.stats.feedback import INDEFINITE
 
 if TYPE_CHECKING:
-    from evenhand.audits.disagreement.records import GapRecord, StakeholderRecord
-    from evenhand.audits.disagreement.result import DisagreementResult
+    from evenhand.audits.disagreement.result import (
+        AnswerPlan,
+        DisagreementGap,
+        DisagreementResult,
+        DisagreementValue,
+        StakeholderGap,
+    )
 
 _MOST_DIFFERENCES = 12
+_Number = TypeVar("_Number", "DisagreementGap", "DisagreementValue")
+_EXACT_OR_OPEN = "Points: exact. Thick bars: what the answers leave open. Thin lines: intervals."
 
 
-def disagreement_section(result: DisagreementResult) -> Section:
-    """Return the section of a report for this result."""
-    groupings = list(dict.fromkeys(gap.grouping for gap in result.gaps))
-    parts: list[Figure | DisplayTable] = [_gap_figure(result, groupings), _meaning_table(result), _gap_table(result)]
-    for grouping in groupings:
-        parts += [_rate_figure(result, grouping), _rate_table(result, grouping)]
-    if any(gap.stakeholder is not None and gap.critic is None for gap in result.gaps):
-        parts += list(_stakeholder_parts(result, groupings))
-    if result.critics:
-        parts += [_critic_figure(result, grouping) for grouping in groupings if critic_panels(result, grouping)]
-        parts += [_truth_table(result)] if result.truth else []
+def parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
+    """Yield the figures and tables of the section."""
+    yield _gap_figure(result)
+    yield _meaning_table(result)
+    yield _gap_table(result)
+    for grouping in result.groupings:
+        yield _value_figure(result, grouping)
+        yield _value_table(result, grouping)
+    if any(gap.stakeholder is not None for gap in result.gaps):
+        yield from _stakeholder_parts(result)
+    if result.shows_individuals:
+        yield from _critic_figures(result)
+    if result.truth:
+        yield _truth_table(result)
     if result.plan:
-        parts.append(_plan_table(result))
-    return Section(result.title, result.question, tuple(parts), tuple(methods_of(result)), result.notes)
+        yield _plan_table(result)
 
 
-def _percent(result: DisagreementResult) -> str:
-    return f"{100 * result.spec.confidence:g}%"
+# Gaps and rates -------------------------------------------------------------------------------------------------------
 
 
-def _points(value: float | None) -> str:
-    return DASH if value is None else f"{100 * value:.1f}"
-
-
-def _points_range(low: float | None, high: float | None) -> str:
-    return DASH if low is None or high is None else f"{_points(low)} to {_points(high)}"
-
-
-def _title(notion: str) -> str:
-    return WORDS[notion].title
-
-
-def _gap_figure(result: DisagreementResult, groupings: list[str]) -> Figure:
-    open_ones = result.truth and any(gap.kind == "bounded" for gap in result.gaps if gap.critic is None)
-    truth = " Dark ticks: the truth, by the critics' own labels." if open_ones else ""
+def _gap_figure(result: DisagreementResult) -> Figure:
+    bounded = any(gap.identified == "bounded" for gap in result.gaps)
+    truth = " Dark ticks: the truth, by the critics' own labels." if result.truth and bounded else ""
     caption = (
         "The largest difference between two groups, over all labels. Points: what the answers tell exactly. Thick "
-        f"bars: what they leave open; all of it is possible. Thin lines: {_percent(result)} intervals, which add that "
-        f"critics and cases are samples.{truth}"
+        f"bars: what they leave open; all of it is possible. Thin lines: {show_confidence(result.spec.confidence)} "
+        f"intervals, which add that critics and cases are samples.{truth}"
     )
-    words = " ".join(f.claim for f in result.findings if f.metric != DISAGREEMENT and f.stratum is None)
-    return Figure("Gaps as the critics see them", caption, words, tuple(gap_panels(result, groupings)))
+    told = [f for f in result.findings if f.metric != DISAGREEMENT and "stakeholder" not in f.coordinates]
+    panels = [panel for grouping in result.groupings for panel in gap_panels(result, grouping)]
+    return Figure("Gaps as the critics see them", caption, " ".join(f.headline for f in told), tuple(panels))
 
 
 def _meaning_table(result: DisagreementResult) -> DisplayTable:
-    pooled = [gap for gap in result.gaps if gap.stakeholder is None and gap.critic is None]
+    pooled = result.rows("gaps", stakeholder=None)
     rows = []
-    for notion in dict.fromkeys(gap.notion for gap in pooled):
-        own = [gap for gap in pooled if gap.notion == notion]
-        kinds = {gap.kind for gap in own if gap.kind is not None}
-        rows.append((_title(notion), WORDS[notion].asks, _told(kinds, own[0])))
-    columns = ("Notion", "What it asks", "What the answers tell")
-    return DisplayTable("What agreeing and disagreeing can tell", columns, tuple(rows), (False,) * 3)
+    for metric in dict.fromkeys(gap.metric for gap in pooled):
+        gaps = [gap for gap in pooled if gap.metric == metric]
+        known = {gap.identified for gap in gaps if gap.identified is not None}
+        rows.append((METRICS[metric].title, METRICS[metric].asks, _tells(known, gaps[0].same_as)))
+    columns = ("Metric", "What it asks", "What the answers tell")
+    return DisplayTable("What agreeing and disagreeing can tell", columns, tuple(rows))
 
 
-def _told(kinds: set[str], gap: GapRecord) -> str:
-    if not kinds:
+def _tells(known: set[str], same_as: str | None) -> str:
+    if not known:
         return "nothing here: see the remarks"
-    if kinds == {"bounded"}:
+    if known == {"bounded"}:
         words = "bounds: who disagrees does not say which label would be right"
-    elif "bounded" in kinds:
+    elif "bounded" in known:
         words = "bounds; exact in some groupings"
     else:
-        words = "all of it" if kinds == {"definite"} else "all of it here, since nothing is left open"
-    return f"{words}; its gap is that of {_title(gap.same_as).lower()}" if gap.same_as is not None else words
+        words = "all of it" if known == {"definite"} else "all of it here, since nothing is left open"
+    return f"{words}; its gap is that of {METRICS[same_as].title_in_sentence}" if same_as is not None else words
+
+
+def _known(record: DisagreementGap | DisagreementValue) -> Range | None:
+    """Return what the answers leave open of a number, None where it is exact."""
+    bounds = open_range(record)
+    style = METRICS[record.metric].style(getattr(record, "kind", None))
+    return None if bounds is None else Range(*bounds, style)
+
+
+def _without_middle(records: Sequence[_Number]) -> list[_Number]:
+    """Return records in which a number that is not known exactly is left out: the middle of its bounds means little."""
+    return [record if open_range(record) is None else replace(record, value=None) for record in records]
 
 
 def _gap_table(result: DisagreementResult) -> DisplayTable:
-    truth = any(gap.truth is not None for gap in result.gaps)
-    rows = []
-    for gap in result.gaps:
-        if gap.critic is not None:
-            continue
-        same = f"the same number as {_title(gap.same_as).lower()}" if gap.same_as is not None else ""
-        rows.append(
-            (
-                gap.grouping,
-                gap.stakeholder or "all",
-                _title(gap.notion),
-                gap.kind or DASH,
-                gap.label or DASH,
-                gap.group_high or DASH,
-                gap.group_low or DASH,
-                f"{gap.n:,}",
-                _points(gap.value) if gap.kind != "bounded" else _points_range(gap.lower, gap.upper),
-                _points_range(gap.low, gap.high),
-                *((_points(gap.truth),) if truth else ()),
-                same if gap.status == "ok" else gap.status,
-            )
-        )
-    columns = (
-        "Grouping",
-        "Critics",
-        "Notion",
-        "Known",
-        "Label",
-        "Higher",
-        "Lower",
-        "Answers",
-        "Gap, points",
-        f"{_percent(result)} interval",
-        *(("Truth",) if truth else ()),
-        "Remark",
-    )
-    numeric = (False,) * 7 + (True,) * (4 if truth else 3) + (False,)
-    return DisplayTable("Every gap", columns, tuple(rows), numeric, folded=True)
+    extra = {
+        "Critics": lambda r: r.stakeholder or "all",
+        "Label": lambda r: r.label,
+        "Known": lambda r: r.identified,
+        "Left open": _known,
+        "Truth": lambda r: Number(r.truth, "points"),
+        "Same number as": lambda r: None if r.same_as is None else METRICS[r.same_as].title_in_sentence,
+    }
+    gaps = _without_middle(result.gaps)
+    return gap_table(gaps, METRICS, "Every gap, in points", result.spec.confidence, extra=extra)
 
 
-def _rate_figure(result: DisagreementResult, grouping: str) -> Figure:
-    groups = len({rate.group for rate in result.rates if rate.grouping == grouping})
-    caption = "Rates of every label. Points: exact. Thick bars: what the answers leave open. Thin lines: intervals."
+def _value_figure(result: DisagreementResult, grouping: str) -> Figure:
+    groups = len({rate.group for rate in result.rows("values", grouping=grouping)})
+    caption = f"Rates of every label. {_EXACT_OR_OPEN}"
     if groups > MOST_GROUPS:
         caption += f" The {MOST_GROUPS} groups with the most answers of {groups} are drawn; the table has them all."
-    own = [
-        g for g in result.gaps if (g.grouping, g.stakeholder, g.critic) == (grouping, None, None) and g.same_as is None
-    ]
-    words = " ".join(
-        f"{_title(gap.notion)}: {gap.group_high} above {gap.group_low} by up to {_points(gap.upper)} points."
-        for gap in own
+    description = " ".join(
+        f"{METRICS[gap.metric].title}: {gap.group} above {gap.reference} by up to {show(gap.upper, 'points')} points."
+        for gap in result.rows("gaps", grouping=grouping, stakeholder=None, same_as=None)
         if gap.upper is not None
     )
-    return Figure(f"Rates by {grouping}", caption, words, tuple(rate_panels(result, grouping)))
+    return Figure(f"Rates by {grouping}", caption, description, tuple(value_panels(result, grouping)))
 
 
-def _rate_table(result: DisagreementResult, grouping: str) -> DisplayTable:
-    rows = []
-    for rate in result.rates:
-        if rate.grouping != grouping:
-            continue
-        exact = rate.lower == rate.upper
-        known = shown(rate.value, percent=True) if exact else shown_interval(rate.lower, rate.upper, percent=True)
-        rows.append(
-            (
-                rate.stakeholder or "all",
-                _title(rate.notion),
-                rate.label or DASH,
-                rate.group,
-                f"{rate.n:,}",
-                known,
-                shown_interval(rate.low, rate.high, percent=True),
-                "" if rate.status == "ok" else rate.status,
-            )
-        )
-    columns = ("Critics", "Notion", "Label", "Group", "Answers", "Rate", f"{_percent(result)} interval", "Remark")
-    numeric = (False,) * 4 + (True,) * 3 + (False,)
-    return DisplayTable(f"Every rate by {grouping}", columns, tuple(rows), numeric, folded=True)
+def _value_table(result: DisagreementResult, grouping: str) -> DisplayTable:
+    extra = {"Critics": lambda r: r.stakeholder or "all", "Label": lambda r: r.label, "Left open": _known}
+    rates = _without_middle(result.rows("values", grouping=grouping))
+    return value_table(rates, METRICS, f"Every rate by {grouping}", result.spec.confidence, extra=extra)
 
 
-def _stakeholder_parts(result: DisagreementResult, groupings: list[str]) -> Iterator[Figure | DisplayTable]:
-    words = " ".join(finding.claim for finding in result.findings if finding.metric == DISAGREEMENT)
+# Kinds of critics, and critics one by one -----------------------------------------------------------------------------
+
+
+def _stakeholder_parts(result: DisagreementResult) -> Iterator[Figure | DisplayTable]:
+    description = " ".join(finding.headline for finding in result.findings if finding.metric == DISAGREEMENT)
     yield Figure(
         "How often each kind of critics agrees",
-        f"The share of decisions that they agree with, by group. Lines: {_percent(result)} intervals. The kinds need "
-        "not have seen the same cases; the tests below compare them on those that both saw.",
-        words,
-        tuple(agreement_panels(result, groupings)),
+        f"The share of decisions that they agree with, by group. Lines: {show_confidence(result.spec.confidence)} "
+        "intervals. The kinds need not have seen the same cases; the tests below compare them on those that both saw.",
+        description,
+        tuple(panel for grouping in result.groupings for panel in agreement_panels(result, grouping)),
     )
     yield Figure(
         "Gaps as each kind of critics sees them",
-        "Points: exact. Thick bars: what the answers leave open. Thin lines: intervals. Few critics make wide "
-        "intervals and, by chance, large gaps.",
-        words,
-        tuple(stakeholder_panels(result, groupings)),
+        f"{_EXACT_OR_OPEN} Few critics make wide intervals and, by chance, large gaps.",
+        description,
+        tuple(panel for grouping in result.groupings for panel in stakeholder_panels(result, grouping)),
     )
     tested = [record for record in result.stakeholders if record.p_adjusted is not None]
-    first = sorted(tested, key=lambda r: (r.p_adjusted or 0.0, -abs(r.statistic or 0.0)))[:_MOST_DIFFERENCES]
-    caption = "Where two kinds of critics differ most surely, on the cases that both have seen"
-    yield _difference_table(result, first, caption, folded=False)
-    yield _difference_table(result, result.stakeholders, "Every comparison of two kinds of critics", folded=True)
+    clearest = sorted(tested, key=lambda r: (r.p_adjusted or 0.0, -abs(r.statistic or 0.0)))[:_MOST_DIFFERENCES]
+    caption = "Where two kinds of critics differ most clearly, on the cases that both have seen, in points"
+    yield _stakeholder_table(result, clearest, caption, folded=False)
+    caption = "Every comparison of two kinds of critics: how often they disagree, and the gaps that they see"
+    yield _stakeholder_table(result, result.stakeholders, caption, folded=True)
 
 
-def _difference_table(
-    result: DisagreementResult,
-    records: list[StakeholderRecord] | tuple[StakeholderRecord, ...],
-    caption: str,
-    *,
-    folded: bool,
+def _stakeholder_table(
+    result: DisagreementResult, records: Sequence[StakeholderGap], caption: str, *, folded: bool
 ) -> DisplayTable:
-    rows = []
-    for r in records:
-        what = "disagree with" if r.metric == DISAGREEMENT else f"gap in {_title(r.metric).lower()}"
-        where = f" “{r.label}” given to {r.group}" if r.metric == DISAGREEMENT and r.label is not None else ""
-        difference = DASH if r.value is None else f"{100 * r.value:+.1f}".replace("-", "−")
-        interval = _points_range(r.low, r.high).replace("-", "−")
-        rows.append(
-            (
-                r.grouping,
-                r.stakeholder_a,
-                r.stakeholder_b,
-                what + where,
-                f"{r.cases:,}",
-                difference,
-                interval,
-                _p(r.p_value),
-                _p(r.p_adjusted),
-                "" if r.status == "ok" else r.status,
-            )
+    extra = {
+        "Critics": lambda r: r.stakeholder,
+        "Compared with critics": lambda r: r.stakeholder_reference,
+        "Label": lambda r: r.label,
+    }
+    return gap_table(records, METRICS, caption, result.spec.confidence, extra=extra, folded=folded)
+
+
+def _critic_figures(result: DisagreementResult) -> Iterator[Figure]:
+    for grouping in result.groupings:
+        panels = critic_panels(result, grouping)
+        records = result.rows("critics", grouping=grouping)
+        everyone = len({record.critic for record in records})
+        critics = len({record.critic for record in records if record.value is not None})
+        caption = (
+            f"The gap that each of {count(critics, 'critic')} sees, on their own answers. Points: the estimate, which "
+            "is the middle of the bounds where there are any. Bands: the bounds. The fewer answers a critic gave, the "
+            "more of it is chance."
         )
-    columns = (
-        "Grouping",
-        "Critics",
-        "Others",
-        "What",
-        "Shared cases",
-        "Difference, points",
-        f"{_percent(result)} interval",
-        "p",
-        "Adjusted p",
-        "Remark",
-    )
-    return DisplayTable(caption, columns, tuple(rows), (False,) * 4 + (True,) * 5 + (False,), folded=folded)
-
-
-def _p(value: float | None) -> str:
-    return DASH if value is None else "below 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _critic_figure(result: DisagreementResult, grouping: str) -> Figure:
-    panels = critic_panels(result, grouping)
-    errors = error_panel(result, grouping)
-    known = [r for r in result.critics if r.grouping == grouping and r.value is not None]
-    critics = len({record.critic for record in known})
-    everyone = len({record.critic for record in result.critics if record.grouping == grouping})
-    caption = (
-        f"The gap that each of {count(critics, 'critic')} sees, on their own answers. Points: the estimate, which is "
-        "the middle of the bounds where there are any. Bands: the bounds. The fewer answers a critic gave, the more of "
-        "it is chance."
-    )
-    if critics < everyone:
-        caption += f" {everyone - critics} of {everyone:,} critics answered no case of some group and have none."
-    words = " ".join(
-        f"{_title(t.notion)}: the estimate is off by {_points(t.mean_error)} points on average."
-        for t in result.truth
-        if t.grouping == grouping and t.mean_error is not None
-    )
-    return Figure(
-        f"Critic by critic, by {grouping}",
-        caption,
-        words or caption,
-        (*panels, *([errors] if errors is not None else [])),
-    )
+        if critics < everyone:
+            caption += f" {everyone - critics} of {everyone:,} critics answered no case of some group and have none."
+        description = " ".join(
+            f"{METRICS[r.metric].title}: the estimate is off by {show(r.mean_error, 'points')} points on average."
+            for r in result.rows("truth", grouping=grouping)
+            if r.mean_error is not None
+        )
+        if panels:
+            yield Figure(f"Critic by critic, by {grouping}", caption, description or caption, tuple(panels))
 
 
 def _truth_table(result: DisagreementResult) -> DisplayTable:
-    rows = [
-        (
-            r.grouping,
-            _title(r.notion),
-            f"{r.critics:,}",
-            _points(r.mean_error),
-            _points(r.worst_error),
-            shown(r.inside, percent=True),
-            "" if r.status == "ok" else r.status,
-        )
-        for r in result.truth
-        if r.notion in INDEFINITE
-    ]
-    columns = (
-        "Grouping",
-        "Notion",
-        "Critics",
-        "Mean absolute error, points",
-        "Largest",
-        "True gap within bounds",
-        "Remark",
-    )
+    columns = {
+        "Grouping": lambda r: r.grouping,
+        "Metric": lambda r: METRICS[r.metric].title,
+        "Critics": lambda r: Number(r.critics, "count"),
+        "Mean absolute error, points": lambda r: Number(r.mean_error, "points"),
+        "Largest": lambda r: Number(r.worst_error, "points"),
+        "True gap within bounds": lambda r: Number(r.inside, "percent"),
+        "Remark": lambda r: "" if r.status == "ok" else r.status,
+    }
+    records = [record for record in result.truth if record.metric in INDEFINITE]
     caption = "Estimates of single critics against the truth, by their own labels"
-    return DisplayTable(caption, columns, tuple(rows), (False, False) + (True,) * 4 + (False,))
+    return make_table(caption, columns, records, always=("Metric", "Critics"), folded=False)
 
 
 def _plan_table(result: DisagreementResult) -> DisplayTable:
-    new = [record for record in result.plan if record.design == NEW_CASES]
-    same = {(r.grouping, r.notion): r for r in result.plan if r.design != NEW_CASES}
-    rows = []
-    for r in new:
-        other = same[r.grouping, r.notion]
-        enough = "narrow enough" if r.answers == 0 else ""
-        hurdle = next((record.status for record in (r, other) if record.status != "ok"), "")
-        remark = enough or hurdle.removeprefix("not reachable: ")
-        rows.append(
-            (
-                r.grouping,
-                _title(r.notion),
-                _points(r.width),
-                *(_number(n) for n in (r.critics, r.cases, r.answers)),
-                *(_number(n) for n in (other.critics, other.answers)),
-                remark,
-            )
-        )
-    columns = (
-        "Grouping",
-        "Notion",
-        "Width now, points",
-        "More critics",
-        "New cases",
-        "More answers",
-        "Critics if cases stay",
-        "Answers if cases stay",
-        "Remark",
-    )
-    target = 100 * (result.spec.target_width or 0.0)
+    same_cases = {(r.grouping, r.metric): r for r in result.plan if r.design == SAME_CASES}
+
+    def other(record: AnswerPlan) -> AnswerPlan:
+        return same_cases[record.grouping, record.metric]
+
+    def remark(record: AnswerPlan) -> str:
+        hurdle = next((r.status for r in (record, other(record)) if r.status != "ok"), "")
+        return "narrow enough" if record.answers == 0 else hurdle.removeprefix("not reachable: ")
+
+    columns = {
+        "Grouping": lambda r: r.grouping,
+        "Metric": lambda r: METRICS[r.metric].title,
+        "Width now, points": lambda r: Number(r.width, "points"),
+        "More critics": lambda r: Number(r.critics, "count"),
+        "New cases": lambda r: Number(r.cases, "count"),
+        "More answers": lambda r: Number(r.answers, "count"),
+        "Critics if cases stay": lambda r: Number(other(r).critics, "count"),
+        "Answers if cases stay": lambda r: Number(other(r).answers, "count"),
+        "Remark": remark,
+    }
+    target = 100 * (result.spec.answers.target_width or 0.0)
     caption = f"How many more answers would narrow the intervals to {target:g} points"
-    return DisplayTable(caption, columns, tuple(rows), (False,) * 2 + (True,) * 6 + (False,))
+    return make_table(caption, columns, result.rows("plan", design=NEW_CASES), always=tuple(columns), folded=False)
 
 
-def _number(value: int | None) -> str:
-    return DASH if value is None else f"{value:,}"
+# How it was computed --------------------------------------------------------------------------------------------------
+
+
+def methods(result: DisagreementResult) -> Iterator[Method]:
+    """Yield how each number was computed."""
+    spec, tolerance = result.spec, result.spec.answers.tolerance
+    yield Method(
+        "What is compared",
+        "The system gives a case the label y. A critic has a label z in mind that nobody sees, and answers. An answer "
+        "leaves a set of labels open: agree {y}; disagree all others; too high those below y; too low those above"
+        + (f"; agree means at most {tolerance} steps apart." if tolerance else "."),
+        PAPER,
+    )
+    for metric in told_metrics(result.gaps):
+        row = METRICS[metric]
+        yield Method(row.title, f"{row.formula} within each group. {row.asks}", row.reference)
+    if spec.bounds == "sharp":
+        yield Method(
+            "Bounds of a rate",
+            "With T the mass of cases that critic and system both call k, and Q the mass that the critic alone calls "
+            "k, equal opportunity is T / (T + Q). Answers that leave one label open fix a part of T and Q; the others "
+            "may count or not. T rests on the cases labelled k and Q on all others, so both ends are reached: the "
+            "bounds are sharp. Predictive equality likewise.",
+            "Manski 2003, Partial Identification of Probability Distributions",
+        )
+    else:
+        yield Method(
+            "Bounds of a rate",
+            "As published: lower bounds that let a critic who agrees with a label mean another one, and 1 as upper "
+            "bound. The lower bound of overall misclassification should be an upper bound.",
+            PAPER,
+        )
+    yield Method(
+        "Gap",
+        "The largest difference R_mk - R_m'k over labels k and pairs of groups. Its upper bound is reached; its lower "
+        "bound is the smallest gap over everything that the answers leave open, all labels of two groups at once.",
+    )
+    drawn = "Critics and cases are both drawn again" if spec.answers.cases == "sample" else "Critics are drawn again"
+    yield Method(
+        "Intervals",
+        f"{drawn}, an answer counting as often as its critic times as often as its case, {spec.resamples:,} times "
+        "unless a note says fewer. The limits hold for the true gap wherever it lies between its bounds; since a "
+        "gap is a largest difference, they go back to the single differences.",
+        "Owen 2007, Annals of Applied Statistics 1; Stoye 2009, Econometrica 77; Chernozhukov, Lee and Rosen 2013, "
+        "Econometrica 81",
+    )
+    if result.stakeholders:
+        yield Method(
+            "Kinds of critics",
+            "On the cases that both have seen, each case counting the same for both. Student's t on the standard error "
+            "of the bootstrap; p-values adjusted by Holm over all comparisons of a grouping.",
+            "Holm 1979, Scandinavian Journal of Statistics 6; Cameron, Gelbach and Miller 2011, Journal of Business "
+            "and Economic Statistics 29",
+        )
+    yield Method(
+        "What it cannot tell",
+        "Whether critics are right; why they disagree; what they would have said to another label or to cases they did "
+        "not see. A gap says that critics and system part more often over one group than over another. It does not say "
+        "which of the two treats the group unfairly.",
+    )

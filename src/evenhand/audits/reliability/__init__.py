@@ -1,7 +1,8 @@
 """Reliability: when the inputs contain mistakes, whose result suffers more?"""
 
 from evenhand.audits.reliability.audit import reliability
+from evenhand.audits.reliability.noise import Noise
 from evenhand.audits.reliability.result import ReliabilityResult
-from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.audits.reliability.spec import ReliabilitySpec, Scoring
 
-__all__ = ["ReliabilityResult", "ReliabilitySpec", "reliability"]
+__all__ = ["Noise", "ReliabilityResult", "ReliabilitySpec", "Scoring", "reliability"]

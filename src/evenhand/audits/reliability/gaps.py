@@ -1,4 +1,4 @@
-"""Gaps between groups as records: to the reference group, and the largest of all pairs; what may be tested."""
+"""Gaps between groups as records: to the reference group, the largest of all pairs, and what each feature adds."""
 
 from __future__ import annotations
 
@@ -8,110 +8,116 @@ from itertools import combinations
 
 import numpy as np
 
-from evenhand.audits.reliability.intervals import centred, why_no_intervals, why_undefined_at
-from evenhand.audits.reliability.records import GapRecord
+from evenhand.audits.reliability.estimate import (
+    Simulated,
+    centred,
+    why_no_intervals,
+    why_rests_on_few,
+    why_undefined_at,
+    why_untested,
+)
+from evenhand.audits.reliability.metrics import measures_harm
+from evenhand.audits.reliability.result import AttributionRecord, ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.audits.reliability.trials import Trial
-from evenhand.audits.reliability.words import HARM
-from evenhand.core.numbers import finite
+from evenhand.core.formats import finite
+from evenhand.core.groups import ComparedGroups
+from evenhand.core.records import Against
+from evenhand.core.thresholds import size_of_gap
 from evenhand.errors import count
-from evenhand.stats.agreement import COUNT_METRICS
 from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.intervals import bonferroni, t_quantile
+from evenhand.stats.noise import Attribution
 from evenhand.stats.reliability import (
     Curves,
     Gap,
     curves,
     gap_of,
     pilot_variance,
+    run_band,
     share_lower,
     spread_of_runs,
 )
-from evenhand.stats.types import BoolArray, FloatArray
-
-LEAST_PEOPLE, LEAST_IN_A_FOLD, LEAST_FOR_RATIOS = 50, 10, 20
-"""People of a group, in all and in each fold, below which there is no interval, test or verdict.
-
-Below them intervals miss and tests reject more often than they say: a few people do not show how skewed the effect of
-mistakes is. Kappa, ICC and their like are ratios, which are biased in small folds, so that they need more people there
-than means over people do. See the table of levels in docs/methods/reliability.md.
-"""
-
-TOO_FEW = ", and a test needs "
-
-LEAST_DAMAGED, LEAST_MOVED = 5, 10
-"""People that the damage must rest on, to decisions and to scores, for an interval, test or verdict.
-
-Where a few people make most of it, other people of the group may make none, or twice as much, and the resamples do not
-show that: they only know these few. The agreement audit asks for as many.
-"""
-
-RESTS_ON = "what mistakes change rests on "
+from evenhand.stats.types import FloatArray
 
 
-def gap_records(trial: Trial, spec: ReliabilitySpec) -> Iterator[GapRecord]:
-    """Yield the gaps of every statistic to the reference group, and of more than two groups the largest of all pairs.
+def gap_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[ReliabilityGap]:
+    """Yield the gaps of every metric to the reference group, and the largest of all pairs of groups.
 
     A gap to the reference is yielded as the mean over levels above 0, and then at each of them.
     """
-    if not np.any(trial.experiment.levels > 0):
+    if not np.any(simulated.experiment.levels > 0):
         return
-    for name in spec.statistics:
-        found = curves(trial.experiment, trial.simulation, name)
-        for group in trial.groups.others:
-            yield from _to_reference(trial, name, found, group, spec)
-        if len(trial.groups.groups) > 2:
-            yield _worst_pair(trial, name, found, spec)
+    for name in spec.metrics:
+        curve = curves(simulated.experiment, simulated.runs, name)
+        to_reference: list[ReliabilityGap] = []
+        for group in simulated.groups.others:
+            to_reference += _gaps_to_reference(simulated, name, curve, group, spec)
+        yield from to_reference
+        if len(simulated.groups.groups) > 2:
+            yield _worst_pair(simulated, name, curve, spec)
+        elif to_reference:
+            yield _as_worst_pair(to_reference[0])
 
 
-def adjusted(gaps: Sequence[GapRecord]) -> list[GapRecord]:
-    """Return the gaps with Holm's p-values; the family is all tests of a run.
+def undefined_gaps(model: str, setting: str, groups: ComparedGroups, spec: ReliabilitySpec) -> Iterator[ReliabilityGap]:
+    """Yield the gaps of a grouping without two groups that are large enough: they say why there is no number."""
+    against: tuple[Against, ...] = ("reference", "worst_pair")
+    for name in spec.metrics:
+        for pair in against:
+            yield ReliabilityGap(
+                model=model,
+                grouping=groups.name,
+                metric=name,
+                kind="difference",
+                against=pair,
+                n=sum(groups.sizes),
+                value=None,
+                status=f"undefined: fewer than two groups have min_count {spec.min_count} people",
+                setting=setting,
+            )
 
-    That is over models, groupings, groups, statistics and ways of going wrong.
+
+def with_adjusted_p(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> list[ReliabilityGap]:
+    """Return the gaps with Holm's p-values, and who is worse off; the family is all tests of a run.
+
+    That is over models, groupings, groups, metrics and ways of going wrong. The worst pair of two groups is their gap
+    to the reference turned round, and no other test.
     """
-    found = list(gaps)
-    tested = [at for at, gap in enumerate(gaps) if gap.p_value is not None]
-    p = adjusted_p([gaps[at].p_value or 0.0 for at in tested])
-    for at, value in zip(tested, p.tolist(), strict=True):
-        found[at] = replace(gaps[at], p_adjusted=value)
-    return found
+    tested = [gap for gap in gaps if is_tested(gap)]
+    p_values = adjusted_p([gap.p_value or 0.0 for gap in tested]).tolist()
+    by_id = {id(gap): _adjusted(gap, p, spec) for gap, p in zip(tested, p_values, strict=True)}
+    by_pair = {_pair_key(gap): by_id[id(gap)] for gap in tested}
+    return [by_id.get(id(gap)) or _like_its_twin(gap, by_pair.get(_pair_key(gap))) for gap in gaps]
 
 
-def least_in_a_fold(statistic: str) -> int:
-    """Return the people of a group that a test of a statistic needs in each fold."""
-    return LEAST_IN_A_FOLD if statistic in HARM else LEAST_FOR_RATIOS
+def _adjusted(gap: ReliabilityGap, p_adjusted: float, spec: ReliabilitySpec) -> ReliabilityGap:
+    gap = replace(gap, p_adjusted=p_adjusted)
+    lower = gap.group if (gap.value or 0.0) < 0 else gap.reference
+    return replace(gap, worse_off=lower if is_clear(gap, spec) and measures_harm(gap.metric) else None)
 
 
-def too_few(trial: Trial, group: int, statistic: str) -> str | None:
-    """Return why a group is too small for a test, None where it is not."""
-    sizes, label = trial.draws.sizes[:, group], trial.groups.groups[group]
-    if sizes.sum() < LEAST_PEOPLE:
-        people, least = count(int(sizes.sum()), "person", "people"), LEAST_PEOPLE
-        return f"no interval: {label} has {people}{TOO_FEW}{least}"
-    if len(sizes) > 1 and sizes.min() < least_in_a_fold(statistic):
-        people, least = count(int(sizes.min()), "person", "people"), least_in_a_fold(statistic)
-        return f"no interval: {label} has {people} in a fold{TOO_FEW}{least}"
-    return None
+def _like_its_twin(gap: ReliabilityGap, twin: ReliabilityGap | None) -> ReliabilityGap:
+    """Return the worst pair of two groups with what was found of their gap to the reference; others as they are."""
+    if gap.against != "worst_pair" or gap.p_value is None or twin is None:
+        return gap
+    return replace(gap, p_adjusted=twin.p_adjusted, worse_off=twin.worse_off)
 
 
-def too_concentrated(trial: Trial, group: int, statistic: str) -> str | None:
-    """Return why the damage to a group rests on too few people for a test, None where it does not."""
-    scores = statistic not in COUNT_METRICS
-    people, least = float(trial.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
-    if people >= least:
-        return None
-    amount = f"{people:.1f} of its people" if people else "nobody"
-    return f"no interval: for {trial.groups.groups[group]}, {RESTS_ON}{amount}, and it takes {least}"
+def is_tested(gap: ReliabilityGap) -> bool:
+    """Tell whether a gap is one of the tests of a run."""
+    return gap.p_value is not None and gap.against == "reference"
 
 
-def pilot_unknown(trial: Trial, spec: ReliabilitySpec) -> str | None:
-    """Return why it is not known how far another pilot would move gaps, None where it is or plays no part."""
-    setting = next(one for one in spec.noise if one.name == trial.mistakes.setting)
-    if setting.pilot is None or setting.pilot.by is None or trial.same_pilot is not None:
-        return None
-    if not setting.pilot.resample:
-        return "no interval: mistakes were learned by group, and what another pilot would give takes `resample`"
-    return "no interval: mistakes were learned by group, and what another pilot would give takes more replicates"
+def is_clear(gap: ReliabilityGap, spec: ReliabilitySpec) -> bool:
+    """Tell whether a gap differs clearly from 0, counting all tests of the run."""
+    return bool(gap.value) and gap.p_adjusted is not None and gap.p_adjusted < 1.0 - spec.confidence
+
+
+def _pair_key(gap: ReliabilityGap) -> tuple[str | None, ...]:
+    return gap.model, gap.setting, gap.grouping, gap.metric
+
+
+# Gaps to the reference ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,53 +130,55 @@ class ReferenceGap:
     levels : those noise levels.
     sd : (levels + 1,) standard deviations between replicates.
     untested : why nothing of it is tested, None where it may be.
-    lacking : for each level, and last for the average, why there is no interval.
+    no_interval : for each level, and last for the average, why there is no interval.
     """
 
     gap: Gap
     levels: FloatArray
     sd: FloatArray
     untested: str | None
-    lacking: list[str | None]
+    no_interval: list[str | None]
 
     def clear_at(self, level: float) -> bool:
         """Tell whether the interval of the gap at a noise level leaves out 0; between levels that of the average."""
-        at = np.flatnonzero(self.levels == level)
-        place = int(at[0]) if at.size else -1
-        gap = self.gap
-        low, high = (
-            (gap.simultaneous.low[place], gap.simultaneous.high[place])
-            if at.size
-            else (gap.average_low, gap.average_high)
-        )
-        return self.untested is None and self.lacking[place] is None and bool(low > 0 or high < 0)
+        gap, positions = self.gap, np.flatnonzero(self.levels == level)
+        position = int(positions[0]) if positions.size else -1
+        low, high = gap.average_low, gap.average_high
+        if positions.size:
+            low, high = gap.simultaneous.low[position], gap.simultaneous.high[position]
+        return self.untested is None and self.no_interval[position] is None and bool(low > 0 or high < 0)
 
 
-def reference_gap(trial: Trial, name: str, group: int, spec: ReliabilitySpec) -> ReferenceGap:
-    """Return the gap of a statistic between a group and the reference group."""
-    found = curves(trial.experiment, trial.simulation, name)
-    above, reference = found.levels > 0, trial.groups.reference
-    runs = _runs(found, group, reference)
-    draws = centred(trial.draws.gap(name, group, reference), runs.mean(axis=0))
-    freedom, least = trial.draws.freedom(name, group, reference), trial.draws.pooled_stderr(name, group, reference)
-    known = float(np.fmax(draws.stderr()[-1], least)) ** 2
-    more, freedom = _with_pilot(trial, name, runs, (group, reference), known, freedom, spec)
-    gap = gap_of(draws, spec.confidence, freedom, found.levels[above], least, more)
-    few, lacking = _untested(trial, name, (group, reference), spec), why_no_intervals(draws)
-    rests = _rests_on_few(trial, name, (group, reference))
-    sd = spread_of_runs(runs)
-    return ReferenceGap(gap, found.levels[above], sd, few, [why or rests for why in lacking])
+def reference_gap(simulated: Simulated, name: str, group: int, spec: ReliabilitySpec) -> ReferenceGap:
+    """Return the gap of a metric between a group and the reference group."""
+    curve = curves(simulated.experiment, simulated.runs, name)
+    above, reference = curve.levels > 0, simulated.groups.reference
+    runs = _gap_runs(curve, group, reference)
+    draws = centred(simulated.draws.gap(name, group, reference), runs.mean(axis=0))
+    freedom = simulated.draws.freedom(name, group, reference)
+    least = simulated.draws.pooled_stderr(name, group, reference)
+    variance = float(np.fmax(draws.stderr()[-1], least)) ** 2
+    more, freedom = _with_pilot(simulated, name, runs, (group, reference), variance, freedom, spec)
+    gap = gap_of(draws, spec.confidence, freedom, curve.levels[above], least, more)
+    rests = why_rests_on_few(simulated, name, (group, reference))
+    return ReferenceGap(
+        gap,
+        curve.levels[above],
+        spread_of_runs(runs),
+        why_untested(simulated, name, (group, reference)),
+        [why or rests for why in why_no_intervals(draws)],
+    )
 
 
-def _runs(found: Curves, group: int, reference: int) -> FloatArray:
+def _gap_runs(curve: Curves, group: int, reference: int) -> FloatArray:
     """Return (replicates, levels + 1) the gaps at levels above 0, and last their mean."""
-    above = found.levels > 0
-    runs = found.values[:, above, group] - found.values[:, above, reference]
+    above = curve.levels > 0
+    runs = curve.values[:, above, group] - curve.values[:, above, reference]
     return np.concatenate([runs, runs.mean(axis=1, keepdims=True)], axis=1)
 
 
 def _with_pilot(
-    trial: Trial,
+    simulated: Simulated,
     name: str,
     runs: FloatArray,
     pair: tuple[int, int],
@@ -183,80 +191,121 @@ def _with_pilot(
     What random mistakes add is taken off where that is known well enough; otherwise, where the interval is shorter for
     it, it stays in.
     """
-    setting = next(one for one in spec.noise if one.name == trial.mistakes.setting)
-    if trial.same_pilot is None or setting.pilot is None:
+    settings = simulated.mistakes.setting.pilot
+    if simulated.same_pilot is None or settings is None:
         return None, freedom
-    fixed, people = _runs(curves(trial.experiment, trial.same_pilot, name), *pair), float(setting.pilot.enough)
-    found = []
-    for pilot in (pilot_variance(runs, fixed, people), pilot_variance(runs, None, people)):
+    fixed = _gap_runs(curves(simulated.experiment, simulated.same_pilot, name), *pair)
+    choices = []
+    for pilot in (pilot_variance(runs, other, float(settings.enough)) for other in (fixed, None)):
         joint = pilot.freedom(-1, variance, freedom)
         half = float(t_quantile(joint, spec.confidence)) * float(np.sqrt(variance + pilot.value[-1]))
-        found.append((half, pilot.value, joint))
-    _, value, joint = min(found, key=lambda one: one[0])
+        choices.append((half, pilot.value, joint))
+    _, value, joint = min(choices, key=lambda choice: choice[0])
     return value, joint
 
 
-def _untested(trial: Trial, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> str | None:
-    """Return why a gap of two groups is not tested, None where it may be."""
-    few = next((why for group in pair if (why := too_few(trial, group, name))), None)
-    return few or pilot_unknown(trial, spec)
-
-
-def _rests_on_few(trial: Trial, name: str, pair: tuple[int, int]) -> str | None:
-    return next((why for group in pair if (why := too_concentrated(trial, group, name))), None)
-
-
-def _to_reference(trial: Trial, name: str, found: Curves, group: int, spec: ReliabilitySpec) -> Iterator[GapRecord]:
-    above, reference = found.levels > 0, trial.groups.reference
-    whole = reference_gap(trial, name, group, spec)
-    gap, sd, few, lacking = whole.gap, whole.sd, whole.untested, whole.lacking
-    groups = trial.groups
-    who = (*trial.place, groups.groups[group], groups.groups[reference], "reference", name)
-    n = groups.sizes[group] + groups.sizes[reference]
-    status = _average_status(gap, found, above, (group, reference)) or few or lacking[-1] or "ok"
-    tested = status == "ok"
-    yield GapRecord(
-        *who,
-        None,
-        n,
-        finite(gap.average_stderr),
-        finite(gap.freedom) if tested else None,
-        finite(gap.p_value) if tested else None,
-        None,
-        finite(float(share_lower(gap.value))),
-        finite(sd[-1]),
-        finite(gap.average),
-        finite(gap.average_low) if tested else None,
-        finite(gap.average_high) if tested else None,
-        status,
+def _gaps_to_reference(
+    simulated: Simulated, name: str, curve: Curves, group: int, spec: ReliabilitySpec
+) -> Iterator[ReliabilityGap]:
+    above, reference = np.flatnonzero(curve.levels > 0), simulated.groups.reference
+    whole = reference_gap(simulated, name, group, spec)
+    gap, pair = whole.gap, (group, reference)
+    common = ReliabilityGap(
+        **simulated.coordinates,
+        group=simulated.label(group),
+        reference=simulated.label(reference),
+        metric=name,
+        kind="difference",
+        against="reference",
+        n=simulated.groups.sizes[group] + simulated.groups.sizes[reference],
+        value=None,
     )
-    for at, noise_level in enumerate(found.levels[above]):
-        undefined = why_undefined_at(found, int(np.flatnonzero(above)[at]), (group, reference))
-        status = undefined or few or lacking[at] or "ok"
-        shown = status == "ok"
-        yield GapRecord(
-            *who,
-            float(noise_level),
-            n,
-            finite(gap.stderr[at]),
-            None,
-            None,
-            None,
-            None,
-            finite(sd[at]),
-            finite(gap.value[at]),
-            finite(gap.simultaneous.low[at]) if shown else None,
-            finite(gap.simultaneous.high[at]) if shown else None,
-            status,
+    status = _average_status(gap, curve, pair) or whole.untested or whole.no_interval[-1] or "ok"
+    mean = replace(
+        common,
+        value=finite(gap.average),
+        status=status,
+        stderr=finite(gap.average_stderr),
+        share_lower=finite(float(share_lower(gap.value))),
+        replicate_sd=finite(whole.sd[-1]),
+    )
+    yield _tested(mean, gap, len(simulated.groups.others), spec) if status == "ok" else mean
+    for position, level in enumerate(above.tolist()):
+        undefined = why_undefined_at(curve, level, pair)
+        status = undefined or whole.untested or whole.no_interval[position] or "ok"
+        limits = (gap.simultaneous.low[position], gap.simultaneous.high[position])
+        low, high = (finite(end) if status == "ok" else None for end in limits)
+        yield replace(
+            common,
+            value=finite(gap.value[position]),
+            low=low,
+            high=high,
+            joint_low=low,
+            joint_high=high,
+            status=status,
+            noise_level=float(curve.levels[level]),
+            stderr=finite(gap.stderr[position]),
+            replicate_sd=finite(whole.sd[position]),
         )
+
+
+def _tested(mean: ReliabilityGap, gap: Gap, together: int, spec: ReliabilitySpec) -> ReliabilityGap:
+    """Return a mean gap with its limits and its test; with several groups also with limits for all of them."""
+    joint_low = joint_high = None
+    if together > 1:
+        freedom = float("inf") if finite(gap.freedom) is None else gap.freedom
+        half = float(t_quantile(freedom, bonferroni(spec.confidence, together))) * (mean.stderr or 0.0)
+        joint_low, joint_high = (mean.value or 0.0) - half, (mean.value or 0.0) + half
+    return replace(
+        mean,
+        low=finite(gap.average_low),
+        high=finite(gap.average_high),
+        joint_low=joint_low,
+        joint_high=joint_high,
+        p_value=finite(gap.p_value),
+        df=finite(gap.freedom),
+    )
+
+
+def _average_status(gap: Gap, curve: Curves, groups: tuple[int, int]) -> str | None:
+    if not np.isnan(gap.average):
+        return None
+    levels = np.flatnonzero(curve.levels > 0)
+    lost = [why for level in levels if (why := why_undefined_at(curve, int(level), groups))]
+    why = lost[0].removeprefix("undefined: ") if lost else "a replicate has no value"
+    return f"undefined: at {len(lost)} of {len(levels)} noise levels, since {why}"
+
+
+# The worst pair -------------------------------------------------------------------------------------------------------
+
+
+def _as_worst_pair(gap: ReliabilityGap) -> ReliabilityGap:
+    """Return the only gap of two groups as that of the worst pair: the group is the higher one."""
+    value, low, high = size_of_gap("difference", gap.value, gap.low, gap.high)
+    group, reference = gap.group, gap.reference
+    if (gap.value or 0.0) < 0:
+        group, reference = reference, group
+    return replace(
+        gap,
+        against="worst_pair",
+        group=group,
+        reference=reference,
+        value=None if value is None else abs(value),
+        low=low,
+        high=high,
+        joint_low=low,
+        joint_high=high,
+        share_lower=None,
+        replicate_sd=None,
+    )
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two groups, the lower first: how far they are apart, the standard error, and half of the interval."""
+    """Two groups, the higher first: how far they are apart, the standard error, and half of the interval."""
 
-    lower: int
     higher: int
+    lower: int
     size: float
     stderr: float
     freedom: float
@@ -264,74 +313,106 @@ class _Pair:
     unknown: str | None
 
 
-def _worst_pair(trial: Trial, name: str, found: Curves, spec: ReliabilitySpec) -> GapRecord:
+def _worst_pair(simulated: Simulated, name: str, curve: Curves, spec: ReliabilitySpec) -> ReliabilityGap:
     """Return the largest gap of all pairs, with limits that hold for all pairs together (Bonferroni).
 
     The largest true gap is at least the largest of the pairs' lower limits, and at most the largest of their upper
     limits. A pair without limits leaves it open upwards.
     """
-    groups, every = trial.groups, list(combinations(range(len(trial.groups.groups)), 2))
+    every = list(combinations(range(len(simulated.groups.groups)), 2))
     confidence = bonferroni(spec.confidence, len(every))
-    pairs = [_pair(trial, name, found, pair, confidence, spec) for pair in every]
-    known, unknown = [p for p in pairs if p.unknown is None], [p for p in pairs if p.unknown is not None]
-    sized = [p for p in pairs if np.isfinite(p.size)]
-    worst = max(sized, key=lambda p: p.size) if sized else pairs[0]
-    status = "ok"
-    if unknown:
-        why = str(unknown[0].unknown).removeprefix("no interval: ")
-        verb = "has" if len(unknown) == 1 else "have"
-        status = f"unbounded above: {len(unknown)} of {count(len(pairs), 'pair')} {verb} no interval; {why}"
-    least = max([0.0, *(p.size - p.half for p in known)])
-    most = max(p.size + p.half for p in known) if not unknown else np.nan
-    if unknown and least == 0:
-        least = np.nan  # nothing is known
-    if not sized:
-        status = str(pairs[0].unknown)
-    own = worst.unknown is None
-    return GapRecord(
-        *trial.place,
-        groups.groups[worst.lower],
-        groups.groups[worst.higher],
-        "worst_pair",
-        name,
-        None,
-        sum(groups.sizes),
-        finite(worst.stderr) if own else None,
-        finite(worst.freedom) if own else None,
-        None,
-        None,
-        None,
-        None,
-        finite(0.0 - worst.size),
-        finite(0.0 - most),
-        finite(0.0 - least),
-        status,
+    pairs = [_pair(simulated, name, curve, pair, confidence, spec) for pair in every]
+    sized = [pair for pair in pairs if np.isfinite(pair.size)]
+    worst = max(sized, key=lambda pair: pair.size) if sized else pairs[0]
+    low, high = _worst_limits(pairs)
+    return ReliabilityGap(
+        **simulated.coordinates,
+        group=simulated.label(worst.higher),
+        reference=simulated.label(worst.lower),
+        metric=name,
+        kind="difference",
+        against="worst_pair",
+        n=sum(simulated.groups.sizes),
+        value=finite(worst.size),
+        low=low,
+        high=high,
+        joint_low=low,
+        joint_high=high,
+        status=_worst_status(pairs) if sized else str(pairs[0].unknown),
+        stderr=finite(worst.stderr) if worst.unknown is None else None,
+        df=finite(worst.freedom) if worst.unknown is None else None,
     )
 
 
+def _worst_limits(pairs: Sequence[_Pair]) -> tuple[float | None, float | None]:
+    known = [pair for pair in pairs if pair.unknown is None]
+    least = max([0.0, *(pair.size - pair.half for pair in known)])
+    if len(known) == len(pairs):
+        return finite(least), finite(max(pair.size + pair.half for pair in known))
+    return finite(least) if least > 0 else None, None  # without a gap that is sure, nothing is known
+
+
+def _worst_status(pairs: Sequence[_Pair]) -> str:
+    unknown = [pair for pair in pairs if pair.unknown is not None]
+    if not unknown:
+        return "ok"
+    why = str(unknown[0].unknown).removeprefix("no interval: ")
+    verb = "has" if len(unknown) == 1 else "have"
+    return f"unbounded above: {len(unknown)} of {count(len(pairs), 'pair')} {verb} no interval; {why}"
+
+
 def _pair(
-    trial: Trial, name: str, found: Curves, pair: tuple[int, int], confidence: float, spec: ReliabilitySpec
+    simulated: Simulated, name: str, curve: Curves, pair: tuple[int, int], confidence: float, spec: ReliabilitySpec
 ) -> _Pair:
-    above = found.levels > 0
-    mean = found.mean[above].mean(axis=0)
+    above = curve.levels > 0
+    mean = curve.mean[above].mean(axis=0)
     lower, higher = pair if not mean[pair[1]] < mean[pair[0]] else pair[::-1]
-    draws = trial.draws.gap(name, lower, higher).part(slice(-1, None))
-    stderr, freedom = float(draws.stderr()[0]), trial.draws.freedom(name, lower, higher)
-    gone = [why for at in np.flatnonzero(above) if (why := why_undefined_at(found, int(at), pair))]
-    few = _untested(trial, name, pair, spec) or why_no_intervals(draws)[0] or _rests_on_few(trial, name, pair)
-    unknown = next(iter(gone), None) or few
-    stderr = float(np.fmax(stderr, trial.draws.pooled_stderr(name, lower, higher)))
-    more, freedom = _with_pilot(trial, name, _runs(found, lower, higher), (lower, higher), stderr**2, freedom, spec)
+    draws = simulated.draws.gap(name, lower, higher).part(slice(-1, None))
+    freedom = simulated.draws.freedom(name, lower, higher)
+    lost = (why for level in np.flatnonzero(above) if (why := why_undefined_at(curve, int(level), pair)))
+    untested = why_untested(simulated, name, pair) or why_no_intervals(draws)[0]
+    unknown = next(lost, None) or untested or why_rests_on_few(simulated, name, pair)
+    stderr = float(np.fmax(draws.stderr()[0], simulated.draws.pooled_stderr(name, lower, higher)))
+    runs = _gap_runs(curve, lower, higher)
+    more, freedom = _with_pilot(simulated, name, runs, (lower, higher), stderr**2, freedom, spec)
     if more is not None:
         stderr = float(np.sqrt(stderr**2 + more[-1]))
     half = float(t_quantile(freedom, confidence)) * stderr
-    return _Pair(lower, higher, float(mean[higher] - mean[lower]), stderr, freedom, half, unknown)
+    return _Pair(higher, lower, float(mean[higher] - mean[lower]), stderr, freedom, half, unknown)
 
 
-def _average_status(gap: Gap, found: Curves, above: BoolArray, groups: tuple[int, int]) -> str | None:
-    if not np.isnan(gap.average):
-        return None
-    places = np.flatnonzero(above)
-    gone = [why for place in places if (why := why_undefined_at(found, int(place), groups))]
-    why = gone[0].removeprefix("undefined: ") if gone else "a replicate has no value"
-    return f"undefined: at {len(gone)} of {len(places)} noise levels, since {why}"
+# What each feature adds -----------------------------------------------------------------------------------------------
+
+
+def attribution_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[AttributionRecord]:
+    """Yield what the mistakes in each feature add to the gaps; no shares of a gap that may be 0."""
+    for name, attribution in simulated.attributions.items():
+        for group in simulated.groups.others:
+            yield from _parts_of_gap(simulated, name, attribution, group, spec)
+
+
+def _parts_of_gap(
+    simulated: Simulated, name: str, attribution: Attribution, group: int, spec: ReliabilitySpec
+) -> Iterator[AttributionRecord]:
+    level, reference = float(simulated.mistakes.attribution_level or 0.0), simulated.groups.reference
+    parts = attribution.values[:, :, group] - attribution.values[:, :, reference]
+    band = run_band(parts, spec.confidence) if len(parts) > 1 else None
+    mean = parts.mean(axis=0)
+    total = float(mean.sum())
+    has_shares = reference_gap(simulated, name, group, spec).clear_at(level) and abs(total) > 1e-9
+    for item, feature in enumerate(simulated.mistakes.names):
+        value = finite(mean[item])
+        yield AttributionRecord(
+            **simulated.coordinates,
+            group=simulated.label(group),
+            reference=simulated.label(reference),
+            metric=name,
+            noise_level=level,
+            feature=feature,
+            value=value,
+            share=finite(mean[item] / total) if value is not None and has_shares else None,
+            replicate_low=None if band is None else finite(band.low[item]),
+            replicate_high=None if band is None else finite(band.high[item]),
+            method="exact" if attribution.exact else "sampled",
+            status="ok" if value is not None else "undefined: the metric is undefined without some mistakes",
+        )

@@ -1,218 +1,414 @@
-"""What can be said about the mistakes: settings of a feature, of a published study, or of a pilot with two raters."""
+"""From settings to mistakes: which columns go wrong, how, how often, for whom and under which name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+import numpy as np
 
-from evenhand.settings import Settings
-from evenhand.stats.noise import published_noise
-from evenhand.table.keys import label_of
-from evenhand.table.roles import Columns, Scalar, grouping_name
+from evenhand.audits.reliability.derived import features_of_groups
+from evenhand.audits.reliability.gather import Groupings, ModelFeature, People, read_pilot
+from evenhand.audits.reliability.noise import FeatureNoise, GroupNoise, NoiseSetting
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.errors import ConfigError, did_you_mean
+from evenhand.stats.noise import (
+    Confusion,
+    Flip,
+    NoiseItem,
+    NoiseModel,
+    Normal,
+    OneHot,
+    Right,
+    Shares,
+    largest_level,
+    neighbours,
+    published_noise,
+)
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.keys import column_key
+from evenhand.table.roles import MISSING
 
-GIVEN, LEARNED = "given", "pilot"
-"""The names of settings that were not published: mistakes given by feature, and learned from a pilot."""
-
-
-ENOUGH = 60
-"""People of a pilot from which the mistakes of one group are learned."""
-
-
-def _as_grouping(value: Any) -> Any:
-    """Accept `["race", "sex"]` for the grouping that is called 'race × sex'."""
-    return grouping_name(value) if isinstance(value, list | tuple) else value
-
-
-class FeatureNoise(Settings):
-    """How one feature goes wrong: exactly one of `flip`, `sd`, `chances`, `ordinal` and `one_hot`.
-
-    Parameters
-    ----------
-    flip : a category becomes another one, each other one with equal chance. Written as `"flip"` too.
-    sd : a number is off by a normal error with this standard deviation, in the units of the column. A bare number is
-        the same.
-    whole : whether such errors are rounded to whole numbers; by default where the column holds whole numbers only.
-    minimum, maximum : changed numbers beyond these are set to them.
-    chances : the chance that a touched entry of the category `values[i]` becomes `values[j]`; each row adds up to 1.
-    values : the categories that `chances` is about.
-    ordinal : true, or the categories from the lowest to the highest: an entry moves to a neighbour.
-    reach : how many steps away neighbours are.
-    one_hot : columns of 0 and 1 that hold one category together; the 1 moves to another of them.
-
-    Examples
-    --------
-    >>> FeatureNoise(sd=5, minimum=18).sd
-    5.0
-    """
-
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    flip: bool = False
-    sd: float | None = Field(None, ge=0)
-    whole: bool | None = None
-    minimum: float | None = None
-    maximum: float | None = None
-    chances: tuple[tuple[float, ...], ...] | None = None
-    values: tuple[Scalar, ...] | None = None
-    ordinal: bool | tuple[Scalar, ...] = False
-    reach: int = Field(1, ge=1)
-    one_hot: Columns | None = None
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        ways = {
-            "flip": self.flip,
-            "sd": self.sd is not None,
-            "chances": self.chances is not None,
-            "ordinal": bool(self.ordinal),
-            "one_hot": self.one_hot is not None,
-        }
-        chosen = [name for name, asked in ways.items() if asked]
-        if len(chosen) != 1:
-            raise ValueError(f"give exactly one of {', '.join(f'`{name}`' for name in ways)}; got {len(chosen)}")
-        if (self.values is not None) != (self.chances is not None):
-            raise ValueError("`values` and `chances` go together")
-        limits = (self.minimum, self.maximum, self.whole)
-        if self.sd is None and any(limit is not None for limit in limits):
-            raise ValueError("`whole`, `minimum` and `maximum` go with `sd`")
-        return self
+MOST_CATEGORIES = 50
+Redraw = Callable[[np.random.Generator], Sequence[NoiseItem]]
 
 
-class PilotTable(Settings):
-    """A small table in which two raters rated the same people.
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """The groups whose mistakes are not those of everybody else.
 
     Parameters
     ----------
-    data : a data frame, a mapping of columns, or the path of a file; `source` is the same for `audit.toml`.
-    suffixes : what the columns of the first and of the second rater end in: `["_a", "_b"]` for age_a and age_b.
-    columns : for a feature, its column of the first and of the second rater.
-    together : draw the errors of all features from one person of the pilot, to keep errors together.
-    near : for numbers, draw errors from this many people with the nearest values; by default from all.
-    by : a grouping of the audit, whose columns the pilot has too: groups with enough people in the pilot have mistakes
-        of their own, the others those of the whole pilot.
-    enough : how many people of the pilot a group needs for mistakes of its own.
-    resample : draw a new pilot from the pilot for every replicate, to carry its own uncertainty.
-
-    Examples
-    --------
-    >>> PilotTable(data={}, suffixes=["_a", "_b"]).pair("age")
-    ('age_a', 'age_b')
+    grouping : the grouping they are of.
+    groups : their labels; the first has profile 1, and everybody else has profile 0.
+    code : (people,) the profile of each person.
+    paces : (profiles,) how many times as often entries are touched.
     """
 
-    data: Any = Field(None, exclude=True)
-    source: str | None = None
-    suffixes: tuple[str, str] | None = None
-    columns: dict[str, tuple[str, str]] = Field({})
-    together: bool = False
-    near: int | None = Field(None, ge=1)
-    by: Annotated[str | None, BeforeValidator(_as_grouping)] = None
-    enough: int = Field(ENOUGH, ge=2)
-    resample: bool = True
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if (self.data is None) == (self.source is None):
-            raise ValueError("`pilot` needs its table: give exactly one of `data` and `source`")
-        if self.suffixes is None and not self.columns:
-            raise ValueError("`pilot` needs `suffixes` or `columns`, to tell the columns of the two raters")
-        if self.suffixes is not None and self.suffixes[0] == self.suffixes[1]:
-            raise ValueError(f"`suffixes` must differ; got {self.suffixes[0]!r} twice")
-        return self
-
-    def pair(self, feature: str) -> tuple[str, str] | None:
-        """Return the columns of the two raters for a feature, None where none is named."""
-        if feature in self.columns:
-            return self.columns[feature]
-        return None if self.suffixes is None else (feature + self.suffixes[0], feature + self.suffixes[1])
+    grouping: str
+    groups: tuple[str, ...]
+    code: IntArray
+    paces: FloatArray
 
 
-def as_feature_noise(value: Any) -> Any:
-    """Return mistakes by feature; a number is a standard deviation, and "flip" another category."""
-    return {name: _as_noise(given) for name, given in value.items()} if isinstance(value, Mapping) else value
-
-
-def _as_noise(given: Any) -> Any:
-    if given == "flip":
-        return {"flip": True}
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        return {"sd": given}
-    if isinstance(given, str):
-        raise ValueError(f'a feature\'s noise in one word is "flip"; got {given!r}')
-    return given
-
-
-class GroupNoise(Settings):
-    """How the mistakes about one group differ from those about everybody else.
+@dataclass(frozen=True, eq=False)
+class Mistakes:
+    """The mistakes of one setting.
 
     Parameters
     ----------
-    times : entries about the group are touched so many times as often: a noise level of 0.1 is then 0.1 times this. A
-        bare number is the same.
-    noise : features that go wrong in another way for the group, as in `noise`.
-
-    Examples
-    --------
-    >>> GroupNoise(times=1.5, noise={"age": {"sd": 4}}).noise["age"].sd
-    4.0
+    setting : the setting.
+    items : what goes wrong.
+    names : what the items are called.
+    shares : how a noise level is turned into touched entries.
+    noise_levels : rising.
+    attribution_level : the noise level at which the gap is shared out, or None.
+    redraw : for a pilot that is drawn anew in every replicate.
+    profiles : who goes wrong in a way of their own; None where all go wrong alike.
+    notes : remarks on them.
     """
 
-    model_config = ConfigDict(allow_inf_nan=False)
+    setting: NoiseSetting
+    items: tuple[NoiseItem, ...]
+    names: tuple[str, ...]
+    shares: Shares
+    noise_levels: FloatArray
+    attribution_level: float | None
+    redraw: Redraw | None
+    profiles: Profiles | None
+    notes: tuple[str, ...]
 
-    times: float = Field(1.0, ge=0)
-    noise: Annotated[dict[str, FeatureNoise], BeforeValidator(as_feature_noise)] = Field({})
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The positions of the features that go wrong."""
+        return tuple(column for item in self.items for column in item.columns)
+
+    @property
+    def learned_by_group(self) -> bool:
+        """Whether groups have mistakes of their own from a pilot."""
+        return self.setting.pilot is not None and self.setting.pilot.by is not None
 
 
-def as_group_noise(value: Any) -> Any:
-    """Return for each group of a grouping how its mistakes differ; a number is how many times as often."""
-    if not isinstance(value, Mapping) or not all(isinstance(groups, Mapping) for groups in value.values()):
-        raise ValueError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
-    return {
-        _as_grouping(name): {
-            label_of(group): {"times": told} if isinstance(told, int | float) and not isinstance(told, bool) else told
-            for group, told in groups.items()
-        }
-        for name, groups in value.items()
-    }
+@dataclass(frozen=True, eq=False)
+class _Items:
+    """What goes wrong: items and their names, how they are drawn anew, groups with learned mistakes, and remarks."""
+
+    items: tuple[NoiseItem, ...]
+    names: tuple[str, ...]
+    shares: Shares = "bernoulli"
+    redraw: Redraw | None = None
+    learned: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-class NoiseSetting(Settings):
-    """One way in which mistakes are made.
+def make_mistakes(
+    setting: NoiseSetting, people: People, groupings: Groupings, untouched: dict[str, str], spec: ReliabilitySpec
+) -> Mistakes:
+    """Return the mistakes of a setting.
 
     Parameters
     ----------
-    name : what the results call it.
-    published : the name of a published setting.
-    features : mistakes by feature.
-    pilot : the table that mistakes are learned from.
+    setting : the setting.
+    people : whose features go wrong.
+    groupings : the groupings of the table, by one of which mistakes may differ.
+    untouched : features that must not go wrong, and why.
+    spec : the settings of the audit.
     """
+    grouping = _noise_grouping(setting, groupings, spec)
+    made = _make_items(setting, people, groupings, untouched, spec)
+    items, names, redraw, profiles = made.items, made.names, made.redraw, None
+    if grouping is not None:
+        profiles = _make_profiles(grouping, made.learned, groupings, people, spec)
+        items, redraw, added = _with_profiles(made, profiles, untouched, people, spec)
+        names = (*names, *added)
+    shares = spec.noise.shares or made.shares
+    levels = _levels(spec, learned=setting.pilot is not None)
+    attribution_level = _attribution_level(spec, levels, learned=setting.pilot is not None)
+    _require_possible(levels, attribution_level, items, people, profiles, shares)
+    return Mistakes(setting, items, names, shares, levels, attribution_level, redraw, profiles, made.notes)
 
-    name: str
-    published: str | None = None
-    features: dict[str, FeatureNoise] = Field({})
-    pilot: PilotTable | None = None
 
-    @field_validator("published")
-    @classmethod
-    def _known(cls, value: str | None) -> str | None:
-        if value is not None:
-            published_noise(value)
-        return value
+def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...]:
+    """Return all that can go wrong, in any setting and for any group: what a model must be able to take.
+
+    Parameters
+    ----------
+    people : whose features go wrong.
+    spec : the settings of the audit, without features that follow others.
+    """
+    defining = [name for name in people.names if column_key(name) in people.groups.codes]
+    untouched = untouched_features(people, defining, (), spec)
+    items: list[NoiseItem] = []
+    for setting in spec.noise.settings:
+        if setting.pilot is not None:  # the groups of a pilot err as some of its people do
+            setting = setting.model_copy(update={"pilot": setting.pilot.model_copy(update={"by": None})})
+        items += _make_items(setting, people, {}, untouched, spec).items
+    for groups in spec.noise.group_noise.values():
+        for group in groups.values():
+            items += _items_by_feature(group.noise, untouched, people).items
+    return tuple(items)
 
 
-def as_settings(value: Any) -> Any:
-    """Return settings from a published name, several of them, mistakes by feature, or a pilot."""
-    if isinstance(value, str):
-        return ({"name": value, "published": value},)
-    if isinstance(value, Mapping) and set(value) == {"pilot"}:
-        return ({"name": LEARNED, "pilot": value["pilot"]},)
-    if isinstance(value, Mapping):
-        if not value:
-            raise ValueError("`noise` names no feature; say how at least one goes wrong")
-        return ({"name": GIVEN, "features": as_feature_noise(value)},)
-    if isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value):
-        return tuple({"name": name, "published": name} for name in dict.fromkeys(value))
-    if isinstance(value, tuple) and all(isinstance(item, NoiseSetting) for item in value):
-        return value
-    raise ValueError(f"`noise` must be a published setting's name, a table of features, or a pilot; got {value!r}")
+def untouched_features(
+    people: People, group_columns: Sequence[str], following: Sequence[str], spec: ReliabilitySpec
+) -> dict[str, str]:
+    """Return the features that must not go wrong, and why."""
+    held = dict.fromkeys((name for name in people.names if name in spec.noise.fixed), "is held fixed")
+    held |= dict.fromkeys(following, "follows other features")
+    return held | {name: "defines groups and stays as it is" for name in people.names if name in group_columns}
+
+
+def _make_items(
+    setting: NoiseSetting, people: People, groupings: Groupings, untouched: dict[str, str], spec: ReliabilitySpec
+) -> _Items:
+    if setting.published is None and setting.pilot is None:
+        return _items_by_feature(setting.features, untouched, people)
+    held = {*untouched, *(features_of_groups(people) if setting.published is not None else ())}
+    free = [feature for feature in people.features if feature.name not in held]
+    if setting.published is not None:
+        return _published_items(setting.published, free, people, spec)
+    assert setting.pilot is not None  # noqa: S101
+    learned = read_pilot(setting.pilot, free, people, groupings, spec)
+    return _Items(
+        tuple(learned.pilot.items()),
+        (" + ".join(learned.names),) if setting.pilot.together else learned.names,
+        redraw=learned.pilot.resampled() if setting.pilot.resample else None,
+        learned=learned.groups,
+        notes=learned.notes,
+    )
+
+
+# Levels ---------------------------------------------------------------------------------------------------------------
+
+
+def _levels(spec: ReliabilitySpec, *, learned: bool) -> FloatArray:
+    if spec.noise.noise_levels is not None:
+        return np.array(spec.noise.noise_levels, dtype=np.float64)
+    return np.round(np.arange(11) * 0.1, 5) if learned else np.round(np.arange(31) * 0.01, 5)
+
+
+def _attribution_level(spec: ReliabilitySpec, levels: FloatArray, *, learned: bool) -> float | None:
+    """Return the level asked for; by default the one nearest to two thirds of the highest, with a pilot the pilot's."""
+    if spec.attribution is False or levels[-1] == 0:
+        return None
+    if spec.attribution is not True:
+        return float(spec.attribution)
+    wanted = min(1.0, levels[-1]) if learned else 2.0 * levels[-1] / 3.0
+    above = levels[levels > 0]
+    return float(above[np.argmin(np.abs(above - wanted))])
+
+
+def _require_possible(
+    levels: FloatArray,
+    attribution_level: float | None,
+    items: Sequence[NoiseItem],
+    people: People,
+    profiles: Profiles | None,
+    shares: Shares,
+) -> None:
+    """Refuse noise levels at which more than every entry would be wrong."""
+    code, paces = (None, None) if profiles is None else (profiles.code, profiles.paces)
+    most = largest_level(items, people.matrix, code, paces)
+    if shares == "exact":
+        most = min(most, 1.0 if paces is None else 1.0 / max(1.0, float(paces.max())))
+    asked = (
+        ("`noise_levels` go up to", "them", float(levels[-1])),
+        ("`attribution` is", "it", attribution_level or 0.0),
+    )
+    for setting, pronoun, level in asked:
+        if level > most * (1 + 1e-9):
+            raise ConfigError(
+                f"{setting} {level:g}, and more than {most:.3g} would change more than every entry; lower {pronoun}."
+            )
+
+
+# Items ----------------------------------------------------------------------------------------------------------------
+
+
+def _published_items(name: str, free: Sequence[ModelFeature], people: People, spec: ReliabilitySpec) -> _Items:
+    noise = published_noise(name)
+    numeric, binary, wider = _by_kind(free)
+    numeric_at, binary_at, wider_at = (people.positions([f.name for f in kind]) for kind in (numeric, binary, wider))
+    minima = (spec.noise.minima.get(feature.name, float(feature.distinct[0])) for feature in numeric)
+    items = list(noise.items(numeric_at, binary_at, dict(zip(numeric_at, minima, strict=True))))
+    perturbed, notes = numeric if noise.sd is not None else [], []
+    if noise.flips:
+        items += map(_flipped_item, wider_at, wider)
+        perturbed, notes = [*perturbed, *binary, *wider], list(map(_wider_note, wider))
+    if not items:
+        raise ConfigError(f"the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.")
+    return _Items(tuple(items), tuple(feature.name for feature in perturbed), noise.shares, notes=tuple(notes))
+
+
+def _by_kind(
+    features: Sequence[ModelFeature],
+) -> tuple[list[ModelFeature], list[ModelFeature], list[ModelFeature]]:
+    """Return the features that hold numbers, two categories at most, and more."""
+    categorical = [feature for feature in features if feature.categorical]
+    return (
+        [feature for feature in features if not feature.categorical],
+        [feature for feature in categorical if len(feature.distinct) <= 2],
+        [feature for feature in categorical if len(feature.distinct) > 2],
+    )
+
+
+def _flipped_item(position: int, feature: ModelFeature) -> NoiseItem:
+    return NoiseItem((position,), _other_category(feature))
+
+
+def _wider_note(feature: ModelFeature) -> str:
+    return (
+        f"The published study had no feature with more than two categories; {feature.name!r} has "
+        f"{len(feature.distinct)}, and a mistake makes it one of the others, each with equal chance."
+    )
+
+
+def _items_by_feature(noise: Mapping[str, FeatureNoise], untouched: dict[str, str], people: People) -> _Items:
+    items = []
+    for name, how in noise.items():
+        columns = how.columns(name)
+        for column in columns:
+            if column in untouched:
+                raise ConfigError(f"`noise` names {column!r}, which {untouched[column]}; leave it out.")
+        positions = people.positions(columns)
+        model: NoiseModel = OneHot() if how.one_hot else _noise_model(how, people.features[positions[0]])
+        items.append(NoiseItem(tuple(positions), model))
+    return _Items(tuple(items), tuple(noise))
+
+
+def _noise_model(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
+    if how.sd is not None:
+        if feature.kind != "number":
+            raise ConfigError(f'`noise` gives {feature.name!r} an `sd`, but it holds no numbers; use "flip".')
+        whole = feature.whole if how.whole is None else how.whole
+        return Normal(how.sd, whole=whole, minimum=how.minimum, maximum=how.maximum)
+    if how.flip:
+        return _other_category(feature)
+    if how.chances is not None:
+        values = tuple(feature.number_of(value) for value in how.values or ())
+        _require_listed(feature, values, "values")
+        return Confusion(values, how.chances)
+    return _neighbour(how, feature)
+
+
+def _other_category(feature: ModelFeature) -> NoiseModel:
+    """Return the noise that takes an entry to another category, each with equal chance."""
+    values = feature.distinct
+    if not feature.is_text and np.isin(values, (0.0, 1.0)).all():
+        return Flip()
+    if len(values) == 2:
+        return Flip(float(values[0]), float(values[1]))
+    if len(values) < 2:
+        raise ConfigError(f"{feature.name!r} has one value only, so there is nothing to flip it to; leave it out.")
+    _require_few(feature, values)
+    chances = (1.0 - np.eye(len(values))) / (len(values) - 1)
+    return Confusion(tuple(values.tolist()), tuple(tuple(row) for row in chances.tolist()))
+
+
+def _neighbour(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
+    if how.ordinal is True:
+        if feature.is_text:
+            raise ConfigError(f"{feature.name!r} holds text, which has no order; list its values as `ordinal`.")
+        values = tuple(feature.distinct.tolist())
+    else:
+        listed = how.ordinal if isinstance(how.ordinal, tuple) else ()
+        values = tuple(feature.number_of(value) for value in listed)
+        _require_listed(feature, values, "ordinal")
+    _require_few(feature, values)
+    return Confusion(values, neighbours(tuple(range(len(values))), how.reach).chances)
+
+
+def _require_few(feature: ModelFeature, values: Sequence[float] | FloatArray) -> None:
+    if len(values) > MOST_CATEGORIES:
+        raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
+
+
+def _require_listed(feature: ModelFeature, values: Sequence[float], setting: str) -> None:
+    lacking = [feature.shown(number) for number in feature.distinct if number not in values]
+    if lacking:
+        shown = ", ".join(lacking[:5])
+        raise ConfigError(f"`{setting}` of the noise of {feature.name!r} leaves out {shown}; list all values.")
+
+
+# Mistakes that differ by group ----------------------------------------------------------------------------------------
+
+
+def _noise_grouping(setting: NoiseSetting, groupings: Groupings, spec: ReliabilitySpec) -> str | None:
+    """Return the grouping by which mistakes differ, None where they do not."""
+    given, learned = next(iter(spec.noise.group_noise), None), setting.pilot.by if setting.pilot is not None else None
+    for option, grouping in (("group_noise", given), ("by", learned)):
+        if grouping is not None and grouping not in groupings:
+            raise ConfigError(f"`{option}` names the grouping {grouping!r}; {did_you_mean(grouping, groupings)}")
+    if given is not None and learned is not None and given != learned:
+        raise ConfigError(
+            f"`group_noise` is about {given!r} and `pilot` learns by {learned!r}; let both be about one grouping."
+        )
+    return given or learned
+
+
+def _make_profiles(
+    grouping: str, learned: Sequence[str], groupings: Groupings, people: People, spec: ReliabilitySpec
+) -> Profiles:
+    """Return who goes wrong how often; `learned` are the groups with mistakes of their own from a pilot."""
+    codes, labels = people.groups.joint(groupings[grouping])
+    group_noise = spec.noise.group_noise.get(grouping, {})
+    known = [label for label in labels if label != MISSING]
+    for group in group_noise:
+        if group not in known:
+            raise ConfigError(f"`group_noise` names {group!r} of {grouping!r}; {did_you_mean(group, known)}")
+    groups = tuple(label for label in known if label in group_noise or label in learned)
+    profile_of = np.array([groups.index(label) + 1 if label in groups else 0 for label in labels], dtype=np.int64)
+    paces = np.array([1.0, *(group_noise.get(group, GroupNoise()).times for group in groups)])
+    return Profiles(grouping, groups, profile_of[codes], paces)
+
+
+def _with_profiles(
+    made: _Items, profiles: Profiles, untouched: dict[str, str], people: People, spec: ReliabilitySpec
+) -> tuple[tuple[NoiseItem, ...], Redraw | None, list[str]]:
+    """Return items with a model for each profile, how they are drawn anew, and the names of items that are new."""
+    by_group: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
+    names: dict[tuple[int, ...], str] = {}
+    for group, how in spec.noise.group_noise.get(profiles.grouping, {}).items():
+        group_items = _items_by_feature(how.noise, untouched, people)
+        by_group[group] = {item.columns: item.model for item in group_items.items}
+        names |= {item.columns: name for item, name in zip(group_items.items, group_items.names, strict=True)}
+
+    def shaped(items: Sequence[NoiseItem]) -> tuple[NoiseItem, ...]:
+        return _by_profile(items, made.learned, profiles.groups, by_group)
+
+    items = shaped(made.items)
+    added = items[len(made.items) :]
+    for item in added:
+        if any(other is not item and set(other.columns) & set(item.columns) for other in items):
+            raise ConfigError(
+                f"`group_noise` lets {names[item.columns]!r} go wrong by itself, and `noise` together with other "
+                "columns; let both name the same columns."
+            )
+    redraw = made.redraw
+    redraw_all = None if redraw is None else lambda rng: shaped(redraw(rng))
+    return items, redraw_all, [names[item.columns] for item in added]
+
+
+def _by_profile(
+    items: Sequence[NoiseItem],
+    learned: Sequence[str],
+    groups: Sequence[str],
+    by_group: Mapping[str, Mapping[tuple[int, ...], NoiseModel]],
+) -> tuple[NoiseItem, ...]:
+    """Return items with one model for each profile.
+
+    Parameters
+    ----------
+    items : what goes wrong for everybody; their `others` are those of the learned groups.
+    learned, groups : the groups with learned mistakes, and all that have a profile.
+    by_group : for groups, the models of columns that go wrong in another way.
+    """
+    common = [item.columns for item in items]
+    added = dict.fromkeys(columns for models in by_group.values() for columns in models if columns not in common)
+    shaped = []
+    for item in (*items, *(NoiseItem(columns, Right()) for columns in added)):
+        learned_models = dict(zip(learned, item.others, strict=False))
+        others = [by_group.get(group, {}).get(item.columns, learned_models.get(group, item.model)) for group in groups]
+        same = all(model is item.model for model in others)
+        shaped.append(NoiseItem(item.columns, item.model, () if same else tuple(others)))
+    return tuple(shaped)

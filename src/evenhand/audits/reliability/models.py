@@ -1,31 +1,25 @@
-"""Models as the noise engine asks them: matrices of numbers and codes in, one score a row out."""
+"""Models as the noise engine asks them: read, fitted out of fold, and evaluated without rows where they are linear."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from evenhand.audits.reliability.files import OnnxModel, file_digest, load_file
-from evenhand.audits.reliability.linear import Scores, as_linear
-from evenhand.audits.reliability.noise import every_mistake
-from evenhand.audits.reliability.people import Feature, People, is_negative, is_positive
-from evenhand.audits.reliability.sources import ModelSource, described
+from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.mistakes import every_mistake
+from evenhand.audits.reliability.model_sources import ModelSource, OnnxModel, described, file_digest, load_file
+from evenhand.audits.reliability.scoring import Scorer, determinism_notes, model_rows
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.audits.reliability.steady import unsteady_notes
 from evenhand.core.progress import step
-from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, require_extra
+from evenhand.errors import ConfigError, DataError, EvenhandError, did_you_mean, require_extra
 from evenhand.models.estimators import make_pipeline
-from evenhand.stats.noise import Linear, Predictor, thresholded
+from evenhand.stats.noise import Linear, NoiseItem, NoiseModel, Normal, Predictor, between, thresholded
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.frames import build_frame, installed_backend
-from evenhand.table.keys import label_of
 from evenhand.table.roles import Scalar
 
 TIE = 1e-12
@@ -33,6 +27,13 @@ TIE = 1e-12
 the last bits of a score depend on the machine."""
 
 FOLDS = 5
+
+_SCALERS = {"StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler"}
+_MOST_VALUES = 20
+_DRAWS = 4
+_FAR = 8.0
+"""Standard deviations that no error is off by."""
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,34 +84,46 @@ def prepare_model(
     positive : the value of the outcome that counts as positive.
     fold : the folds, for models that are fitted here.
     """
-    digest, asked = None, source.model
-    if source.file is not None:
-        path = spec.folder / source.file
-        digest = file_digest(path)
-        asked = load_file(path, trusted=spec.trusted, allow_pickle=spec.allow_pickle)
+    asked, digest = _loaded(source, spec)
     columns = _columns(name, source, asked, people)
-    kind, label = _kind(source, asked)
-    threshold = spec.threshold if source.threshold is None else source.threshold
     refit = needs_folds(source, spec)
-    if refit:
-        kind = "fitted here"
-        fold = fold if fold is not None else np.zeros(len(people.matrix), dtype=np.int64)
-        fitted = [_fitted(name, source, asked, columns, people, fold, number, spec) for number in range(fold.max() + 1)]
-    else:
-        fitted, fold = [asked], None
+    kind, label = ("fitted here", _kind(source, asked)[1]) if refit else _kind(source, asked)
+    threshold = spec.scoring.threshold if source.threshold is None else source.threshold
+    fold = (np.zeros(len(people.matrix), dtype=np.int64) if fold is None else fold) if refit else None
+    fitted = [asked]
+    if fold is not None:
+        fitted = [_fit(name, source, asked, columns, people, fold, number, spec) for number in range(fold.max() + 1)]
     yes = 1 if refit else positive  # what is fitted here is fitted to 0 and 1
-    asking = [_Asking(name, model, columns, people, spec, yes, named=asked is None) for model in fitted]
-    notes = list(_remarks(name, asked, refit))
-    for one in asking:
-        notes += unsteady_notes(name, one, people)
-    linear: list[Linear] = []
-    if spec.derive is None and not spec.linked:
-        mistakes = every_mistake(people, spec)
-        found = [as_linear(one.model, one.given, one, columns, people, threshold, mistakes) for one in asking]
-        linear = [model for model in found if model is not None]
-    plain = len(linear) == len(asking)
-    predictors = tuple(linear) if plain else tuple(thresholded(one, threshold + TIE) for one in asking)
-    return Model(name, kind, label, digest, columns, threshold, fold, predictors, plain, tuple(dict.fromkeys(notes)))
+    scorers = [Scorer(name, model, columns, people, spec, yes, named=asked is None) for model in fitted]
+    notes = [*_tolerance_notes(name, asked, refit)]
+    for scorer in scorers:
+        notes += determinism_notes(name, scorer, people)
+    linear = _all_linear(scorers, people, threshold, spec)
+    predictors: tuple[Predictor, ...] = tuple(thresholded(scorer, threshold + TIE) for scorer in scorers)
+    predictors = predictors if linear is None else linear
+    remarks = tuple(dict.fromkeys(notes))
+    return Model(name, kind, label, digest, columns, threshold, fold, predictors, linear is not None, remarks)
+
+
+def _loaded(source: ModelSource, spec: ReliabilitySpec) -> tuple[Any, str | None]:
+    """Return the model that was given or that a file holds, and the SHA-256 of the file."""
+    if source.file is None:
+        return source.model, None
+    path = spec.folder / source.file
+    digest = file_digest(path)
+    return load_file(path, trusted=spec.scoring.trusted, allow_pickle=spec.scoring.allow_pickle), digest
+
+
+def _all_linear(
+    scorers: Sequence[Scorer], people: People, threshold: float, spec: ReliabilitySpec
+) -> tuple[Linear, ...] | None:
+    """Return the models of all folds as linear ones, None where one is not, or where features follow others."""
+    if spec.noise.derive is not None or spec.noise.linked:
+        return None
+    mistakes = every_mistake(people, spec)
+    linear = [as_linear(scorer, people, threshold, mistakes) for scorer in scorers]
+    known = tuple(model for model in linear if model is not None)
+    return known if len(known) == len(scorers) else None
 
 
 def needs_folds(source: ModelSource, spec: ReliabilitySpec) -> bool:
@@ -130,21 +143,24 @@ def _kind(source: ModelSource, asked: Any) -> tuple[str, str]:
 
 def _columns(name: str, source: ModelSource, asked: Any, people: People) -> tuple[str, ...]:
     """Return the features a model uses: those given, those it was fitted to, or all."""
-    own = asked.columns if isinstance(asked, OnnxModel) else getattr(asked, "feature_names_in_", None)
-    own = None if own is None else tuple(str(column) for column in own)
-    if source.features is not None:
-        if own is not None and set(own) <= set(people.names) and set(own) != set(source.features):
-            raise ConfigError(f"the model {name!r} was fitted to other features than it is given: {', '.join(own)}.")
-        return own if own is not None and set(own) == set(source.features) else source.features
-    if own is None or not any(column in people.names for column in own):  # some libraries make names up
+    names = asked.columns if isinstance(asked, OnnxModel) else getattr(asked, "feature_names_in_", None)
+    if names is None:
+        return source.features or people.names
+    fitted_to = tuple(map(str, names))
+    unknown = [column for column in fitted_to if column not in people.names]
+    if source.features is not None and set(fitted_to) != set(source.features):
+        if not unknown:
+            listed = ", ".join(fitted_to)
+            raise ConfigError(f"the model {name!r} was fitted to other features than it is given: {listed}.")
+        return source.features
+    if len(unknown) == len(fitted_to):  # some libraries make names up
         return people.names
-    for column in own:
-        if column not in people.names:
-            raise ConfigError(
-                f"the model {name!r} was fitted to {column!r}, which is not among `features`; "
-                f"{did_you_mean(column, people.names)}"
-            )
-    return own
+    if unknown:
+        raise ConfigError(
+            f"the model {name!r} was fitted to {unknown[0]!r}, which is not among `features`; "
+            f"{did_you_mean(unknown[0], people.names)}"
+        )
+    return fitted_to
 
 
 def _is_estimator(model: Any) -> bool:
@@ -161,7 +177,7 @@ def _is_fitted(model: Any) -> bool:
     return True
 
 
-def _fitted(
+def _fit(
     name: str,
     source: ModelSource,
     asked: Any,
@@ -175,20 +191,20 @@ def _fitted(
     if people.outcome is None:
         raise ConfigError(f"the model {name!r} is to be fitted, which needs an outcome; name its column as `outcome`.")
     step(f"Fitting {name}: fold {number + 1} of {int(fold.max()) + 1}")
-    places = people.places(columns)
-    own = [people.features[place] for place in places]
+    positions = people.positions(columns)
+    features = [people.features[position] for position in positions]
     train = np.flatnonzero(fold != number)
     outcome = people.outcome[train].astype(np.int64)
     if len(np.unique(outcome)) < 2:
         raise DataError(f"the model {name!r} cannot be fitted: the people outside fold {number + 1} have one outcome.")
     if asked is None:
-        text = [at for at, feature in enumerate(own) if feature.labels is not None]
-        numbers = [at for at, feature in enumerate(own) if feature.labels is None]
+        text = [number for number, feature in enumerate(features) if feature.kind != "number"]
+        numbers = [number for number, feature in enumerate(features) if feature.kind == "number"]
         model = make_pipeline(str(source.estimator), source.settings, seed=spec.seed, text=text, numbers=numbers)
-        rows: Any = people.matrix[train][:, places]
+        rows: Any = people.matrix[train][:, positions]
     else:
         model = import_module("sklearn.base").clone(asked)
-        rows = _rows(own, people.matrix[train][:, places], frame=spec.rows != "array")
+        rows = model_rows(features, people.matrix[train][:, positions], frame=spec.scoring.rows != "array")
     with import_module("threadpoolctl").threadpool_limits(limits=1):  # sums of several threads differ in last bits
         try:
             return model.fit(rows, outcome)
@@ -197,188 +213,128 @@ def _fitted(
             raise EvenhandError(f"the model {name!r} could not be fitted: {reason}") from error
 
 
-class _Asking:
-    """A model that is asked about rows of the people's matrix.
-
-    Parameters
-    ----------
-    name, model, columns : the model and its features.
-    people, spec, positive : as for `prepare_model`.
-    named : whether it is an estimator of ours, which takes codes of text as they are.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        model: Any,
-        columns: Sequence[str],
-        people: People,
-        spec: ReliabilitySpec,
-        positive: Scalar | None,
-        *,
-        named: bool,
-    ) -> None:
-        self.name, self.model, self.columns = name, model, columns
-        self.places = people.places(columns)
-        self.features = [people.features[place] for place in self.places]
-        self.frame = not named and self._wants_frame(spec)
-        self.ask: Scores | Callable[[Any], FloatArray] = _question(model, positive)
-        # Who knows whether code of the user's may run twice at once.
-        self.lock = Lock() if inspect.isroutine(model) or not hasattr(model, "get_params") else None
-        if isinstance(model, OnnxModel):
-            self.lock = None
-            if model.width is not None and model.width != len(columns):
-                raise ConfigError(
-                    f"the model {name!r} takes {count(model.width, 'column')} and is given {len(columns)}; name its "
-                    "own as `features` of the model, in its order."
-                )
-
-    def given(self, rows: FloatArray) -> Any:
-        """Return rows as the model takes them."""
-        own = rows[:, self.places]
-        if isinstance(self.model, OnnxModel):
-            return {feature.name: feature.as_column(own[:, at]) for at, feature in enumerate(self.features)}
-        return _rows(self.features, own, frame=self.frame)
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        """Return the scores of rows; what a model raises is told in our words."""
-        try:
-            with self.lock or nullcontext():
-                return self._checked(rows, self.ask(self.given(rows)))
-        except EvenhandError as error:
-            raise EvenhandError(f"the model {self.name!r} {error}") from error
-        except Exception as error:
-            reason = str(error).strip() or "no reason given"
-            raise EvenhandError(
-                f"the model {self.name!r} failed on {count(len(rows), 'row')} of {', '.join(self.columns)}: "
-                f"{type(error).__name__}: {reason}"
-            ) from error
-
-    def _checked(self, rows: FloatArray, scores: FloatArray) -> FloatArray:
-        if scores.shape != (len(rows),):
-            shape = " by ".join(str(size) for size in scores.shape) or "one number"
-            raise EvenhandError(f"must return one score a row; {count(len(rows), 'row')} gave {shape}.")
-        bad = np.flatnonzero(~np.isfinite(scores))
-        if bad.size:
-            row = ", ".join(
-                f"{feature.name} {feature.shown(value) if np.isfinite(value) else value}"
-                for feature, value in zip(self.features, rows[bad[0], self.places], strict=True)
-            )
-            raise EvenhandError(f"gave the score {scores[bad[0]]} for {row}; scores must be finite.")
-        return scores
-
-    def _wants_frame(self, spec: ReliabilitySpec) -> bool:
-        text = next((feature.name for feature in self.features if feature.labels is not None), None)
-        if spec.rows == "array" and text is not None and not isinstance(self.model, OnnxModel):
-            raise ConfigError(f"the feature {text!r} holds text, which an array of numbers cannot; leave `rows` out.")
-        return spec.rows == "frame" or (spec.rows == "auto" and (text is not None or _knows(self.model, self.columns)))
-
-
-def _knows(model: Any, columns: Sequence[str]) -> bool:
-    """Tell whether a model was fitted to a frame with these columns, and so wants one."""
-    own = getattr(model, "feature_names_in_", None)
-    return own is not None and [str(column) for column in own] == list(columns)
-
-
-def _rows(features: Sequence[Feature], matrix: FloatArray, *, frame: bool) -> Any:
-    if not frame:
-        return matrix
-    if installed_backend() is None:
-        raise EvenhandError("wants a data frame, which needs pandas or Polars; install one of them.")
-    return build_frame({feature.name: feature.as_given(matrix[:, at]) for at, feature in enumerate(features)})
-
-
-def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray]:
-    """Return how a model is asked for one score a row; what it raises reads on from 'the model ...'."""
-    if isinstance(model, OnnxModel):
-        return lambda rows: _chance(*model.predict(rows), positive)
-    if callable(getattr(model, "predict_proba", None)):
-        return lambda rows: _chance(model.predict_proba(rows), getattr(model, "classes_", None), positive)
-    if not callable(getattr(model, "predict", None)):
-        return lambda rows: _numbers(model(rows))
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return lambda rows: _numbers(model.predict(rows))
-    return lambda rows: _decisions(model.predict(rows), list(classes), positive)
-
-
-def _decisions(found: Any, known: Sequence[Any], positive: Scalar | None) -> FloatArray:
-    """Return 1 where a model decides for the positive one of its classes, else 0."""
-    if len(known) > 2:
-        raise EvenhandError(
-            f"decides between {len(known)} classes; reliability is about one score: wrap it in a function that returns "
-            "that."
-        )
-    yes = _positive_class(known, positive) if len(known) == 2 else 0
-    chosen = np.asarray(found)
-    chosen = chosen[:, 0] if chosen.ndim == 2 and chosen.shape[1] == 1 else chosen
-    is_known = np.isin(chosen, known)
-    if not is_known.all():
-        raise EvenhandError(
-            f"decides for {label_of(chosen[~is_known].flat[0])!r}, which is none of its classes; wrap it in a function "
-            "that returns one score a row."
-        )
-    if len(known) == 1:
-        return np.full(chosen.shape, float(is_positive(known[0], positive)))
-    return np.asarray(chosen == known[yes], dtype=np.float64)
-
-
-def _chance(found: Any, classes: Any, positive: Scalar | None) -> FloatArray:
-    """Return the chance of the positive class; 0 or 1 where the model knows one class only."""
-    chances = _numbers(found, two=True)
-    if chances.ndim != 2:
-        return chances
-    known = None if classes is None else list(classes)
-    if chances.shape[1] > 2:
-        raise EvenhandError(
-            f"gives the chances of {chances.shape[1]} classes; reliability is about one score: wrap it in a function "
-            "that returns that."
-        )
-    if known is None:
-        return chances[:, -1]
-    if len(known) != chances.shape[1]:
-        raise EvenhandError(f"gives the chances of {chances.shape[1]} classes and names {len(known)}.")
-    if len(known) == 1:
-        return np.full(len(chances), float(is_positive(known[0], positive)))
-    return chances[:, _positive_class(known, positive)]
-
-
-def _positive_class(known: Sequence[Any], positive: Scalar | None) -> int:
-    """Return which of two classes is the positive one; a class that is not known, None, is what the other is not."""
-    fits = [value is not None and is_positive(value, positive) for value in known]
-    negative = [value is not None and is_negative(value, positive) for value in known]
-    if sum(fits) == 1 and (negative[1 - fits.index(True)] or None in known):
-        return fits.index(True)
-    if None in known and sum(negative) == 1:
-        return 1 - negative.index(True)
-    shown = " and ".join(repr(label_of(value)) for value in known if value is not None)
-    if positive is None:
-        raise EvenhandError(f"knows the classes {shown}; say which is the positive one with `positive` of the table.")
-    raise EvenhandError(
-        f"knows the classes {shown}, and the positive outcome of the table is {label_of(positive)!r}; name the class "
-        "that it is with `positive`, or wrap the model in a function that returns the score."
-    )
-
-
-def _numbers(found: Any, *, two: bool = False) -> FloatArray:
-    try:
-        values = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise EvenhandError("gives no numbers; wrap it in a function that returns one score a row.") from None
-    if values.ndim == 2 and not two and values.shape[1] == 1:
-        return values[:, 0]
-    return values
-
-
-def _remarks(name: str, asked: Any, refit: bool) -> list[str]:
+def _tolerance_notes(name: str, asked: Any, refit: bool) -> Iterator[str]:
     """Warn of a fit that stops before the optimum: where columns depend on each other its weights are arbitrary."""
     steps = getattr(asked, "steps", None)
     last = steps[-1][-1] if isinstance(steps, list) and steps else asked
     loose = type(last).__name__ == "LogisticRegression" and getattr(last, "tol", 0.0) > 1e-6
     if refit and loose:
-        return [
+        yield (
             f"{name}: a logistic regression with tol={last.tol:g} stops before the optimum. Where columns add up to a "
             "constant its coefficients, and with them these numbers, are then those of the software's version; "
             'fit with solver="newton-cholesky", tol=1e-12.'
-        ]
-    return []
+        )
+
+
+# Linear models -----------------------------------------------------------------------------------------------------
+
+
+def as_linear(scorer: Scorer, people: People, threshold: float, mistakes: Sequence[NoiseItem]) -> Linear | None:
+    """Return a logistic regression, behind scalers or not, as a linear model of the raw columns; None for others.
+
+    Its weights are read off its own sums, one column moved at a time, and must then give its scores for people as they
+    are and with the audit's own mistakes, also the largest ones: scalers that clip, and encoders that leave unknown
+    values out, are linear only inside what they were fitted to.
+
+    Parameters
+    ----------
+    scorer : the fitted model, and how it is asked.
+    people, threshold : the people, and the limit of its scores.
+    mistakes : all that can go wrong, in any setting and any group.
+    """
+    if not 0 < threshold < 1 or not _may_be_linear(scorer.model) or np.isnan(people.matrix).any():
+        return None
+    from scipy.special import expit
+
+    try:
+        linear = _read_off(scorer, people, mistakes, threshold)
+        rows = _with_mistakes(people, mistakes)
+        expected = rows @ linear.weights + linear.intercept
+        # Scores near 0 and 1 hide what a sum does, and rounding is that of the largest term of a sum.
+        near = _SAME * (1.0 + float(np.abs(rows * linear.weights).max()))
+        same = np.allclose(expected, scorer.model.decision_function(scorer.inputs(rows)), rtol=0, atol=near)
+        same = same and np.allclose(expit(expected), scorer(rows), rtol=0, atol=_SAME)
+    except Exception:  # a model that cannot take some row is not linear; the simulation tells if it meets such a row
+        return None
+    return linear if same else None
+
+
+def _read_off(scorer: Scorer, people: People, mistakes: Sequence[NoiseItem], threshold: float) -> Linear:
+    """Return the linear model that agrees with a model where one column at a time is moved from its least value."""
+    moved = {column for item in mistakes for column in item.columns}
+    lowest, highest = (np.array([feature.distinct[end] for feature in people.features]) for end in (0, -1))
+    highest[[column for column in moved if lowest[column] == highest[column]]] += 1.0
+    varied = [column for column in scorer.positions if highest[column] > lowest[column]]
+    rows = np.repeat(lowest[np.newaxis], len(varied) + 1, axis=0)
+    rows[np.arange(1, len(rows)), varied] = highest[varied]
+    sums = np.asarray(scorer.model.decision_function(scorer.inputs(rows)), dtype=np.float64)
+    weights = np.zeros(len(lowest))
+    weights[varied] = (sums[1:] - sums[0]) / (highest - lowest)[varied]
+    return Linear(weights, float(sums[0] - lowest @ weights), threshold)
+
+
+def _with_mistakes(people: People, mistakes: Sequence[NoiseItem]) -> FloatArray:
+    """Return some people as they are, with drawn mistakes in many columns at once, and with the largest in one."""
+    rng = np.random.default_rng(0)
+    rows = _rows_to_try(people)
+    ways = [(list(item.columns), model) for item in mistakes for model in (item.model, *item.others)]
+    tried = [rows]
+    for _ in range(_DRAWS):
+        other = rows.copy()
+        for columns, model in ways:  # where a column goes wrong in several ways, people have one of them
+            touched = rng.random(len(rows)) < 0.8
+            other[:, columns] = np.where(
+                touched[:, np.newaxis], _drawn(model, rows[:, columns], rng), other[:, columns]
+            )
+        tried.append(other)
+    for columns, model in ways:
+        for end in (0, -1):
+            other = rows.copy()
+            other[:, columns] = [people.features[column].distinct[end] for column in columns]
+            if isinstance(model, Normal):
+                largest = np.rint(_FAR * model.sd) if model.whole else _FAR * model.sd
+                beyond = other[:, columns] + (largest if end else -largest)
+                other[:, columns] = between(beyond, model.minimum, model.maximum)
+            else:
+                other[:, columns] = _drawn(model, other[:, columns], rng)
+            tried.append(other)
+    return np.concatenate(tried)
+
+
+def _drawn(model: NoiseModel, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return values gone wrong, those that never do as they are."""
+    rate = model.rate(values)
+    drawn = model.draw(values, rng)
+    return drawn if rate is None else np.asarray(np.where(rate[:, np.newaxis] > 0, drawn, values))
+
+
+def _rows_to_try(people: People) -> FloatArray:
+    """Return people from all over the table: some for every value of a column with few, and for the ends of others."""
+    pick = people.sample().tolist()
+    for column, feature in enumerate(people.features):
+        values = feature.distinct if len(feature.distinct) <= _MOST_VALUES else feature.distinct[[0, -1]]
+        pick += [int(np.argmax(people.matrix[:, column] == value)) for value in values]
+    return people.matrix[np.unique(np.array(pick, dtype=np.int64))]
+
+
+def _may_be_linear(model: Any) -> bool:
+    """Tell whether a model is a logistic regression of scikit-learn behind steps that keep it linear."""
+    if not type(model).__module__.startswith("sklearn."):
+        return False
+    name = type(model).__name__
+    if name == "Pipeline":
+        *before, last = [part for _, part in model.steps]
+        return all(_keeps_linear(part) for part in before) and _may_be_linear(last)
+    return name == "LogisticRegression" and getattr(model, "coef_", np.zeros((2, 1))).shape[0] == 1
+
+
+def _keeps_linear(part: Any) -> bool:
+    if part is None or isinstance(part, str):
+        return part in (None, "passthrough", "drop")
+    if type(part).__name__ == "ColumnTransformer":
+        return all(_keeps_linear(inner) for _, inner, _ in part.transformers_)
+    if type(part).__name__ == "OneHotEncoder":
+        return all(len(known) <= 2 for known in part.categories_)
+    if type(part).__name__ == "FunctionTransformer":
+        return part.func is None  # a ColumnTransformer holds what it passes through as such
+    return type(part).__name__ in _SCALERS and type(part).__module__.startswith("sklearn.")

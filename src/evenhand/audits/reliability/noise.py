@@ -1,341 +1,396 @@
-"""From settings to mistakes: which columns go wrong, how, how often and under which name."""
+"""What can be said about mistakes: how features go wrong, how often, for whom, and which features follow others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any, Literal, Self
 
-import numpy as np
+from pydantic import BeforeValidator, ConfigDict, Field, field_serializer, field_validator, model_validator
 
-from evenhand.audits.reliability.derived import group_features, group_notes
-from evenhand.audits.reliability.mistakes import FeatureNoise, NoiseSetting
-from evenhand.audits.reliability.people import Feature, People, copy_notes
-from evenhand.audits.reliability.pilot import read_pilot
-from evenhand.audits.reliability.profiles import (
-    Groupings,
-    Profiles,
-    by_profile,
-    make_profiles,
-    noise_grouping,
-)
-from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import ConfigError, count
-from evenhand.stats.noise import (
-    Confusion,
-    Flip,
-    NoiseItem,
-    NoiseModel,
-    Normal,
-    OneHot,
-    Shares,
-    largest_level,
-    neighbours,
-    published_noise,
-)
-from evenhand.stats.types import BoolArray, FloatArray
-from evenhand.table.keys import column_key
+from evenhand.audits.reliability.model_sources import described
+from evenhand.core.spec import Code, Names
+from evenhand.core.thresholds import GroupingName
+from evenhand.settings import Settings
+from evenhand.stats.noise import published_noise
+from evenhand.table.keys import label_of
+from evenhand.table.roles import Columns, Scalar, grouping_name
 
-MOST_CATEGORIES = 50
-Renew = Callable[[np.random.Generator], Sequence[NoiseItem]]
+BY_FEATURE, LEARNED = "given", "pilot"
+"""The names of settings that were not published: mistakes by feature, and mistakes learned from a pilot."""
+
+SOURCES = ("features", "published", "pilot")
+"""The settings of `Noise` that say what goes wrong. It needs exactly one, so a mapping with none is by feature."""
+
+ENOUGH = 60
+"""People of a pilot from which the mistakes of one group are learned."""
 
 
-@dataclass(frozen=True, eq=False)
-class Mistakes:
-    """The mistakes of one setting.
+class FeatureNoise(Settings):
+    """How one feature goes wrong: exactly one of `flip`, `sd`, `chances`, `ordinal` and `one_hot`.
 
     Parameters
     ----------
-    setting : its name.
-    items : what goes wrong.
-    names : what the items are called.
-    shares : how a noise level is turned into touched entries.
-    noise_levels : rising.
-    attribution_level : the noise level at which the gap is shared out, or None.
-    renew : for a pilot that is drawn anew in every replicate.
-    profiles : who goes wrong in a way of their own; None where all go wrong alike.
-    notes : remarks on them.
+    flip : a category becomes another one, each other one with equal chance. Written as `"flip"` too.
+    sd : a number is off by a normal error with this standard deviation, in the units of the column. A bare number is
+        the same.
+    whole : whether such errors are rounded to whole numbers; by default where the column holds whole numbers only.
+    minimum, maximum : changed numbers beyond these are set to them.
+    chances : the chance that a touched entry of the category `values[i]` becomes `values[j]`; each row adds up to 1.
+    values : the categories that `chances` is about.
+    ordinal : true, or the categories from the lowest to the highest: an entry moves to a neighbour.
+    reach : how many steps away neighbours are.
+    one_hot : columns of 0 and 1 that hold one category together; the 1 moves to another of them.
+
+    Examples
+    --------
+    >>> FeatureNoise(sd=5, minimum=18).sd
+    5.0
     """
 
-    setting: str
-    items: tuple[NoiseItem, ...]
-    names: tuple[str, ...]
-    shares: Shares
-    noise_levels: FloatArray
-    attribution_level: float | None
-    renew: Renew | None
-    profiles: Profiles | None
-    notes: tuple[str, ...]
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    flip: bool = False
+    sd: float | None = Field(None, ge=0)
+    whole: bool | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    chances: tuple[tuple[float, ...], ...] | None = None
+    values: tuple[Scalar, ...] | None = None
+    ordinal: bool | tuple[Scalar, ...] = False
+    reach: int = Field(1, ge=1)
+    one_hot: Columns | None = None
+
+    def _ways(self) -> dict[str, bool]:
+        return {
+            "flip": self.flip,
+            "sd": self.sd is not None,
+            "chances": self.chances is not None,
+            "ordinal": bool(self.ordinal),
+            "one_hot": self.one_hot is not None,
+        }
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return the columns that go wrong together under this name."""
+        return self.one_hot or (name,)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        ways = self._ways()
+        chosen = [name for name, asked in ways.items() if asked]
+        if len(chosen) != 1:
+            raise ValueError(f"give exactly one of {', '.join(f'`{name}`' for name in ways)}; got {len(chosen)}")
+        if (self.values is not None) != (self.chances is not None):
+            raise ValueError("`values` and `chances` go together")
+        limits = (self.minimum, self.maximum, self.whole)
+        if self.sd is None and any(limit is not None for limit in limits):
+            raise ValueError("`whole`, `minimum` and `maximum` go with `sd`")
+        return self
+
+
+class PilotTable(Settings):
+    """A small table in which two raters rated the same people.
+
+    Parameters
+    ----------
+    data : a data frame, a mapping of columns, or the path of a file; `source` is the same for `audit.toml`.
+    suffixes : what the columns of the first and of the second rater end in: `["_a", "_b"]` for age_a and age_b.
+    columns : for a feature, its column of the first and of the second rater.
+    together : draw the errors of all features from one person of the pilot, to keep errors together.
+    near : for numbers, draw errors from this many people with the nearest values; by default from all.
+    by : a grouping of the audit, whose columns the pilot has too: groups with enough people in the pilot have mistakes
+        of their own, the others those of the whole pilot.
+    enough : how many people of the pilot a group needs for mistakes of its own.
+    resample : draw a new pilot from the pilot for every replicate, to carry its own uncertainty.
+
+    Examples
+    --------
+    >>> PilotTable(data={}, suffixes=["_a", "_b"]).pair("age")
+    ('age_a', 'age_b')
+    """
+
+    data: Any = None
+    source: str | None = Field(None, description="Path of the table, seen from the folder of the file.")
+    suffixes: tuple[str, str] | None = None
+    columns: dict[str, tuple[str, str]] = Field({})
+    together: bool = False
+    near: int | None = Field(None, ge=1)
+    by: GroupingName | None = None
+    enough: int = Field(ENOUGH, ge=2)
+    resample: bool = True
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.data is None) == (self.source is None):
+            raise ValueError("`pilot` needs its table: give exactly one of `data` and `source`")
+        if self.suffixes is None and not self.columns:
+            raise ValueError("`pilot` needs `suffixes` or `columns`, to tell the columns of the two raters")
+        if self.suffixes is not None and self.suffixes[0] == self.suffixes[1]:
+            raise ValueError(f"`suffixes` must differ; got {self.suffixes[0]!r} twice")
+        return self
+
+    def pair(self, feature: str) -> tuple[str, str] | None:
+        """Return the columns of the two raters for a feature, None where none is named."""
+        if feature in self.columns:
+            return self.columns[feature]
+        return None if self.suffixes is None else (feature + self.suffixes[0], feature + self.suffixes[1])
+
+    @field_serializer("data")
+    def _kind_of_data(self, value: Any) -> str | None:
+        """Write what the data are; a result holds no rows of a pilot."""
+        return value if value is None or isinstance(value, str) else described(value)
+
+
+def as_feature_noise(value: Any) -> Any:
+    """Return mistakes by feature; a number is a standard deviation, and "flip" another category."""
+    return {name: _as_feature_noise(given) for name, given in value.items()} if isinstance(value, Mapping) else value
+
+
+def _as_feature_noise(given: Any) -> Any:
+    if given == "flip":
+        return {"flip": True}
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        return {"sd": given}
+    if isinstance(given, str):
+        raise ValueError(f'a feature\'s noise in one word is "flip"; got {given!r}')
+    return given
+
+
+FeatureNoises = Annotated[dict[str, FeatureNoise], BeforeValidator(as_feature_noise)]
+
+
+class GroupNoise(Settings):
+    """How the mistakes about one group differ from those about everybody else.
+
+    Parameters
+    ----------
+    times : entries about the group are touched so many times as often: a noise level of 0.1 is then 0.1 times this. A
+        bare number is the same.
+    noise : features that go wrong in another way for the group, as in `noise`.
+
+    Examples
+    --------
+    >>> GroupNoise(times=1.5, noise={"age": {"sd": 4}}).noise["age"].sd
+    4.0
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    times: float = Field(1.0, ge=0)
+    noise: FeatureNoises = Field({})
+
+
+def as_group_noise(value: Any) -> Any:
+    """Return for each group of a grouping how its mistakes differ; a number is how many times as often."""
+    if not isinstance(value, Mapping) or not all(isinstance(groups, Mapping) for groups in value.values()):
+        raise ValueError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
+    return {
+        grouping_name(name) if isinstance(name, list | tuple) else name: {
+            label_of(group): {"times": how} if isinstance(how, int | float) and not isinstance(how, bool) else how
+            for group, how in groups.items()
+        }
+        for name, groups in value.items()
+    }
+
+
+class NoiseSetting(Settings):
+    """One way in which mistakes are made: what is simulated once for each model.
+
+    Parameters
+    ----------
+    name : what the results call it.
+    published : the name of a published setting.
+    features : mistakes by feature.
+    pilot : the table that mistakes are learned from.
+    """
+
+    name: str
+    published: str | None = None
+    features: dict[str, FeatureNoise] = Field({})
+    pilot: PilotTable | None = None
+
+
+class Noise(Settings):
+    """How mistakes are made: exactly one of `features`, `published` and `pilot`, and how often and about whom.
+
+    Examples
+    --------
+    >>> Noise(features={"age": 5, "sex": "flip"}, noise_levels=[0.1, 0.2]).features["age"].sd
+    5.0
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    features: FeatureNoises = Field(
+        {},
+        description='Mistakes by feature: {"age": 5, "sex": "flip"} is an error with standard deviation 5, and another '
+        "category.",
+    )
+    published: Names = Field((), description="Published settings by name, such as raez-2024/all/5.")
+    pilot: PilotTable | None = Field(
+        None, description="A table in which two raters rated the same people; mistakes are learned from it."
+    )
+    group_noise: Annotated[dict[str, dict[str, GroupNoise]], BeforeValidator(as_group_noise)] = Field(
+        {},
+        description="For groups of one grouping, how many times as often entries go wrong, or in which other way: "
+        '{"race": {"Black": 1.5}}.',
+    )
+    noise_levels: tuple[float, ...] | None = Field(
+        None, description="Rising shares of entries that go wrong; by default 0 to 0.30 by 0.01, with a pilot 0 to 1."
+    )
+    shares: Literal["bernoulli", "exact"] | None = Field(
+        None,
+        description="'bernoulli': each entry goes wrong with that chance; 'exact': that share of each group and fold, "
+        "to within one entry; by default as the published setting has it, else 'bernoulli'.",
+    )
+    fresh: bool = Field(False, description="Draw the mistakes of every noise level afresh.")
+    noisy_raters: Literal[1, 2] = Field(1, description="2 when the first rater makes mistakes too.")
+    fixed: Names = Field((), description="Features that do not go wrong. Those that define groups never do.")
+    minima: dict[str, float] = Field(
+        {}, description="Least values, for published settings and a pilot; by default the least in the data."
+    )
+    linked: dict[str, str | tuple[str, ...]] = Field(
+        {}, description="Features made of others: a list is their product, one name a function of it as in the data."
+    )
+    derive: Code = Field(None, description="A function that takes the columns by name and returns the derived ones.")
 
     @property
-    def columns(self) -> tuple[int, ...]:
-        """The places of the features that go wrong."""
-        return tuple(column for item in self.items for column in item.columns)
+    def settings(self) -> tuple[NoiseSetting, ...]:
+        """The ways in which mistakes are made, one after the other."""
+        if self.pilot is not None:
+            return (NoiseSetting(name=LEARNED, pilot=self.pilot),)
+        if self.features:
+            return (NoiseSetting(name=BY_FEATURE, features=self.features),)
+        return tuple(NoiseSetting(name=name, published=name) for name in self.published)
+
+    @property
+    def by_feature(self) -> Iterator[tuple[str, dict[str, FeatureNoise]]]:
+        """Each set of mistakes by feature, and the setting that holds it."""
+        yield "noise", self.features
+        for groups in self.group_noise.values():
+            yield from (("group_noise", group.noise) for group in groups.values() if group.noise)
+
+    def features_named(self) -> Iterator[tuple[str, str]]:
+        """Yield every feature that a setting names, and the setting."""
+        yield from (("fixed", name) for name in self.fixed)
+        yield from (("minima", name) for name in self.minima)
+        for name, sources in self.linked.items():
+            yield from (("linked", column) for column in (name, *as_names(sources)))
+        for setting, features in self.by_feature:
+            for name, noise in features.items():
+                yield from ((setting, column) for column in noise.columns(name))
+
+    @field_validator("published")
+    @classmethod
+    def _known_settings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            published_noise(name)
+        return tuple(dict.fromkeys(value))
+
+    @field_validator("group_noise")
+    @classmethod
+    def _one_grouping(cls, value: dict[str, dict[str, GroupNoise]]) -> dict[str, dict[str, GroupNoise]]:
+        if len(value) > 1:
+            raise ValueError(f"`group_noise` must be about one grouping; got {' and '.join(map(repr, value))}")
+        return value
+
+    @field_validator("noise_levels")
+    @classmethod
+    def _rising(cls, value: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if value is not None and (not value or value[0] < 0 or list(value) != sorted(set(value))):
+            raise ValueError(f"`noise_levels` must be one or more rising numbers from 0 on; got {list(value)}")
+        return value
+
+    @field_validator("linked")
+    @classmethod
+    def _no_circle(cls, value: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
+        for name, sources in value.items():
+            if name in as_names(sources):
+                raise ValueError(f"`linked` makes {name!r} of itself")
+        try:
+            TopologicalSorter({name: as_names(sources) for name, sources in value.items()}).prepare()
+        except CycleError as error:
+            circle = ", which is made of ".join(repr(name) for name in reversed(error.args[1]))
+            raise ValueError(f"`linked` goes round in a circle: {circle}") from None
+        return value
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        chosen = [name for name in SOURCES if getattr(self, name)]
+        if len(chosen) != 1:
+            listed = ", ".join(f"`{name}`" for name in SOURCES)
+            raise ValueError(f"`noise` needs exactly one of {listed}; got {' and '.join(chosen) or 'none'}")
+        return self
+
+    @model_validator(mode="after")
+    def _named_once(self) -> Self:
+        """Refuse a feature that is told two things."""
+        for setting, features in self.by_feature:
+            columns = [column for name, noise in features.items() for column in noise.columns(name)]
+            for name in columns:
+                if columns.count(name) > 1:
+                    raise ValueError(f"`{setting}` speaks of {name!r} twice")
+                if name in self.fixed or name in self.linked:
+                    other = "fixed" if name in self.fixed else "linked"
+                    raise ValueError(f"{name!r} is in `{setting}` and in `{other}`; it cannot be both")
+        return self
 
 
-def make_mistakes(
-    setting: NoiseSetting, people: People, groupings: Groupings, untouched: dict[str, str], spec: ReliabilitySpec
-) -> Mistakes:
-    """Return the mistakes of a setting.
+def as_names(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return one name or several as a tuple."""
+    return (value,) if isinstance(value, str) else value
 
-    Parameters
-    ----------
-    setting : the setting.
-    people : whose features go wrong.
-    groupings : the groupings of the table, by one of which mistakes may differ.
-    untouched : features that must not go wrong, and why.
-    spec : the settings of the audit.
+
+def as_noise(value: Any) -> Any:
+    """Return the settings of `Noise` from a published name, several of them, or a mapping.
+
+    A mapping with `features`, `published` or `pilot` holds the settings of `Noise`; any other holds features.
+
+    Examples
+    --------
+    >>> as_noise({"age": 5}), as_noise("raez-2024/all/5")
+    ({'features': {'age': 5}}, {'published': 'raez-2024/all/5'})
     """
-    free = _free(setting, people, untouched)
-    grouping = noise_grouping(setting, groupings, spec)
-    items: Sequence[NoiseItem]
-    renew: Renew | None = None
-    shares: Shares = "bernoulli"
-    notes: list[str] = []
-    learned: tuple[str, ...] = ()
-    if setting.pilot is not None:
-        pilot, names, learned, notes = read_pilot(setting.pilot, free, people, groupings, spec)
-        items, renew = pilot.items(), pilot.resampled() if setting.pilot.resample else None
-        if setting.pilot.together:
-            names = [" + ".join(names)]
-    elif setting.published is not None:
-        shares = published_noise(setting.published).shares
-        items, names, notes = _published(setting.published, free, people, spec)
-    else:
-        items, names = _given(setting.features, untouched, people)
-    profiles = None
-    if grouping is not None:
-        profiles = make_profiles(grouping, learned, groupings, people, spec)
-        items, renew, added = _of_profiles(items, renew, learned, profiles, untouched, people, spec)
-        names = [*names, *added]
-    notes += [*group_notes(setting, items, people), *_limit_notes(setting, items, people, profiles, spec)]
-    notes += copy_notes(people)
-    levels = _levels(spec, learned=setting.pilot is not None)
-    at = _attribution_level(spec, levels, learned=setting.pilot is not None)
-    _require_possible(levels, at, items, people, profiles, spec.shares or shares)
-    return Mistakes(
-        setting.name, tuple(items), tuple(names), spec.shares or shares, levels, at, renew, profiles, tuple(notes)
+    if isinstance(value, Noise):
+        return value
+    if isinstance(value, Mapping):
+        return _noise_of_mapping(value)
+    if isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)):
+        return {"published": value}
+    raise ValueError(
+        f"`noise` must be a Noise(...), a published setting's name, or a mapping of features; got {value!r}"
     )
 
 
-def every_mistake(people: People, spec: ReliabilitySpec) -> tuple[NoiseItem, ...]:
-    """Return all that can go wrong, in any setting and for any group: what a model must be able to take.
-
-    Parameters
-    ----------
-    people : whose features go wrong.
-    spec : the settings of the audit, without features that follow others.
-    """
-    defining = [name for name in people.names if column_key(name) in people.groups.codes]
-    untouched = untouched_features(people, defining, (), spec)
-    found: list[NoiseItem] = []
-    for setting in spec.noise:
-        free = _free(setting, people, untouched)
-        if setting.pilot is not None:  # the groups of a pilot err as some of its people do
-            found += read_pilot(setting.pilot.model_copy(update={"by": None}), free, people, {}, spec)[0].items()
-        elif setting.published is not None:
-            found += _published(setting.published, free, people, spec)[0]
-        else:
-            found += _given(setting.features, untouched, people)[0]
-    for told in (own for groups in spec.group_noise.values() for own in groups.values()):
-        found += _given(told.noise, untouched, people)[0]
-    return tuple(found)
+def _noise_of_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not value:
+        raise ValueError("`noise` names no feature; say how at least one goes wrong")
+    source = next((name for name in SOURCES if name in value), None)
+    if source is None:
+        _require_features(value)
+        return {"features": value}
+    other = next((name for name in value if name not in Noise.model_fields), None)
+    is_feature = not isinstance(value.get("pilot"), Mapping | PilotTable | None)
+    if other is not None or is_feature:
+        example = {"features": {other or "pilot": "..."}}
+        none = "" if other is None else f", and {other!r} is none"
+        raise ValueError(f"a mapping with {source!r} holds the settings of Noise{none}; write features as {example}")
+    return value
 
 
-def _free(setting: NoiseSetting, people: People, untouched: dict[str, str]) -> list[Feature]:
-    """Return the features that may go wrong: in a published setting none that tells the group."""
-    held = {*untouched, *(group_features(people) if setting.published is not None else ())}
-    return [feature for feature in people.features if feature.name not in held]
+def _require_features(value: Mapping[str, Any]) -> None:
+    """Refuse settings of Noise that stand among features."""
+    for name, how in value.items():
+        if name in Noise.model_fields and not _is_noise(how):
+            raise ValueError(f"to set Noise's `{name}`, write the features under `features` beside it")
 
 
-def _limit_notes(
-    setting: NoiseSetting, items: Sequence[NoiseItem], people: People, profiles: Profiles | None, spec: ReliabilitySpec
-) -> Iterator[str]:
-    """Warn of limits that the data itself does not keep: any mistake takes such an entry to the limit."""
-    found: dict[tuple[int, str, float], int] = {}
-
-    def look(at: int, minimum: float | None, maximum: float | None, own: BoolArray | bool) -> None:
-        values = people.matrix[:, at]
-        for which, limit, sign in (("minimum", minimum, 1.0), ("maximum", maximum, -1.0)):
-            if limit is not None and (n := int(((sign * values < sign * limit) & own).sum())):
-                found[at, which, limit] = found.get((at, which, limit), 0) + n
-
-    for item in items:
-        for profile, model in enumerate((item.model, *item.others)):
-            if isinstance(model, Normal):
-                own = profiles is None or not item.others or profiles.code == profile
-                look(item.columns[0], model.minimum, model.maximum, own)
-    if setting.pilot is not None:
-        for name, least in spec.minima.items():
-            look(people.places([name])[0], least, None, True)
-    for (at, which, limit), n in found.items():
-        yield (
-            f"Warning: {people.names[at]!r} is {'below' if which == 'minimum' else 'above'} its {which} {limit:g} for "
-            f"{count(n, 'person', 'people')} of {len(people.matrix):,}. However small the error, a mistake takes such "
-            f"an entry to {limit:g}; give a {which} that the data keeps."
-        )
-
-
-def _of_profiles(
-    items: Sequence[NoiseItem],
-    renew: Renew | None,
-    learned: Sequence[str],
-    profiles: Profiles,
-    untouched: dict[str, str],
-    people: People,
-    spec: ReliabilitySpec,
-) -> tuple[tuple[NoiseItem, ...], Renew | None, list[str]]:
-    """Return items with a model for each profile, how they are drawn anew, and the names of items that are new."""
-    own: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
-    called: dict[tuple[int, ...], str] = {}
-    for group, told in spec.group_noise.get(profiles.grouping, {}).items():
-        given, names = _given(told.noise, untouched, people)
-        own[group] = {item.columns: item.model for item in given}
-        called |= {item.columns: name for item, name in zip(given, names, strict=True)}
-    shaped = by_profile(items, learned, profiles.groups, own)
-    for item in shaped[len(items) :]:
-        for other in shaped:
-            if other is not item and set(other.columns) & set(item.columns):
-                raise ConfigError(
-                    f"`group_noise` lets {called[item.columns]!r} go wrong by itself, and `noise` together with other "
-                    "columns; let both name the same columns."
-                )
-    again = None if renew is None else lambda rng: by_profile(renew(rng), learned, profiles.groups, own)
-    return shaped, again, [called[item.columns] for item in shaped[len(items) :]]
-
-
-def _require_possible(
-    levels: FloatArray,
-    at: float | None,
-    items: Sequence[NoiseItem],
-    people: People,
-    profiles: Profiles | None,
-    shares: Shares,
-) -> None:
-    """Refuse noise levels at which more than every entry would be wrong."""
-    code, paces = (None, None) if profiles is None else (profiles.code, profiles.paces)
-    most = largest_level(items, people.matrix, code, paces)
-    if shares == "exact":
-        most = min(most, 1.0 if paces is None else 1.0 / max(1.0, float(paces.max())))
-    for where, level in (("noise_levels", float(levels[-1])), ("attribution", at or 0.0)):
-        if level > most * (1 + 1e-9):
-            named = "`noise_levels` go up to" if where == "noise_levels" else "`attribution` is"
-            raise ConfigError(
-                f"{named} {level:g}, and more than {most:.3g} would change more than every entry; lower "
-                f"{'them' if where == 'noise_levels' else 'it'}."
-            )
-
-
-def _levels(spec: ReliabilitySpec, *, learned: bool) -> FloatArray:
-    if spec.noise_levels is not None:
-        return np.array(spec.noise_levels, dtype=np.float64)
-    return np.round(np.arange(11) * 0.1, 5) if learned else np.round(np.arange(31) * 0.01, 5)
-
-
-def _attribution_level(spec: ReliabilitySpec, levels: FloatArray, *, learned: bool) -> float | None:
-    """Return the level asked for; by default the one nearest to two thirds of the highest, with a pilot the pilot's."""
-    if spec.attribution is False or levels[-1] == 0:
-        return None
-    if spec.attribution is not True:
-        return float(spec.attribution)
-    wanted = min(1.0, levels[-1]) if learned else 2.0 * levels[-1] / 3.0
-    above = levels[levels > 0]
-    return float(above[np.argmin(np.abs(above - wanted))])
-
-
-def _published(
-    name: str, free: Sequence[Feature], people: People, spec: ReliabilitySpec
-) -> tuple[list[NoiseItem], list[str], list[str]]:
-    noise, notes = published_noise(name), []
-    numeric = [feature for feature in free if not feature.categorical]
-    binary = [feature for feature in free if feature.categorical and len(feature.distinct) <= 2]
-    wider = [feature for feature in free if feature.categorical and len(feature.distinct) > 2 and noise.flips]
-    places = [people.places([feature.name for feature in kind]) for kind in (numeric, binary)]
-    least = {at: spec.minima.get(f.name, float(f.distinct[0])) for at, f in zip(places[0], numeric, strict=True)}
-    items = list(noise.items(places[0], places[1], least))
-    names = [f.name for f in numeric if noise.sd is not None] + [f.name for f in binary if noise.flips]
-    for feature in wider:
-        items.append(NoiseItem(tuple(people.places([feature.name])), _other_category(feature)))
-        names.append(feature.name)
-        notes.append(
-            f"The published study had no feature with more than two categories; {feature.name!r} has "
-            f"{len(feature.distinct)}, and a mistake makes it one of the others, each with equal chance."
-        )
-    if not items:
-        raise ConfigError(f"the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.")
-    return items, names, notes
-
-
-def _given(
-    noise: dict[str, FeatureNoise], untouched: dict[str, str], people: People
-) -> tuple[list[NoiseItem], list[str]]:
-    items, names = [], []
-    for name, how in noise.items():
-        columns = how.one_hot or (name,)
-        for column in columns:
-            if column in untouched:
-                raise ConfigError(f"`noise` names {column!r}, which {untouched[column]}; leave it out.")
-        places = people.places(columns)
-        model: NoiseModel = OneHot() if how.one_hot else _model(how, people.features[places[0]])
-        items.append(NoiseItem(tuple(places), model))
-        names.append(name)
-    return items, names
-
-
-def _model(how: FeatureNoise, feature: Feature) -> NoiseModel:
-    if how.sd is not None:
-        if feature.labels is not None or feature.truth:
-            raise ConfigError(f'`noise` gives {feature.name!r} an `sd`, but it holds no numbers; use "flip".')
-        whole = feature.whole if how.whole is None else how.whole
-        return Normal(how.sd, whole=whole, minimum=how.minimum, maximum=how.maximum)
-    if how.flip:
-        return _other_category(feature)
-    if how.chances is not None:
-        values = tuple(feature.number_of(value) for value in how.values or ())
-        _require_listed(feature, values, "values")
-        return Confusion(values, how.chances)
-    return _neighbour(how, feature)
-
-
-def _other_category(feature: Feature) -> NoiseModel:
-    """Return the noise that takes an entry to another category, each with equal chance."""
-    values = feature.distinct
-    if feature.labels is None and np.isin(values, (0.0, 1.0)).all():
-        return Flip()
-    if len(values) == 2:
-        return Flip(float(values[0]), float(values[1]))
-    if len(values) < 2:
-        raise ConfigError(f"{feature.name!r} has one value only, so there is nothing to flip it to; leave it out.")
-    if len(values) > MOST_CATEGORIES:
-        raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
-    chances = (1.0 - np.eye(len(values))) / (len(values) - 1)
-    return Confusion(tuple(values.tolist()), tuple(tuple(row) for row in chances.tolist()))
-
-
-def _neighbour(how: FeatureNoise, feature: Feature) -> NoiseModel:
-    if how.ordinal is True:
-        if feature.labels is not None:
-            raise ConfigError(f"{feature.name!r} holds text, which has no order; list its values as `ordinal`.")
-        values = tuple(feature.distinct.tolist())
-    else:
-        listed = how.ordinal if isinstance(how.ordinal, tuple) else ()
-        values = tuple(feature.number_of(value) for value in listed)
-        _require_listed(feature, values, "ordinal")
-    if len(values) > MOST_CATEGORIES:
-        raise ConfigError(f"{feature.name!r} has {len(values)} different values; for numbers give the `sd` of errors.")
-    return Confusion(values, neighbours(tuple(range(len(values))), how.reach).chances)
-
-
-def _require_listed(feature: Feature, values: Sequence[float], where: str) -> None:
-    lacking = [feature.shown(number) for number in feature.distinct if number not in values]
-    if lacking:
-        shown = ", ".join(lacking[:5])
-        raise ConfigError(f"`{where}` of the noise of {feature.name!r} leaves out {shown}; list all values.")
-
-
-def untouched_features(
-    people: People, group_columns: Sequence[str], following: Sequence[str], spec: ReliabilitySpec
-) -> dict[str, str]:
-    """Return the features that must not go wrong, and why."""
-    found = dict.fromkeys((name for name in people.names if name in spec.fixed), "is held fixed")
-    found |= dict.fromkeys(following, "follows other features")
-    return found | {name: "defines groups and stays as it is" for name in people.names if name in group_columns}
+def _is_noise(value: Any) -> bool:
+    """Tell whether a value says how a feature goes wrong."""
+    if isinstance(value, Mapping):
+        return bool(value) and set(value) <= set(FeatureNoise.model_fields)
+    return (
+        value == "flip"
+        or isinstance(value, FeatureNoise)
+        or (isinstance(value, int | float) and not isinstance(value, bool))
+    )

@@ -1,77 +1,107 @@
-"""The result of the reliability audit."""
+"""The result of the reliability audit, and the records in its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from evenhand.audits.reliability.records import AttributionRecord, CurveRecord, GapRecord, ModelRecord
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
-from evenhand.core.sections import Section
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityValue(Value):
+    """A metric of a group at one noise level: the mean over folds and replicates.
+
+    Its limits are for other people, jointly at all noise levels.
+    """
+
+    setting: str = column("the way in which mistakes are made")
+    noise_level: float = column("the share of entries that go wrong")
+    undefined: int = column("runs (replicates and folds) in which it is undefined", 0)
+    replicate_sd: float | None = column("standard deviation between replicates", None)
+    replicate_low: float | None = column("lower limit for other random mistakes alone", None)
+    replicate_high: float | None = column("upper limit for other random mistakes alone", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityGap(Gap):
+    """A group's metric less that of the reference, on average over noise levels or at one of them.
+
+    At one noise level the limits hold jointly at all of them. On average, `joint_low` and `joint_high` hold for all
+    groups, or all pairs of groups, together. `p_adjusted` is Holm's, over all tests of a run. Where mistakes were
+    learned from a pilot by group, the limits allow for another pilot of the same size.
+    """
+
+    setting: str = column("the way in which mistakes are made")
+    noise_level: float | None = column("the noise level; null for the mean over all levels above 0", None)
+    stderr: float | None = column("standard error", None)
+    df: float | None = column("degrees of freedom of the test", None)
+    share_lower: float | None = column("share of noise levels at which the group is lower", None)
+    replicate_sd: float | None = column("standard deviation between replicates", None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionRecord(Record):
+    """How much of a gap at one noise level the mistakes in one feature make: its Shapley value.
+
+    Over features the values add up to the gap, that of one rater who goes wrong.
+    """
+
+    model: str = column("the model")
+    grouping: str = column("the grouping")
+    group: str = column("the group")
+    reference: str = column("the group it is compared with")
+    metric: str = column("the metric")
+    setting: str = column("the way in which mistakes are made")
+    noise_level: float = column("the noise level")
+    feature: str = column("the feature that goes wrong")
+    value: float | None = column("its part of the gap; null where it is undefined")
+    share: float | None = column("its share of the gap; null where the gap's interval holds 0, or there is none")
+    replicate_low: float | None = column("lower limit for other random mistakes alone")
+    replicate_high: float | None = column("upper limit for other random mistakes alone")
+    method: str = column("'exact' (all coalitions of features) or 'sampled' (random orders)")
+    status: str = column("'ok', or why there is no value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRecord(Record):
+    """A model: what it is, and how it does without mistakes."""
+
+    model: str = column("the model")
+    kind: str = column("'fitted here', 'object', 'function' or 'file'")
+    source: str = column("its estimator, class, function or file")
+    sha256: str | None = column("SHA-256 of its file")
+    features: str = column("the features it uses")
+    folds: int = column("how many models were fitted, each for people it was not fitted to")
+    threshold: float = column("a person is selected when the score is above it")
+    method: str = column("how it was evaluated: 'linear' or 'rows'")
+    n: int = column("the people")
+    selected: float = column("share of them selected without mistakes")
+    mean_score: float = column("their mean score without mistakes")
+    accuracy: float | None = column("share of right decisions; null without an outcome")
+    auc: float | None = column("area under the ROC curve; null without an outcome")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class ReliabilityResult(Result):
-    """Curves of reliability by group, the gaps between them, and what makes the gaps.
+    """Reliability by group and noise level, the gaps between groups, and what makes the gaps.
 
     Parameters
     ----------
-    curves, gaps, attribution, models : the tables, as records.
+    values, gaps, attribution, models : the tables, as records.
     hash : SHA-256 of the features, groups and outcome that the numbers were computed from.
     """
 
     audit: ClassVar[str] = "reliability"
     title: ClassVar[str] = "Reliability"
     question: ClassVar[str] = "When the inputs contain mistakes, whose result suffers more?"
-    main_table: ClassVar[str] = "gaps"
+    spec_type: ClassVar[type[ReliabilitySpec]] = ReliabilitySpec
 
     spec: ReliabilitySpec
-    curves: tuple[CurveRecord, ...]
-    gaps: tuple[GapRecord, ...]
+    values: tuple[ReliabilityValue, ...]
+    gaps: tuple[ReliabilityGap, ...]
     attribution: tuple[AttributionRecord, ...]
     models: tuple[ModelRecord, ...]
     hash: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
-        return {**super().to_dict(), "hash": self.hash}
-
-    @property
-    def tables(self) -> Mapping[str, Sequence[Any]]:
-        """The tables by name."""
-        return {"curves": self.curves, "gaps": self.gaps, "attribution": self.attribution, "models": self.models}
-
-    def curve(self, statistic: str, group: str, **where: str) -> tuple[CurveRecord, ...]:
-        """Return one statistic of a group at all noise levels; `model`, `setting` or `grouping` pick among several."""
-        return tuple(
-            record
-            for record in self.curves
-            if (record.statistic, record.group) == (statistic, group)
-            and all(getattr(record, name) == value for name, value in where.items())
-        )
-
-    def gap(self, statistic: str, group: str | None = None, **where: str) -> GapRecord:
-        """Return a gap averaged over noise levels, by default to the reference group; the first that fits."""
-        where = {"against": "reference", **where}
-        for record in self.gaps:
-            fits = record.noise_level is None and record.statistic == statistic and group in (None, record.group)
-            if fits and all(getattr(record, name) == value for name, value in where.items()):
-                return record
-        raise KeyError(f"there is no gap of {statistic!r} for {group!r} {where}")
-
-    def section(self) -> Section:
-        """Return the reliability part of a report."""
-        from evenhand.audits.reliability.section import reliability_section
-
-        return reliability_section(self)
-
-    def plot(self, grouping: str | None = None) -> Any:
-        """Return the curves of the first model and setting, by default of the first grouping."""
-        import altair as alt
-
-        from evenhand.audits.reliability.charts import curve_panels, places
-
-        chosen = next(place for place in places(self) if grouping in (None, place[2]))
-        return alt.concat(*curve_panels(self, chosen), columns=2)

@@ -1,120 +1,137 @@
-"""The reliability part of a report."""
+"""The reliability part of a report: charts, tables and how the numbers were computed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.reliability.charts import (
-    Place,
+    Run,
     attribution_panels,
     companion_panels,
     curve_panels,
     gap_panels,
-    model_panels,
+    groups_of,
+    model_gap_panels,
+    model_value_panels,
     part_panels,
-    places,
-    reference_gaps,
-    top_panels,
+    runs,
 )
-from evenhand.audits.reliability.methods import reliability_methods
-from evenhand.audits.reliability.words import TITLES
-from evenhand.core.numbers import DASH, shown, shown_interval
-from evenhand.core.sections import DisplayTable, Figure, Section
+from evenhand.audits.reliability.estimate import (
+    LEAST_DAMAGED,
+    LEAST_FOR_RATIOS,
+    LEAST_IN_A_FOLD,
+    LEAST_MOVED,
+    LEAST_PEOPLE,
+)
+from evenhand.audits.reliability.metrics import METRICS
+from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
+from evenhand.core.formats import show, show_confidence
 
 if TYPE_CHECKING:
-    from evenhand.audits.reliability.records import GapRecord
-    from evenhand.audits.reliability.result import ReliabilityResult
+    from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityResult, ReliabilityValue
 
 MOST_DRAWN, MOST_EXPLAINED = 4, 2
-"""Trials (model, setting and grouping) that are drawn, and drawn with what explains them; the tables have all."""
+"""Simulations (model, setting and grouping) that are drawn, and drawn with what explains them; the tables have all."""
 
+_PAPER = "T. Räz (2024), Reliability gaps between groups in COMPAS dataset, FAccT '24"
 _BELOW = (
-    "Below 0 the group's statistic is lower. Only PABAK and the spread-adjusted ICC measure what mistakes do and "
-    "nothing else."
+    "Below 0 the group's metric is lower. Only PABAK and the spread-adjusted ICC measure what mistakes do and nothing "
+    "else."
 )
 
 
-def reliability_section(result: ReliabilityResult) -> Section:
-    """Return the section of a report for this result."""
-    parts: list[Figure | DisplayTable] = []
-    every = places(result)
+def parts(result: ReliabilityResult) -> Iterator[Figure | DisplayTable]:
+    """Yield the figures and tables of the section."""
     if len(result.spec.model) > 1:
-        parts += _models_compared(result)
-    parts.append(_model_table(result))
-    for number, place in enumerate(every[:MOST_DRAWN]):
-        parts += _figures(result, place)
+        yield from _models_compared(result)
+    yield _model_table(result)
+    for number, run in enumerate(runs(result)[:MOST_DRAWN]):
+        yield from _figures(result, run)
         if number < MOST_EXPLAINED:
-            parts += _explanations(result, place)
-    parts += [_gap_table(result), _curve_table(result)]
+            yield from _explanations(result, run)
+    yield _gap_table(result)
+    yield _value_table(result)
     if result.attribution:
-        parts.append(_attribution_table(result))
-    return Section(result.title, result.question, tuple(parts), tuple(reliability_methods(result.spec)), result.notes)
+        yield _attribution_table(result)
 
 
-def _figures(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
-    where, of = _where(result, place)
-    sure = f"{100 * result.spec.confidence:g}%"
+# Figures --------------------------------------------------------------------------------------------------------------
+
+
+def _figures(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
+    confidence, of = show_confidence(result.spec.confidence), _title_of(result, run)
     yield Figure(
         f"Reliability by noise level{of}",
-        f"Agreement of the results with and without mistakes; 1 is full agreement. Bands are {sure} bands over people, "
-        f"jointly for all noise levels of a group.{_not_drawn(result, place)}",
-        _ends(result, place),
-        tuple(curve_panels(result, place)),
+        "Agreement of the results with and without mistakes; 1 is full agreement. Bands are "
+        f"{confidence} bands over people, jointly for all noise levels of a group.{_not_drawn(result, run)}",
+        _at_the_highest_level(result, run),
+        tuple(curve_panels(result, run)),
     )
-    own = [finding for finding in result.findings if finding.claim.startswith(f"{where}: ")]
-    if any((gap.model, gap.setting, gap.grouping) == place for gap in result.gaps):
+    gaps = [gap for gap in result.rows("gaps", against="reference", **run.columns) if gap.group is not None]
+    if gaps:
+        told = [f for f in result.findings if (f.model, f.grouping) == (run.model, run.grouping)]
         yield Figure(
             f"Gaps{of}",
-            f"Each group less {_reference(result, place)}. {_BELOW} The {sure} bands hold at all noise levels of a "
-            "statistic and group together. The findings count all tests of the run; a band does not.",
-            " ".join(finding.claim for finding in own),
-            tuple(gap_panels(result, place)),
+            f"Each group less {gaps[0].reference}. {_BELOW} The {confidence} bands hold at all noise levels of a "
+            "metric and group together. The findings count all tests of the run; a band does not.",
+            " ".join(f.headline for f in told if f.coordinates.get("setting") == run.setting),
+            tuple(gap_panels(result, run)),
         )
 
 
-def _explanations(result: ReliabilityResult, place: Place) -> Iterator[Figure]:
-    _, of = _where(result, place)
-    if {"kappa", "pabak"} <= set(result.spec.statistics):
+def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
+    of = _title_of(result, run)
+    if {"kappa", "pabak"} <= set(result.spec.metrics):
         yield Figure(
             f"Why kappa and PABAK differ{of}",
             "Prevalence: kappa plus the part that unequal numbers of the two decisions make. Bias: kappa plus the part "
             "that a shift of the decisions makes. The two parts add up to PABAK less kappa exactly.",
-            _parts_in_words(result, place),
-            tuple(part_panels(result, place)),
+            _means_in_words(
+                result,
+                run,
+                ("prevalence_part", "bias_part"),
+                "{group}: on average prevalence adds {0} and bias {1} to kappa.",
+            ),
+            tuple(part_panels(result, run)),
         )
-    if {"icc_a1", "icc_spread"} & set(result.spec.statistics):
+    if {"icc_a1", "icc_spread"} & set(result.spec.metrics):
         yield Figure(
             f"What ICC is made of{of}",
-            "ICC sets the squared errors of scores against the spread of a group's own scores. A group can have "
+            "ICC compares the squared errors of scores with the spread of a group's own scores. A group can have "
             "smaller errors and still the lower ICC.",
-            _spread_in_words(result, place),
-            tuple(companion_panels(result, place)),
+            _means_in_words(
+                result,
+                run,
+                ("mean_squared_error", "variance_first"),
+                "{group}: the mean squared error is {0} on average, the variance of scores {1}.",
+            ),
+            tuple(companion_panels(result, run)),
         )
-    if any((r.model, r.setting, r.grouping) == place for r in result.attribution):
-        record = next(r for r in result.attribution if (r.model, r.setting, r.grouping) == place)
+    records = result.rows("attribution", **run.columns)
+    if records:
         yield Figure(
             f"Which features make the gap{of}",
-            f"The gap at noise level {record.noise_level:g}, shared out among the features that go wrong (Shapley "
+            f"The gap at noise level {records[0].noise_level:g}, shared out among the features that go wrong (Shapley "
             "values; they add up to the gap). To the right, mistakes in the feature make the group more reliable "
             "than the reference; to the left, less. Lines are for other random mistakes, not for other people. It is "
             "accounting, not a cause.",
-            _features_in_words(result, place),
-            tuple(attribution_panels(result, place)),
+            _features_in_words(result, run),
+            tuple(attribution_panels(result, run)),
         )
 
 
-def _where(result: ReliabilityResult, place: Place) -> tuple[str, str]:
-    """Return what a trial is called in findings, and what its figures add to their titles: nothing if it is alone."""
-    where = f"{place[0]}, by {place[2]}, noise {place[1]}"
-    return where, "" if len(places(result)) == 1 else f": {where}"
+def _title_of(result: ReliabilityResult, run: Run) -> str:
+    """Return what the figures of a simulation add to their titles: nothing if it is the only one."""
+    return "" if len(runs(result)) == 1 else f": {run}"
 
 
-def _not_drawn(result: ReliabilityResult, place: Place) -> str:
+def _not_drawn(result: ReliabilityResult, run: Run) -> str:
     """Say with the first figure what is not drawn."""
-    every = places(result)
-    if len(every) <= MOST_EXPLAINED or place != every[0]:
+    every = runs(result)
+    if len(every) <= MOST_EXPLAINED or run != every[0]:
         return ""
     return (
         f" Of the {len(every)} combinations of model, noise and grouping, curves and gaps are drawn for the first "
@@ -122,252 +139,216 @@ def _not_drawn(result: ReliabilityResult, place: Place) -> str:
     )
 
 
-def _reference(result: ReliabilityResult, place: Place) -> str:
-    return next(
-        (g.reference for g in reference_gaps(result) if (g.model, g.setting, g.grouping) == place),
-        "the reference group",
-    )
+def _at_the_highest_level(result: ReliabilityResult, run: Run) -> str:
+    """Say each metric at the highest noise level."""
+    records = result.rows("values", **run.columns)
+    top = max(record.noise_level for record in records)
+    sentences = []
+    for name in result.spec.metrics:
+        values = [f"{show(r.value)} for {r.group}" for r in records if (r.metric, r.noise_level) == (name, top)]
+        sentences.append(f"{METRICS[name].title} is {', '.join(values)}")
+    return f"At noise level {top:g}: {'; '.join(sentences)}."
 
 
-def _ends(result: ReliabilityResult, place: Place) -> str:
-    """Say each statistic at the highest noise level."""
-    own = [r for r in result.curves if (r.model, r.setting, r.grouping) == place]
-    top = max(record.noise_level for record in own)
-    said = []
-    for name in result.spec.statistics:
-        values = [f"{shown(r.value)} for {r.group}" for r in own if (r.statistic, r.noise_level) == (name, top)]
-        said.append(f"{TITLES[name]} is {', '.join(values)}")
-    return f"At noise level {top:g}: {'; '.join(said)}."
+def _means_in_words(result: ReliabilityResult, run: Run, metrics: Sequence[str], sentence: str) -> str:
+    """Say for each group the means of two metrics over the noise levels above 0."""
+    sentences = []
+    for group in groups_of(result, run.grouping):
+        means = (_mean(result.rows("values", group=group, metric=name, **run.columns)) for name in metrics)
+        sentences.append(sentence.format(*(show(mean) for mean in means), group=group))
+    return " ".join(sentences)
 
 
-def _mean(result: ReliabilityResult, place: Place, group: str, statistic: str) -> float | None:
-    own = [
-        r.value
-        for r in result.curves
-        if (r.model, r.setting, r.grouping) == place
-        and (r.group, r.statistic) == (group, statistic)
-        and r.noise_level > 0
-    ]
-    known = [value for value in own if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(own) else None
+def _mean(records: Sequence[ReliabilityValue]) -> float | None:
+    values = [record.value for record in records if record.noise_level > 0]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
-def _groups(result: ReliabilityResult, place: Place) -> list[str]:
-    return list(dict.fromkeys(r.group for r in result.curves if (r.model, r.setting, r.grouping) == place))
-
-
-def _parts_in_words(result: ReliabilityResult, place: Place) -> str:
-    said = []
-    for group in _groups(result, place):
-        prevalence, bias = (shown(_mean(result, place, group, name)) for name in ("prevalence_part", "bias_part"))
-        said.append(f"{group}: on average prevalence adds {prevalence} and bias {bias} to kappa.")
-    return " ".join(said)
-
-
-def _spread_in_words(result: ReliabilityResult, place: Place) -> str:
-    said = []
-    for group in _groups(result, place):
-        error, spread = (shown(_mean(result, place, group, name)) for name in ("mean_squared_error", "variance_first"))
-        said.append(f"{group}: the mean squared error is {error} on average, the variance of scores {spread}.")
-    return " ".join(said)
-
-
-def _features_in_words(result: ReliabilityResult, place: Place) -> str:
-    said = []
-    own = [r for r in result.attribution if (r.model, r.setting, r.grouping) == place and r.value is not None]
-    for name, group in dict.fromkeys((r.statistic, r.group) for r in own):
-        parts = sorted((r for r in own if (r.statistic, r.group) == (name, group)), key=lambda r: -abs(r.value or 0))
-        listed = ", ".join(f"{r.feature} {shown(r.value, signed=True)}" for r in parts[:4])
-        said.append(f"{TITLES[name]}, {group}: {listed}.")
-    return " ".join(said)
+def _features_in_words(result: ReliabilityResult, run: Run) -> str:
+    sentences = []
+    records = [r for r in result.rows("attribution", **run.columns) if r.value is not None]
+    for name, group in dict.fromkeys((r.metric, r.group) for r in records):
+        largest = sorted((r for r in records if (r.metric, r.group) == (name, group)), key=lambda r: -abs(r.value or 0))
+        listed = ", ".join(f"{r.feature} {show(r.value, 'signed')}" for r in largest[:4])
+        sentences.append(f"{METRICS[name].title}, {group}: {listed}.")
+    return " ".join(sentences)
 
 
 def _models_compared(result: ReliabilityResult) -> Iterator[Figure]:
-    for setting, grouping in dict.fromkeys((r.setting, r.grouping) for r in result.curves):
-        top = max(r.noise_level for r in result.curves if (r.setting, r.grouping) == (setting, grouping))
-        of = f": by {grouping}, noise {setting}"
-        values = [
-            f"{r.model}, {TITLES[r.statistic]}, {r.group}: {shown(r.value)}."
-            for r in result.curves
-            if (r.setting, r.grouping, r.noise_level) == (setting, grouping, top)
-            and r.statistic in TITLES
-            and r.statistic in result.spec.statistics
-        ]
+    for setting, grouping in dict.fromkeys((run.setting, run.grouping) for run in runs(result)):
+        where: dict[str, Any] = {"setting": setting, "grouping": grouping}
+        top = max(r.noise_level for r in result.rows("values", **where))
+        values = [r for r in result.rows("values", noise_level=top, **where) if r.metric in result.spec.metrics]
         yield Figure(
-            f"Models compared{of}",
+            f"Models compared: by {grouping}, noise {setting}",
             f"Agreement at the highest noise level, {top:g}, with intervals over people. More reliable on the whole is "
-            "not fairer by that alone; the table of models shows what a model gives up for it.",
-            " ".join(values),
-            tuple(top_panels(result, setting, grouping, top)),
+            "not fairer by that alone; the table of models shows what a model gives up for it."
+            f"{_hollow_points(values)}",
+            " ".join(f"{r.model}, {METRICS[r.metric].title}, {r.group}: {show(r.value)}." for r in values),
+            tuple(model_value_panels(result, setting, grouping, top)),
         )
-        gaps = [
-            g for g in reference_gaps(result) if (g.setting, g.grouping, g.noise_level) == (setting, grouping, None)
-        ]
+        means = result.rows("gaps", noise_level=None, against="reference", **where)
+        gaps = [gap for gap in means if gap.group is not None]
         if gaps:
-            said = [f"{g.model}, {TITLES[g.statistic]}, {g.group}: {shown(g.value, signed=True)}." for g in gaps]
             yield Figure(
-                f"Gaps of the models{of}",
+                f"Gaps of the models: by {grouping}, noise {setting}",
                 f"Each group less {gaps[0].reference}, averaged over noise levels, with intervals over people. "
-                f"{_BELOW}",
-                " ".join(said),
-                tuple(model_panels(result, setting, grouping)),
+                f"{_BELOW}{_hollow_points(gaps)}",
+                " ".join(f"{g.model}, {METRICS[g.metric].title}, {g.group}: {show(g.value, 'signed')}." for g in gaps),
+                tuple(model_gap_panels(result, setting, grouping)),
             )
+
+
+def _hollow_points(records: Sequence[ReliabilityValue | ReliabilityGap]) -> str:
+    bare = any(record.value is not None and record.low is None for record in records)
+    return " A hollow point has no interval." if bare else ""
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
 
 
 def _model_table(result: ReliabilityResult) -> DisplayTable:
-    rows = [
-        (
-            r.model,
-            r.kind,
-            r.source,
-            str(r.folds),
-            f"{r.threshold:g}",
-            shown(r.selected, percent=True),
-            shown(r.accuracy, percent=True),
-            shown(r.auc),
-            r.features,
-        )
-        for r in result.models
-    ]
-    columns = ("Model", "Kind", "Source", "Folds", "Threshold", "Selected", "Accuracy", "AUC", "Features")
-    numeric = (False,) * 3 + (True,) * 5 + (False,)
-    return DisplayTable("The models, without mistakes", columns, tuple(rows), numeric)
+    columns = {
+        "Model": lambda r: r.model,
+        "Kind": lambda r: r.kind,
+        "Source": lambda r: r.source,
+        "Folds": lambda r: Number(r.folds, "count"),
+        "Threshold": lambda r: Number(r.threshold),
+        "Selected": lambda r: Number(r.selected, "percent"),
+        "Accuracy": lambda r: Number(r.accuracy, "percent"),
+        "AUC": lambda r: Number(r.auc),
+        "Features": lambda r: r.features,
+    }
+    return make_table("The models, without mistakes", columns, result.models, folded=False)
 
 
 def _gap_table(result: ReliabilityResult) -> DisplayTable:
-    rows = [
-        (
-            r.model,
-            r.setting,
-            r.grouping,
-            r.group,
-            r.reference,
-            TITLES[r.statistic],
-            "mean" if r.noise_level is None else f"{r.noise_level:g}",
-            f"{r.n:,}",
-            shown(r.value, signed=True),
-            shown_interval(r.low, r.high, signed=True),
-            _p(r.p_value),
-            _p(r.p_adjusted),
-            shown(r.share_lower, percent=True),
-            shown(r.replicate_sd),
-            _remark(r),
-        )
-        for r in result.gaps
-    ]
-    columns = (
-        "Model",
-        "Noise",
-        "Grouping",
-        "Group",
-        "Reference",
-        "Statistic",
-        "Level",
-        "n",
-        "Gap",
-        "Interval",
-        "p",
-        "Adjusted p",
-        "Levels lower",
-        "SD of runs",
-        "Remark",
-    )
-    numeric = (False,) * 6 + (True,) * 8 + (False,)
-    return DisplayTable("Gaps: the mean over noise levels, and every level", columns, tuple(rows), numeric, folded=True)
+    extra = {
+        "Noise": lambda r: r.setting,
+        "Level": lambda r: "mean" if r.noise_level is None else f"{r.noise_level:g}",
+        "Levels lower": lambda r: Number(r.share_lower, "percent"),
+        "SD of runs": lambda r: Number(r.replicate_sd),
+    }
+    # At one level there are joint limits alone; they stand in their own column.
+    gaps = [replace(gap, low=None, high=None) if gap.noise_level is not None else gap for gap in result.gaps]
+    caption = "Gaps: the mean over noise levels, and every level"
+    return gap_table(gaps, METRICS, caption, result.spec.confidence, extra=extra)
 
 
-def _curve_table(result: ReliabilityResult) -> DisplayTable:
-    rows = [
-        (
-            r.model,
-            r.setting,
-            r.grouping,
-            r.group,
-            TITLES[r.statistic],
-            f"{r.noise_level:g}",
-            f"{r.n:,}",
-            shown(r.value),
-            shown_interval(r.low, r.high),
-            shown_interval(r.replicate_low, r.replicate_high),
-            "" if r.status == "ok" else r.status,
-        )
-        for r in result.curves
-    ]
-    columns = (
-        "Model",
-        "Noise",
-        "Grouping",
-        "Group",
-        "Statistic",
-        "Level",
-        "n",
-        "Value",
-        "Over people",
-        "Over runs",
-        "Remark",
-    )
-    numeric = (False,) * 5 + (True,) * 5 + (False,)
-    return DisplayTable("Every statistic at every noise level", columns, tuple(rows), numeric, folded=True)
+def _value_table(result: ReliabilityResult) -> DisplayTable:
+    extra = {
+        "Noise": lambda r: r.setting,
+        "Level": lambda r: f"{r.noise_level:g}",
+        "Over runs": lambda r: Range(r.replicate_low, r.replicate_high),
+    }
+    values = [replace(record, low=None, high=None) for record in result.values]
+    return value_table(values, METRICS, "Every metric at every noise level", result.spec.confidence, extra=extra)
 
 
 def _attribution_table(result: ReliabilityResult) -> DisplayTable:
-    rows = []
-    for _, own in groupby(result.attribution, lambda r: (r.model, r.setting, r.grouping, r.group, r.statistic)):
-        parts = list(own)
-        rows += [
-            (
-                r.model,
-                r.setting,
-                r.grouping,
-                r.group,
-                TITLES[r.statistic],
-                r.feature,
-                f"{r.noise_level:g}",
-                shown(r.value, signed=True),
-                shown(r.share, percent=True),
-                shown_interval(r.replicate_low, r.replicate_high, signed=True),
-                r.method,
-            )
-            for r in parts
-        ]
-        first, known = parts[0], [r.value for r in parts if r.value is not None]
-        whole = sum(known) if len(known) == len(parts) else None
-        rows.append(
-            (
-                first.model,
-                first.setting,
-                first.grouping,
-                first.group,
-                TITLES[first.statistic],
-                "Sum",
-                f"{first.noise_level:g}",
-                shown(whole, signed=True),
-                DASH,
-                DASH,
-                first.method,
-            )
-        )
-    columns = (
-        "Model",
-        "Noise",
-        "Grouping",
-        "Group",
-        "Statistic",
-        "Feature",
-        "Level",
-        "Part of the gap",
-        "Share",
-        "Over runs",
-        "Method",
+    rows: list[dict[str, Any]] = []
+    for _, records in groupby(result.attribution, lambda r: (r.model, r.setting, r.grouping, r.group, r.metric)):
+        group = [record.to_dict() for record in records]
+        known = [row["value"] for row in group if row["value"] is not None]
+        total = sum(known) if len(known) == len(group) else None
+        nothing = {"share": None, "replicate_low": None, "replicate_high": None}
+        rows += [*group, {**group[0], **nothing, "feature": "Sum", "value": total}]
+    columns = {
+        "Model": lambda r: r["model"],
+        "Noise": lambda r: r["setting"],
+        "Grouping": lambda r: r["grouping"],
+        "Group": lambda r: r["group"],
+        "Metric": lambda r: METRICS[r["metric"]].title,
+        "Feature": lambda r: r["feature"],
+        "Level": lambda r: f"{r['noise_level']:g}",
+        "Part of the gap": lambda r: Number(r["value"], "signed"),
+        "Share": lambda r: Number(r["share"], "percent"),
+        "Over runs": lambda r: Range(r["replicate_low"], r["replicate_high"], "signed"),
+        "Method": lambda r: r["method"],
+    }
+    return make_table("What each feature adds to the gaps", columns, rows)
+
+
+# Methods --------------------------------------------------------------------------------------------------------------
+
+
+def methods(result: ReliabilityResult) -> Iterator[Method]:
+    """Yield how the numbers were computed."""
+    spec = result.spec
+    both = "Both raters go wrong." if spec.noise.noisy_raters == 2 else "The first rater enters the data as they are."
+    drawn = "afresh at every noise level" if spec.noise.fresh else "once for all levels, so that mistakes only add up"
+    yield Method(
+        "Simulation",
+        f"Two raters enter the features of the same people. {both} Mistakes are drawn {drawn}; "
+        f"{spec.replicates:,} replicates. Each distinct row is scored once, and the metrics follow from sums; this "
+        "is exactly what scoring everybody at every level gives.",
+        _PAPER,
     )
-    numeric = (False,) * 6 + (True,) * 4 + (False,)
-    return DisplayTable("What each feature adds to the gaps", columns, tuple(rows), numeric, folded=True)
+    for name in spec.metrics:
+        yield Method(f"{METRICS[name].title} ({name})", f"{METRICS[name].formula}.", METRICS[name].reference)
+    yield Method(
+        "Decisions and scores",
+        "Kappa, PABAK, AC1 and alpha are of decisions, ICC and concordance of scores. PABAK - kappa = (1 - kappa)(PI² "
+        "- BI²), with the prevalence index PI = (a - d) / n and the bias index BI = (b - c) / n. ICC(A,1) is close to "
+        "1 - E(e²) / spread, with the spread of the group itself; on decisions the spread-adjusted ICC would be PABAK.",
+        METRICS["prevalence_part"].reference,
+    )
+    yield _intervals(result)
+    yield from _many_tests(result)
+    yield Method(
+        "Levels at which a group is lower",
+        "The share of noise levels at which a group is lower is given, but it is weak evidence: the levels share "
+        "people, models and random numbers, so that one group is often lower at nearly all of them by chance alone.",
+    )
+    yield Method(
+        "Over runs",
+        "Standard deviation between replicates, and mean ± t sd / sqrt(R): what other random mistakes would give. It "
+        "says nothing about other people.",
+    )
+    if spec.attribution is not False:
+        yield Method(
+            "Parts of the gap",
+            "Shapley values: what a feature's mistakes add to the gap, averaged over all orders in which features can "
+            "go wrong; all coalitions up to 10 features, 20 orders a replicate above. They are of the same replicates "
+            "as the curves and add up to the gap. There is no share of a gap whose interval holds 0.",
+            "L. S. Shapley (1953), A value for n-person games, Contributions to the Theory of Games II",
+        )
 
 
-def _remark(gap: GapRecord) -> str:
-    told = ["largest of all pairs"] if gap.against == "worst_pair" else []
-    return "; ".join([*told, *([] if gap.status == "ok" else [gap.status])])
+def _intervals(result: ReliabilityResult) -> Method:
+    return Method(
+        "Intervals, bands and test of gaps",
+        f"People are resampled {result.spec.resamples:,} times within group and fold, each with all their mistakes; "
+        "the models stay as they are. What m people of a fold and group add to the spread is multiplied by "
+        "sqrt(m / (m - 1)). Bands are value ± q standard errors, with q the quantile of the largest deviation over all "
+        "noise levels (sup-t), times Student's over the normal quantile. The test is of the gap averaged over noise "
+        "levels: gap / standard error, against Student's t with Satterthwaite's degrees of freedom. The standard error "
+        "is at least the one that the gap has if the people of both groups vary alike. Groups with fewer "
+        f"than {LEAST_PEOPLE} people, or {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for metrics other than "
+        "PABAK and the spread-adjusted ICC), have no interval and no test; nor has a gap where what mistakes change in "
+        f"a group rests on fewer than {LEAST_DAMAGED} people ({LEAST_MOVED} for scores): (sum d)² / sum d² of people's "
+        "changed decisions or squared errors d.",
+        "J. Montiel Olea and M. Plagborg-Møller (2019), Simultaneous confidence bands, Journal of Applied Econometrics "
+        "34",
+    )
 
 
-def _p(value: float | None) -> str:
-    return DASH if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+def _many_tests(result: ReliabilityResult) -> Iterator[Method]:
+    pilot = result.spec.noise.pilot
+    if pilot is not None and pilot.by is not None:
+        yield Method(
+            "Another pilot",
+            "Mistakes were learned by group, each replicate from a resample of the pilot. The variance of the gap "
+            "between these replicates, less that between replicates that all learn from the pilot itself, is added to "
+            "the variance of the gap, and the degrees of freedom are lowered (Satterthwaite); where the second one "
+            "is not known well enough it is not taken off. Bands of curves do not allow for another pilot.",
+        )
+    yield Method(
+        "Many tests, and thresholds",
+        "The adjusted p-values are Holm's, over all tests of the run: all models, groupings, groups, metrics and "
+        "ways of going wrong. A difference is clear when its adjusted p-value is below one less the confidence. An "
+        "interval is for its gap alone. A threshold is judged by the largest gap of all pairs of groups, or by each "
+        "gap to the reference group, with intervals that hold for all of these together (Bonferroni).",
+        "S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6",
+    )

@@ -14,12 +14,14 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import evenhand as eh
-from evenhand.audits.reliability import reliability
+from evenhand.core.display import Figure
 from evenhand.errors import EvenhandError
+
+from .conftest import reliability
 
 
 def values(result: Any) -> Any:
-    return np.array([np.nan if record.value is None else record.value for record in result.curves])
+    return np.array([np.nan if record.value is None else record.value for record in result.values])
 
 
 def chance(rng: np.random.Generator, logit: Any) -> Any:
@@ -252,15 +254,19 @@ def test_random_ratings_do_not_point_different_ways() -> None:
         assert not any("different ways" in note for note in found.notes)
 
 
-def test_a_dot_without_an_interval_is_explained(people: pd.DataFrame, quick: dict[str, Any]) -> None:
-    from evenhand.audits.reliability.charts import model_panels
-
+def test_a_point_without_an_interval_is_explained(people: pd.DataFrame, quick: dict[str, Any]) -> None:
     few = people[(people.group == "B") | (people.index < 60)]
     models = {"one": risk, "two": lambda rows: rows[:, 0] / 90 + rows[:, 1] / 9}
     for data, bare in ((few, True), (pd.concat([people] * 4), False)):
         found = reliability(
             models, eh.Table(data, groups="group"), features=["age", "priors"], noise={"age": 5}, **quick
         )
-        panels = [panel.to_dict() for panel in model_panels(found, "given", "group")]
-        assert any("(a dot without a line has no interval)" in str(panel) for panel in panels) == bare
+        (figure,) = (
+            part
+            for part in found.section().parts
+            if isinstance(part, Figure) and part.title.startswith("Gaps of the models")
+        )
+        panels = [panel.to_dict() for panel in figure.charts]
+        assert ("A hollow point has no interval." in figure.caption) == bare
+        assert any("transparent" in str(panel["layer"]) + str(panel.get("datasets")) for panel in panels) == bare
         assert [panel["title"] for panel in panels] == ["Cohen's kappa", "PABAK", "ICC(A,1)", "Spread-adjusted ICC"]

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability import reliability
 from evenhand.errors import ConfigError, EvenhandError
+
+from .conftest import reliability
 
 NAN, INF = float("nan"), float("inf")
 
@@ -21,7 +22,7 @@ def risk(rows: Any) -> Any:
 
 
 def values(result: Any, statistic: str | None = None) -> Any:
-    kept = [record for record in result.curves if statistic in (None, record.statistic)]
+    kept = [record for record in result.values if statistic in (None, record.metric)]
     return np.array([NAN if record.value is None else record.value for record in kept])
 
 
@@ -287,16 +288,16 @@ def test_scores_that_are_none(table: eh.Table, quick: dict[str, Any], model: Any
 
 
 NUMBERS: list[tuple[dict[str, Any], str]] = [
-    ({"noise_levels": [NAN]}, "`noise_levels.0` .* finite number"),
-    ({"noise_levels": [0.1, INF]}, "`noise_levels.1` .* finite number"),
-    ({"threshold": NAN}, "`threshold` .* finite number"),
+    ({"noise_levels": [NAN]}, "`noise.noise_levels.0` .* finite number"),
+    ({"noise_levels": [0.1, INF]}, "`noise.noise_levels.1` .* finite number"),
+    ({"threshold": NAN}, "`scoring.threshold` .* finite number"),
     ({"attribution": NAN}, "finite number"),
     ({"attribution": 5.0}, "`attribution` is 5, and more than 1 would change more than every entry; lower it"),
-    ({"minima": {"age": NAN}}, "`minima.age` .* finite number"),
+    ({"minima": {"age": NAN}}, "`noise.minima.age` .* finite number"),
     ({"noise": {"age": NAN}}, "finite number"),
     ({"noise": {"age": {"sd": 1, "maximum": NAN}}}, "finite number"),
     ({"noise": {"age": {"sd": 1, "minimum": 9, "maximum": 1}}}, "`minimum` 9 must not be above `maximum` 1"),
-    ({"group_noise": {"group": {"A": NAN}}}, "`group_noise.group.A.times` .* finite number"),
+    ({"group_noise": {"group": {"A": NAN}}}, "`noise.group_noise.group.A.times` .* finite number"),
     ({"group_noise": {"group": {"A": -1}}}, "greater than or equal to 0"),
     ({"group_noise": {"group": {"A": {"tims": 2}}}}, "no such setting; did you mean 'times'"),
     ({"group_noise": {"group": {"A": {"noise": {"agee": 2}}}}}, "`group_noise` names 'agee', which is no feature"),
@@ -409,10 +410,10 @@ def test_memory_changes_no_number(fresh: bool) -> None:
         "replicates": 3,
         "resamples": 300,
         "noise_levels": [0.0, 0.1, 0.3],
-        "statistics": ["pabak", "icc_a1"],
+        "metrics": ["pabak", "icc_a1"],
         "fresh": fresh,
     }
     little, much = (reliability(risk, table, memory=memory, **asked) for memory in (1, 64))
     assert little.gaps == much.gaps
-    assert little.curves == much.curves
+    assert little.values == much.values
     assert little.attribution == much.attribution

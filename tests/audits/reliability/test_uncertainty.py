@@ -10,15 +10,17 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audits.reliability import reliability
-from evenhand.audits.reliability.findings import make_findings
-from evenhand.audits.reliability.gaps import adjusted
+from evenhand.audits.reliability.findings import SENTENCES, make_claims
+from evenhand.audits.reliability.gaps import with_adjusted_p
 from evenhand.audits.reliability.notes import outcome_notes
-from evenhand.audits.reliability.records import GapRecord
+from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.sections import DisplayTable
+from evenhand.core.display import DisplayTable
+from evenhand.core.findings import FindingMaker
 from evenhand.stats.noise import Experiment, Flip, Linear, NoiseItem, replicate_seeds, simulate
 from evenhand.stats.reliability import pilot_variance
+
+from .conftest import curve, mean_gap, reliability
 
 FAST: dict[str, Any] = {"replicates": 20, "resamples": 100, "attribution": False}
 BOTH = ("pabak", "icc_spread")
@@ -53,7 +55,7 @@ def rated_twice(people: int, rng: np.random.Generator) -> dict[str, Any]:
 
 def learned_by_group(frame: pd.DataFrame, twice: dict[str, Any], *, resample: bool = True, **settings: Any) -> Any:
     noise = {"pilot": {"data": twice, "suffixes": ["_1", "_2"], "by": "g", "resample": resample}}
-    asked = {"features": ["a", "b"], "noise": noise, "noise_levels": [1.0], "statistics": BOTH, **FAST}
+    asked = {"features": ["a", "b"], "noise": noise, "noise_levels": [1.0], "metrics": BOTH, **FAST}
     return reliability(score, eh.Table(frame, groups="g"), **asked | settings)
 
 
@@ -63,14 +65,14 @@ def test_a_pilot_by_group_does_not_find_what_is_not_there() -> None:
     wrong = 0
     for seed in range(6):
         found = learned_by_group(frame, rated_twice(200, np.random.default_rng(seed)), replicates=30)
-        wrong += any("mistakes hurt" in finding.sentence for finding in found.findings)
+        wrong += any("mistakes hurt" in finding.text for finding in found.findings)
     assert wrong <= 1
 
 
 def test_the_standard_error_of_a_gap_holds_that_of_the_pilot() -> None:
     """Gaps of eight pilots vary as much as the standard errors say, within the error of a standard deviation."""
     frame, rng = two_alike(1_000), np.random.default_rng(1)
-    gaps = [learned_by_group(frame, rated_twice(160, rng), replicates=30).gap("pabak") for _ in range(8)]
+    gaps = [mean_gap(learned_by_group(frame, rated_twice(160, rng), replicates=30), "pabak") for _ in range(8)]
     between = np.std([gap.value for gap in gaps], ddof=1)
     told = np.sqrt(np.mean([gap.stderr**2 for gap in gaps]))
     assert 0.5 < told / between < 2.0
@@ -80,11 +82,11 @@ def test_the_standard_error_of_a_gap_holds_that_of_the_pilot() -> None:
 def test_without_resampling_a_pilot_by_group_has_no_verdict() -> None:
     pilot = rated_twice(200, np.random.default_rng(0))
     found = learned_by_group(two_alike(), pilot, resample=False)
-    gap = found.gap("pabak")
+    gap = mean_gap(found, "pabak")
     assert "what another pilot would give takes `resample`" in gap.status
     assert (gap.low, gap.p_value) == (None, None)
-    assert "takes more replicates" in learned_by_group(two_alike(), pilot, replicates=1).gap("pabak").status
-    assert not any("hurt" in finding.sentence for finding in found.findings)
+    assert "takes more replicates" in mean_gap(learned_by_group(two_alike(), pilot, replicates=1), "pabak").status
+    assert not any("hurt" in finding.text for finding in found.findings)
 
 
 def test_learned_apart_is_not_different() -> None:
@@ -92,7 +94,7 @@ def test_learned_apart_is_not_different() -> None:
     notes = " ".join(found.notes)
     assert "mistakes were learned apart for p" in notes
     assert "Mistakes differ" not in notes
-    assert "mistakes were learned apart by g" in found.findings[0].sentence
+    assert "Mistakes were learned apart by g" in found.findings[0].text
 
 
 def test_pilot_variance_takes_random_mistakes_off() -> None:
@@ -149,11 +151,11 @@ def test_exact_shares_find_no_gap_in_a_small_group() -> None:
         noise={"x": 1, "w": 1},
         shares="exact",
         noise_levels=[0.02],
-        statistics=BOTH,
+        metrics=BOTH,
         **FAST | {"replicates": 50},
     )
-    assert {record.value for record in found.curve("mean_squared_error", "small")} != {0.0}
-    assert not any("mistakes hurt" in finding.sentence for finding in found.findings)
+    assert {record.value for record in curve(found, "mean_squared_error", "small")} != {0.0}
+    assert not any("mistakes hurt" in finding.text for finding in found.findings)
 
 
 @pytest.mark.parametrize("shares", ["bernoulli", "exact"])
@@ -170,7 +172,7 @@ def test_group_noise_that_says_nothing_changes_nothing(shares: str, told: dict[s
     plain, same = (
         reliability(score, eh.Table(frame, groups="g"), **asked, group_noise=given) for given in ({}, {"g": told})
     )
-    assert same.curves == plain.curves
+    assert same.values == plain.values
     assert same.gaps == plain.gaps
 
 
@@ -191,27 +193,27 @@ def decided(frame: pd.DataFrame) -> Any:
         features=["x", "z"],
         noise={"x": {"sd": 1.0, "whole": False}},
         noise_levels=[0.2, 0.3],
-        statistics=BOTH,
+        metrics=BOTH,
         **FAST,
     )
 
 
 def test_damage_of_a_few_people_is_not_tested() -> None:
     found = decided(on_the_threshold(3))
-    gap = found.gap("pabak")
+    gap = mean_gap(found, "pabak")
     assert gap.value is not None
     assert (gap.low, gap.high, gap.p_value, gap.p_adjusted) == (None, None, None, None)
     assert gap.status.startswith("no interval: for small, what mistakes change rests on 2.")
     assert gap.status.endswith(" of its people, and it takes 5")
     assert any("rests on fewer than 5 people (10 for scores), of small (g)" in note for note in found.notes)
-    assert not any("hurt" in finding.claim for finding in found.findings)
+    assert not any("hurt" in finding.headline for finding in found.findings)
 
 
 def test_damage_of_more_people_is_tested_by_decisions_before_scores() -> None:
     found = decided(on_the_threshold(8))
-    assert found.gap("pabak").status == "ok"
-    assert found.gap("icc_spread").status.endswith("and it takes 10")
-    assert decided(on_the_threshold(30)).gap("icc_spread").status == "ok"
+    assert mean_gap(found, "pabak").status == "ok"
+    assert mean_gap(found, "icc_spread").status.endswith("and it takes 10")
+    assert mean_gap(decided(on_the_threshold(30)), "icc_spread").status == "ok"
 
 
 # Parts of the gap -----------------------------------------------------------------------------------------
@@ -229,12 +231,12 @@ def test_parts_add_up_to_the_gap_that_is_shown(settings: dict[str, Any]) -> None
         "noise_levels": [0.0, 0.1, 0.2, 0.3],
         **FAST,
         "attribution": True,
-        "statistics": ["pabak", "kappa"],
+        "metrics": ["pabak", "kappa"],
     }
     found = reliability(score, eh.Table(frame, groups="g"), **asked | settings)
     for name in ("pabak", "kappa"):
-        parts = [record for record in found.attribution if record.statistic == name]
-        (gap,) = (g for g in found.gaps if (g.statistic, g.noise_level) == (name, parts[0].noise_level))
+        parts = [record for record in found.attribution if record.metric == name]
+        gap = found.get("gaps", metric=name, noise_level=parts[0].noise_level, against="reference")
         assert sum(record.value or 0.0 for record in parts) == pytest.approx(gap.value, abs=1e-12)
         clear = (gap.low or 0.0) > 0 or (gap.high or 0.0) < 0
         assert all((record.share is not None) == clear for record in parts)
@@ -248,18 +250,20 @@ def test_the_table_of_parts_has_their_sum() -> None:
         features=["a", "b"],
         noise={"a": 1, "b": "flip"},
         noise_levels=[0.3],
-        statistics=BOTH,
+        metrics=BOTH,
         **FAST | {"attribution": True},
     )
     tables = [part for part in found.section().parts if isinstance(part, DisplayTable)]
     (table,) = (table for table in tables if table.caption == "What each feature adds to the gaps")
-    assert [row[5] for row in table.rows] == ["a", "b", "Sum"] * 2
+    feature = table.columns.index("Feature")
+    assert [row[feature] for row in table.rows] == ["a", "b", "Sum"] * 2
 
 
 # Families and words ---------------------------------------------------------------------------------------
 
 
-def gap_record(**given: Any) -> GapRecord:
+def gap_record(**given: Any) -> ReliabilityGap:
+    """Return a gap that is clearly below 0, but for what is given."""
     values: dict[str, Any] = {
         "model": "m",
         "setting": "given",
@@ -267,26 +271,27 @@ def gap_record(**given: Any) -> GapRecord:
         "group": "p",
         "reference": "q",
         "against": "reference",
-        "statistic": "pabak",
-        "noise_level": None,
+        "kind": "difference",
+        "metric": "pabak",
         "n": 400,
         "stderr": 0.01,
         "df": 100.0,
         "p_value": 0.0001,
-        "p_adjusted": None,
         "share_lower": 1.0,
         "replicate_sd": 0.01,
         "value": -0.05,
         "low": -0.07,
         "high": -0.03,
-        "status": "ok",
     }
-    return GapRecord(**values | given)
+    return ReliabilityGap(**values | given)
+
+
+SPEC = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1})
 
 
 def test_all_groupings_and_models_are_one_family() -> None:
     eight = [gap_record(grouping=f"g{number}", model=model, p_value=0.01) for number in range(4) for model in "mn"]
-    assert [gap.p_adjusted for gap in adjusted(eight)] == pytest.approx([0.08] * 8)
+    assert [gap.p_adjusted for gap in with_adjusted_p(eight, SPEC)] == pytest.approx([0.08] * 8)
 
 
 def test_groups_that_were_given_different_mistakes_are_told_so() -> None:
@@ -295,20 +300,19 @@ def test_groups_that_were_given_different_mistakes_are_told_so() -> None:
     more, never, same = (
         reliability(score, table, **asked, group_noise={"g": told}) for told in ({"p": 3}, {"p": 0}, {"p": 2, "q": 2})
     )
-    hurt = next(finding for finding in more.findings if "mistakes hurt p more" in finding.claim)
-    assert "; by g, people were given different mistakes" in hurt.sentence
+    hurt = next(finding for finding in more.findings if "mistakes hurt p more" in finding.headline)
+    assert "By g, people were given different mistakes" in hurt.detail
     for found in (more, never):
-        assert all("by g, people were given different mistakes" in finding.sentence for finding in found.findings)
-        assert all("a gap can come from that alone" in finding.caveat for finding in found.findings)
+        assert all("By g, people were given different mistakes" in finding.text for finding in found.findings)
+        assert all("a gap can come from that alone" in finding.text for finding in found.findings)
     assert any("by g, about p never" in note for note in never.notes)
-    assert not any("different mistakes" in finding.sentence for finding in same.findings)
+    assert not any("different mistakes" in finding.text for finding in same.findings)
 
 
-def test_statistics_disagree_only_where_both_sides_are_clear() -> None:
-    spec = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1})
-    lower, higher = gap_record(statistic="kappa"), gap_record(value=0.05, low=0.03, high=0.07)
+def test_metrics_disagree_only_where_both_sides_are_clear() -> None:
+    lower, higher = gap_record(metric="kappa"), gap_record(value=0.05, low=0.03, high=0.07)
     unsure = replace(higher, p_value=0.4, low=-0.03)
-    assert any("disagree" in note for note in outcome_notes([], adjusted([lower, higher]), spec))
-    assert not any("disagree" in note for note in outcome_notes([], adjusted([lower, unsure]), spec))
-    levels = [replace(lower, noise_level=0.1, p_value=None)]
-    assert len(make_findings([*adjusted([lower, higher]), *levels], [], spec)) == 2
+    assert any("disagree" in note for note in outcome_notes([], with_adjusted_p([lower, higher], SPEC), SPEC))
+    assert not any("disagree" in note for note in outcome_notes([], with_adjusted_p([lower, unsure], SPEC), SPEC))
+    gaps = [*with_adjusted_p([lower, higher], SPEC), replace(lower, noise_level=0.1, p_value=None)]
+    assert len(FindingMaker(SPEC, SENTENCES).findings(list(make_claims(gaps, [], SPEC)))) == 2

@@ -10,15 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.disagreement.labels import Labels, find_labels, require_order
-from evenhand.audits.disagreement.repeats import moments, one_answer_each
-from evenhand.audits.disagreement.spec import COLUMNS, DisagreementSpec
-from evenhand.audits.disagreement.words import answer_words, read_answers
+from evenhand.audits.disagreement.reading import (
+    Labels,
+    RowAnswers,
+    codes_among,
+    find_labels,
+    one_answer_each,
+    read_answers,
+    read_times,
+)
+from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.feedback import TOO_HIGH, TOO_LOW, Feedback
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
-from evenhand.table.keys import label_of, shown
+from evenhand.table.keys import shown
 from evenhand.table.rows import Coded
 from evenhand.table.table import Table
 
@@ -104,25 +110,24 @@ class _Rows:
 
 
 def gather(table: Table, spec: DisagreementSpec) -> Panel:
-    """Return the answers of a table, or of a table of feedback on the cases of a table."""
-    rows = _one_table(table, spec) if spec.feedback is None else _two_tables(table, spec)
-    names = {role: column for role in COLUMNS if (column := spec.column(role)) is not None}
-    said = read_answers(rows.columns, names)
-    rows, said_codes = _answered(rows, said.codes, table.roles.missing == "drop")
-    if said.kind == "direction":
-        require_order(rows.labels, "an answer of too high or too low")
-    if spec.tolerance:
-        require_order(rows.labels, "`tolerance`")
-    feedback = Feedback(len(rows.labels.names), said.kind, spec.tolerance or 0)
-    truth = None
+    """Return the answers of a table, or of a table of answers on the cases of a table."""
+    rows = _two_tables(table, spec) if spec.answers.apart else _one_table(table, spec)
+    names = spec.columns
+    kind, codes = read_answers(rows.columns, names)
+    rows, codes = _answered(rows, codes, table.roles.missing == "drop")
+    if kind == "direction":
+        rows.labels.require_order("an answer of too high or too low")
+    if spec.answers.tolerance:
+        rows.labels.require_order("`tolerance`")
+    feedback = Feedback(len(rows.labels.names), kind, spec.answers.tolerance)
+    truth = time = None
     if "truth" in rows.columns:
         truth = rows.labels.codes_of(rows.columns["truth"], "truth", names["truth"])
-    latest = spec.contradictions == "latest"
-    times = moments(rows.columns["answered"], names["answered"]) if latest else None
-    kept, repeated, superseded = one_answer_each(
-        rows.critic, rows.case, said_codes, truth, times, rows.weight, rows.cases, latest=latest
-    )
-    panel = _panel(rows, said_codes, truth, kept, feedback)
+    if spec.answers.contradictions == "latest":
+        time = read_times(rows.columns["answered"], names["answered"])
+    answers = RowAnswers(rows.critic, rows.case, codes, truth, time, rows.weight, rows.cases)
+    kept, repeated, superseded = one_answer_each(answers)
+    panel = _panel(rows, answers, kept, feedback)
     _refuse_impossible(panel)
     return replace(
         panel, dropped=rows.dropped, repeated=repeated, superseded=superseded, inconsistent=_inconsistent(panel)
@@ -131,22 +136,22 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
 
 def _one_table(table: Table, spec: DisagreementSpec) -> _Rows:
     """Read a table with a row for each answer; label and groups of a case must be the same in all its rows."""
-    asked = {role: column for role in COLUMNS if (column := spec.column(role)) is not None}
-    found = table.coded_rows({"decision": spec.decision, **asked})
-    columns = found.columns
-    _refuse_absent(columns, {"decision": spec.decision, **asked}, ("decision", "critic", "case"))
+    asked = {"decision": spec.decision, **spec.columns}
+    coded = table.coded_rows(asked)
+    columns = coded.columns
+    _refuse_absent(columns, asked, ("decision", "critic", "case"))
     labels = find_labels({role: columns[role] for role in ("decision", "truth") if role in columns}, spec)
     label = labels.codes_of(columns["decision"], "decision", spec.decision)
     if "case" in columns:
         case, names = columns["case"].codes, columns["case"].labels
     else:
-        case, names = _rows_as_cases(columns, label, found.groups)
-    attributes = {spec.decision: label, **found.groups.codes}
+        case, names = _rows_as_cases(columns, label, coded.groups)
+    attributes = {spec.decision: label, **coded.groups.codes}
     by_case = {name: _of_cases(name, codes, case, names) for name, codes in attributes.items()}
     groups = Cells(
-        {n: by_case[n] for n in found.groups.codes}, found.groups.labels, np.ones(len(names), dtype=np.int64)
+        {n: by_case[n] for n in coded.groups.codes}, coded.groups.labels, np.ones(len(names), dtype=np.int64)
     )
-    return _Rows(columns["critic"], case, columns, by_case[spec.decision], groups, names, found.weight, labels)
+    return _Rows(columns["critic"], case, columns, by_case[spec.decision], groups, names, coded.weight, labels)
 
 
 def _rows_as_cases(columns: Mapping[str, Coded], label: IntArray, groups: Cells) -> tuple[IntArray, tuple[str, ...]]:
@@ -159,28 +164,26 @@ def _rows_as_cases(columns: Mapping[str, Coded], label: IntArray, groups: Cells)
 
 def _of_cases(name: str, codes: IntArray, case: IntArray, cases: tuple[str, ...]) -> IntArray:
     """Return what the rows of each case say of it, which must be one thing."""
-    said = np.zeros(len(cases), dtype=np.int64)
-    said[case] = codes
-    torn = np.unique(case[said[case] != codes])
-    if torn.size:
+    by_case = np.zeros(len(cases), dtype=np.int64)
+    by_case[case] = codes
+    ambiguous = np.unique(case[by_case[case] != codes])
+    if ambiguous.size:
         raise DataError(
-            f"{count(torn.size, 'case has', 'cases have')} several values of {name!r} (such as "
-            f"{shown([cases[code] for code in torn[:_SHOWN]], _SHOWN)}); a case must have one label and one group."
+            f"{count(ambiguous.size, 'case has', 'cases have')} several values of {name!r} (such as "
+            f"{shown([cases[code] for code in ambiguous[:_SHOWN]], _SHOWN)}); a case must have one label and one group."
         )
-    return said
+    return by_case
 
 
 def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
     """Read a table of cases and a table of answers, joined by the id of the case."""
-    if spec.feedback is None or table.roles.id is None:
-        raise ConfigError("`feedback` is joined to the table by its cases; name the table's `id` column.")
-    source = spec.feedback.data if spec.feedback.source is None else spec.folder / spec.feedback.source
+    if table.roles.id is None:
+        raise ConfigError("the table of answers is joined to the table by its cases; name the table's `id` column.")
+    source = spec.answers.data if spec.answers.source is None else spec.folder / spec.answers.source
     cases = table.coded_rows({"id": table.roles.id, "decision": spec.decision})
     _refuse_absent(cases.columns, {"decision": spec.decision}, ("decision",))
-    asked = {role: column for role in COLUMNS if (column := spec.column(role)) is not None}
-    asked.setdefault("case", table.roles.id)
-    answers = Table(source, missing=table.roles.missing)
-    columns = answers.coded_rows(asked).columns
+    asked = {"case": table.roles.id, **spec.columns}
+    columns = Table(source, missing=table.roles.missing).coded_rows(asked).columns
     _refuse_absent(columns, asked, ("critic", "case"))
     labelled = {"decision": cases.columns["decision"]} | {r: columns[r] for r in ("truth",) if r in columns}
     labels = find_labels(labelled, spec)
@@ -196,15 +199,12 @@ def _two_tables(table: Table, spec: DisagreementSpec) -> _Rows:
 
 
 def _known_cases(column: Coded, cases: tuple[str, ...], name: str) -> IntArray:
-    place = {case: code for code, case in enumerate(cases)}
-    known = np.array([place.get(label_of(value), -1) for value in column.values] or [-1], dtype=np.int64)
-    strangers = [value for value, code in zip(column.values, known, strict=False) if code < 0]
-    codes = known[column.codes]
-    if strangers:
+    codes, unknown = codes_among(cases, column)
+    if unknown:
         rows = int((codes < 0).sum())
         raise DataError(
-            f"`case` column {name!r} of `feedback` names {count(len(strangers), 'case')} in {count(rows, 'row')} that "
-            f"the table does not have (such as {shown(strangers, _SHOWN)}); add the cases, or remove the answers."
+            f"`case` column {name!r} of the answers names {count(len(unknown), 'case')} in {count(rows, 'row')} that "
+            f"the table does not have (such as {shown(unknown, _SHOWN)}); add the cases, or remove the answers."
         )
     return codes
 
@@ -222,9 +222,9 @@ def _refuse_absent(columns: Mapping[str, Coded], names: Mapping[str, str], roles
         raise DataError(problems)
 
 
-def _answered(rows: _Rows, said: IntArray, drop: bool) -> tuple[_Rows, IntArray]:
+def _answered(rows: _Rows, answer: IntArray, drop: bool) -> tuple[_Rows, IntArray]:
     """Return the rows with an answer (and with a label of the critic's own, where there are such)."""
-    absent = said < 0
+    absent = answer < 0
     dropped = [(int(absent.sum()), "no answer: rows dropped")]
     for role, reason in _ABSENT.items():
         if role in rows.columns:
@@ -233,7 +233,7 @@ def _answered(rows: _Rows, said: IntArray, drop: bool) -> tuple[_Rows, IntArray]
             absent |= without
     lost = int(absent.sum())
     if not lost:
-        return rows, said
+        return rows, answer
     if not drop or lost == absent.size:
         raise DataError(
             f"{count(lost, 'row')} of {absent.size:,} have no answer, no time or no label of the critic's own; fill "
@@ -242,11 +242,11 @@ def _answered(rows: _Rows, said: IntArray, drop: bool) -> tuple[_Rows, IntArray]
     keep = ~absent
     columns = {role: Coded(column.codes[keep], column.values) for role, column in rows.columns.items()}
     weight = None if rows.weight is None else rows.weight[keep]
-    fewer = replace(rows, critic=columns["critic"], case=rows.case[keep], columns=columns, weight=weight)
-    return replace(fewer, dropped=tuple(dropped)), said[keep]
+    kept = replace(rows, critic=columns["critic"], case=rows.case[keep], columns=columns, weight=weight)
+    return replace(kept, dropped=tuple(dropped)), answer[keep]
 
 
-def _panel(rows: _Rows, said: IntArray, truth: IntArray | None, kept: IntArray, feedback: Feedback) -> Panel:
+def _panel(rows: _Rows, answers: RowAnswers, kept: IntArray, feedback: Feedback) -> Panel:
     """Put the kept answers in order, and leave out critics and cases without one."""
     critics, critic = _used(rows.critic.codes[kept], len(rows.critic.values))
     cases, case = _used(rows.case[kept], len(rows.cases))
@@ -258,8 +258,8 @@ def _panel(rows: _Rows, said: IntArray, truth: IntArray | None, kept: IntArray, 
     return Panel(
         critic=critic,
         case=case,
-        answer=said[kept],
-        truth=None if truth is None else truth[kept],
+        answer=answers.answer[kept],
+        truth=None if answers.truth is None else answers.truth[kept],
         weight=None if rows.weight is None else rows.weight[kept],
         label=rows.label[cases],
         groups=groups,
@@ -291,12 +291,12 @@ def _kinds(rows: _Rows, critics: IntArray) -> tuple[IntArray | None, tuple[str, 
         )
     kind = np.full(len(rows.critic.values), -1, dtype=np.int64)
     kind[rows.critic.codes] = column.codes
-    torn = np.unique(rows.critic.codes[kind[rows.critic.codes] != column.codes])
-    if torn.size:
-        named = shown([rows.critic.values[code] for code in torn[:_SHOWN]], _SHOWN)
+    ambiguous = np.unique(rows.critic.codes[kind[rows.critic.codes] != column.codes])
+    if ambiguous.size:
+        named = shown([rows.critic.values[code] for code in ambiguous[:_SHOWN]], _SHOWN)
         raise DataError(
-            f"{count(torn.size, 'critic has', 'critics have')} several values of `stakeholder` (such as {named}); a "
-            "critic must be of one kind."
+            f"{count(ambiguous.size, 'critic has', 'critics have')} several values of `stakeholder` (such as {named}); "
+            "a critic must be of one kind."
         )
     return kind[critics], column.labels
 
@@ -305,15 +305,15 @@ def _refuse_impossible(panel: Panel) -> None:
     """Refuse 'too high' at the lowest label and 'too low' at the highest."""
     if panel.feedback.kind != "direction":
         return
-    given = panel.label[panel.case]
-    wrong = ~panel.feedback.possible[given, panel.answer]
-    for answer, end in ((TOO_HIGH, "lowest"), (TOO_LOW, "highest")):
+    label = panel.label[panel.case]
+    wrong = ~panel.feedback.possible[label, panel.answer]
+    for answer, words, end in ((TOO_HIGH, "too high", "lowest"), (TOO_LOW, "too low", "highest")):
         bad = wrong & (panel.answer == answer)
         if bad.any():
-            label = panel.labels.names[int(given[bad][0])]
+            name = panel.labels.names[int(label[bad][0])]
             raise DataError(
-                f"{answer_words('direction')[answer]!r} is the answer to the label {label!r} in "
-                f"{count(int(bad.sum()), 'row')}, but {label!r} is {_among(end, panel)}; correct the answers, or "
+                f"{words!r} is the answer to the label {name!r} in "
+                f"{count(int(bad.sum()), 'row')}, but {name!r} is {_among(end, panel)}; correct the answers, or "
                 "declare all `labels` in their order."
             )
 

@@ -1,0 +1,318 @@
+"""Rates of groups and gaps between them: what the answers say of them, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from evenhand.audits.disagreement.groups import AnswerSet, Resampling, resampling_of
+from evenhand.audits.disagreement.result import AnswerPlan, DisagreementGap, DisagreementValue
+from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.core.formats import finite
+from evenhand.stats.bootstrap import Draws
+from evenhand.stats.feedback import (
+    DEFINITE,
+    INDEFINITE,
+    TOLERANT,
+    Bounds,
+    CrossedDraws,
+    Feedback,
+    FeedbackMetric,
+    Gap,
+    GapInterval,
+    Rates,
+    Undefined,
+    crossed_bootstrap,
+    crossed_draws,
+    gap,
+    gap_intervals,
+    plan_answers,
+    rates,
+    same_gap,
+    set_interval,
+)
+from evenhand.stats.types import FloatArray, IntArray
+
+NEW_CASES, SAME_CASES = "new cases", "same cases"
+NO_SPREAD = "no interval: the answers do not vary"
+_SELDOM = "no interval: too few answers, undefined in more than 5% of the resamples"
+_UNDEFINED = {
+    Undefined.NO_ANSWERS: "nobody answered on the group",
+    Undefined.LABEL_NEVER_GIVEN: "the label was never given to the group",
+    Undefined.NO_CRITIC_LABEL: "no critic can have the label in mind",
+    Undefined.NO_OTHER_LABEL: "no critic can have another label in mind",
+    Undefined.UNSTATED: "the published bound is 0 / 0",
+}
+_HURDLES = {
+    "open": "not reachable: the answers leave more than that open, whoever is asked",
+    "cases": "not reachable: more critics on the same cases are not enough; ask about new ones",
+    "no_interval": "no interval: there is nothing to narrow",
+}
+
+
+# Rates ----------------------------------------------------------------------------------------------------------------
+
+
+def value_records(
+    heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec, *stream: int
+) -> Iterator[DisagreementValue]:
+    """Yield every rate of some critics."""
+    answers, masses = heard.answers, heard.answers.masses()
+    counts = np.bincount(
+        answers.stratum[answers.case], minlength=answers.groups * answers.feedback.labels
+    )  # whatever the weights
+    every_limits = _rate_limits(heard, metrics, resampling_of(answers, spec, *stream), spec)
+    for metric, limits in zip(metrics, every_limits, strict=True):
+        own_labels = heard.truth_for(metric)
+        truth = None if own_labels is None else rates(own_labels.masses(), own_labels.feedback, metric).lower
+        group_rates = rates(masses, answers.feedback, metric, bounds=spec.bounds)
+        yield from _value_records(heard, group_rates, counts.reshape(answers.groups, -1), limits, truth)
+
+
+def _value_records(
+    heard: AnswerSet,
+    group_rates: Rates,
+    counts: IntArray,
+    limits: tuple[FloatArray, FloatArray],
+    truth: FloatArray | None,
+) -> Iterator[DisagreementValue]:
+    for cell in np.ndindex(group_rates.lower.shape):
+        group, label = cell
+        lower, upper, low, high = (finite(float(x[cell])) for x in (group_rates.lower, group_rates.upper, *limits))
+        yield DisagreementValue(
+            grouping=heard.grouping,
+            group=heard.groups[group],
+            metric=group_rates.metric,
+            n=int(counts[cell] if group_rates.metric.endswith("calibration") else counts[group].sum()),
+            value=middle(lower, upper),
+            low=low,
+            high=high,
+            status=_rate_status(Undefined(int(group_rates.reason[cell])), float(limits[0][cell])),
+            label=heard.labels[label] if group_rates.by_label else None,
+            stakeholder=heard.stakeholder,
+            lower=lower,
+            upper=upper,
+            truth=None if truth is None else finite(float(truth[cell])),
+        )
+
+
+def middle(lower: float | None, upper: float | None) -> float | None:
+    """Return the middle of two bounds: the number itself where they are the same."""
+    return None if lower is None or upper is None else (lower + upper) / 2
+
+
+def _rate_status(reason: Undefined, limit: float) -> str:
+    if reason is not Undefined.DEFINED:
+        return f"undefined: {_UNDEFINED[reason]}"
+    if np.isfinite(limit):
+        return "ok"
+    return _SELDOM if np.isinf(limit) else NO_SPREAD
+
+
+def _rate_limits(
+    heard: AnswerSet, metrics: Sequence[FeedbackMetric], plan: Resampling, spec: DisagreementSpec
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield for each metric the limits (groups, columns) of its rates: nan where answers do not vary, else inf."""
+    answers = heard.answers
+    statistic = partial(_rate_ends, answers.feedback, tuple(metrics), spec.bounds)
+    drawn: Draws | CrossedDraws
+    if plan.resampled == "both":
+        drawn = crossed_draws(answers, statistic, rng=plan.rng, draws=plan.draws)
+    else:
+        drawn = crossed_bootstrap(answers, statistic, rng=plan.rng, draws=plan.draws, resampled=plan.resampled)
+    values = drawn.both if isinstance(drawn, CrossedDraws) else drawn
+    stderr = drawn.stderr()
+    half = stderr.size // 2
+    ends = [_rate_interval(values.estimate[[i, half + i]], stderr[[i, half + i]], spec.confidence) for i in range(half)]
+    limits, start = np.array(ends).reshape(half, 2), 0
+    for metric in metrics:
+        shape = rates(answers.masses(), answers.feedback, metric, bounds=spec.bounds).lower.shape
+        stop = start + int(np.prod(shape))
+        yield limits[start:stop, 0].reshape(shape), limits[start:stop, 1].reshape(shape)
+        start = stop
+
+
+def _rate_ends(
+    feedback: Feedback, metrics: tuple[FeedbackMetric, ...], bounds: Bounds, masses: FloatArray
+) -> FloatArray:
+    """Return the lower ends of all rates, then the upper ones."""
+    every = [rates(masses[..., 0, :, :, :], feedback, metric, bounds=bounds, closed=True) for metric in metrics]
+    lowers = [metric_rates.lower.reshape(*metric_rates.lower.shape[:-2], -1) for metric_rates in every]
+    uppers = [metric_rates.upper.reshape(*metric_rates.upper.shape[:-2], -1) for metric_rates in every]
+    return np.concatenate([*lowers, *uppers], axis=-1)
+
+
+def _rate_interval(ends: FloatArray, stderr: FloatArray, confidence: float) -> tuple[float, float]:
+    """Return the limits of one rate: those of Imbens and Manski, taken on the logit scale so that they stay in (0, 1).
+
+    A rate that is undefined in too many resamples has limits of -inf and inf, one that does not vary of nan.
+    """
+    lower, upper = (float(end) for end in ends)
+    if np.isnan(lower):
+        return float("nan"), float("nan")
+    if np.isnan(stderr).any():
+        return float("-inf"), float("inf")
+    plain = set_interval(
+        lower, upper, float(stderr[0]), float(stderr[1]), confidence=confidence, method="imbens_manski"
+    )
+    if np.isnan(plain.below):
+        return plain.low, plain.high
+    return _moved(lower, -plain.below * float(stderr[0])), _moved(upper, plain.above * float(stderr[1]))
+
+
+def _moved(rate: float, by: float) -> float:
+    """Return a rate moved by so much on the logit scale; one at 0 or 1 stays."""
+    if not 0.0 < rate < 1.0:
+        return rate
+    odds = rate / (1.0 - rate) * float(np.exp(np.clip(by / (rate * (1.0 - rate)), -500.0, 500.0)))
+    return odds / (1.0 + odds)
+
+
+# Gaps -----------------------------------------------------------------------------------------------------------------
+
+
+def gap_records(
+    heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec, *stream: int
+) -> tuple[list[DisagreementGap], dict[FeedbackMetric, GapInterval]]:
+    """Return the gaps of some critics, or why there are none, and their intervals."""
+    why = heard.why_not_compared(spec.min_count)
+    if why is not None:
+        return [undefined_gap(heard, metric, heard.n, why, spec.bounds) for metric in metrics], {}
+    plan = resampling_of(heard.answers, spec, *stream)
+    intervals = gap_intervals(
+        heard.answers,
+        metrics,
+        rng=plan.rng,
+        draws=plan.draws,
+        resampled=plan.resampled,
+        confidence=spec.confidence,
+        bounds=spec.bounds,
+    )
+    observed = observed_gaps(heard.answers.masses(), heard.answers.feedback, metrics, spec.bounds)
+    records = []
+    for metric, interval in intervals.items():
+        own_labels = heard.truth_for(metric)
+        truth = None
+        if own_labels is not None:
+            truth = finite(float(gap(own_labels.masses(), own_labels.feedback, metric).estimate))
+        record = gap_record(heard, observed[metric], heard.n, (interval.low, interval.high), spec.bounds)
+        records.append(replace(record, truth=truth))
+    return records, intervals
+
+
+def observed_gaps(
+    masses: FloatArray, feedback: Feedback, metrics: Sequence[FeedbackMetric], bounds: Bounds
+) -> dict[FeedbackMetric, Gap]:
+    """Return the gaps with lower bounds that hold for the critics' own labels too.
+
+    When nobody agrees with a label, critics may never have it in mind. Its rate is then undefined and not part of the
+    gap, so that the lower bound must not lean on it: the bound for a mass that may be tiny does not.
+    """
+    gaps: dict[FeedbackMetric, Gap] = {}
+    for metric in metrics:
+        if metric == "overall_misclassification" and bounds == "sharp" and "equal_opportunity" in gaps:
+            same = gaps["equal_opportunity"]  # 1 less the other rate: the same gap, the groups turned
+            gaps[metric] = replace(same, metric=metric, high=same.low, low=same.high)
+            continue
+        observed = gap(masses, feedback, metric, bounds=bounds)
+        if metric in INDEFINITE and bounds == "sharp":
+            observed = replace(
+                observed, lower=np.fmin(observed.lower, gap(masses, feedback, metric, closed=True).lower)
+            )
+        gaps[metric] = observed
+    return gaps
+
+
+def gap_record(heard: AnswerSet, observed: Gap, n: int, limits: tuple[float, float], bounds: Bounds) -> DisagreementGap:
+    """Return the record of a single gap."""
+    lower, upper = finite(float(observed.lower)), finite(float(observed.upper))
+    if upper is None:
+        return undefined_gap(heard, observed.metric, n, "no label has a rate in two groups", bounds)
+    label, group, reference = (int(x) for x in (observed.label, observed.high, observed.low))
+    low, high = (finite(limit) for limit in limits)
+    return DisagreementGap(
+        grouping=heard.grouping,
+        group=heard.groups[group],
+        reference=heard.groups[reference],
+        metric=observed.metric,
+        kind="difference",
+        against="worst_pair",
+        n=n,
+        value=finite(float(observed.estimate)),
+        low=low,
+        high=high,
+        status=NO_SPREAD if low is None else "ok",
+        label=None if label < 0 else heard.labels[label],
+        stakeholder=heard.stakeholder,
+        critics=len(heard.critics),
+        lower=lower,
+        upper=upper,
+        identified=_identified(observed),
+        sharp=observed.sharp,
+        same_as=_same_as(observed.metric, len(heard.labels), bounds),
+    )
+
+
+def undefined_gap(heard: AnswerSet, metric: FeedbackMetric, n: int, why: str, bounds: Bounds) -> DisagreementGap:
+    """Return a gap that cannot be had, with the reason."""
+    return DisagreementGap(
+        grouping=heard.grouping,
+        metric=metric,
+        kind="difference",
+        against="worst_pair",
+        n=n,
+        value=None,
+        status=f"undefined: {why}",
+        stakeholder=heard.stakeholder,
+        critics=len(heard.critics),
+        same_as=_same_as(metric, len(heard.labels), bounds),
+    )
+
+
+def _identified(observed: Gap) -> str:
+    """Return whether a gap is definite, exact or bounded."""
+    if not bool(observed.exact):
+        return "bounded"
+    return "definite" if observed.metric in (*DEFINITE, *TOLERANT) else "exact"
+
+
+def twin(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMetric:
+    """Return the metric whose gap is the same number as this one's, by these bounds: itself, or another."""
+    return same_gap(metric, labels) if bounds == "sharp" else metric
+
+
+def _same_as(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMetric | None:
+    same = twin(metric, labels, bounds)
+    return None if same == metric else same
+
+
+# More answers ---------------------------------------------------------------------------------------------------------
+
+
+def plan_records(
+    heard: AnswerSet, intervals: dict[FeedbackMetric, GapInterval], spec: DisagreementSpec
+) -> Iterator[AnswerPlan]:
+    """Yield what it would take to narrow the intervals to the wanted width; gaps that are the same appear once."""
+    target = spec.answers.target_width
+    if target is None:
+        return
+    for metric, interval in intervals.items():
+        if interval.components is None or twin(metric, len(heard.labels), spec.bounds) != metric:
+            continue
+        for design in (NEW_CASES, SAME_CASES):
+            plan = plan_answers(interval, heard.answers, target, new_cases=design == NEW_CASES)
+            yield AnswerPlan(
+                grouping=heard.grouping,
+                metric=metric,
+                design=design,
+                target_width=target,
+                width=finite(plan.now),
+                least=finite(plan.least),
+                critics=plan.critics,
+                cases=plan.cases,
+                answers=plan.answers,
+                status="ok" if plan.hurdle is None else _HURDLES[plan.hurdle],
+            )

@@ -1,0 +1,137 @@
+"""The table of the audit's metrics: six of fairness between groups of cases, and two more with a tolerance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from evenhand.core.metrics import Metric, gap_limits
+from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT, Bounds, FeedbackMetric
+
+PAPER = "Telukunta and Nadendla, Towards inclusive fairness evaluation via eliciting disagreement feedback"
+DISAGREEMENT = "disagreement"
+"""The metric by which kinds of critics are compared; it has no gap between groups."""
+
+_NOT_WHO_IS_RIGHT = "It says what critics would have decided, not who is right."
+_OPEN = "Who disagrees does not say which label would be right; the bounds hold for everything the answers leave open."
+_PUBLISHED = "Who disagrees does not say which label would be right; the published bounds may be too wide."
+_WRONG_WAY = (
+    "Who disagrees does not say which label would be right; the published bounds of this metric do not hold, so that "
+    "the truth can lie outside."
+)
+_SHOWN_CASES = "which cases were shown to whom: a case that more critics saw counts more"
+_WHO_ANSWERS = "who answers, and which cases they were shown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriticMetric(Metric):
+    """A metric that critics' answers tell something of.
+
+    Parameters
+    ----------
+    asks : the question behind it, for somebody who answers or reads.
+    """
+
+    asks: str
+
+
+def _row(name: str, title: str, asks: str, formula: str, caveat: str, moves_with: str = _WHO_ANSWERS) -> CriticMetric:
+    """Return a metric of fairness; in its formula y is the system's label, z the label that the critic has in mind."""
+    return CriticMetric(
+        name=name,
+        title=title,
+        unit="share",
+        formula=formula,
+        reference=PAPER,
+        caveat=caveat,
+        headline=True,
+        moves_with=moves_with,
+        limits=gap_limits(against=("worst_pair",)),
+        asks=asks,
+    )
+
+
+_ROWS = (
+    _row(
+        "statistical_parity",
+        "Statistical parity",
+        "How often does the system give this label?",
+        "P(y = k)",
+        "It rests on the system's labels alone; the answers have no part in it.",
+        _SHOWN_CASES,
+    ),
+    _row(
+        "calibration",
+        "Calibration",
+        "When the system gives this label, how often do critics agree?",
+        "P(z = k | y = k)",
+        _NOT_WHO_IS_RIGHT,
+    ),
+    _row(
+        "accuracy_equality",
+        "Accuracy equality",
+        "How often do critics agree with the system, whatever the label?",
+        "P(z = y)",
+        _NOT_WHO_IS_RIGHT,
+    ),
+    _row(
+        "equal_opportunity",
+        "Equal opportunity",
+        "Of the cases that critics would give this label, how many did the system give it?",
+        "P(y = k | z = k)",
+        _OPEN,
+    ),
+    _row(
+        "predictive_equality",
+        "Predictive equality",
+        "Of the cases that critics would not give this label, how many did the system give it?",
+        "P(y = k | z is not k)",
+        _OPEN,
+    ),
+    _row(
+        "overall_misclassification",
+        "Overall misclassification",
+        "Of the cases that critics would give this label, how many did the system not give it?",
+        "P(y is not k | z = k)",
+        _OPEN,
+    ),
+    _row(
+        "tolerant_calibration",
+        "Tolerant calibration",
+        "When the system gives this label, how often do critics find it near enough?",
+        "P(z near k | y = k)",
+        _NOT_WHO_IS_RIGHT,
+    ),
+    _row(
+        "tolerant_accuracy",
+        "Tolerant accuracy",
+        "How often do critics find the system near enough, whatever the label?",
+        "P(z near y)",
+        _NOT_WHO_IS_RIGHT,
+    ),
+    CriticMetric(
+        name=DISAGREEMENT,
+        title="Disagreement",
+        unit="share",
+        formula="P(z is not k | y = k)",
+        reference=PAPER,
+        caveat="That two kinds of people see a case differently does not say which of them is right.",
+        moves_with=_WHO_ANSWERS,
+        asks="When the system gives this label, how often do critics disagree?",
+    ),
+)
+
+METRICS: dict[str, CriticMetric] = {row.name: row for row in _ROWS}
+_CAVEATS_PUBLISHED = dict.fromkeys(INDEFINITE, _PUBLISHED) | {"overall_misclassification": _WRONG_WAY}
+
+
+def computed_metrics(tolerance: int) -> tuple[FeedbackMetric, ...]:
+    """Return the metrics whose gaps are computed: six, and with a tolerance the two that stay exact."""
+    return (*DEFINITE, *INDEFINITE, *(TOLERANT if tolerance else ()))
+
+
+def metrics_for(tolerance: int, bounds: Bounds) -> dict[str, CriticMetric]:
+    """Return the rows of what is computed; by the published bounds some of them do not show the same."""
+    rows = {name: METRICS[name] for name in (*computed_metrics(tolerance), DISAGREEMENT)}
+    if bounds == "published":
+        rows |= {name: replace(METRICS[name], caveat=caveat) for name, caveat in _CAVEATS_PUBLISHED.items()}
+    return rows

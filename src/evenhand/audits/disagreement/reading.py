@@ -1,0 +1,270 @@
+"""From the words of a column to codes: what critics answered, which labels there are, and which answer counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.errors import ConfigError, DataError, count
+from evenhand.stats.feedback import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, FeedbackKind
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, shown, sort_key
+from evenhand.table.rows import Coded
+
+MOST_LABELS = 100
+_SHOWN_LABELS, _SHOWN = 5, 3
+_UNKNOWN, _NONE = -2, -1
+_AGREE = dict.fromkeys(("agree", "agrees", "right", "correct", "about right"), AGREE)
+_DISAGREE = dict.fromkeys(("disagree", "disagrees", "wrong"), DISAGREE)
+_DIRECTION = {"too high": TOO_HIGH, "too low": TOO_LOW}
+_YES_NO = dict.fromkeys(FALSE_WORDS, AGREE) | dict.fromkeys(TRUE_WORDS, DISAGREE)
+
+
+def read_answers(columns: Mapping[str, Coded], names: Mapping[str, str]) -> tuple[FeedbackKind, IntArray]:
+    """Return the kind of feedback and the answers' codes, from `answer`, or from `disagree` and `direction`."""
+    if "answer" in columns:
+        return _answers_in_words(columns["answer"], names["answer"])
+    disagree = _codes(columns["disagree"], _YES_NO, "disagree", names["disagree"], "0 or 1, or yes or no")
+    if "direction" not in columns:
+        return "agreement", disagree
+    return "direction", _with_direction(disagree, columns["direction"], names)
+
+
+def _answers_in_words(column: Coded, name: str) -> tuple[FeedbackKind, IntArray]:
+    if {_plain(value) for value in column.values} & set(_DIRECTION):
+        wanted = "right, too high or too low (a plain 'disagree' has no direction)"
+        return "direction", _codes(column, _AGREE | _DIRECTION, "answer", name, wanted)
+    wanted = "agree or disagree, or right, too high or too low"
+    return "agreement", _codes(column, _AGREE | _DISAGREE, "answer", name, wanted)
+
+
+def _with_direction(disagree: IntArray, column: Coded, names: Mapping[str, str]) -> IntArray:
+    name = names["direction"]
+    codes = _codes(column, _AGREE | _DIRECTION, "direction", name, "too high or too low (right or empty if neither)")
+    agrees = disagree == AGREE
+    contradictory = int((agrees & (codes > RIGHT)).sum())
+    if contradictory:
+        raise DataError(
+            f"in {count(contradictory, 'row')} the critic agrees in {names['disagree']!r} and says too high or too low "
+            f"in {name!r}; correct them."
+        )
+    disagrees = disagree == DISAGREE
+    silent = int((disagrees & (codes <= RIGHT)).sum())
+    if silent:
+        raise DataError(
+            f"in {count(silent, 'row')} the critic disagrees in {names['disagree']!r} without saying in {name!r} "
+            "whether the label is too high or too low; fill them, or leave `direction` out."
+        )
+    return np.where(agrees, RIGHT, np.where(disagrees, codes, _NONE))
+
+
+def _codes(column: Coded, words: Mapping[str, int], role: str, name: str, wanted: str) -> IntArray:
+    """Return the code of each row's word, -1 where there is none; refuse words that mean nothing."""
+    meanings = np.array([*(words.get(_plain(value), _UNKNOWN) for value in column.values), _NONE], dtype=np.int64)
+    codes = meanings[column.codes]
+    unknown = [value for value, code in zip(column.values, meanings, strict=False) if code == _UNKNOWN]
+    if unknown:
+        rows = int((codes == _UNKNOWN).sum())
+        raise DataError(
+            f"`{role}` column {name!r} holds {shown(unknown, 3)} in {count(rows, 'row')}; an answer must be {wanted}."
+        )
+    return codes
+
+
+def _plain(value: Any) -> str:
+    """Return a word in small letters, with blanks for underscores and hyphens.
+
+    Examples
+    --------
+    >>> _plain(" Too_High "), _plain(True), _plain(1.0)
+    ('too high', 'true', '1')
+    """
+    return " ".join(label_of(value).replace("_", " ").replace("-", " ").split()).casefold()
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels, lowest first where they have an order.
+
+    Parameters
+    ----------
+    names : their texts.
+    ordered : whether they have an order.
+    declared : whether they were declared, or are only those seen.
+    """
+
+    names: tuple[str, ...]
+    ordered: bool
+    declared: bool
+
+    def codes_of(self, column: Coded, role: str, name: str) -> IntArray:
+        """Return the code of each row's label; refuse a label that was not declared."""
+        codes, unknown = codes_among(self.names, column)
+        if unknown:
+            rows = int((codes < 0).sum())
+            raise DataError(
+                f"`{role}` column {name!r} holds {shown(unknown, _SHOWN_LABELS)} in {count(rows, 'row')}, which "
+                f"{'is' if len(unknown) == 1 else 'are'} not among the declared `labels` "
+                f"({shown(list(self.names), _SHOWN_LABELS)}); correct the rows or declare the label."
+            )
+        return codes
+
+    def require_order(self, what: str) -> None:
+        """Refuse what needs an order of the labels when there is none."""
+        if not self.ordered:
+            raise ConfigError(
+                f"{what} needs labels with an order, and these have none ({shown(list(self.names), _SHOWN_LABELS)}); "
+                "declare `labels`, lowest first, and set `ordered` to true."
+            )
+
+
+def codes_among(names: Sequence[str], column: Coded) -> tuple[IntArray, list[Any]]:
+    """Return the position of each row's value among names, -1 for the unknown, and the values that are unknown."""
+    position = {name: code for code, name in enumerate(names)}
+    known = np.array([position.get(label_of(value), -1) for value in column.values] or [-1], dtype=np.int64)
+    return known[column.codes], [value for value, code in zip(column.values, known, strict=False) if code < 0]
+
+
+def find_labels(columns: Mapping[str, Coded], spec: DisagreementSpec) -> Labels:
+    """Return the labels that were declared, or those seen in the columns of labels, sorted."""
+    declared, ordered = spec.answers.labels, spec.answers.ordered
+    numeric = not any(isinstance(value, str | bool) for value in columns["decision"].values)
+    if declared is not None:
+        return Labels(tuple(map(label_of, declared)), numeric if ordered is None else ordered, declared=True)
+    names = _seen_labels(columns.values(), spec.decision)
+    if ordered and not numeric:
+        raise ConfigError(
+            f"`ordered` is true, but the labels are words ({shown(list(names), _SHOWN_LABELS)}) whose order nobody "
+            "knows; declare them with `labels`, lowest first."
+        )
+    return Labels(names, numeric if ordered is None else ordered, declared=False)
+
+
+def _seen_labels(columns: Iterable[Coded], decision: str) -> tuple[str, ...]:
+    """Return the labels in some columns, sorted; refuse what cannot be all the labels of a system."""
+    values = {value for column in columns for value in column.values}
+    _refuse_mixed([label_of(value) for value in values])
+    names = tuple(dict.fromkeys(label_of(value) for value in sorted(values, key=sort_key)))
+    if len(names) < 2:
+        only = f" ({names[0]!r})" if names else ""
+        raise DataError(
+            f"`decision` column {decision!r} holds one label only{only}, so there is nothing to disagree about; "
+            "if the system can give others, declare them all with `labels`."
+        )
+    if len(names) > MOST_LABELS:
+        raise DataError(
+            f"`decision` column {decision!r} holds {len(names):,} different values, more than {MOST_LABELS}; is "
+            "it a score? Give a column of labels."
+        )
+    return names
+
+
+def _refuse_mixed(texts: list[str]) -> None:
+    """Refuse labels of which some are numbers and some are words; files and frames turn such columns into text."""
+    numbers = sorted(text for text in texts if _is_number(text))
+    words = sorted(text for text in texts if not _is_number(text))
+    if numbers and words:
+        raise DataError(
+            f"the labels are of mixed type: {shown(numbers, 3)} are numbers and {shown(words, 3)} "
+            "text; write them alike, or declare them all with `labels`."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class RowAnswers:
+    """Answers as the rows of the data hold them, with repeats.
+
+    Parameters
+    ----------
+    critic, case, answer, truth : (rows,) codes.
+    time : (rows,) codes in the order of time, where the latest answer counts; else None.
+    weight : (rows,) survey weights, or None.
+    cases : the names of the cases.
+    """
+
+    critic: Coded
+    case: IntArray
+    answer: IntArray
+    truth: IntArray | None
+    time: IntArray | None
+    weight: FloatArray | None
+    cases: tuple[str, ...]
+
+
+def one_answer_each(rows: RowAnswers) -> tuple[IntArray, int, int]:
+    """Return one row for each pair of critic and case; refuse contradictions.
+
+    Returns
+    -------
+    The rows to keep, sorted by critic and case; how many rows repeat an answer; how many a later answer replaced.
+    """
+    latest = rows.time is not None
+    pair = rows.critic.codes * len(rows.cases) + rows.case
+    order = np.argsort(pair, kind="stable")
+    sorted_pair = pair[order]
+    if not (sorted_pair[1:] == sorted_pair[:-1]).any():
+        return order, 0, 0
+    said = rows.answer if rows.truth is None else rows.answer * (int(rows.truth.max()) + 1) + rows.truth
+    time = np.zeros_like(said) if rows.time is None else rows.time
+    order = np.lexsort((said, time, pair))
+    pair, said, time = pair[order], said[order], time[order]
+    first = np.concatenate([[True], pair[1:] != pair[:-1]])
+    start = np.flatnonzero(first)
+    ends = np.concatenate([start[1:], [pair.size]]) - 1
+    of_pair = ends[np.cumsum(first) - 1]
+    final = (time == time[of_pair]) if latest else np.ones(pair.size, dtype=np.bool_)
+    replaced: BoolArray = said != said[of_pair]
+    contradictory = np.unique(of_pair[final & replaced])
+    if contradictory.size:
+        examples = order[start[np.searchsorted(ends, contradictory[:_SHOWN])]]
+        pairs = [(rows.critic.labels[rows.critic.codes[row]], rows.cases[rows.case[row]]) for row in examples]
+        _refuse_contradictions(contradictory.size, pairs, latest)
+    if rows.weight is not None:
+        weight = rows.weight[order]
+        uneven = np.unique(of_pair[final & (weight != weight[of_pair])])
+        if uneven.size:
+            raise DataError(
+                f"{count(uneven.size, 'pair')} of critic and case appear several times with different weights; "
+                "give an answer once, with one weight."
+            )
+    superseded = int(replaced.sum())
+    return order[ends], pair.size - ends.size - superseded, superseded
+
+
+def read_times(column: Coded, name: str) -> IntArray:
+    """Return the times of the rows as codes in their order: numbers, dates, or text such as 2024-05-31 16:20:05.25."""
+    if not any(isinstance(value, str) for value in column.values):
+        return column.codes
+    try:
+        times = [datetime.fromisoformat(str(value).strip()) for value in column.values]
+        ranks = {time: rank for rank, time in enumerate(sorted(set(times)))}
+    except (TypeError, ValueError):  # no such text, or some with and some without a time zone
+        raise DataError(
+            f"`answered` column {name!r} must hold numbers, dates, or times such as 2024-05-31 16:20:05, all with or "
+            f"all without a time zone; got {shown(list(column.values), _SHOWN)}."
+        ) from None
+    return np.array([ranks[time] for time in times], dtype=np.int64)[column.codes]
+
+
+def _refuse_contradictions(pairs: int, examples: list[tuple[str, str]], latest: bool) -> None:
+    named = "; ".join(f"critic {shown([who], 1)} on case {shown([what], 1)}" for who, what in examples)
+    advice = (
+        "the latest answers have the same time (of a column of dates and times whole seconds count); correct them, or "
+        "give the times as numbers."
+        if latest
+        else "correct them, or keep the latest with contradictions='latest' and the column `answered`."
+    )
+    raise DataError(f"{count(pairs, 'pair')} of critic and case have contradictory answers ({named}); {advice}")

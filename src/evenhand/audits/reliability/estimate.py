@@ -1,0 +1,365 @@
+"""One simulation, of a model, a way of going wrong and a grouping; its values as records, and what may be tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.reliability.derived import Derivation
+from evenhand.audits.reliability.gather import People
+from evenhand.audits.reliability.metrics import COMPANIONS, measures_harm
+from evenhand.audits.reliability.mistakes import Mistakes
+from evenhand.audits.reliability.models import Model
+from evenhand.audits.reliability.result import ModelRecord, ReliabilityValue
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.formats import finite
+from evenhand.core.groups import ComparedGroups
+from evenhand.core.progress import step
+from evenhand.errors import count
+from evenhand.stats.agreement import COUNT_METRICS
+from evenhand.stats.auc import delong
+from evenhand.stats.bootstrap import Draws
+from evenhand.stats.noise import (
+    Attribution,
+    Experiment,
+    PairSums,
+    Predictions,
+    Simulation,
+    attribute,
+    replicate_seeds,
+    simulate,
+    with_derived,
+)
+from evenhand.stats.reliability import (
+    Curves,
+    PeopleDraws,
+    bootstrap_people,
+    curves,
+    fold_spread,
+    joint_band,
+    metric_values,
+)
+from evenhand.stats.seeds import named_rng
+from evenhand.stats.types import FloatArray
+
+EVERY_RUN = "in every run"
+
+PEOPLE_REPLICATES = 20
+"""Replicates that the bootstrap over people uses; with fewer the interval is longer, not shorter."""
+
+LEAST_PEOPLE, LEAST_IN_A_FOLD, LEAST_FOR_RATIOS = 50, 10, 20
+"""People of a group, in all and in each fold, below which there is no interval, test or verdict.
+
+Below them intervals miss and tests reject more often than they say: a few people do not show how skewed the effect of
+mistakes is. Kappa, ICC and their like are ratios, which are biased in small folds, so that they need more people there
+than means over people do. See the table of levels in docs/methods/reliability.md.
+"""
+
+TOO_FEW = ", and a test needs "
+
+LEAST_DAMAGED, LEAST_MOVED = 5, 10
+"""People that the damage must rest on, to decisions and to scores, for an interval, test or verdict.
+
+Where a few people make most of it, other people of the group may make none, or twice as much, and the resamples do not
+show that: they only know these few. The agreement audit asks for as many.
+"""
+
+RESTS_ON = "what mistakes change rests on "
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """What was simulated.
+
+    Parameters
+    ----------
+    model, mistakes, groups : the model, the way of going wrong, and the grouping.
+    experiment : people, predictors and noise as the engine takes them.
+    runs : the sums of every replicate, level, fold and group.
+    draws : every metric of resampled people.
+    attributions : for each metric, its value shared out among features; empty where that was not asked for.
+    same_pilot : where each replicate learns by group from a resampled pilot, others that learn from the pilot itself.
+    """
+
+    model: Model
+    mistakes: Mistakes
+    groups: ComparedGroups
+    experiment: Experiment
+    runs: Simulation
+    draws: PeopleDraws
+    attributions: dict[str, Attribution]
+    same_pilot: Simulation | None = None
+
+    @property
+    def changed(self) -> dict[str, float]:
+        """For each feature the share of people whose entry was changed at the highest noise level."""
+        return dict(zip(self.mistakes.names, self.runs.changed.tolist(), strict=True))
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """The names of model, setting and grouping, as columns of a record."""
+        return {"model": self.model.name, "setting": self.mistakes.setting.name, "grouping": self.groups.name}
+
+    def label(self, group: int) -> str:
+        """Return the name of a group by its position."""
+        return self.groups.groups[group]
+
+
+def run_simulation(
+    model: Model,
+    mistakes: Mistakes,
+    groups: ComparedGroups,
+    people: People,
+    derivation: Derivation,
+    spec: ReliabilitySpec,
+) -> Simulated:
+    """Simulate mistakes, resample people, and share the gap out."""
+    experiment = make_experiment(model, mistakes, groups, people, derivation, spec)
+    rng = named_rng(spec.seed, mistakes.setting.name, groups.name)
+    seeds = replicate_seeds(spec.replicates, rng)
+    place = f"{model.name} by {groups.name}, noise {mistakes.setting.name}"
+    step(f"Simulating mistakes: {place}")
+    runs = simulate(experiment, seeds)
+    step(f"Resampling people: {place}")
+    names = (*spec.metrics, *COMPANIONS)
+    draws = bootstrap_people(experiment, seeds[:PEOPLE_REPLICATES], names, resamples=spec.resamples, rng=rng)
+    attributions = {}
+    if mistakes.attribution_level is not None and len(groups.groups) > 1 and len(mistakes.items) > 1:
+        step(f"Sharing out the gap among features: {place}")
+        attributions = _attributions(experiment, mistakes.attribution_level, seeds, spec)
+    same_pilot = None
+    if experiment.renew is not None and spec.replicates > 1 and mistakes.learned_by_group:
+        step(f"Simulating mistakes of one pilot: {place}")
+        same_pilot = simulate(replace(experiment, renew=None), replicate_seeds(spec.replicates, rng))
+    return Simulated(model, mistakes, groups, experiment, runs, draws, attributions, same_pilot)
+
+
+def _attributions(
+    experiment: Experiment, level: float, seeds: Sequence[np.random.SeedSequence], spec: ReliabilitySpec
+) -> dict[str, Attribution]:
+    """Share metrics out at a noise level, in the replicates of the curves: the parts add up to their gaps.
+
+    A level between those of the curves is added to them, which moves no mistake.
+    """
+    levels = np.union1d(experiment.levels, [level])
+    if levels.size > experiment.levels.size or experiment.raters != 1:
+        experiment = replace(experiment, levels=levels, raters=1)
+    spread = fold_spread(experiment)
+    metrics = {name: partial(_metric_of_sums, name, spread) for name in spec.metrics}
+    return attribute(experiment, seeds, metrics, level=int(np.searchsorted(levels, level)))
+
+
+def _metric_of_sums(name: str, spread: FloatArray, sums: PairSums) -> FloatArray:
+    return metric_values(name, sums, spread)
+
+
+def make_experiment(
+    model: Model,
+    mistakes: Mistakes,
+    groups: ComparedGroups,
+    people: People,
+    derivation: Derivation,
+    spec: ReliabilitySpec,
+) -> Experiment:
+    """Return the experiment of the people who are compared; folds that none of them is in are left out."""
+    inside = np.flatnonzero(groups.code >= 0)
+    predictors, fold = model.predictors, None
+    if model.fold is not None:
+        present, fold = np.unique(model.fold[inside], return_inverse=True)
+        predictors, fold = tuple(predictors[number] for number in present), fold.astype(np.int64)
+    if derivation.derive is not None:
+        derive = derivation.derive
+        predictors = tuple(with_derived(predict, derive) for predict in predictors)
+    profiles = mistakes.profiles
+    return Experiment(
+        people.matrix[inside],
+        predictors,
+        mistakes.items,
+        groups.code[inside],
+        fold,
+        mistakes.noise_levels,
+        mistakes.shares,
+        not spec.noise.fresh,
+        spec.noise.noisy_raters,
+        spec.scoring.memory * 2**20,
+        mistakes.redraw,
+        None if profiles is None else profiles.code[inside],
+        None if profiles is None else profiles.paces,
+    )
+
+
+def unused_items(simulated: Simulated) -> Iterator[str]:
+    """Yield the items whose mistakes change no score of anybody: every entry of theirs was touched once."""
+    paces = simulated.experiment.paces
+    most = np.array([1.0 if paces is None else 1.0 / max(1.0, float(paces.max()))])
+    for item, name in zip(simulated.mistakes.items, simulated.mistakes.names, strict=True):
+        alone = replace(simulated.experiment, items=(item,), levels=most, raters=1, common=True, renew=None)
+        done = simulate(alone, replicate_seeds(1, np.random.default_rng(0)))
+        if not np.any(done.sums.error_squares):
+            yield name
+
+
+# What may be tested ---------------------------------------------------------------------------------------------------
+
+
+def centred(draws: Draws, value: FloatArray) -> Draws:
+    """Return draws around the value of all replicates; the bootstrap itself uses fewer of them."""
+    return Draws(value, draws.values + (value - draws.estimate))
+
+
+def why_no_intervals(draws: Draws) -> list[str | None]:
+    """Return for each number of the resamples why it has no interval, None where it has one."""
+    stderr, undefined, resamples = draws.stderr(), draws.undefined, len(draws.values)
+    rounding = 1e-13 * np.abs(np.where(np.isfinite(draws.values), draws.values, 0.0)).max(axis=0)
+    return [
+        f"no interval: it is undefined in {lost:,} of {resamples:,} resamples of people"
+        if np.isnan(spread)
+        else "no interval: no resample of people differs"
+        if spread <= least
+        else None
+        for spread, lost, least in zip(stderr.tolist(), undefined.tolist(), rounding.tolist(), strict=True)
+    ]
+
+
+def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> str | None:
+    """Return why a metric of some groups has no value at a noise level, None where it has one."""
+    lost = [group for group in groups if np.isnan(curve.mean[level, group])]
+    return f"undefined: {curve.reasons[level, lost[0]] or 'no value'}" if lost else None
+
+
+def least_in_a_fold(metric: str) -> int:
+    """Return the people of a group that a test of a metric needs in each fold."""
+    return LEAST_IN_A_FOLD if measures_harm(metric) else LEAST_FOR_RATIOS
+
+
+def _too_few(simulated: Simulated, group: int, metric: str) -> str | None:
+    """Return why a group is too small for a test, None where it is not."""
+    sizes, label = simulated.draws.sizes[:, group], simulated.label(group)
+    if sizes.sum() < LEAST_PEOPLE:
+        return f"no interval: {label} has {count(int(sizes.sum()), 'person', 'people')}{TOO_FEW}{LEAST_PEOPLE}"
+    if len(sizes) > 1 and sizes.min() < least_in_a_fold(metric):
+        people = count(int(sizes.min()), "person", "people")
+        return f"no interval: {label} has {people} in a fold{TOO_FEW}{least_in_a_fold(metric)}"
+    return None
+
+
+def _too_concentrated(simulated: Simulated, group: int, metric: str) -> str | None:
+    """Return why the damage to a group rests on too few people for a test, None where it does not."""
+    scores = metric not in COUNT_METRICS
+    people, least = float(simulated.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
+    if people >= least:
+        return None
+    amount = f"{people:.1f} of its people" if people else "nobody"
+    return f"no interval: for {simulated.label(group)}, {RESTS_ON}{amount}, and it takes {least}"
+
+
+def _pilot_unknown(simulated: Simulated) -> str | None:
+    """Return why it is not known how far another pilot would move gaps, None where it is or plays no part."""
+    pilot = simulated.mistakes.setting.pilot
+    if pilot is None or not simulated.mistakes.learned_by_group or simulated.same_pilot is not None:
+        return None
+    takes = "more replicates" if pilot.resample else "`resample`"
+    return f"no interval: mistakes were learned by group, and what another pilot would give takes {takes}"
+
+
+def why_untested(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
+    """Return why a gap of two groups is not tested, None where it may be."""
+    few = next((why for group in pair if (why := _too_few(simulated, group, metric))), None)
+    return few or _pilot_unknown(simulated)
+
+
+def why_rests_on_few(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
+    """Return why the damage to one of two groups rests on too few people, None where it does not."""
+    return next((why for group in pair if (why := _too_concentrated(simulated, group, metric))), None)
+
+
+# Values and models ----------------------------------------------------------------------------------------------------
+
+
+def value_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[ReliabilityValue]:
+    """Yield every metric of every group and noise level."""
+    for name in (*spec.metrics, *COMPANIONS):
+        curve = curves(simulated.experiment, simulated.runs, name)
+        for group in range(len(simulated.groups.groups)):
+            yield from _curve_records(simulated, name, curve, group, spec)
+
+
+def _curve_records(
+    simulated: Simulated, name: str, curve: Curves, group: int, spec: ReliabilitySpec
+) -> Iterator[ReliabilityValue]:
+    draws = centred(simulated.draws.group(name, group), curve.mean[:, group])
+    limits = joint_band(draws, spec.confidence, simulated.draws.freedom(name, group), curve.levels)
+    band = curve.replicate_band(spec.confidence) if len(curve.values) > 1 else None
+    no_interval = why_no_intervals(draws)
+    for level, noise_level in enumerate(curve.levels):
+        low, high = finite(limits.low[level]), finite(limits.high[level])
+        value = finite(curve.mean[level, group])
+        status = _value_status(curve, level, group, simulated) or no_interval[level] or "ok"
+        if low is None and noise_level == 0 and value is not None:
+            low = high = value  # without mistakes everybody agrees, whoever they are
+            status = "ok"
+        yield ReliabilityValue(
+            **simulated.coordinates,
+            group=simulated.label(group),
+            metric=name,
+            n=simulated.groups.sizes[group],
+            value=value,
+            low=low,
+            high=high,
+            joint_low=low,
+            joint_high=high,
+            status=status,
+            noise_level=float(noise_level),
+            undefined=int(curve.undefined[level, group]),
+            replicate_sd=finite(curve.replicate_sd[level, group]),
+            replicate_low=None if band is None else finite(band.low[level, group]),
+            replicate_high=None if band is None else finite(band.high[level, group]),
+        )
+
+
+def _value_status(curve: Curves, level: int, group: int, simulated: Simulated) -> str | None:
+    why = why_undefined_at(curve, level, (group,))
+    if why is None:
+        return None
+    runs, lost = len(curve.values) * simulated.experiment.cells[0], int(curve.undefined[level, group])
+    return f"{why} {EVERY_RUN}" if lost == runs else f"{why} in {lost:,} of {runs:,} runs"
+
+
+def model_records(models: Sequence[Model], people: People) -> Iterator[ModelRecord]:
+    """Yield what each model is, and how it does on people without mistakes."""
+    for model in models:
+        base = base_predictions(model, people)
+        accuracy = auc = None
+        if people.outcome is not None:
+            accuracy = float((base.label == people.outcome).mean())
+            auc = finite(delong(base.score, people.outcome).value)
+        yield ModelRecord(
+            model=model.name,
+            kind=model.kind,
+            source=model.source,
+            sha256=model.sha256,
+            features=", ".join(model.columns),
+            folds=len(model.predictors),
+            threshold=model.threshold,
+            method="linear" if model.linear else "rows",
+            n=len(people.matrix),
+            selected=float(base.label.mean()),
+            mean_score=float(base.score.mean()),
+            accuracy=accuracy,
+            auc=auc,
+        )
+
+
+def base_predictions(model: Model, people: People) -> Predictions:
+    """Return everybody's score and decision without mistakes, out of fold where the model was fitted here."""
+    fold = model.fold if model.fold is not None else np.zeros(len(people.matrix), dtype=np.int64)
+    score, label = np.empty(len(fold)), np.empty(len(fold), dtype=np.bool_)
+    for number, predict in enumerate(model.predictors):
+        members = np.flatnonzero(fold == number)
+        if members.size:
+            score[members], label[members] = predict(people.matrix[members])
+    return Predictions(score, label)

@@ -1,0 +1,422 @@
+"""What is read: the people of a table (features as numbers and codes, groups, outcome), and the ratings of a pilot."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.audits.reliability.noise import PilotTable
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.errors import ConfigError, DataError, EvenhandError, count
+from evenhand.models.features import Feature, FeatureMatrix, read_features
+from evenhand.stats.noise import Pilot
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.table.cells import Cells
+from evenhand.table.keys import label_of, showable, yes_or_no
+from evenhand.table.roles import MISSING, Scalar
+from evenhand.table.rows import Coded
+from evenhand.table.sources import engine_errors, open_source
+from evenhand.table.table import Table
+
+Groupings = Mapping[str, tuple[str, ...]]
+"""The groupings of a table: the columns of each."""
+
+FEW_RATED_TWICE = 60
+"""People of a pilot below which a note warns: with so many, the gap of a simulated pilot was near the true one."""
+
+MOST_ASKED = 500  # people about whom a model or a function of the user's is asked on trial
+
+
+class ModelFeature(Feature):
+    """One column as models see it."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its numbers are codes of text."""
+        return self.kind == "text"
+
+    @property
+    def categorical(self) -> bool:
+        """Whether it holds categories: text, truth values, or only 0 and 1."""
+        return self.kind != "number" or bool(np.isin(self.distinct, (0.0, 1.0)).all())
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds whole numbers only."""
+        return bool(np.all(self.distinct == np.rint(self.distinct)))
+
+    def number_of(self, value: Scalar) -> float:
+        """Return the number that stands for a value as the user writes it."""
+        word = value if isinstance(value, str) else label_of(value)
+        if self.is_text:
+            if word in self.labels:
+                return float(self.labels.index(word))
+        else:
+            try:
+                return {"true": 1.0, "false": 0.0}[word] if word in ("true", "false") else float(value)
+            except ValueError:
+                pass
+        known = ", ".join(self.shown(number) for number in self.distinct[:8])
+        raise ConfigError(
+            f"`noise` names the value {value!r} of {self.name!r}, which does not hold it; it has {known}."
+        )
+
+    def shown(self, number: float) -> str:
+        """Return a number as the data has it."""
+        return repr(showable(self.labels[int(number)])) if self.is_text else f"{number:g}"
+
+    def as_column(self, numbers: FloatArray) -> npt.NDArray[Any]:
+        """Return numbers as a column of the kind that the data has; missing text is None."""
+        if self.is_text:
+            known = np.array([*self.labels, None], dtype=object)
+            return known[np.where(np.isnan(numbers), len(self.labels), numbers).astype(np.int64)]
+        if self.kind == "truth" and not np.isnan(numbers).any():
+            return numbers.astype(np.bool_)
+        return numbers
+
+    def as_model_input(self, numbers: FloatArray) -> npt.NDArray[Any]:
+        """Return numbers as a column of a frame for a model: integers where the data has them and all are whole."""
+        column = self.as_column(numbers)
+        if self.integer and np.all(np.abs(numbers) < 2.0**53) and np.all(numbers == np.rint(numbers)):
+            return column.astype(np.int64)
+        return column
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """The people of a reliability audit.
+
+    Parameters
+    ----------
+    features : the columns of `matrix`.
+    matrix : (people, features) numbers, and codes of text; nan where missing.
+    groups : one cell a person.
+    outcome : whether the outcome is positive; None where the table has none.
+    dropped : people left out for a missing feature.
+    copies : people who equal another one in all of this, where no id tells people apart; 0 where one does.
+    """
+
+    features: tuple[ModelFeature, ...]
+    matrix: FloatArray
+    groups: Cells
+    outcome: BoolArray | None
+    dropped: int
+    copies: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return tuple(feature.name for feature in self.features)
+
+    def positions(self, names: Sequence[str]) -> list[int]:
+        """Return where features are in the matrix."""
+        return [self.names.index(name) for name in names]
+
+    def sample(self) -> IntArray:
+        """Return the positions of some people from all over the table, to try a model or a function on."""
+        return np.linspace(0, len(self.matrix) - 1, min(MOST_ASKED, len(self.matrix))).astype(np.int64)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what every number is computed from; the same on every engine and in any order."""
+        head = repr(
+            (self.names, [feature.labels if feature.is_text else None for feature in self.features], self.matrix.shape)
+        )
+        digest = hashlib.sha256(head.encode())
+        digest.update(np.ascontiguousarray(self.matrix + 0.0, dtype="<f8").tobytes())
+        for name in sorted(self.groups.codes):
+            digest.update(np.ascontiguousarray(self.groups.codes[name], dtype="<i8").tobytes())
+        if self.outcome is not None:
+            digest.update(self.outcome.tobytes())
+        return digest.hexdigest()
+
+
+def gather(table: Table, spec: ReliabilitySpec) -> People:
+    """Read the people of a table; refuse or drop those with a missing feature, or keep them."""
+    _require_roles(table, spec)
+    outcome = {} if table.roles.outcome is None else {"outcome": table.roles.outcome}
+    rows = table.coded_rows({f"feature {name}": name for name in spec.features} | outcome)
+    columns = {name: rows.columns[f"feature {name}"] for name in spec.features}
+    read = read_features(columns, rows.groups.rows)
+    features, matrix = [_model_feature(feature, columns[feature.name]) for feature in read.features], read.values
+    positive = _positive(rows.columns["outcome"], table.roles.positive) if outcome else None
+    keep = _kept(read, spec.scoring.missing or table.roles.missing)
+    # Engines return rows in any order; people who are equal in all of this are exchangeable.
+    outcome_column = [] if positive is None else [positive[keep]]
+    columns_used = [*matrix[keep].T, *outcome_column, *rows.groups.where(keep).codes.values()]
+    sorting = np.lexsort(columns_used)
+    order = np.flatnonzero(keep)[sorting]
+    return People(
+        tuple(features),
+        np.ascontiguousarray(matrix[order]),
+        rows.groups.where(order),
+        None if positive is None else positive[order],
+        int((~keep).sum()),
+        0 if table.roles.id is not None else _copies([column[sorting] for column in columns_used]),
+    )
+
+
+def _kept(read: FeatureMatrix, policy: str) -> BoolArray:
+    """Return whom to keep of people with a missing feature, or refuse them."""
+    if policy == "error":
+        read.refuse_missing(advice=_MISSING_ADVICE)
+    keep = read.complete if policy == "drop" else np.ones(len(read.values), dtype=np.bool_)
+    if not keep.any():
+        raise DataError("no people are left after leaving out those with a missing feature.")
+    return keep
+
+
+def _copies(columns: Sequence[npt.NDArray[Any]]) -> int:
+    """Return how many of sorted rows equal the row before."""
+    same = np.ones(len(columns[0]) - 1, dtype=np.bool_)
+    for column in columns:
+        same &= (column[1:] == column[:-1]) | ((column[1:] != column[1:]) & (column[:-1] != column[:-1]))  # nan
+    return int(same.sum())
+
+
+_MISSING_ADVICE = (
+    "fill them, leave these people out with missing='drop', or give them to the model as they are with missing='keep'"
+)
+
+
+def _require_roles(table: Table, spec: ReliabilitySpec) -> None:
+    if not table.groupings:
+        raise ConfigError("the table names no groups; give groups=['column', ...].")
+    for column, what in ((table.roles.outcome, "the outcome"), (table.roles.id, "the id")):
+        if column is not None and column in spec.features:
+            raise ConfigError(f"`features` names {column!r}, which is {what}; leave it out.")
+
+
+def _model_feature(feature: Feature, column: Coded) -> ModelFeature:
+    """Return a feature for models of the user's, who get truth values that the data writes as text as that text."""
+    kind, labels = feature.kind, feature.labels
+    if kind == "truth" and isinstance(column.values[0], str):
+        written = {value.lower(): value for value in map(str, column.values)}
+        kind, labels = "text", tuple(written.get(label, label) for label in labels)
+    return ModelFeature(feature.name, kind, labels, feature.distinct, feature.integer)
+
+
+def _positive(coded: Coded, yes: Scalar | None) -> BoolArray:
+    """Return whether each row's outcome is positive, by the same rules as the table."""
+    positive = np.array([is_positive(value, yes) for value in coded.values] + [False], dtype=np.bool_)
+    return np.asarray(positive[coded.codes])
+
+
+def is_positive(value: Any, yes: Scalar | None) -> bool:
+    """Tell whether a value is the positive one: the one named, as text or as a number, or else a word for yes.
+
+    Examples
+    --------
+    >>> is_positive(1.0, 1), is_positive(True, 1), is_positive("yes", None), is_positive("again", 1)
+    (True, True, True, False)
+    """
+    if yes is not None:
+        return label_of(value) == label_of(yes) or (not isinstance(value, str) and _same_number(value, yes))
+    return yes_or_no(value) is True
+
+
+def is_negative(value: Any, yes: Scalar | None) -> bool:
+    """Tell whether a value is not the positive one; where none is named it must be a word for no, or -1.
+
+    Examples
+    --------
+    >>> is_negative(0.0, 1), is_negative("no", None), is_negative("never", None)
+    (True, True, False)
+    """
+    if yes is not None:
+        return not is_positive(value, yes)
+    return yes_or_no(value) is False or label_of(value).strip() == "-1"
+
+
+def _same_number(value: Any, yes: Scalar) -> bool:
+    try:
+        return float(value) == float(yes)
+    except (TypeError, ValueError):
+        return False
+
+
+def deal_folds(people: People, folds: int, seed: int) -> IntArray:
+    """Return the fold of each person: shuffled, sorted by group and outcome, and dealt out like cards.
+
+    So the folds hold people of every group and outcome in equal numbers, but for one.
+    """
+    shuffled = np.random.default_rng(seed).permutation(len(people.matrix))
+    by = [codes[shuffled] for codes in people.groups.codes.values()]
+    order = shuffled[np.lexsort([*by, people.outcome[shuffled]] if people.outcome is not None else by)]
+    fold = np.empty(len(order), dtype=np.int64)
+    fold[order] = np.arange(len(order)) % folds
+    return fold
+
+
+# A pilot ------------------------------------------------------------------------------------------------------------
+
+_RATERS = ("first rater", "second rater")
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedMistakes:
+    """What a pilot says about mistakes.
+
+    Parameters
+    ----------
+    pilot : the ratings of both raters, as the noise engine takes them.
+    names : the features that both rated.
+    groups : the groups whose mistakes were learned from their own people of the pilot.
+    notes : remarks on them.
+    """
+
+    pilot: Pilot
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_pilot(
+    settings: PilotTable, free: Sequence[ModelFeature], people: People, groupings: Groupings, spec: ReliabilitySpec
+) -> LearnedMistakes:
+    """Return what a pilot says about the features that both raters rated.
+
+    Parameters
+    ----------
+    settings : where the pilot is, and what its columns are called.
+    free : the features that may go wrong.
+    people : the people of the audit.
+    groupings : the groupings of the audit's table.
+    spec : the settings of the audit.
+    """
+    source = settings.data if settings.source is None else str(spec.folder / settings.source)
+    with engine_errors():
+        known = open_source(source).frame.collect_schema().names()
+    rated = _rated_features(settings, free, known)
+    grouped_by = _columns_of_groups(settings, groupings, known)
+    first, second, codes, labels = _ratings(source, rated, grouped_by)
+    complete = ~(np.isnan(first) | np.isnan(second)).any(axis=1)
+    if not complete.any():
+        raise DataError("`pilot` has nobody whom both raters rated in every feature.")
+    features = [feature for feature, _ in rated]
+    order = np.flatnonzero(complete)[np.lexsort([codes[complete], *first[complete].T, *second[complete].T])]
+    groups, rows_of_groups, group_note = _own_mistakes(settings, codes[order], labels)
+    positions = people.positions([feature.name for feature in features])
+    placed = list(zip(positions, features, strict=True))
+    try:
+        pilot = Pilot(
+            first[order],
+            second[order],
+            tuple(positions),
+            {position: _categories(feature) for position, feature in placed if feature.categorical},
+            settings.together,
+            settings.near,
+            {
+                position: spec.noise.minima.get(feature.name, float(feature.distinct[0]))
+                for position, feature in placed
+                if not feature.categorical
+            },
+            apart=rows_of_groups,
+        )
+        pilot.items()
+    except EvenhandError as error:
+        raise ConfigError(f"`pilot`: {error}") from error
+    notes = _pilot_notes(int(complete.sum()), int((~complete).sum()), features, free, shared=settings.by is None)
+    return LearnedMistakes(pilot, tuple(f.name for f in features), groups, (*notes, *group_note))
+
+
+def _rated_features(
+    settings: PilotTable, free: Sequence[ModelFeature], known: Sequence[str]
+) -> list[tuple[ModelFeature, tuple[str, str]]]:
+    """Return the features that both raters rated, with the columns of the two."""
+    rated = [(feature, pair) for feature in free if (pair := settings.pair(feature.name)) and set(pair) <= set(known)]
+    for name in settings.columns:
+        if name not in [feature.name for feature, _ in rated]:
+            raise ConfigError(f"`pilot` names columns for {name!r}, which it does not have or which may not go wrong.")
+    if not rated:
+        raise ConfigError("`pilot` has no feature with a column of each rater; check `suffixes` and `columns`.")
+    return rated
+
+
+def _columns_of_groups(settings: PilotTable, groupings: Groupings, known: Sequence[str]) -> tuple[str, ...]:
+    columns = () if settings.by is None else groupings[settings.by]
+    for column in columns:
+        if column not in known:
+            raise ConfigError(f"`pilot` learns by {settings.by!r} and has no column {column!r}.")
+    return columns
+
+
+def _ratings(
+    source: Any, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
+) -> tuple[FloatArray, FloatArray, IntArray, tuple[str, ...]]:
+    """Return (people, features) the ratings of both raters, each person's group, and the labels of the groups."""
+    try:
+        table = Table(source, groups=list(grouped_by))
+    except DataError as error:
+        raise DataError(f"`pilot`: {error}") from error
+    columns = {f"{rater} of {f.name}": pair[number] for f, pair in rated for number, rater in enumerate(_RATERS)}
+    rows = table.coded_rows(columns)
+    first, second = (
+        np.column_stack([_rating(feature, rows.columns[f"{rater} of {feature.name}"]) for feature, _ in rated])
+        for rater in _RATERS
+    )
+    codes, labels = rows.groups.joint(grouped_by) if grouped_by else (np.zeros(len(first), dtype=np.int64), ())
+    return first, second, codes, labels
+
+
+def _rating(feature: ModelFeature, coded: Coded) -> FloatArray:
+    """Return the ratings of a column in the numbers that stand for the feature's values; nan where missing."""
+    if not feature.is_text and any(isinstance(value, str) for value in coded.values):
+        raise DataError(f"`pilot` holds text for {feature.name!r}, which holds numbers.")
+    try:
+        numbers = [feature.number_of(value) for value in coded.values]
+    except ConfigError:
+        unknown = next(value for value in coded.values if str(value) not in feature.labels)
+        raise DataError(f"`pilot` holds {unknown!r} for {feature.name!r}, which the data does not have.") from None
+    return np.array([*numbers, np.nan])[coded.codes]
+
+
+def _own_mistakes(
+    settings: PilotTable, codes: IntArray, labels: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[IntArray, ...], list[str]]:
+    """Return the groups with enough people in the pilot for mistakes of their own, their rows, and a remark."""
+    if settings.by is None:
+        return (), (), []
+    enough = max(settings.enough, settings.near or 0)
+    sizes = {label: int(n) for label, n in zip(labels, np.bincount(codes, minlength=len(labels)), strict=True)}
+    learned = tuple(label for label in labels if label != MISSING and sizes[label] >= enough)
+    note = _own_mistakes_note(settings, sizes, learned, enough)
+    return learned, tuple(np.flatnonzero(codes == labels.index(label)) for label in learned), [note]
+
+
+def _own_mistakes_note(settings: PilotTable, sizes: Mapping[str, int], learned: Sequence[str], enough: int) -> str:
+    listed = " and ".join(f"{label} ({sizes[label]} people of the pilot)" for label in learned) or "no group"
+    note = (
+        f"By {settings.by}, mistakes were learned apart for {listed}; everybody else goes wrong as the whole pilot "
+        "does. That they were learned apart does not show that they differ."
+    )
+    few = [f"{label} ({n})" for label, n in sizes.items() if label != MISSING and label not in learned]
+    return f"{note} Fewer than {enough} people of the pilot are {', '.join(few)}." if few else note
+
+
+def _categories(feature: ModelFeature) -> tuple[float, ...]:
+    return (0.0, 1.0) if np.isin(feature.distinct, (0.0, 1.0)).all() else tuple(feature.distinct.tolist())
+
+
+def _pilot_notes(
+    used: int, lost: int, features: Sequence[ModelFeature], free: Sequence[ModelFeature], *, shared: bool
+) -> list[str]:
+    notes = [
+        f"The mistakes were learned from {count(used, 'person', 'people')} whom two raters rated; noise level 1 is as "
+        f"often as there.{' All groups share one profile of errors.' if shared else ''}"
+    ]
+    if used < FEW_RATED_TWICE:
+        notes.append(
+            f"{count(used, 'person', 'people')} rated twice are few to learn mistakes from: rare mistakes may be "
+            f"missing, and another pilot may give other gaps. Rate {FEW_RATED_TWICE} people or more twice."
+        )
+    if lost:
+        notes.append(f"{count(lost, 'person', 'people')} of the pilot lack a rating and were not used.")
+    unrated = [feature.name for feature in free if feature not in features]
+    if unrated:
+        notes.append(f"The pilot does not have {', '.join(unrated)}; they were not perturbed.")
+    return notes

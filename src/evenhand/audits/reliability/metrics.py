@@ -1,0 +1,52 @@
+"""The metrics of the reliability audit: the rows of agreement between a model's results with and without mistakes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evenhand.core.agreement_metrics import AGREEMENT_METRICS
+from evenhand.core.metrics import Metric
+from evenhand.stats.reliability import METRICS as COMPUTED
+
+COMPANIONS = (
+    "agreement",
+    "prevalence_index",
+    "bias_index",
+    "prevalence_part",
+    "bias_part",
+    "mean_squared_error",
+    "variance_first",
+    "variance_second",
+    "mean_second",
+)
+"""What stands beside the metrics that are compared, and explains them."""
+
+_TITLES = {
+    "variance_first": "Variance of scores",
+    "variance_second": "Variance with mistakes",
+    "mean_second": "Mean score with mistakes",
+}
+
+METRICS: dict[str, Metric] = {
+    name: replace(metric, title=_TITLES.get(name, metric.title))
+    for name, metric in AGREEMENT_METRICS.items()
+    if name in COMPUTED
+}
+"""The rows by name: those that the kernel can compute from sums over people."""
+
+COMPARED = tuple(name for name, metric in METRICS.items() if metric.limits and metric.unit == "index")
+"""The coefficients: more is more reliable, so that a gap has a direction."""
+
+HEADLINE = ("kappa", "pabak", "icc_a1", "icc_spread")
+"""Those that are compared unless others are asked for."""
+
+
+def measures_harm(name: str) -> bool:
+    """Tell whether a metric counts what mistakes do and nothing else.
+
+    Examples
+    --------
+    >>> [name for name in COMPARED if measures_harm(name)]
+    ['pabak', 'icc_spread']
+    """
+    return not METRICS[name].moves_with

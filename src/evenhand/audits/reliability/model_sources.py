@@ -1,0 +1,301 @@
+"""Which models are audited: estimators to fit by name, files (ONNX, skops, allowed pickles), objects and functions."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path, PurePath
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, ValidationInfo, field_serializer, model_validator
+
+from evenhand.core.spec import is_recorded
+from evenhand.errors import ConfigError, EvenhandError, did_you_mean, require_extra
+from evenhand.models.estimators import ESTIMATORS, Fit
+from evenhand.settings import Settings
+from evenhand.stats.types import FloatArray
+from evenhand.table.roles import Columns
+
+PICKLES = (".pkl", ".pickle", ".joblib")
+FILES = (".onnx", ".skops", *PICKLES)
+"""Endings by which a file of a model is known."""
+
+_ONNX_NUMBERS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
+
+
+class ModelSource(Settings):
+    """One model: exactly one of `estimator`, `file` and `model`.
+
+    Parameters
+    ----------
+    estimator : the short name of an estimator that is fitted here, out of fold.
+    settings : settings of that estimator, by the names its library gives them; ours are filled in.
+    file : an ONNX or skops file, seen from the folder of `audit.toml`; a pickle only with `allow_pickle`.
+    model : a fitted object with predict_proba or predict, a function of rows, or an estimator; 'module:attribute' in
+        `audit.toml`.
+    features : the columns that this model uses; by default those it was fitted to, or all features.
+    threshold : a person is selected when this model's score is above it; by default the audit's.
+
+    Examples
+    --------
+    >>> ModelSource(estimator="logistic", features="age").features
+    ('age',)
+    """
+
+    estimator: str | None = None
+    settings: dict[str, Any] = Field({})
+    file: str | None = None
+    model: Any = None
+    features: Columns | None = None
+    threshold: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_in(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and values.get("estimator") in ESTIMATORS:
+            fit = Fit(estimator=values["estimator"], settings=values.get("settings", {}))
+            return {**values, "settings": fit.settings}
+        return values
+
+    @model_validator(mode="after")
+    def _one_of_three(self, info: ValidationInfo) -> Self:
+        if sum(given is not None for given in (self.estimator, self.file, self.model)) != 1:
+            raise ValueError("a model needs exactly one of `estimator`, `file` and `model`")
+        if self.estimator is not None and self.estimator not in ESTIMATORS:
+            raise ValueError(f"there is no estimator {self.estimator!r}; {did_you_mean(self.estimator, ESTIMATORS)}")
+        if self.settings and self.estimator is None:
+            raise ValueError("`settings` go with an `estimator` by name")
+        if self.file is not None and PurePath(self.file).suffix.lower() not in FILES:
+            raise ValueError(f"the file of a model must end in {', '.join(FILES)}; got {self.file!r}")
+        if self.model is not None and not (is_recorded(info) and isinstance(self.model, str)):
+            _require_usable(self.model)
+        return self
+
+    @field_serializer("model")
+    def _name_of_code(self, value: Any) -> str | None:
+        return value if value is None or isinstance(value, str) else described(value)
+
+
+def as_models(value: Any, info: ValidationInfo) -> Any:
+    """Return models by name from one model, a list of names, or a mapping."""
+    if is_recorded(info):
+        return value
+    if isinstance(value, Mapping | list | tuple) and not value:
+        raise ValueError("`model` names no model; give at least one")
+    if isinstance(value, Mapping) and not _is_one(value):
+        return {str(name): _as_source(model) for name, model in value.items()}
+    return _named_models(value if isinstance(value, list | tuple) else [value])
+
+
+def _named_models(models: Sequence[Any]) -> dict[str, Any]:
+    named = [(_name(model), _as_source(model)) for model in models]
+    names = [name for name, _ in named]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two models are called {twice!r}; give them names: {{'one': ..., 'other': ...}}")
+    return dict(named)
+
+
+def described(model: Any) -> str:
+    """Return what an object is: its class, with the steps of a pipeline, or a function as 'module:name'.
+
+    Examples
+    --------
+    >>> described(len), described("text")
+    ('builtins:len', 'builtins.str')
+    """
+    if inspect.isroutine(model):
+        return f"{model.__module__ or ''}:{model.__qualname__}"
+    steps = getattr(model, "steps", None)
+    inside = f" of {', '.join(type(part).__name__ for _, part in steps)}" if isinstance(steps, list) else ""
+    return f"{type(model).__module__}.{type(model).__qualname__}{inside}"
+
+
+def _is_one(value: Mapping[Any, Any]) -> bool:
+    """Tell the settings of one model from models by name."""
+    return set(value) <= set(ModelSource.model_fields) and bool(set(value) & {"estimator", "file", "model"})
+
+
+def _as_source(given: Any) -> Any:
+    if isinstance(given, Mapping | ModelSource):
+        return given
+    if isinstance(given, PurePath):
+        return {"file": str(given)}
+    if not isinstance(given, str):
+        return {"model": given}
+    if PurePath(given).suffix.lower() in FILES:
+        return {"file": given}
+    if given not in ESTIMATORS:
+        raise ValueError(
+            f"{given!r} is neither an estimator nor a file that ends in {', '.join(FILES)}; "
+            f"{did_you_mean(given, ESTIMATORS)}"
+        )
+    return {"estimator": given}
+
+
+def _name(given: Any) -> str:
+    """Return a name for a model that came without one."""
+    if isinstance(given, Mapping):
+        given = next((given[key] for key in ("estimator", "file", "model") if given.get(key) is not None), "model")
+    if isinstance(given, str | PurePath):
+        return PurePath(given).stem if PurePath(given).suffix.lower() in FILES else str(given)
+    if inspect.isroutine(given):
+        return given.__name__ if given.__name__ != "<lambda>" else "model"
+    steps = getattr(given, "steps", None)
+    last = steps[-1][-1] if isinstance(steps, list) and steps else given
+    return type(last).__name__
+
+
+def _require_usable(model: Any) -> None:
+    if inspect.isclass(model):
+        raise ValueError(f"the model is the class {model.__name__}; give an instance of it")
+    if not any(callable(getattr(model, name, None)) for name in ("predict_proba", "predict", "__call__")):
+        raise ValueError(f"a model must have predict_proba or predict, or be a function; got {type(model).__name__}")
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ConfigError(f"the model file '{path.name}' cannot be read: {error.strerror or error}.") from None
+
+
+def load_file(path: Path, *, trusted: Sequence[str], allow_pickle: bool) -> Any:
+    """Return the model of a file.
+
+    Parameters
+    ----------
+    path : the file; its ending says what it is.
+    trusted : types that a skops file may hold beside those that skops trusts itself.
+    allow_pickle : whether files that can run any code when they are read may be read.
+    """
+    if path.suffix.lower() == ".onnx":
+        return OnnxModel(path)
+    if path.suffix.lower() == ".skops":
+        return _load_skops(path, trusted)
+    if path.suffix.lower() in PICKLES and not allow_pickle:
+        raise ConfigError(
+            f"'{path.name}' is a pickle, and reading one can run any code; save the model as ONNX or skops, or read it "
+            "with allow_pickle=True if you made it yourself."
+        )
+    require_extra("joblib", "models", f"the model file '{path.name}'")
+    try:
+        return import_module("joblib").load(path)
+    except Exception as error:
+        raise _unreadable(path, error) from error
+
+
+def _load_skops(path: Path, trusted: Sequence[str]) -> Any:
+    require_extra("skops", "models", f"the model file '{path.name}'")
+    skops = import_module("skops.io")
+    try:
+        unknown = [name for name in skops.get_untrusted_types(file=path) if name not in trusted]
+    except Exception as error:
+        raise _unreadable(path, error) from error
+    if unknown:
+        listed = ", ".join(repr(name) for name in unknown[:5])
+        raise ConfigError(
+            f"'{path.name}' holds types that skops does not trust: {listed}; look at them, and name them in `trusted` "
+            "if you know what they do."
+        )
+    try:
+        return skops.load(path, trusted=list(trusted))
+    except Exception as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> EvenhandError:
+    reason = str(error).strip().partition("\n")[0] or type(error).__name__
+    return EvenhandError(f"the model file '{path.name}' cannot be read: {reason}")
+
+
+class OnnxModel:
+    """A model in ONNX: one input of all columns, or one for each column by its name.
+
+    Parameters
+    ----------
+    path : the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        require_extra("onnxruntime", "models", f"the model file '{path.name}'")
+        runtime = import_module("onnxruntime")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 1  # sums of several threads differ in their last bits
+        options.log_severity_level = 3
+        try:
+            self.session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise _unreadable(path, error) from error
+        self.name = path.name
+        self.inputs = self.session.get_inputs()
+        self.scores = self._output()
+        self.label = self._label()
+        self.classes: list[Any] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of its columns, where it has one input for each."""
+        return tuple(entry.name for entry in self.inputs) if len(self.inputs) > 1 else None
+
+    @property
+    def width(self) -> int | None:
+        """How many columns its one input has, where it says so."""
+        shape = self.inputs[0].shape
+        return shape[1] if len(self.inputs) == 1 and len(shape) == 2 and isinstance(shape[1], int) else None
+
+    def predict(self, columns: dict[str, npt.NDArray[Any]]) -> tuple[FloatArray, list[Any] | None]:
+        """Return scores, or the chances of classes and the classes: None for one that is not known."""
+        if len(self.inputs) > 1:
+            fed = {entry.name: self._typed(columns[entry.name][:, np.newaxis], entry.type) for entry in self.inputs}
+        else:
+            fed = {self.inputs[0].name: self._typed(np.column_stack(list(columns.values())), self.inputs[0].type)}
+        output, *labels = self.session.run([name for name in (self.scores, self.label) if name is not None], fed)
+        if isinstance(output, list):  # a map of probabilities by class for each row, as converters make by default
+            self.classes = list(output[0]) if output else self.classes
+            return np.array([list(row.values()) for row in output], dtype=np.float64), self.classes
+        scores = np.asarray(output, dtype=np.float64)
+        if labels and scores.ndim == 2 and scores.shape[1] == 2:
+            self._learn_classes(scores, np.asarray(labels[0]).ravel())
+        return scores, self.classes
+
+    def _learn_classes(self, scores: FloatArray, labels: npt.NDArray[Any]) -> None:
+        """Note what the model calls the likelier class: an array of chances does not say which is whose."""
+        known = self.classes or [None, None]
+        for column in (0, 1):
+            likelier = np.flatnonzero(scores[:, column] > scores[:, 1 - column])
+            if known[column] is None and likelier.size:
+                known[column] = labels[likelier[0]].item() if labels.dtype != object else labels[likelier[0]]
+        self.classes = known if known != [None, None] else None
+        if self.classes is not None and None not in self.classes:
+            self.label = None  # all is known
+
+    def _typed(self, values: npt.NDArray[Any], wanted: str) -> npt.NDArray[Any]:
+        if wanted == "tensor(string)":
+            return values.astype(str).astype(object)
+        if wanted == "tensor(bool)":
+            return values.astype(np.bool_)
+        if wanted not in _ONNX_NUMBERS:
+            raise EvenhandError(
+                f"the model '{self.name}' wants an input of the type {wanted}, which is not known here."
+            )
+        return values.astype(_ONNX_NUMBERS[wanted])
+
+    def _output(self) -> str:
+        """Return the output that holds scores: probabilities where there are any, else the last one of numbers."""
+        outputs: dict[str, str] = {entry.name: entry.type for entry in self.session.get_outputs()}
+        likely = [name for name in outputs if "prob" in name.lower()]
+        numbers = [name for name, kind in outputs.items() if "float" in kind or "double" in kind]
+        if not likely and not numbers:
+            raise EvenhandError(f"the model '{self.name}' gives no scores; its outputs are {', '.join(outputs)}.")
+        return (likely or numbers)[-1]
+
+    def _label(self) -> str | None:
+        """Return the output that holds the class of each row, where there is one."""
+        kinds = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(bool)")
+        return next((entry.name for entry in self.session.get_outputs() if entry.type in kinds), None)

@@ -1,0 +1,248 @@
+"""How a model is asked for scores: rows in the form it takes, one score per row out, the same whenever it is asked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.reliability.gather import ModelFeature, People, is_negative, is_positive
+from evenhand.audits.reliability.model_sources import OnnxModel
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.errors import ConfigError, EvenhandError, count
+from evenhand.stats.types import FloatArray
+from evenhand.table.frames import build_frame, installed_backend
+from evenhand.table.keys import label_of
+from evenhand.table.roles import Scalar
+
+_ALONE = 5
+"""People who are asked about alone, to see whether a score depends on company."""
+_ROUNDING, _TINY = 1e-12, 1e-6
+
+
+class Scorer:
+    """A model that is asked for the scores of rows of the people's matrix.
+
+    Parameters
+    ----------
+    name, model, columns : the model and its features.
+    people : whom it scores.
+    spec : the settings of the audit.
+    positive : the value of the outcome that counts as positive.
+    named : whether it is an estimator of ours, which takes codes of text as they are.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Any,
+        columns: Sequence[str],
+        people: People,
+        spec: ReliabilitySpec,
+        positive: Scalar | None,
+        *,
+        named: bool,
+    ) -> None:
+        self.name, self.model, self.columns = name, model, columns
+        self.positions = people.positions(columns)
+        self.features = [people.features[position] for position in self.positions]
+        self.frame = not named and self._wants_frame(spec)
+        self.ask = _question(model, positive)
+        # Nobody knows whether code of the user's may run twice at once.
+        self.lock = Lock() if inspect.isroutine(model) or not hasattr(model, "get_params") else None
+        if isinstance(model, OnnxModel):
+            self.lock = None
+            if model.width is not None and model.width != len(columns):
+                raise ConfigError(
+                    f"the model {name!r} takes {count(model.width, 'column')} and is given {len(columns)}; name its "
+                    "own as `features` of the model, in its order."
+                )
+
+    def inputs(self, rows: FloatArray) -> Any:
+        """Return rows as the model takes them."""
+        columns = rows[:, self.positions]
+        if isinstance(self.model, OnnxModel):
+            return {f.name: f.as_column(columns[:, number]) for number, f in enumerate(self.features)}
+        return model_rows(self.features, columns, frame=self.frame)
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """Return the scores of rows; what a model raises becomes an error that names the model."""
+        try:
+            with self.lock or nullcontext():
+                return self._checked(rows, self.ask(self.inputs(rows)))
+        except EvenhandError as error:
+            raise EvenhandError(f"the model {self.name!r} {error}") from error
+        except Exception as error:
+            reason = str(error).strip() or "no reason given"
+            raise EvenhandError(
+                f"the model {self.name!r} failed on {count(len(rows), 'row')} of {', '.join(self.columns)}: "
+                f"{type(error).__name__}: {reason}"
+            ) from error
+
+    def _checked(self, rows: FloatArray, scores: FloatArray) -> FloatArray:
+        if scores.shape != (len(rows),):
+            shape = " by ".join(str(size) for size in scores.shape) or "one number"
+            raise EvenhandError(f"must return one score a row; {count(len(rows), 'row')} gave {shape}.")
+        bad = np.flatnonzero(~np.isfinite(scores))
+        if bad.size:
+            row = ", ".join(
+                f"{feature.name} {feature.shown(value) if np.isfinite(value) else value}"
+                for feature, value in zip(self.features, rows[bad[0], self.positions], strict=True)
+            )
+            raise EvenhandError(f"gave the score {scores[bad[0]]} for {row}; scores must be finite.")
+        return scores
+
+    def _wants_frame(self, spec: ReliabilitySpec) -> bool:
+        text = next((feature.name for feature in self.features if feature.is_text), None)
+        rows = spec.scoring.rows
+        if rows == "array" and text is not None and not isinstance(self.model, OnnxModel):
+            raise ConfigError(f"the feature {text!r} holds text, which an array of numbers cannot; leave `rows` out.")
+        return rows == "frame" or (rows == "auto" and (text is not None or _fitted_to(self.model, self.columns)))
+
+
+def _fitted_to(model: Any, columns: Sequence[str]) -> bool:
+    """Tell whether a model was fitted to a frame with these columns, and so wants one."""
+    names = getattr(model, "feature_names_in_", None)
+    return names is not None and [str(name) for name in names] == list(columns)
+
+
+def model_rows(features: Sequence[ModelFeature], matrix: FloatArray, *, frame: bool) -> Any:
+    """Return rows as an array or a data frame, as the model wants them."""
+    if not frame:
+        return matrix
+    if installed_backend() is None:
+        raise EvenhandError("wants a data frame, which needs pandas or Polars; install one of them.")
+    return build_frame(
+        {feature.name: feature.as_model_input(matrix[:, number]) for number, feature in enumerate(features)}
+    )
+
+
+def _question(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray]:
+    """Return how a model is asked for one score a row; what it raises reads on from 'the model ...'."""
+    if isinstance(model, OnnxModel):
+        return lambda rows: _chance(*model.predict(rows), positive)
+    if callable(getattr(model, "predict_proba", None)):
+        return lambda rows: _chance(model.predict_proba(rows), getattr(model, "classes_", None), positive)
+    if not callable(getattr(model, "predict", None)):
+        return lambda rows: _numbers(model(rows))
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return lambda rows: _numbers(model.predict(rows))
+    return lambda rows: _decisions(model.predict(rows), list(classes), positive)
+
+
+def _decisions(decisions: Any, known: Sequence[Any], positive: Scalar | None) -> FloatArray:
+    """Return 1 where a model decides for the positive one of its classes, else 0."""
+    if len(known) > 2:
+        raise EvenhandError(
+            f"decides between {len(known)} classes; reliability is about one score: wrap it in a function that returns "
+            "that."
+        )
+    yes = _positive_class(known, positive) if len(known) == 2 else 0
+    chosen = np.asarray(decisions)
+    chosen = chosen[:, 0] if chosen.ndim == 2 and chosen.shape[1] == 1 else chosen
+    is_known = np.isin(chosen, known)
+    if not is_known.all():
+        raise EvenhandError(
+            f"decides for {label_of(chosen[~is_known].flat[0])!r}, which is none of its classes; wrap it in a function "
+            "that returns one score a row."
+        )
+    if len(known) == 1:
+        return np.full(chosen.shape, float(is_positive(known[0], positive)))
+    return np.asarray(chosen == known[yes], dtype=np.float64)
+
+
+def _chance(output: Any, classes: Any, positive: Scalar | None) -> FloatArray:
+    """Return the chance of the positive class; 0 or 1 where the model knows one class only."""
+    chances = _numbers(output, two=True)
+    if chances.ndim != 2:
+        return chances
+    known = None if classes is None else list(classes)
+    if chances.shape[1] > 2:
+        raise EvenhandError(
+            f"gives the chances of {chances.shape[1]} classes; reliability is about one score: wrap it in a function "
+            "that returns that."
+        )
+    if known is None:
+        return chances[:, -1]
+    if len(known) != chances.shape[1]:
+        raise EvenhandError(f"gives the chances of {chances.shape[1]} classes and names {len(known)}.")
+    if len(known) == 1:
+        return np.full(len(chances), float(is_positive(known[0], positive)))
+    return chances[:, _positive_class(known, positive)]
+
+
+def _positive_class(known: Sequence[Any], positive: Scalar | None) -> int:
+    """Return which of two classes is the positive one; a class that is not known, None, is what the other is not."""
+    fits = [value is not None and is_positive(value, positive) for value in known]
+    negative = [value is not None and is_negative(value, positive) for value in known]
+    if sum(fits) == 1 and (negative[1 - fits.index(True)] or None in known):
+        return fits.index(True)
+    if None in known and sum(negative) == 1:
+        return 1 - negative.index(True)
+    raise _unknown_classes(known, positive)
+
+
+def _unknown_classes(known: Sequence[Any], positive: Scalar | None) -> EvenhandError:
+    shown = " and ".join(repr(label_of(value)) for value in known if value is not None)
+    if positive is None:
+        return EvenhandError(f"knows the classes {shown}; say which is the positive one with `positive` of the table.")
+    return EvenhandError(
+        f"knows the classes {shown}, and the positive outcome of the table is {label_of(positive)!r}; name the class "
+        "that it is with `positive`, or wrap the model in a function that returns the score."
+    )
+
+
+def _numbers(output: Any, *, two: bool = False) -> FloatArray:
+    try:
+        values = np.asarray(output, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise EvenhandError("gives no numbers; wrap it in a function that returns one score a row.") from None
+    if values.ndim == 2 and not two and values.shape[1] == 1:
+        return values[:, 0]
+    return values
+
+
+def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], people: People) -> Iterator[str]:
+    """Refuse a model whose score of a person changes by itself; yield a remark where only its last digits do.
+
+    The simulation takes every change of a score for the work of a mistake, and asks about people in any company. So
+    some people are asked about again, in another order, and alone.
+
+    Parameters
+    ----------
+    name : of the model.
+    scores : rows of the people's matrix to scores.
+    people : some of them are asked about.
+    """
+    rows = people.matrix[people.sample()]
+    first = scores(rows)
+    again = _largest_difference(first, scores(rows))
+    if again > _TINY:
+        raise EvenhandError(
+            f"the model {name!r} gives the same people other scores when it is asked again, by up to {again:.2g}; it "
+            "must not draw at random: fix its seed, or average over its draws."
+        )
+    order = np.random.default_rng(0).permutation(len(rows))
+    some = order[:_ALONE]
+    alone = np.concatenate([scores(rows[[position]]) for position in some.tolist()])
+    company = max(_largest_difference(first[order], scores(rows[order])), _largest_difference(first[some], alone))
+    if company > _TINY:
+        raise EvenhandError(
+            f"the model {name!r} gives people other scores beside other people, by up to {company:.2g}; each score "
+            "must be made of that person's own features: fit scalers and ranks once, not anew on the rows it is given."
+        )
+    if max(again, company) > _ROUNDING:
+        yield (
+            f"{name}: scores of the same people differ by up to {max(again, company):.1g} from one call to the next. "
+            "That is rounding, and people within it of the threshold may change sides."
+        )
+
+
+def _largest_difference(first: FloatArray, second: FloatArray) -> float:
+    """Return the largest difference, of scores above 1 the largest relative one."""
+    return float(np.max(np.abs(first - second) / np.maximum(1.0, np.abs(first)), initial=0.0))
