@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evenhand.errors import ConfigError, DataError
@@ -44,6 +45,14 @@ def export(tmp_path: Path) -> Path:
     path = tmp_path / "qualtrics.csv"
     path.write_text(QUALTRICS, encoding="utf-8")
     return path
+
+
+def test_a_cell_with_an_x_is_a_ticked_box() -> None:
+    cells = {"who": ["p1", "p2", "p3", "p4"], "set": ["1"] * 4, "other": ["A"] * 4, "done": ["x", " X ", "no", None]}
+    scales = {name: ["1"] * 4 for name in ("trajectory", "aggregate", "overall")}
+    columns = {"participant": "who", "item": "set", "subject": "other", "finished": "done"}
+    survey = read_survey(cells | scales, "effort", {"columns": columns | {name: name for name in scales}})
+    np.testing.assert_array_equal(survey.people["finished"], [1.0, 1.0, 0.0, np.nan])
 
 
 def test_a_wide_export_becomes_tidy(export: Path) -> None:

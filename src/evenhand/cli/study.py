@@ -69,7 +69,7 @@ def new(
     Then change the texts of study.toml to those of your study, and replace what was made up.
     """
     from evenhand.study import template
-    from evenhand.study.schema import KINDS
+    from evenhand.study.schema import KINDS, save_text
 
     require_choice("--kind", kind, KINDS)
     known: Kind = "effort" if kind == "effort" else "feedback"
@@ -80,11 +80,10 @@ def new(
     names = [path.name for path in files] or list(template.made_up_names(known))
     _make_folder(folder, ["study.toml", *names], force, [path.resolve() for path in files])
     text = template.study_template(known, instructions=template.INSTRUCTIONS[known], **settings)
-    _write(folder / "study.toml", text)
-    if files:
-        for path in files:
-            _copy(path, folder / path.name)
-    else:
+    save_text(folder / "study.toml", text)
+    for path in files:
+        _copy(path, folder / path.name)
+    if not files:
         template.write_made_up(folder, known)
     print_line(f"Wrote {folder / 'study.toml'} and {', '.join(names)}.")
     ready = _is_ready(folder / "study.toml")
@@ -162,13 +161,6 @@ def _make_folder(folder: Path, names: Sequence[str], force: bool, given: Sequenc
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"the folder '{folder}' cannot be made: {error.strerror or error}.") from error
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be written: {error.strerror or error}.") from error
 
 
 def _copy(source: Path, target: Path) -> None:

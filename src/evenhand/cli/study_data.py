@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -73,12 +74,8 @@ def open_study(path: Path, database: str | None) -> Opened:
     from evenhand.study.store import open_store
 
     spec, url = read_study(path), database_of(path, database)
-    store = open_store(url)
-    try:
+    with _closed_on_failure(open_store(url)) as store:
         return Opened(spec, store.study(spec.name), store, url)
-    except BaseException:
-        store.close()
-        raise
 
 
 def start_study(path: Path, database: str | None, *, accept: bool = False) -> tuple[Opened, Design]:
@@ -90,9 +87,14 @@ def start_study(path: Path, database: str | None, *, accept: bool = False) -> tu
 
     design = load_design(read_study(path))
     url = database or str(path.with_suffix(".db"))
-    store = open_store(url)
-    try:
+    with _closed_on_failure(open_store(url)) as store:
         return Opened(design.spec, store.register(design, accept=accept), store, url), design
+
+
+@contextmanager
+def _closed_on_failure(store: Store) -> Iterator[Store]:
+    try:
+        yield store
     except BaseException:
         store.close()
         raise
@@ -113,19 +115,8 @@ def _require_server() -> None:
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for name, command in (
-        ("simulate", simulate),
-        ("status", status),
-        ("export", export),
-        ("analyze", analyze),
-        ("bonus", bonus),
-        ("backup", backup),
-        ("close", close),
-        ("reopen", reopen),
-        ("withdraw", withdraw),
-        ("erase-ids", erase_ids),
-    ):
-        app.command(name)(command)
+    for command in (simulate, status, export, analyze, bonus, backup, close, reopen, withdraw, erase_ids):
+        app.command(command.__name__.replace("_", "-"))(command)
 
 
 def simulate(
@@ -209,10 +200,7 @@ def status(study: StudyFile = STUDY, database: Database = None) -> int:
     state = "closed: nobody new is taken in" if closed else "open"
     print_line(f"{spec.words(spec.title)} ({spec.name}, {spec.kind} study), {state}")
     head = ("", "enrolled", "active", "away", "dropped out", "finished", "withdrawn")
-    rows = [
-        (row.condition or "all", row.enrolled, row.active, row.away, row.abandoned, row.finished, row.withdrawn)
-        for row in counts.conditions
-    ]
+    rows = [astuple(replace(row, condition=row.condition or "all")) for row in counts.conditions]
     for row in (head, *rows):
         print_line(f"  {row[0]!s:<16}" + "".join(f"{cell!s:>12}" for cell in row[1:]))
     for check in counts.checks:
@@ -247,7 +235,9 @@ def export(
     with open_study(study, database) as opened:
         responses = opened.study.results.responses()
     wanted: exports.Format = "csv" if form == "csv" else "parquet" if form == "parquet" else "json"
-    _deliver(exports.export(responses, wanted), out_file, _summary(responses))
+    people, answers = len(responses.people["participant"]), len(responses.person)
+    summary = f"{count(people, 'person', 'people')}, {count(answers, 'answer')}"
+    _deliver(exports.export(responses, wanted), out_file, summary)
     return FINE
 
 
@@ -386,11 +376,6 @@ def erase_ids(study: StudyFile = STUDY, database: Database = None, yes: Yes = Fa
 def _note(opened: Opened, action: str, detail: str = "") -> None:
     """Write into the log of actions what was done from the command line."""
     opened.study.researchers.log("command line", action, detail)
-
-
-def _summary(responses: Responses) -> str:
-    people, answers = len(responses.people["participant"]), len(responses.person)
-    return f"{count(people, 'person', 'people')}, {count(answers, 'answer')}"
 
 
 def _deliver(content: bytes, target: Path | None, summary: str) -> None:

@@ -9,14 +9,14 @@ from time import perf_counter
 from typing import Any
 
 from evenhand.core.provenance import run_record
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError
 from evenhand.report.audit import Audit
 from evenhand.report.config import AuditConfig, ReportSettings
 from evenhand.study.analysis.analyze import run
 from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.responses import Responses
-from evenhand.study.schema import write_csv
+from evenhand.study.schema import require_known, write_csv
 
 _SECTIONS = ("study", "thresholds", "report")
 
@@ -29,9 +29,7 @@ def audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: i
             f"audit() takes the path of an audit.toml, a Table or the Responses of a study; got a {kind}."
         )
     started, clock = datetime.now(UTC), perf_counter()
-    for name in sections:
-        if name not in _SECTIONS:
-            raise ConfigError(f"responses take no section {name!r}; {did_you_mean(name, _SECTIONS)}")
+    require_known(sections, _SECTIONS, "responses take no section {name}")
     spec = _spec(sections.get("study", {}), sections.get("thresholds", ()), seed)
     about = {"title": "Human study", **sections.get("report", {})}
     report = ReportSettings.parse(about, "`report` in the arguments of audit()")

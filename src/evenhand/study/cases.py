@@ -13,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, count
 from evenhand.settings import Settings
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study.responses import Responses, build_responses
-from evenhand.study.schema import FEEDBACK, as_text, read_columns
+from evenhand.study.schema import FEEDBACK, as_text, read_columns, require_known
 from evenhand.table.frames import build_frame
 
 _TRIES = 200
@@ -91,13 +91,13 @@ class Assignment:
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return one row a critic and case: critic, subset, position and case."""
-        columns: dict[str, list[Any]] = {"critic": [], "subset": [], "position": [], "case": []}
-        for critic, (cases, subset) in enumerate(zip(self.critics, self.subsets, strict=True), 1):
-            columns["critic"] += [critic] * len(cases)
-            columns["subset"] += [subset] * len(cases)
-            columns["position"] += list(range(1, len(cases) + 1))
-            columns["case"] += list(cases)
-        return build_frame(columns, backend)
+        rows = [
+            (critic, subset, position, case)
+            for critic, (cases, subset) in enumerate(zip(self.critics, self.subsets, strict=True), 1)
+            for position, case in enumerate(cases, 1)
+        ]
+        names = ("critic", "subset", "position", "case")
+        return build_frame({name: [row[column] for row in rows] for column, name in enumerate(names)}, backend)
 
     def __repr__(self) -> str:
         per_critic = count(self.settings.per_critic, "case")
@@ -141,10 +141,8 @@ def deal_cases(cases: Cases, spec: CaseSettings) -> Assignment:
     rng = np.random.default_rng(spec.seed)
     chosen, notes = _chosen(group, label, spec, rng)
     subsets = len(chosen) // spec.per_critic
-    deals = [
-        _covering_deal(group[chosen], label[chosen], subsets, spec, rng, cases.group_names, cases.label_names)
-        for _ in range(spec.per_case if spec.design == "spread" else 1)
-    ]
+    rounds = spec.per_case if spec.design == "spread" else 1
+    deals = [_covering_deal(cases, chosen, subsets, spec, rng) for _ in range(rounds)]
     critics, numbers, seen = [], [], []
     for round_number in range(spec.per_case):
         deal = deals[round_number % len(deals)]
@@ -163,9 +161,7 @@ def deal_cases(cases: Cases, spec: CaseSettings) -> Assignment:
 def read_cases(data: Any, id_column: str, decision: str, groups: Sequence[str]) -> Cases:
     """Read the cases and check that each has an id of its own and a decision."""
     columns, _ = read_columns(data)
-    for name in (id_column, decision, *groups):
-        if name not in columns:
-            raise ConfigError(f"column {name!r} is not in the cases; {did_you_mean(name, columns)}")
+    require_known((id_column, decision, *groups), columns, "column {name} is not in the cases")
     ids, labels = as_text(columns[id_column]), as_text(columns[decision])
     for name, values in ((id_column, ids), (decision, labels)):
         gone = int(sum(value is None for value in values))
@@ -199,16 +195,11 @@ def _chosen(
 
 
 def _covering_deal(
-    group: IntArray,
-    label: IntArray,
-    subsets: int,
-    spec: CaseSettings,
-    rng: np.random.Generator,
-    group_names: list[str],
-    label_names: list[str],
+    cases: Cases, chosen: IntArray, subsets: int, spec: CaseSettings, rng: np.random.Generator
 ) -> IntArray:
     """Return the subset of each case; when everything must be covered, try new deals until it is."""
-    for what, codes, names in (("group", group, group_names), ("label", label, label_names)):
+    group, label = cases.group[chosen], cases.label[chosen]
+    for what, codes, names in (("group", group, cases.group_names), ("label", label, cases.label_names)):
         sizes = np.bincount(codes, minlength=len(names))
         if spec.cover and sizes.min() < subsets:
             smallest, held = names[int(np.argmin(sizes))], count(int(sizes.min()), "case")
@@ -308,7 +299,8 @@ def simulate_feedback(
     who = critics if isinstance(critics, Critics) else Critics.parse(critics or {}, "the critics")
     cases = read_cases(data, id, decision, (groups,) if isinstance(groups, str) else tuple(groups))
     order = cases.label_names if labels is None else list(map(str, labels))
-    _require_known(cases, who, order)
+    require_known(who.groups, cases.group_names, "`groups` of the critics got {name}")
+    require_known(cases.label_names, order, "`labels` lacks {name}, which the system gave")
     rows = _rows(cases, assignment)
     critic = np.repeat(np.arange(len(assignment.critics)), list(map(len, assignment.critics)))
     rng = np.random.default_rng(seed)
@@ -341,15 +333,6 @@ def _chance_to_disagree(
     return np.where(careless[critic], 0.5, 1 / (1 + np.exp(-odds)))
 
 
-def _require_known(cases: Cases, who: Critics, order: Sequence[str]) -> None:
-    for name in who.groups:
-        if name not in cases.group_names:
-            raise ConfigError(f"`groups` of the critics got {name!r}; {did_you_mean(name, cases.group_names)}")
-    for label in cases.label_names:
-        if label not in order:
-            raise ConfigError(f"`labels` lacks {label!r}, which the system gave; {did_you_mean(label, order)}")
-
-
 def _rows(cases: Cases, assignment: Assignment) -> IntArray:
     """Return which case each answer is about, critic by critic."""
     indices = {name: index for index, name in enumerate(cases.ids)}
@@ -364,16 +347,13 @@ def _words(
 ) -> list[str]:
     """Return the answers in words; where both directions are open, chance picks one."""
     allowed = set(answers)
-    for answer in answers:
-        if answer not in FEEDBACK:
-            raise ConfigError(f"`answers` got {answer!r}; {did_you_mean(answer, FEEDBACK)}")
+    require_known(answers, FEEDBACK, "`answers` got {name}")
     if "agree" not in allowed or len(allowed) < 2:
         raise ConfigError("`answers` must hold 'agree' and something else.")
     high = rng.random(against.size) < who.too_high
     high = (high | (level == highest)) & (level > 0)
-    directed = [("too_high", high), ("too_low", ~high)]
     chosen = np.full(against.size, "disagree" if "disagree" in allowed else "agree", dtype=object)
-    for word, here in directed:
+    for word, here in (("too_high", high), ("too_low", ~high)):
         if word in allowed:
             chosen[here] = word
     return [str(word) for word in np.where(against, chosen, "agree")]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from evenhand.core.formats import finite
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, count, require_choice
 from evenhand.stats.effort import trajectory_measure
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.study.sets import Instrument, SetQuality, SetSettings, Subject, SubjectSet
@@ -28,12 +29,7 @@ _DIFFERENT = {"A": (False, False), "B": (True, False), "C": (False, True), "D": 
 
 
 def design_sets(
-    table: Table,
-    trajectory: Sequence[str],
-    *,
-    balance: str | None = None,
-    model: str | None = None,
-    **settings: Any,
+    table: Table, trajectory: Sequence[str], *, balance: str | None = None, model: str | None = None, **settings: Any
 ) -> Instrument:
     """Choose sets of five people to compare.
 
@@ -101,22 +97,16 @@ def _pool(
     keep, notes = _usable(values, np.array([label == MISSING for label in labels])[codes])
     raw, unit = _measures(values[keep], spec)
     scores = _scores(rows.scores, model)
-    pool = _Pool(
-        tuple(name for name, is_kept in zip(rows.ids or (), keep, strict=True) if is_kept),
-        values[keep],
-        raw / unit,
-        (float(unit[0]), float(unit[1])),
-        labels if by else (),
-        codes[keep],
-        None if scores is None else scores[keep],
-    )
-    return pool, notes
+    ids, units = tuple(compress(rows.ids or (), keep)), (float(unit[0]), float(unit[1]))
+    groups = labels if by else ()
+    kept_scores = None if scores is None else scores[keep]
+    return _Pool(ids, values[keep], raw / unit, units, groups, codes[keep], kept_scores), notes
 
 
 def _balanced_column(columns: Sequence[str], balance: str | None) -> str | None:
     """Return the group column to balance over; None where the table has none."""
-    if balance is not None and balance not in columns:
-        raise ConfigError(f"`balance` got {balance!r}; {did_you_mean(balance, columns)}")
+    if balance is not None:
+        require_choice("balance", balance, columns)
     return balance or (columns[0] if columns else None)
 
 
@@ -144,10 +134,9 @@ def _measures(values: FloatArray, spec: SetSettings) -> tuple[FloatArray, FloatA
 
 
 def _scores(scores: Mapping[str, FloatArray], model: str | None) -> FloatArray | None:
-    if model is not None and model not in scores:
-        raise ConfigError(f"`model` got {model!r}; {did_you_mean(model, scores)}")
     if model is None:
         return next(iter(scores.values())) if len(scores) == 1 else None
+    require_choice("model", model, scores)
     return scores[model]
 
 
@@ -273,16 +262,8 @@ class _Chooser:
         measures = pool.measures[person] if copy is None else self._measured(copy)
         score = None if pool.scores is None or role != "K" else float(pool.scores[person])
         group = pool.groups[pool.codes[person]] if pool.groups else None
-        return Subject(
-            role,
-            pool.ids[person],
-            group,
-            tuple(float(v) for v in values),
-            copy is not None,
-            float(measures[0]),
-            float(measures[1]),
-            score,
-        )
+        shown, slope, total = tuple(map(float, values)), float(measures[0]), float(measures[1])
+        return Subject(role, pool.ids[person], group, shown, copy is not None, slope, total, score)
 
 
 def _quality(subjects: Sequence[Subject], spec: SetSettings) -> SetQuality:

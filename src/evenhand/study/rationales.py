@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.formats import finite
-from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
+from evenhand.errors import ConfigError, DataError, count, require_choice
 from evenhand.stats.agreement import cohen_kappa, pabak, why_undefined
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.study.analysis.estimate import share_estimates
 from evenhand.study.responses import Responses
-from evenhand.study.schema import as_text, read_columns, write_csv
+from evenhand.study.schema import as_text, read_columns, require_known, save_text, write_csv
 from evenhand.table.frames import build_frame
 
 SOURCES = ("reason", "factor_text")
@@ -79,9 +79,8 @@ class CodedRationales:
     def to_frame(self, table: str = "shares", backend: str | None = None) -> Any:
         """Return 'shares' or 'agreement' as a data frame."""
         require_choice("table", table, ["shares", "agreement"])
-        rows = [asdict(record) for record in (self.shares if table == "shares" else self.agreement)]
-        names = list(rows[0]) if rows else []
-        return build_frame({name: [row[name] for row in rows] for name in names}, backend)
+        rows = self.to_dict()[table]
+        return build_frame({name: [row[name] for row in rows] for name in (rows[0] if rows else ())}, backend)
 
     def __repr__(self) -> str:
         codes = len({share.code for share in self.shares})
@@ -132,12 +131,7 @@ def rationale_sheet(
 
 def export_rationales(responses: Responses, path: str | os.PathLike[str], **options: Any) -> Path:
     """Write the sheet of `rationale_sheet` as CSV; coders fill in `codes`, several separated by ';'."""
-    target = Path(path)
-    try:
-        target.write_text(write_csv(rationale_sheet(responses, **options)), encoding="utf-8", newline="")
-    except OSError as error:
-        raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
-    return target
+    return save_text(path, write_csv(rationale_sheet(responses, **options)))
 
 
 def code_rationales(
@@ -185,16 +179,10 @@ def code_rationales(
     barred = np.isin(names, list(exclude))
     kept = np.asarray(~(marks[first] | marks[second])[:, barred].any(axis=1))
     coding = _Coding(both, kept, marks, names, np.flatnonzero(~barred).tolist())
-    left_out = [
-        {"n": n, "reason": reason}
-        for n, reason in (
-            (len(rows) - len(both), "not coded by both coders"),
-            (int((~kept).sum()), f"coded {', '.join(exclude)}"),
-        )
-        if n
-    ]
+    reasons = {"not coded by both coders": len(rows) - len(both), f"coded {', '.join(exclude)}": int((~kept).sum())}
+    left_out = tuple({"n": n, "reason": reason} for reason, n in reasons.items() if n)
     shares, agreement = tuple(_shares(responses, coding, confidence)), tuple(_agreement(marks, names))
-    return CodedRationales(shares, agreement, (first, second), tuple(left_out))
+    return CodedRationales(shares, agreement, (first, second), left_out)
 
 
 @dataclass(frozen=True)
@@ -235,9 +223,7 @@ def _ids(responses: Responses) -> list[str]:
 
 def _read_codes(sheet: Any, coder: str, known: set[str]) -> dict[str, frozenset[str]]:
     columns, _ = read_columns(sheet)
-    for name in ("id", "codes"):
-        if name not in columns:
-            raise DataError(f"the sheet of {coder!r} has no column {name!r}; {did_you_mean(name, columns)}")
+    require_known(("id", "codes"), columns, f"the sheet of {coder!r} has no column {{name}}", DataError)
     coded: dict[str, frozenset[str]] = {}
     seen: set[str] = set()
     for identifier, text in zip(as_text(columns["id"]), as_text(columns["codes"]), strict=True):
@@ -252,20 +238,16 @@ def _read_codes(sheet: Any, coder: str, known: set[str]) -> dict[str, frozenset[
 
 
 def _code_names(given: Mapping[str, Mapping[str, frozenset[str]]], codes: Sequence[str] | None) -> list[str]:
-    used = sorted({code for sheet in given.values() for codes_of in sheet.values() for code in codes_of})
+    used = {coder: set().union(*sheet.values()) for coder, sheet in given.items()}
     if codes is None:
-        return used
-    for coder, sheet in given.items():
-        for code in sorted({code for codes_of in sheet.values() for code in codes_of}):
-            if code not in codes:
-                raise DataError(f"{coder!r} used a code {code!r}; {did_you_mean(code, codes)}")
+        return sorted(set().union(*used.values()))
+    for coder, names in used.items():
+        require_known(sorted(names), codes, f"{coder!r} used a code {{name}}", DataError)
     return list(codes)
 
 
 def _shares(responses: Responses, coding: _Coding, confidence: float) -> Iterator[CodeShare]:
-    first, second = coding.marks
-    marks = coding.marks
-    views = {first: marks[first], second: marks[second], "both": marks[first] & marks[second]}
+    views = {**coding.marks, "both": np.logical_and(*coding.marks.values())}
     conditions = responses.condition_of_rows()[coding.rows]
     for condition in responses.conditions:
         here = coding.kept & (conditions == condition)
@@ -276,19 +258,10 @@ def _shares(responses: Responses, coding: _Coding, confidence: float) -> Iterato
             for coder, marked in views.items():
                 estimates = share_estimates(marked[here, code].astype(np.float64), who, confidence)
                 for method, share in estimates.items():
-                    low = finite(share.low)
-                    yield CodeShare(
-                        condition,
-                        coding.names[code],
-                        coder,
-                        method,
-                        len(who),
-                        len(np.unique(who)),
-                        finite(share.value),
-                        low,
-                        finite(share.high),
-                        "ok" if low is not None else "no interval: too few people, or all coded alike",
-                    )
+                    value, low, high = finite(share.value), finite(share.low), finite(share.high)
+                    status = "ok" if low is not None else "no interval: too few people, or all coded alike"
+                    asked = (condition, coding.names[code], coder, method, len(who), len(np.unique(who)))
+                    yield CodeShare(*asked, value, low, high, status)
 
 
 def _agreement(marks: Mapping[str, BoolArray], names: Sequence[str]) -> Iterator[CodeAgreement]:

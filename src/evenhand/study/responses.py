@@ -11,24 +11,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from evenhand.errors import ConfigError, DataError, count, did_you_mean, require_choice
+from evenhand.errors import DataError, count, did_you_mean, require_choice
 from evenhand.settings import Settings
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.study.schema import (
-    BY_NAME,
-    FEEDBACK,
-    KINDS,
-    REQUIRED,
-    SCALE,
-    Column,
-    Kind,
-    Values,
-    as_column,
-    as_text,
-    columns_of,
-    read_columns,
-    write_csv,
-)
+from evenhand.study import schema
+from evenhand.study.schema import BY_NAME, FEEDBACK, SCALE, Column, Kind, Values, as_text, read_columns
 from evenhand.table.frames import build_frame
 from evenhand.table.keys import shown
 
@@ -135,26 +122,22 @@ class Responses:
             if name != "person":
                 gap = np.full(len(silent), np.nan) if values.dtype.kind == "f" else np.full(len(silent), None)
                 columns[name] = np.concatenate([values, gap])[order]
-        known = [column.name for column in columns_of(self.kind) if column.name in columns]
+        known = [column.name for column in schema.columns_of(self.kind) if column.name in columns]
         return {name: columns[name] for name in [*known, *(name for name in columns if name not in known)]}
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return the tidy table as a data frame."""
-        columns = {name: _with_gaps(values) for name, values in self.to_columns().items()}
-        return build_frame(columns, backend or self.backend)
+        columns = self.to_columns().items()
+        masked = {name: np.ma.masked_invalid(v) if v.dtype.kind == "f" else v for name, v in columns}
+        return build_frame(masked, backend or self.backend)
 
     def to_csv(self) -> str:
         """Return our own export: the tidy table as CSV, an apostrophe before text that a spreadsheet would run."""
-        return write_csv(self.to_columns())
+        return schema.write_csv(self.to_columns())
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write our own export to a file."""
-        target = Path(path)
-        try:
-            target.write_text(self.to_csv(), encoding="utf-8", newline="")
-        except OSError as error:
-            raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
-        return target
+        return schema.save_text(path, self.to_csv())
 
     def __repr__(self) -> str:
         people, rows = len(self.people["participant"]), len(self.person)
@@ -194,8 +177,8 @@ def build_responses(
     backend: str | None = None,
 ) -> Responses:
     """Check the columns of a tidy table and split them into people and answers, both in one canonical order."""
-    require_choice("kind", kind, KINDS)
-    missing = [name for name in REQUIRED[kind] if name not in columns]
+    require_choice("kind", kind, schema.KINDS)
+    missing = [name for name in schema.REQUIRED[kind] if name not in columns]
     if missing:
         raise DataError([f"{where} has no column {name!r}; {did_you_mean(name, columns)}" for name in missing])
     typed = {name: _typed(name, values, points, where) for name, values in columns.items()}
@@ -234,7 +217,7 @@ def _answer_order(columns: Mapping[str, Values], who: IntArray) -> IntArray:
 
 def _typed(name: str, values: list[Any] | Values, points: int, where: str) -> Values:
     if name in BY_NAME:
-        return as_column(BY_NAME[name], values, points, where)
+        return schema.as_column(BY_NAME[name], values, points, where)
     array = np.asarray(values)
     return array.astype(np.float64) if array.dtype.kind in "fiu" else as_text(values)
 
@@ -246,10 +229,7 @@ def _personal(columns: Mapping[str, Values], who: IntArray, people: int, where: 
         known: Column | None = BY_NAME.get(name)
         if known is not None and known.level == "answer":
             continue
-        codes = np.unique(values.astype(str), return_inverse=True)[1]
-        low, high = np.full(people, codes.max(initial=0)), np.zeros(people, dtype=np.int64)
-        np.minimum.at(low, who, codes)
-        np.maximum.at(high, who, codes)
+        low, high = _extremes(values.astype(str)[np.newaxis], who, people)
         if (low == high).all():
             personal.append(name)
         elif known is not None:
@@ -272,10 +252,6 @@ def _check_answers(responses: Responses, where: str) -> None:
         wrong = sorted({str(word) for word in responses.answers["answer"] if word not in (None, *FEEDBACK)})
         if wrong:
             raise DataError(f"'answer' in {where} must be one of {', '.join(FEEDBACK)}; got {shown(list(wrong), 3)}.")
-
-
-def _with_gaps(values: Values) -> Any:
-    return np.ma.masked_invalid(values) if values.dtype.kind == "f" else values
 
 
 def _none_for_false(value: Any) -> Any:
@@ -324,11 +300,8 @@ def apply_exclusions(responses: Responses, rules: Exclusions | dict[str, Any] | 
     records = []
     for rule, limit, broken in _broken(responses, rules):
         out = broken & left
-        records.append(
-            ExclusionRecord(
-                rule, limit, int(out.sum()), int(rows[out].sum()), int(broken.sum()), tuple(map(str, names[out]))
-            )
-        )
+        counts = int(out.sum()), int(rows[out].sum()), int(broken.sum())
+        records.append(ExclusionRecord(rule, limit, *counts, tuple(map(str, names[out]))))
         left &= ~out
     return responses.keep(left, tuple(records))
 
@@ -344,11 +317,8 @@ def _broken(responses: Responses, rules: Exclusions) -> Iterator[tuple[str, str,
         limit = f"answered less than {100 * rules.incomplete:g}% of their questions"
         yield "incomplete", limit, answered_share(responses) < rules.incomplete - 1e-12
     if rules.too_fast is not None:
-        yield (
-            "too_fast",
-            f"took less than {rules.too_fast:g} seconds",
-            _of_person(responses, "duration") < rules.too_fast,
-        )
+        limit = f"took less than {rules.too_fast:g} seconds"
+        yield "too_fast", limit, _of_person(responses, "duration") < rules.too_fast
     if rules.same_answer:
         yield "same_answer", "gave one and the same answer throughout", _same_answer(responses)
 
@@ -376,11 +346,17 @@ def _same_answer(responses: Responses) -> BoolArray:
     """Tell who gave one answer to all questions, of at least four."""
     who, people = responses.person, len(responses.people["participant"])
     texts = np.stack([responses.answers[name].astype(str) for name in CORE[responses.kind]])
+    low, high = _extremes(texts, who, people)
+    return np.asarray((low == high) & (np.bincount(who, minlength=people) >= 4))
+
+
+def _extremes(texts: Values, who: IntArray, people: int) -> tuple[IntArray, IntArray]:
+    """Return the first and the last text of each person in sorted order, as codes; one column an answer."""
     codes = np.unique(texts, return_inverse=True)[1].reshape(texts.shape)
     low, high = np.full(people, codes.max(initial=0)), np.zeros(people, dtype=np.int64)
     np.minimum.at(low, who, codes.min(axis=0))
     np.maximum.at(high, who, codes.max(axis=0))
-    return np.asarray((low == high) & (np.bincount(who, minlength=people) >= 4))
+    return low, high
 
 
 def _of_person(responses: Responses, name: str) -> FloatArray:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import DataError, count
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
 from evenhand.table.keys import label_of, shown, yes_or_no
 from evenhand.table.sources import engine_errors, fetch, open_source
 
@@ -29,6 +30,8 @@ SCALE = ("Very similar", "Similar", "Slightly similar", "Slightly different", "D
 FACTORS = ("trajectory", "aggregate", "other")
 FEEDBACK = ("agree", "disagree", "too_high", "too_low")
 
+_TICKED = ("x",)
+"""What survey tools write for a ticked box, beside the words that mean yes in every table."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -114,25 +117,24 @@ def as_column(column: Column, values: Iterable[Any], points: int, where: str) ->
     """Return values in the type of a column, checked; a `DataError` names what does not fit."""
     if column.type == "text":
         return as_text(values)
-    listed = list(values)
-    if column.type == "yes_no":
-        return _checked(column, listed, _yes_no, "must hold yes or no (1 or 0)", where)
-    if column.type == "scale":
-        return _checked(
-            column, listed, lambda v: _whole(v, points), f"must hold whole numbers from 1 to {points}", where
-        )
-    if column.type == "share":
-        fitting = "must hold shares between 0 and 1 (name columns of percentages in `percent`)"
-        return _checked(column, listed, lambda v: _between(v, 1.0), fitting, where)
-    return _checked(column, listed, lambda v: _between(v, np.inf), "must hold numbers of 0 or more", where)
+    parse, rule = {
+        "yes_no": (_yes_no, "must hold yes or no (1 or 0)"),
+        "scale": (partial(_whole, points), f"must hold whole numbers from 1 to {points}"),
+        "share": (
+            partial(_between, 1.0),
+            "must hold shares between 0 and 1 (name columns of percentages in `percent`)",
+        ),
+        "number": (partial(_between, np.inf), "must hold numbers of 0 or more"),
+    }[column.type]
+    return _checked(column, list(values), parse, rule, where)
 
 
 def _checked(column: Column, values: list[Any], parse: Any, rule: str, where: str) -> Values:
     parsed = _each(values, parse)
-    wrong = sorted({label_of(v) for v, number in zip(values, parsed, strict=True) if number is None and not _gone(v)})
+    wrong = [label_of(v) for v, number in zip(values, parsed, strict=True) if number is None and not _gone(v)]
     if wrong:
-        bad = sum(number is None and not _gone(value) for value, number in zip(values, parsed, strict=True))
-        raise DataError(f"{column.name!r} in {where} {rule}; not so in {count(bad, 'row')}: {shown(list(wrong), 3)}.")
+        examples = shown(sorted(set(wrong)), 3)
+        raise DataError(f"{column.name!r} in {where} {rule}; not so in {count(len(wrong), 'row')}: {examples}.")
     return np.array([np.nan if number is None else number for number in parsed], dtype=np.float64)
 
 
@@ -157,18 +159,18 @@ def _number(value: Any) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _between(value: Any, high: float) -> float | None:
+def _between(high: float, value: Any) -> float | None:
     number = _number(value)
     return number if number is not None and 0 <= number <= high else None
 
 
-def _whole(value: Any, points: int) -> float | None:
-    number = _between(value, points)
+def _whole(points: int, value: Any) -> float | None:
+    number = _between(points, value)
     return number if number is not None and number >= 1 and number == int(number) else None
 
 
 def _yes_no(value: Any) -> float | None:
-    answer = yes_or_no(value)
+    answer = label_of(value).strip().lower() in _TICKED or yes_or_no(value)
     return None if answer is None else float(answer)
 
 
@@ -227,6 +229,32 @@ def write_csv(columns: Mapping[str, list[Any] | Values]) -> str:
     writer.writerow([_safe(name) for name in columns])
     writer.writerows(zip(*([_cell(value) for value in values] for values in columns.values()), strict=True))
     return out.getvalue()
+
+
+def require_known(
+    names: Iterable[str], known: Collection[str], sentence: str, error: type[EvenhandError] = ConfigError
+) -> None:
+    """Refuse the first name that is not known, in a sentence with the name in place of {name}; a hint follows.
+
+    Examples
+    --------
+    >>> require_known(["item", "labl"], ["item", "label"], "there is no column {name}")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: there is no column 'labl'; did you mean 'label'?
+    """
+    for name in names:
+        if name not in known:
+            raise error(f"{sentence.replace('{name}', repr(name))}; {did_you_mean(name, known)}")
+
+
+def save_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text to a file as it is; return the file."""
+    target = Path(path)
+    try:
+        target.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+    return target
 
 
 def _safe(text: str) -> str:

@@ -6,20 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.functional_validators import field_validator, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from evenhand.errors import did_you_mean
 from evenhand.settings import Settings
 from evenhand.study.cases import CaseSettings
-from evenhand.study.schema import FEEDBACK
+from evenhand.study.schema import FEEDBACK, require_known
 
 IS_TEXT = "text shown to people"
 
@@ -192,16 +185,12 @@ class Feedback(Settings):
 
     @model_validator(mode="after")
     def _known_answers(self) -> Self:
-        for answer in self.answers:
-            if answer not in FEEDBACK:
-                raise ValueError(f"`answers` got {answer!r}; {did_you_mean(answer, FEEDBACK)}")
+        require_known(self.answers, FEEDBACK, "`answers` got {name}")
         if "agree" not in self.answers or len(set(self.answers)) < 2:
             raise ValueError("`answers` must hold 'agree' and something else")
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("`labels` names a label twice")
-        for name in self.names:
-            if name not in (*self.shown, *self.labels):
-                raise ValueError(f"`names` got {name!r}; {did_you_mean(name, (*self.shown, *self.labels))}")
+        require_known(self.names, (*self.shown, *self.labels), "`names` got {name}")
         return self
 
 

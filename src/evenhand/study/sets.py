@@ -11,9 +11,10 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from evenhand.errors import ConfigError, DataError, count
+from evenhand.errors import DataError, count
 from evenhand.settings import Settings
 from evenhand.stats.effort import TrajectoryMeasure
+from evenhand.study.schema import save_text
 from evenhand.table.frames import build_frame
 
 
@@ -138,33 +139,16 @@ class Instrument:
     def from_dict(cls, values: Mapping[str, Any]) -> Instrument:
         """Return the instrument that `to_dict` was made of."""
         try:
-            sets = tuple(
-                SubjectSet(
-                    one["name"],
-                    tuple(Subject(**{**subject, "values": tuple(subject["values"])}) for subject in one["subjects"]),
-                    SetQuality(**one["quality"]),
-                )
-                for one in values["sets"]
-            )
-            return cls(
-                sets,
-                SetSettings.parse(values["settings"], "the instrument"),
-                tuple(values["trajectory"]),
-                float(values["unit_trajectory"]),
-                float(values["unit_aggregate"]),
-                tuple(values["notes"]),
-            )
+            sets = tuple(map(_subject_set, values["sets"]))
+            settings = SetSettings.parse(values["settings"], "the instrument")
+            units = float(values["unit_trajectory"]), float(values["unit_aggregate"])
+            return cls(sets, settings, tuple(values["trajectory"]), *units, tuple(values["notes"]))
         except (KeyError, TypeError) as error:
             raise DataError(f"this is no instrument that design_sets() made: {error} is missing or wrong.") from None
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the instrument to a JSON file."""
-        target = Path(path)
-        try:
-            target.write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"'{target}' cannot be written: {error.strerror or error}.") from error
-        return target
+        return save_text(path, json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n")
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return one row a subject: the set, the role, the values and the set's quality."""
@@ -172,14 +156,19 @@ class Instrument:
         columns: dict[str, list[Any]] = {"set": [one.name for one, _ in rows]}
         for name in ("role", "id", "group", "perturbed", "score", "trajectory", "aggregate"):
             columns[name] = [getattr(subject, name) for _, subject in rows]
-        for at, column in enumerate(self.trajectory):
-            columns[column] = [subject.values[at] for _, subject in rows]
+        for position, column in enumerate(self.trajectory):
+            columns[column] = [subject.values[position] for _, subject in rows]
         columns["margin"] = [one.quality.margin for one, _ in rows]
         columns["crossing"] = [one.quality.crossing for one, _ in rows]
         return build_frame(columns, backend)
 
     def __repr__(self) -> str:
         return f"<Instrument: {count(len(self.sets), 'set')} of five over {', '.join(self.trajectory)}>"
+
+
+def _subject_set(values: Mapping[str, Any]) -> SubjectSet:
+    subjects = (Subject(**{**subject, "values": tuple(subject["values"])}) for subject in values["subjects"])
+    return SubjectSet(values["name"], tuple(subjects), SetQuality(**values["quality"]))
 
 
 def load_instrument(path: str | os.PathLike[str]) -> Instrument:

@@ -23,7 +23,7 @@ from evenhand.stats.correlation import cluster_t, contrast, rank_bootstrap, two_
 from evenhand.stats.intervals import wilson
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.study.responses import Responses, build_responses
-from evenhand.study.schema import SCALE
+from evenhand.study.schema import FACTORS, SCALE
 
 PowerTest = Literal["regression", "correlation"]
 TESTS: tuple[PowerTest, ...] = ("regression", "correlation")
@@ -31,8 +31,8 @@ TESTS: tuple[PowerTest, ...] = ("regression", "correlation")
 _RANK_RESAMPLES = 300
 _CHUNK_NUMBERS = 4_000_000
 SUBJECTS = ("A", "B", "C", "D")
-_DIFFERENT_TRAJECTORY = np.array([0, 1, 0, 1])
-_DIFFERENT_AGGREGATE = np.array([0, 0, 1, 1])
+_DIFFERENT = np.array([[0, 1, 0, 1], [0, 0, 1, 1]])
+"""Which pairs of a set were made to differ in trajectory, and which in aggregate."""
 _POINTS = len(SCALE)
 _REFERENCE_RISK = 0.3
 _REASONS = {
@@ -100,10 +100,7 @@ def draw_answers(
     r, shape = respondents, (studies, people, 4 * sets)
     careless = rng.random((studies, people)) < r.careless
     seen = []
-    for different, other in (
-        (_DIFFERENT_TRAJECTORY, _DIFFERENT_AGGREGATE),
-        (_DIFFERENT_AGGREGATE, _DIFFERENT_TRAJECTORY),
-    ):
+    for different, other in (_DIFFERENT, _DIFFERENT[::-1]):
         centre = r.similar + (r.different - r.similar) * np.tile(different + r.spill * other, sets)
         habit = r.habit * rng.standard_normal((studies, people, 1))
         seen.append(_on_scale(centre + habit + r.seen * rng.standard_normal(shape), careless, rng))
@@ -177,10 +174,7 @@ def _block(
     """Return the tidy rows of the people of one condition."""
     people, pairs = len(numbers), 4 * sets
     drawn = draw_answers(respondents, studies=1, people=people, sets=sets, rng=rng)
-    trajectory, aggregate, overall, output = (
-        values[0] for values in (drawn.trajectory, drawn.aggregate, drawn.overall, drawn.output)
-    )
-    careless = drawn.careless[0].astype(bool)
+    overall, output, careless = drawn.overall[0], drawn.output[0], drawn.careless[0].astype(bool)
     similar = (overall <= _POINTS / 2).mean(axis=0)
     # People expect less agreement than there is, and others to think as they do.
     expected = 0.5 + 0.6 * (similar - 0.5) + np.where(overall <= _POINTS / 2, 0.12, -0.12)
@@ -199,12 +193,8 @@ def _block(
         "checks_passed": of_people(checks),
         "checks_total": [3] * (people * pairs),
         "subject": np.tile(np.array(SUBJECTS), people * sets).tolist(),
-        "trajectory": trajectory.ravel().tolist(),
-        "aggregate": aggregate.ravel().tolist(),
-        "overall": overall.ravel().tolist(),
-        "factor_trajectory": ticked[0].tolist(),
-        "factor_aggregate": ticked[1].tolist(),
-        "factor_other": ticked[2].tolist(),
+        **{name: getattr(drawn, name)[0].ravel().tolist() for name in ("trajectory", "aggregate", "overall")},
+        **{f"factor_{factor}": ticks.tolist() for factor, ticks in zip(FACTORS, ticked, strict=True)},
         "predicted": predicted.ravel().tolist(),
         "risk_reference": [_REFERENCE_RISK] * (people * pairs),
         "risk": np.round(_REFERENCE_RISK + output, 2).ravel().tolist(),
@@ -377,9 +367,8 @@ def _correlation_p(drawn: SimulatedAnswers, rng: np.random.Generator) -> FloatAr
     who = np.repeat(np.arange(people), pairs)
     p_values = np.empty(studies)
     for study in range(studies):
-        columns = np.column_stack(
-            [answers[study].ravel() for answers in (drawn.aggregate, drawn.trajectory, drawn.overall)]
-        )
+        answers = (drawn.aggregate, drawn.trajectory, drawn.overall)
+        columns = np.column_stack([distance[study].ravel() for distance in answers])
         draws = rank_bootstrap(columns, who, resamples=_RANK_RESAMPLES, rng=rng)
         p_values[study] = cluster_t(contrast(draws, 2, 1), people).p_value[0]
     return p_values

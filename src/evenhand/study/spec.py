@@ -14,27 +14,15 @@ from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
 from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.settings import Settings
+from evenhand.study import sections
 from evenhand.study.analysis.analyze import run
 from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.cases import Assignment, deal_cases, read_cases
 from evenhand.study.flow.language import built_in_questions, check_words
 from evenhand.study.responses import Responses
-from evenhand.study.schema import SCALE, Kind, read_columns
-from evenhand.study.sections import (
-    IS_TEXT,
-    PAYMENT_PLACEHOLDERS,
-    PLACEHOLDERS,
-    AttentionCheck,
-    Condition,
-    Feedback,
-    Language,
-    Name,
-    Payment,
-    Questions,
-    Recruitment,
-    Text,
-)
+from evenhand.study.schema import SCALE, Kind, read_columns, require_known
+from evenhand.study.sections import AttentionCheck, Condition, Feedback, Language, Name, Payment, Questions, Text
 from evenhand.study.sets import Instrument, load_instrument
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -71,7 +59,9 @@ class StudySpec(Settings):
     questions: Questions = Field(Questions(), description="Wording of the questions.")
     attention: tuple[AttentionCheck, ...] = Field((), description="Attention checks.")
     payment: Payment = Field(description="What people are paid.")
-    recruitment: Recruitment = Field(Recruitment(), description="Where people come from and are sent at the end.")
+    recruitment: sections.Recruitment = Field(
+        sections.Recruitment(), description="Where people come from and are sent at the end."
+    )
     interface: dict[str, dict[str, str]] = Field(
         {}, description="Words of the pages (buttons, errors) by language, to add a language or to change some."
     )
@@ -189,7 +179,8 @@ class StudySpec(Settings):
             return [language for language in self.languages if language not in text]
         if text in _DEFAULTS:
             return [language for language in self.languages if default_words(text, language) is None]
-        return [] if _same_everywhere(where) else list(self.languages[1:])
+        # A unit, or a choice of an attention check, may be the same in every language.
+        return [] if where.endswith(".unit") or ".choices." in where else list(self.languages[1:])
 
     def _check_parts(self, where: str, text: str | Mapping[str, str]) -> None:
         """Refuse a text that has a language or a placeholder that is not known."""
@@ -208,7 +199,7 @@ class StudySpec(Settings):
 
         Raises a `ConfigError` where an instrument holds fewer sets than each person is to see, or shows no score for K.
         """
-        found = {}
+        instruments = {}
         for name, condition in self.conditions.items():
             made = load_instrument(self.folder / condition.instrument)
             if len(made.sets) < self.sets_per_person:
@@ -216,13 +207,13 @@ class StudySpec(Settings):
                     f"the instrument of [conditions.{name}] holds {count(len(made.sets), 'set')}, but "
                     f"`sets_per_person` is {self.sets_per_person}; design more sets."
                 )
-            if any(one.subjects[0].score is None for one in made.sets):
+            if any(shown.subjects[0].score is None for shown in made.sets):
                 raise ConfigError(
                     f"the instrument of [conditions.{name}] holds no score to show for K; give the table of "
                     "design_sets() a prediction, or name its `model`."
                 )
-            found[name] = made
-        return found
+            instruments[name] = made
+        return instruments
 
     def assignment(self) -> Assignment:
         """Read the cases of a feedback study, from beside the `study.toml`, and deal them out to critics."""
@@ -230,13 +221,9 @@ class StudySpec(Settings):
             raise ConfigError("only a feedback study deals out cases; this one is of kind 'effort'.")
         asked, source = self.feedback, self.folder / self.feedback.cases
         columns, _ = read_columns(source)
-        for name in asked.shown:
-            if name not in columns:
-                raise ConfigError(f"`shown` in [feedback] got {name!r}; {did_you_mean(name, columns)}")
+        require_known(asked.shown, columns, "`shown` in [feedback] got {name}")
         cases = read_cases(columns, asked.id, asked.decision, asked.groups)
-        for label in cases.label_names:
-            if label not in asked.labels:
-                raise ConfigError(f"`labels` in [feedback] lacks {label!r}; {did_you_mean(label, asked.labels)}")
+        require_known(cases.label_names, asked.labels, "`labels` in [feedback] lacks {name}")
         return deal_cases(cases, asked.assignment)
 
     def analyze(self, responses: Responses) -> StudyResult:
@@ -254,7 +241,7 @@ class StudySpec(Settings):
 def texts_of(model: BaseModel, path: str = "") -> Iterator[tuple[str, str | Mapping[str, str]]]:
     """Yield every text shown to people, with the name of its setting."""
     for name, field in type(model).model_fields.items():
-        yield from _texts_in(getattr(model, name), f"{path}{name}", IS_TEXT in field.metadata)
+        yield from _texts_in(getattr(model, name), f"{path}{name}", sections.IS_TEXT in field.metadata)
 
 
 def _texts_in(value: Any, where: str, is_text: bool) -> Iterator[tuple[str, str | Mapping[str, str]]]:
@@ -293,11 +280,6 @@ def default_words(text: str, language: str) -> str | None:
     return text if language.split("-")[0] == "en" else built_in_questions(language).get(name)
 
 
-def _same_everywhere(where: str) -> bool:
-    """Tell whether a single text may serve every language: a unit, or a choice of an attention check."""
-    return where.endswith(".unit") or ".choices." in where
-
-
 def _unasked(where: str, kind: Kind) -> bool:
     """Tell whether a text is of no use in this kind of study."""
     if kind == "effort":
@@ -306,14 +288,9 @@ def _unasked(where: str, kind: Kind) -> bool:
 
 
 def _check_placeholders(where: str, text: str) -> None:
-    known: tuple[str, ...]
-    if where.startswith("questions."):
-        known = PLACEHOLDERS
-    elif where in ("consent", "instructions", "debrief"):
-        known = PAYMENT_PLACEHOLDERS
-    else:
-        return
-    for name in _PLACEHOLDER.findall(text):
+    is_paid = where in ("consent", "instructions", "debrief")
+    known = sections.PAYMENT_PLACEHOLDERS if is_paid else sections.PLACEHOLDERS
+    for name in _PLACEHOLDER.findall(text) if is_paid or where.startswith("questions.") else ():
         if name not in known:
             raise ValueError(f"`{where}` has a placeholder {{{name}}}; {did_you_mean(name, known)}")
 

@@ -13,7 +13,7 @@ from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.settings import Settings
 from evenhand.stats.types import IntArray
 from evenhand.study.responses import Responses, build_responses
-from evenhand.study.schema import BY_NAME, FACTORS, FEEDBACK, SCALE, Kind, Values, as_text, read_columns
+from evenhand.study.schema import BY_NAME, FACTORS, FEEDBACK, SCALE, Kind, Values, as_text, read_columns, require_known
 
 _COORDINATES = ("condition", "item", "subject")
 _Columns = Mapping[str, list[Any]]
@@ -47,14 +47,10 @@ class SurveyMap(Settings):
     def _known(self) -> Self:
         if "participant" not in self.columns:
             raise ValueError("`columns` must say which column is the participant's id")
-        for name in self.percent:
-            if name not in BY_NAME or BY_NAME[name].type != "share":
-                shares = [column.name for column in BY_NAME.values() if column.type == "share"]
-                raise ValueError(f"`percent` got {name!r}; {did_you_mean(name, shares)}")
-        for what, given, allowed in (("factors", self.factors, FACTORS), ("answers", self.answers.values(), FEEDBACK)):
-            for word in given:
-                if word not in allowed:
-                    raise ValueError(f"`{what}` got {word!r}; {did_you_mean(word, allowed)}")
+        shares = [column.name for column in BY_NAME.values() if column.type == "share"]
+        require_known(self.percent, shares, "`percent` got {name}")
+        require_known(self.factors, FACTORS, "`factors` got {name}")
+        require_known(self.answers.values(), FEEDBACK, "`answers` got {name}")
         return self
 
     @property
@@ -212,21 +208,17 @@ def _join_people(tidy: dict[str, list[Any]], people: Any, settings: SurveyMap) -
     if "participant" not in settings.people:
         raise ConfigError("a second table of people needs `people` in the column map, with its own `participant`.")
     table, _ = read_columns(people)
-    for column in settings.people.values():
-        if column not in table:
-            raise DataError(f"the table of people has no column {column!r}; {did_you_mean(column, table)}")
+    require_known(settings.people.values(), table, "the table of people has no column {name}", DataError)
     row_of = _row_of_each(as_text(table[settings.people["participant"]]))
     participants = as_text(tidy["participant"])
     for name, column in settings.people.items():
         if name != "participant":
             tidy[name] = [table[column][row_of[who]] if who in row_of else None for who in participants]
-    silent, unmatched = len(row_of.keys() - set(participants)), len(set(participants) - row_of.keys())
-    notes = []
-    if silent:
-        notes.append(f"{count(silent, 'person', 'people')} of the second table gave no answers here.")
-    if unmatched:
-        notes.append(f"{count(unmatched, 'person', 'people')} who answered are not in the second table.")
-    return notes
+    notes = {
+        "of the second table gave no answers here": len(row_of.keys() - set(participants)),
+        "who answered are not in the second table": len(set(participants) - row_of.keys()),
+    }
+    return [f"{count(people, 'person', 'people')} {note}." for note, people in notes.items() if people]
 
 
 def _row_of_each(participants: Values) -> dict[str, int]:

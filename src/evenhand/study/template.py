@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import compress
+from itertools import compress, starmap
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ConfigError, require_choice
-from evenhand.study.schema import KINDS, Kind, read_columns, write_csv
+from evenhand.errors import require_choice
+from evenhand.study.schema import KINDS, Kind, read_columns, save_text, write_csv
 
 _COMMON = '''# A study for evenhand. Texts may be in several languages: title = {{ en = "...", de = "..." }}.
 kind = "{kind}"
@@ -162,9 +162,11 @@ def study_template(
     require_choice("kind", kind, KINDS)
     title = "Who is alike?" if kind == "effort" else "Do you agree with these decisions?"
     name = "who-is-alike" if kind == "effort" else "do-you-agree"
-    head = _COMMON.format(kind=kind, name=name, title=title, minutes=42, instructions=_instructions(instructions))
+    page = f'instructions = """\n{instructions}"""\n' if instructions else ""
+    head = _COMMON.format(kind=kind, name=name, title=title, minutes=42, instructions=page)
     if kind == "effort":
-        body = _EFFORT + "\n".join(_condition(*one) for one in (conditions or dict.fromkeys(_CONDITIONS, "")).items())
+        named = conditions or dict.fromkeys(_CONDITIONS, "")
+        body = _EFFORT + "\n".join(starmap(_condition, named.items()))
     else:
         body = _FEEDBACK.format(**{name: _toml(value) for name, value in {**CASES, **(cases or {})}.items()})
     return head + body + _TAIL.format(bonuses=_BONUSES if kind == "effort" else "", checks=checks)
@@ -179,10 +181,6 @@ def spread_checks(items: int) -> tuple[int, int, int]:
     ((10, 25, 40), (1, 1, 1))
     """
     return max(1, items // 5), max(1, items // 2), max(1, 4 * items // 5)
-
-
-def _instructions(text: str) -> str:
-    return f'instructions = """\n{text}"""\n' if text else ""
 
 
 def _condition(name: str, instrument: str) -> str:
@@ -238,8 +236,4 @@ def _made_up_cases(path: Path) -> Path:
         "priors": list(map(sum, zip(*(shown[f"arrests_year{year}"] for year in range(1, 5)), strict=True))),
         "label": ["high" if risk > 0.3 else "low" for risk in shown["risk_logistic"]],
     }
-    try:
-        path.write_text(write_csv(columns), encoding="utf-8", newline="")
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be written: {error.strerror or error}.") from error
-    return path
+    return save_text(path, write_csv(columns))

@@ -182,7 +182,7 @@ class TestCookies:
         browser.jar = httpx.Cookies({security.researcher_cookie: value})
         assert browser.get("/researcher").headers["location"] == "/researcher/login"
         with pytest.raises(BadSignature):
-            security._researchers.loads(value)
+            security._serializers[security.researcher_cookie].loads(value)
 
     def test_a_cookie_of_another_study_is_nobody_even_under_one_key(
         self, serve: Any, effort_design: Any, feedback_design: Any, monkeypatch: pytest.MonkeyPatch
@@ -205,12 +205,12 @@ class TestCookies:
     def test_a_cookie_of_a_clock_that_was_ahead_is_taken(
         self, effort: Any, monkeypatch: pytest.MonkeyPatch, ahead: int, taken: bool
     ) -> None:
-        now = time.time()
+        now, security = time.time(), effort.app.state.context.security
         with monkeypatch.context() as patched:
             patched.setattr("itsdangerous.timed.time.time", lambda: now + ahead)
-            value = effort.app.state.context.security._visitors.dumps(["session", None, 0, None, "en"])
+            value = security._serializers[security.visitor_cookie].dumps(["session", None, 0, None, "en"])
         request = Request({"type": "http", "headers": [(b"cookie", f"evenhand-who-is-alike={value}".encode())]})
-        assert (effort.app.state.context.security.visitor(request) is not None) == taken
+        assert (security.visitor(request) is not None) == taken
 
     def test_a_cookie_survives_a_restart(self, serve: Any, effort_design: Any) -> None:
         browser = serve(effort_design).browser()

@@ -8,7 +8,7 @@ from typing import Any
 from evenhand.core.findings import FindingMaker
 from evenhand.core.records import LeftOut
 from evenhand.core.spec import audit_function
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, count, require_choice
 from evenhand.study.analysis.estimate import correlation_records, factor_records
 from evenhand.study.analysis.findings import SENTENCES, conclusion_notes, make_claims
 from evenhand.study.analysis.gather import Part, parts_of, with_adjusted_p
@@ -17,6 +17,7 @@ from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.serum import bonus_table, serum_records
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.responses import Responses, apply_exclusions, read_responses
+from evenhand.study.schema import require_known
 
 _FEW = 20
 """Below so many people intervals by people are rough."""
@@ -92,12 +93,10 @@ def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
 
 def _require_conditions(responses: Responses, kept: Responses, spec: AnalysisSpec) -> None:
     """Refuse a baseline that nobody is left in, and a threshold for a condition that the study does not have."""
-    if spec.baseline is not None and spec.baseline not in kept.conditions:
-        raise ConfigError(f"`baseline` got {spec.baseline!r}; {did_you_mean(spec.baseline, kept.conditions)}")
-    for condition in (threshold.condition for threshold in spec.thresholds):
-        if condition is not None and condition not in responses.conditions:
-            hint = did_you_mean(condition, responses.conditions)
-            raise ConfigError(f"`condition` {condition!r} of a threshold is not known; {hint}")
+    if spec.baseline is not None:
+        require_choice("baseline", spec.baseline, kept.conditions)
+    named = [threshold.condition for threshold in spec.thresholds if threshold.condition is not None]
+    require_known(named, responses.conditions, "`condition` {name} of a threshold is not known")
 
 
 def _nothing_to_analyse(responses: Responses, kept: Responses) -> str:

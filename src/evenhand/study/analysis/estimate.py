@@ -9,20 +9,8 @@ import numpy as np
 
 from evenhand.core.formats import finite
 from evenhand.core.progress import step
-from evenhand.stats.correlation import (
-    ClusterEstimate,
-    cluster_t,
-    contrast,
-    correlation_t,
-    hotelling_t,
-    meng_z,
-    rank_bootstrap,
-    spearman_interval,
-    spearman_matrix,
-    steiger_z,
-    two_sided_p,
-    williams_t,
-)
+from evenhand.stats import correlation
+from evenhand.stats.correlation import ClusterEstimate, cluster_t, contrast, rank_bootstrap, two_sided_p
 from evenhand.stats.intervals import wilson
 from evenhand.stats.regression import ols
 from evenhand.stats.types import FloatArray, IntArray
@@ -34,10 +22,10 @@ from evenhand.study.schema import FACTORS
 
 BY_PEOPLE = "participant_bootstrap"
 TESTS: dict[str, tuple[Callable[..., Any], bool]] = {
-    "hotelling": (hotelling_t, True),
-    "williams": (williams_t, True),
-    "meng": (meng_z, False),
-    "steiger": (steiger_z, False),
+    "hotelling": (correlation.hotelling_t, True),
+    "williams": (correlation.williams_t, True),
+    "meng": (correlation.meng_z, False),
+    "steiger": (correlation.steiger_z, False),
 }
 """The row-level tests by name: the function, and whether it has n - 3 degrees of freedom."""
 
@@ -79,7 +67,7 @@ def correlation_records(parts: Sequence[Part], spec: AnalysisSpec) -> Records:
 def _coefficients(part: Part) -> FloatArray:
     if len(part.y) < 2:
         return np.full(3, np.nan)
-    return spearman_matrix(part.columns)[np.triu_indices(3, 1)]
+    return correlation.spearman_matrix(part.columns)[np.triu_indices(3, 1)]
 
 
 def _correlations(
@@ -92,19 +80,10 @@ def _correlations(
     n = len(part.y)
     for factor, position, target in wanted:
         value = float(r[position])
-        t = float(correlation_t(value, n)) if abs(value) < 1 else np.nan
-        low, high = spearman_interval(value, n, spec.confidence)
-        published = estimate(
-            part,
-            "published",
-            value,
-            statistic=t,
-            df=n - 2,
-            p_value=float(two_sided_p(t, n - 2)),
-            low=float(low),
-            high=float(high),
-            status=why_no_test(part, value, t),
-        )
+        t = float(correlation.correlation_t(value, n)) if abs(value) < 1 else np.nan
+        low, high = correlation.spearman_interval(value, n, spec.confidence)
+        limits = {"low": float(low), "high": float(high)}
+        published = _tested(part, "published", value, t, n - 2, **limits)
         for columns in (published, _by_people(part, by_people, position, value, 1)):
             yield StudyValue(metric="rank_correlation", factor=factor, **{**columns, "target": target})
 
@@ -126,16 +105,13 @@ def _row_tests(part: Part, r: FloatArray) -> Iterator[dict[str, Any]]:
     for name, (test, student) in TESTS.items():
         statistic = float(test(r[_TRAJECTORY], r[_AGGREGATE], r[_BETWEEN], n))
         statistic = statistic if np.isfinite(statistic) else np.nan
-        df = float(n - 3) if student else np.inf
-        yield estimate(
-            part,
-            name,
-            value,
-            statistic=statistic,
-            df=df,
-            p_value=float(two_sided_p(statistic, df)),
-            status=why_no_test(part, value, statistic),
-        )
+        yield _tested(part, name, value, statistic, float(n - 3) if student else np.inf)
+
+
+def _tested(part: Part, method: str, value: float, statistic: float, df: float, **limits: float) -> dict[str, Any]:
+    """Return a number with its test, or why it has none."""
+    p_value, status = float(two_sided_p(statistic, df)), why_no_test(part, value, statistic)
+    return estimate(part, method, value, statistic=statistic, df=df, p_value=p_value, status=status, **limits)
 
 
 def _row_bootstrap(part: Part, value: float, spec: AnalysisSpec) -> Iterator[dict[str, Any]]:
@@ -192,10 +168,7 @@ def share_estimates(y: FloatArray, who: IntArray, confidence: float) -> dict[str
     """Return a share of rows with Wilson's interval (published), and with one that lets a person's rows depend."""
     share = float(y.mean())
     low, high = wilson(share, len(y), confidence)
-    return {
-        "published": MeanEstimate(share, float(low), float(high)),
-        "clustered": clustered_mean(y, who, confidence),
-    }
+    return {"published": MeanEstimate(share, float(low), float(high)), "clustered": clustered_mean(y, who, confidence)}
 
 
 def clustered_mean(y: FloatArray, who: IntArray, confidence: float) -> MeanEstimate:
@@ -208,15 +181,7 @@ def clustered_mean(y: FloatArray, who: IntArray, confidence: float) -> MeanEstim
 
 
 def _mean_columns(condition: str, method: str, who: IntArray, mean: MeanEstimate) -> dict[str, Any]:
-    has_interval = finite(mean.low) is not None
-    return {
-        "condition": condition,
-        "target": "overall",
-        "method": method,
-        "n": len(np.unique(who)),
-        "answers": len(who),
-        "value": finite(mean.value),
-        "low": finite(mean.low),
-        "high": finite(mean.high),
-        "status": "ok" if has_interval else "no interval: too few people, or all answered alike",
-    }
+    whose = {"condition": condition, "target": "overall", "n": len(np.unique(who)), "answers": len(who)}
+    numbers = {"value": finite(mean.value), "low": finite(mean.low), "high": finite(mean.high)}
+    status = "ok" if numbers["low"] is not None else "no interval: too few people, or all answered alike"
+    return {**whose, "method": method, **numbers, "status": status}

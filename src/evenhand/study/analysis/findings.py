@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evenhand.core.findings import Claim
@@ -45,32 +46,27 @@ def make_claims(values: Sequence[StudyValue], gaps: Sequence[StudyGap], spec: An
     for gap in compared:
         sides = {side: correlations.get((gap.condition, gap.target, side)) for side in (gap.group, gap.reference)}
         sentence_id, told = _comparison(gap, sides)
-        yield Claim(
-            records=(gap,),
-            sentence_id=sentence_id,
-            undefined_id="correlations_undefined",
-            arguments={**_place(gap), **told},
-            headline=True,
-            aside=_answers(gap),
-            tests=sum(other.p_adjusted is not None for other in compared),
-            withheld=_too_few(gap, spec),
-        )
+        tests = sum(other.p_adjusted is not None for other in compared)
+        yield replace(_claim(gap, sentence_id, "correlations_undefined", told, spec), tests=tests)
     for record in values:
         if (record.metric, record.method) == ("effort_weight", BY_PEOPLE):
-            yield Claim(
-                records=(record,),
-                sentence_id="weight",
-                undefined_id="weight_undefined",
-                arguments={**_place(record), "value": record.value},
-                headline=True,
-                aside=_answers(record),
-                withheld=_too_few(record, spec),
-            )
+            yield _claim(record, "weight", "weight_undefined", {"value": record.value}, spec)
 
 
-def _place(record: StudyValue | StudyGap) -> dict[str, str]:
+def _claim(
+    record: StudyValue | StudyGap, sentence_id: str, undefined_id: str, told: dict[str, Any], spec: AnalysisSpec
+) -> Claim:
     title = "weight of effort" if record.metric == "effort_weight" else "rank correlation"
-    return {"where": record.condition or "All people", "title": title, "target": record.target}
+    place = {"where": record.condition or "All people", "title": title, "target": record.target}
+    return Claim(
+        records=(record,),
+        sentence_id=sentence_id,
+        undefined_id=undefined_id,
+        arguments=place | told,
+        headline=True,
+        aside=_answers(record),
+        withheld=_too_few(record, spec),
+    )
 
 
 def _comparison(gap: StudyGap, sides: dict[str | None, float | None]) -> tuple[str, dict[str, Any]]:

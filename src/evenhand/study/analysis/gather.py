@@ -16,6 +16,9 @@ from evenhand.study.analysis.metrics import DISTANCES, TARGETS
 from evenhand.study.analysis.result import RegressionRecord, StudyGap, StudyValue
 from evenhand.study.responses import Responses
 
+_NUMBERS = ("stderr", "statistic", "df", "p_value", "low", "high")
+"""What there may be beside an estimate: its spread, a test and an interval."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -59,15 +62,8 @@ def parts_of(responses: Responses) -> Iterator[Part]:
             here = names == condition
             whole = here & ~np.isnan(targets[target]) & ~np.isnan(distances).any(axis=1)
             if (here & ~np.isnan(targets[target])).any():
-                yield Part(
-                    condition,
-                    target,
-                    (c, t),
-                    distances[whole],
-                    targets[target][whole],
-                    responses.person[whole],
-                    int(here.sum() - whole.sum()),
-                )
+                rows = distances[whole], targets[target][whole], responses.person[whole]
+                yield Part(condition, target, (c, t), *rows, int(here.sum() - whole.sum()))
 
 
 def why_undefined(part: Part) -> str:
@@ -94,41 +90,25 @@ def why_no_test(part: Part, value: float, statistic: float) -> str:
     return f"no test: {why_no_spread(part)}" if np.isfinite(value) and not np.isfinite(statistic) else ""
 
 
-def estimate(
-    part: Part,
-    method: str,
-    value: float,
-    *,
-    stderr: float = np.nan,
-    statistic: float = np.nan,
-    df: float = np.inf,
-    p_value: float = np.nan,
-    low: float = np.nan,
-    high: float = np.nan,
-    status: str = "",
-) -> dict[str, Any]:
-    """Return the columns that the records of all tables share, undefined numbers as null."""
+def estimate(part: Part, method: str, value: float, *, status: str = "", **numbers: float) -> dict[str, Any]:
+    """Return the columns that the records of all tables share, undefined numbers as null.
+
+    Parameters
+    ----------
+    part, method, value : the answers, how they were analysed, and the number that this gave.
+    status : 'ok', or why there is no number; by default as the number says.
+    **numbers : any of `_NUMBERS`; the others are null.
+    """
     number = finite(value)
-    return {
-        "condition": part.condition,
-        "target": part.target,
-        "method": method,
-        "n": part.people,
-        "answers": len(part.y),
-        "value": number,
-        "stderr": finite(stderr),
-        "statistic": finite(statistic),
-        "df": finite(df),
-        "p_value": finite(p_value),
-        "low": finite(low),
-        "high": finite(high),
-        "status": status or ("ok" if number is not None else f"undefined: {why_undefined(part)}"),
-    }
+    whose = {"condition": part.condition, "target": part.target, "n": part.people, "answers": len(part.y)}
+    others = {name: finite(numbers.get(name, np.nan)) for name in _NUMBERS}
+    said = status or ("ok" if number is not None else f"undefined: {why_undefined(part)}")
+    return {**whose, "method": method, "value": number, **others, "status": said}
 
 
 def numbers_at(estimates: ClusterEstimate | Coefficients, position: int) -> dict[str, Any]:
     """Return standard error, test and limits of one of several estimates, as `estimate` takes them."""
-    names = ("stderr", "statistic", "p_value", "low", "high")
+    names = (name for name in _NUMBERS if name != "df")
     return {"df": estimates.df, **{name: float(getattr(estimates, name)[position]) for name in names}}
 
 
@@ -145,8 +125,7 @@ def with_adjusted_p(records: Sequence[Tested], family_of: Callable[[Tested], Has
     adjusted = list(records)
     for positions in families.values():
         p = np.array([records[position].p_value for position in positions], dtype=np.float64)
-        for position, bonferroni, holm in zip(
-            positions, adjusted_p(p, "bonferroni"), adjusted_p(p, "holm"), strict=True
-        ):
+        both = zip(positions, adjusted_p(p, "bonferroni"), adjusted_p(p, "holm"), strict=True)
+        for position, bonferroni, holm in both:
             adjusted[position] = replace(records[position], p_adjusted=float(bonferroni), p_holm=float(holm))
     return tuple(adjusted)

@@ -9,23 +9,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.progress import step
+from evenhand.stats import regression as linear
 from evenhand.stats.random_intercept import random_intercept
-from evenhand.stats.regression import (
-    NO_FIT,
-    NO_SPREAD,
-    Coefficients,
-    Inference,
-    LinearFit,
-    WeightEstimate,
-    bootstrap_weight,
-    coefficient_bootstrap,
-    delta_weight,
-    f_test,
-    moderated,
-    ols,
-    wald_equal,
-    wald_zero,
-)
+from evenhand.stats.regression import Coefficients, Inference, LinearFit, WeightEstimate
 from evenhand.stats.types import FloatArray
 from evenhand.study.analysis.estimate import BY_PEOPLE
 from evenhand.study.analysis.gather import Part, estimate, numbers_at, why_no_spread, why_no_test, why_undefined
@@ -88,13 +74,13 @@ class Regression:
 
     def fit(self) -> LinearFit:
         """Return the least-squares fit."""
-        return ols(self.x, self.part.y, self.terms, self.part.who)
+        return linear.ols(self.x, self.part.y, self.terms, self.part.who)
 
     def records(self, fit: LinearFit, spec: AnalysisSpec) -> Iterator[RegressionRecord]:
         """Yield the coefficients and how much they explain."""
         for method, inference in INFERENCES.items():
             yield from self._coefficients(fit.names, fit.coefficients(inference, spec.confidence), method)
-            whole = f_test(fit, inference)
+            whole = linear.f_test(fit, inference)
             numbers: dict[str, Any] = {"statistic": whole.f, "df": whole.df_error, "p_value": whole.p_value}
             yield self._record("f_statistic", method, whole.f, status=self._no_test(fit, whole.f), **numbers)
         yield self._record("r_squared", "published", fit.r2)
@@ -103,10 +89,8 @@ class Regression:
     def null_records(self, fit: LinearFit) -> Iterator[RegressionRecord]:
         """Yield the Wald tests of both nulls: that nothing matters, and that the two matter alike."""
         for method, inference in INFERENCES.items():
-            for term, test in (
-                (ZERO, wald_zero(fit, DISTANCES, inference)),
-                (EQUAL, wald_equal(fit, *DISTANCES, inference)),
-            ):
+            both, equal = linear.wald_zero(fit, DISTANCES, inference), linear.wald_equal(fit, *DISTANCES, inference)
+            for term, test in ((ZERO, both), (EQUAL, equal)):
                 value = float(fit.coef[2] - fit.coef[1]) if term == EQUAL else np.nan
                 numbers = {"statistic": test.statistic, "df": test.df_error, "p_value": test.p_value}
                 status = self._no_test(fit, test.statistic) or ("ok" if np.isfinite(test.statistic) else "")
@@ -164,7 +148,7 @@ def _moderation(compared: Sequence[Part], baseline: str) -> Regression:
         who=np.concatenate([part.who for part in compared]),
     )
     of_row = np.repeat([part.condition for part in compared], [len(part.y) for part in compared])
-    x = moderated(whole.distances, np.column_stack([of_row == condition for condition in others]))
+    x = linear.moderated(whole.distances, np.column_stack([of_row == condition for condition in others]))
     terms = [*DISTANCES]
     for condition in others:
         terms += [f"{_CONDITION}{condition}", *(f"{distance}{TIMES}{condition}" for distance in DISTANCES)]
@@ -176,27 +160,19 @@ def _moderation(compared: Sequence[Part], baseline: str) -> Regression:
 
 def _weights(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Iterator[StudyValue]:
     for method, inference in INFERENCES.items():
-        yield _weight(part, delta_weight(fit, inference=inference, confidence=spec.confidence), method)
+        yield _weight(part, linear.delta_weight(fit, inference=inference, confidence=spec.confidence), method)
     if part.people < 2:
-        yield _weight(part, delta_weight(fit, inference="cluster"), BY_PEOPLE)
+        yield _weight(part, linear.delta_weight(fit, inference="cluster"), BY_PEOPLE)
         return
     rng = np.random.default_rng([spec.seed, *part.seeds, 2])
-    draws = coefficient_bootstrap(part.distances, part.y, part.who, resamples=spec.resamples, rng=rng)
-    weight = bootstrap_weight(draws, part.people, trajectory=2, aggregate=1, confidence=spec.confidence)
+    draws = linear.coefficient_bootstrap(part.distances, part.y, part.who, resamples=spec.resamples, rng=rng)
+    weight = linear.bootstrap_weight(draws, part.people, trajectory=2, aggregate=1, confidence=spec.confidence)
     yield _weight(part, weight, BY_PEOPLE)
 
 
 def _weight(part: Part, weight: WeightEstimate, method: str) -> StudyValue:
-    reasons = {f"undefined: {NO_FIT}": why_undefined, NO_SPREAD: why_no_spread}
+    reasons = {f"undefined: {linear.NO_FIT}": why_undefined, linear.NO_SPREAD: why_no_spread}
     why = reasons.get(weight.status)
-    columns = estimate(
-        part,
-        method,
-        weight.value,
-        stderr=weight.stderr,
-        df=weight.df,
-        low=weight.low,
-        high=weight.high,
-        status=weight.status if why is None else f"{weight.status.partition(':')[0]}: {why(part)}",
-    )
-    return StudyValue(metric="effort_weight", **columns)
+    status = weight.status if why is None else f"{weight.status.partition(':')[0]}: {why(part)}"
+    numbers = {name: getattr(weight, name) for name in ("stderr", "df", "low", "high")}
+    return StudyValue(metric="effort_weight", **estimate(part, method, weight.value, status=status, **numbers))

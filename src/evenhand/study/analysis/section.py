@@ -168,19 +168,12 @@ def _table_2(result: StudyResult) -> DisplayTable:
 
 def _table_3(result: StudyResult) -> DisplayTable:
     held = _comparisons(result)
-    rows = [
-        (
-            title,
-            target,
-            *(
-                _starred(held.get((condition, target, method)), "statistic", _STARS, adjusted=True)
-                for condition in result.conditions
-            ),
-        )
-        for method, title in _TESTS.items()
-        for target in TARGETS
-        if any(held.get((condition, target, method)) for condition in result.conditions)
-    ]
+    rows: list[tuple[str, ...]] = []
+    for method, title in _TESTS.items():
+        for target in TARGETS:
+            gaps = [held.get((condition, target, method)) for condition in result.conditions]
+            if any(gaps):
+                rows.append((title, target, *(_starred(gap, "statistic", _STARS, adjusted=True) for gap in gaps)))
     columns = ("Test", "Target", *_of_conditions(result, ("statistic",)))
     caption = (
         f"Does trajectory correlate with the target more than aggregate does? (the paper's table 3). "

@@ -53,14 +53,9 @@ def serum_records(records: Sequence[BonusRecord]) -> Iterator[SerumRecord]:
         people = [record for record in records if record.condition == condition]
         values = [record.value for record in people if record.value is not None]
         paid = [record.value for record in people if record.bonus and record.value is not None]
-        yield SerumRecord(
-            condition=condition,
-            n=len(people),
-            scored=len(values),
-            paid=len(paid),
-            highest=max(values, default=None),
-            lowest_paid=min(paid, default=None),
-        )
+        counts = {"n": len(people), "scored": len(values), "paid": len(paid)}
+        highest, lowest_paid = max(values, default=None), min(paid, default=None)
+        yield SerumRecord(condition=condition, **counts, highest=highest, lowest_paid=lowest_paid)
 
 
 def _asked(responses: Responses, answers: FloatArray) -> FloatArray:

@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 from evenhand.core.metrics import Metric
 from evenhand.core.spec import Spec
 from evenhand.core.thresholds import Alias
-from evenhand.errors import did_you_mean
 from evenhand.study.analysis.metrics import METRICS, NAMED_GAPS, TARGETS
 from evenhand.study.responses import Exclusions
+from evenhand.study.schema import require_known
 
 
 class AnalysisSpec(Spec):
@@ -41,10 +41,7 @@ class AnalysisSpec(Spec):
     bonus_share: float = Field(0.1, gt=0, le=1, description="Share of people who get the honesty bonus.")
     bonus_ties: bool = Field(True, description="Whether all who tie at the last place are paid, or none of them.")
     bonus_answered: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="Share of the pairs asked that a person must have taken part in for a bonus.",
+        0.5, ge=0, le=1, description="Share of the pairs asked that a person must have taken part in for a bonus."
     )
     exclusions: Exclusions = Field(
         Exclusions(), description='Who is left out, by named rules; {"failed_checks": false} keeps everybody.'
@@ -63,7 +60,6 @@ class AnalysisSpec(Spec):
     def _known_targets(self) -> Self:
         for threshold in self.thresholds:
             targets = TARGETS[:1] if threshold.metric == "effort_weight" else TARGETS
-            if threshold.target is not None and threshold.target not in targets:
-                hint = did_you_mean(threshold.target, targets)
-                raise ValueError(f"`target` {threshold.target!r} of a threshold is not known; {hint}")
+            if threshold.target is not None:
+                require_known([threshold.target], targets, "`target` {name} of a threshold is not known")
         return self

@@ -5,14 +5,7 @@ do what people do: they reload, go back, send twice, leave, come back, withdraw.
 acknowledged, so that it can be compared with what is stored.
 """
 
-from evenhand.study.bots.simulation import (
-    AnswerModel,
-    Visitors,
-    count_events,
-    lost_answers,
-    right_answers,
-    visit_study,
-)
+from evenhand.study.bots.simulation import AnswerModel, Visitors, count_events, lost_answers, right_answers, visit_study
 from evenhand.study.bots.visitor import NO_DETOURS, Behaviour, Visit
 
 __all__ = [

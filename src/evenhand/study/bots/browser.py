@@ -22,6 +22,8 @@ Fields = dict[str, list[str]]
 
 _BUTTONS = {"submit", "button", "reset", "image", "file"}
 _SKIPPED = {"script", "style", "template"}
+_OPENED = {"form": "form", "textarea": "area", "select": "list"}
+"""What is held while an element is open, by its tag."""
 _PERCENT = re.compile(r"(\d[\d.,]*)[\s\u00a0\u202f]?%")
 _NUMBER = re.compile(r"[-−]?\d[\d\s,.\u00a0\u202f']*")
 
@@ -70,12 +72,6 @@ class Browser:
         )
         self.waited = 0
 
-    async def __aenter__(self) -> Browser:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.client.aclose()
-
     async def get(self, path: str) -> Page:
         """Return a page, after the redirects that lead to it; a server that is away is tried again for a while."""
         end = time.monotonic() + self.site.patience
@@ -98,17 +94,16 @@ class Browser:
     async def post(self, path: str, fields: Fields) -> httpx.Response:
         """Send a form once. `ServerAwayError` says that no answer came, so that it may or may not have arrived."""
         body = urlencode([(name, value) for name, values in fields.items() for value in values])
-        origin = {"origin": self.site.address, "content-type": "application/x-www-form-urlencoded"}
-        try:
-            return await self._limited("POST", path, body, origin)
-        except httpx.TransportError as error:
-            raise ServerAwayError(str(error)) from None
+        return await self._send_once("POST", path, body, {"content-type": "application/x-www-form-urlencoded"})
 
     async def put_json(self, path: str, body: str, token: str) -> int:
         """Save a draft as the page's script does; return the status."""
-        headers = {"origin": self.site.address, "content-type": "application/json", "x-csrf-token": token}
+        headers = {"content-type": "application/json", "x-csrf-token": token}
+        return (await self._send_once("PUT", path, body, headers)).status_code
+
+    async def _send_once(self, method: str, path: str, body: str, headers: Mapping[str, str]) -> httpx.Response:
         try:
-            return (await self._limited("PUT", path, body, headers)).status_code
+            return await self._limited(method, path, body, {"origin": self.site.address, **headers})
         except httpx.TransportError as error:
             raise ServerAwayError(str(error)) from None
 
@@ -224,8 +219,8 @@ class Page:
 
 def _numbers(cells: Sequence[str]) -> list[float]:
     """Return the numbers of cells; none where one of them holds no number."""
-    numbers = [as_number(cell) for cell in cells]
-    return [] if None in numbers else [number for number in numbers if number is not None]
+    numbers = [number for number in map(as_number, cells) if number is not None]
+    return numbers if len(numbers) == len(cells) else []
 
 
 def _without_totals(series: list[list[float]]) -> list[list[float]]:
@@ -311,12 +306,8 @@ class _Reader(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag in _SKIPPED:
             self.skipped -= 1
-        elif tag == "form":
-            self.form = None
-        elif tag == "textarea":
-            self.area = None
-        elif tag == "select":
-            self.list = None
+        elif tag in _OPENED:
+            setattr(self, _OPENED[tag], None)
         elif tag in ("td", "th", "table"):
             self.in_cell = False
         elif tag in ("dt", "dd", "dl"):

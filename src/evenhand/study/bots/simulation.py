@@ -98,16 +98,9 @@ async def _visit_all(site: Site, visitors: Visitors, tick: Tick | None) -> list[
     async def visit_once(number: int) -> Visit:
         if visitors.rate:
             await asyncio.sleep(number / visitors.rate)
-        visitor = Visitor(
-            site,
-            Visit(f"bot-{run}-{number:05d}"),
-            Answerer(visitors.answers, np.random.default_rng([visitors.seed, number, 1]), seed=visitors.seed),
-            visitors.behaviour,
-            np.random.default_rng([visitors.seed, number]),
-            think=visitors.think,
-            parameter=visitors.parameter,
-        )
-        visit = await visitor.run()
+        rng, answer_rng = (np.random.default_rng([visitors.seed, number, *more]) for more in ((), (1,)))
+        answerer = Answerer(visitors.answers, answer_rng, seed=visitors.seed)
+        visit = await Visitor(site, Visit(f"bot-{run}-{number:05d}"), answerer, visitors, rng).run()
         if tick is not None:
             tick(visit)
         return visit
@@ -181,7 +174,7 @@ class Answerer:
 
     def fill(self, page: Page, form: Form) -> Fields:
         """Return the form of a page, filled in."""
-        sent = {name: values for name, values in form.values().items() if name in _kept(form)}
+        sent = {control.name: form.values()[control.name] for control in form.of_type("hidden")}
         if "trajectory" in form:
             return sent | self._pair(page, form)
         if "answer" in form:
@@ -203,14 +196,12 @@ class Answerer:
         overall = self._point(latent, points, careless)
         b_t, b_a = r.output_strength * r.output_weight, r.output_strength * (1 - r.output_weight)
         moved = abs(b_t * seen[0] + b_a * seen[1] + r.output_noise * self.rng.standard_normal())
-        risk = min(1.0, _risk_shown(page) + moved)
+        # The score of K is the percentage that the text of the page mentions first.
+        risk = min(1.0, (0.3 if page.percent is None else page.percent / 100) + moved)
         predicted = 0.56 if overall <= points / 2 else 0.44
         predicted = float(np.clip(predicted + 0.12 * self.rng.standard_normal(), 0, 1))
-        ticked = [
-            name
-            for name, chance in (("trajectory", r.weight), ("aggregate", 1 - r.weight))
-            if self.rng.random() < 0.45 + 0.5 * chance
-        ]
+        chances = {"trajectory": r.weight, "aggregate": 1 - r.weight}
+        ticked = [name for name, chance in chances.items() if self.rng.random() < 0.45 + 0.5 * chance]
         return {
             "trajectory": [str(seen[0])],
             "aggregate": [str(seen[1])],
@@ -275,15 +266,6 @@ def distances(page: Page) -> tuple[float, float]:
 def _apart(first: float, second: float) -> float:
     together = abs(first) + abs(second)
     return abs(first - second) / together if together else 0.0
-
-
-def _risk_shown(page: Page) -> float:
-    """Return the score of K that the question names: the percentage that the text of the page mentions first."""
-    return page.percent / 100 if page.percent is not None else 0.3
-
-
-def _kept(form: Form) -> set[str]:
-    return {control.name for control in form.of_type("hidden")}
 
 
 def _wordy(rng: np.random.Generator, words: str, share: float) -> str:

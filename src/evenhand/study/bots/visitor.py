@@ -20,7 +20,7 @@ from evenhand.settings import Settings
 from evenhand.study.bots.browser import Browser, Fields, Form, Page, ServerAwayError, Site
 
 if TYPE_CHECKING:
-    from evenhand.study.bots.simulation import Answerer
+    from evenhand.study.bots.simulation import Answerer, Visitors
 
 Ending = Literal["finished", "dropped", "withdrew", "full", "closed", "failed"]
 _STEP = re.compile(r"/step/(\d+)")
@@ -50,9 +50,7 @@ class Behaviour(Settings):
     withdraw: float = Field(0.03, ge=0, le=1, description="By person: withdraw in the middle.")
 
 
-NO_DETOURS = Behaviour(
-    reload=0, mistake=0, draft=0, double=0, back=0, stale=0, pause=0, elsewhere=0, drop=0, withdraw=0
-)
+NO_DETOURS = Behaviour(**dict.fromkeys(Behaviour.model_fields, 0.0))
 """Everybody goes straight through."""
 
 
@@ -84,26 +82,18 @@ class Visitor:
     """One person who goes through the study."""
 
     def __init__(
-        self,
-        site: Site,
-        visit: Visit,
-        answerer: Answerer,
-        behaviour: Behaviour,
-        rng: np.random.Generator,
-        *,
-        think: float = 0.0,
-        parameter: str = "PROLIFIC_PID",
+        self, site: Site, visit: Visit, answerer: Answerer, visitors: Visitors, rng: np.random.Generator
     ) -> None:
-        self.site, self.visit, self.answerer, self.behaviour, self.rng = site, visit, answerer, behaviour, rng
-        self.think = think
-        self.link = f"/?{quote(parameter)}={quote(visit.recruitment_id)}"
+        self.site, self.visit, self.answerer, self.rng = site, visit, answerer, rng
+        self.behaviour, self.think = visitors.behaviour, visitors.think
+        self.link = f"/?{quote(visitors.parameter)}={quote(visit.recruitment_id)}"
         self.browser = Browser(site)
         self.first = 0  # the first page that this browser may open
         self.elsewhere = False  # whether this is not their first browser
         leaves = rng.random()
         self.leaves: Ending | None = None
-        if leaves < behaviour.drop + behaviour.withdraw:
-            self.leaves = "dropped" if leaves < behaviour.drop else "withdrew"
+        if leaves < self.behaviour.drop + self.behaviour.withdraw:
+            self.leaves = "dropped" if leaves < self.behaviour.drop else "withdrew"
         self.leaves_after = int(rng.integers(1, 12))
 
     async def run(self) -> Visit:
@@ -172,13 +162,11 @@ class Visitor:
         """Pass a page that was answered before: it must show the answer, and sending it again changes nothing."""
         shown, known = _answers(form, form.values()), _answers(form, self.visit.acknowledged[index])
         # An attention check cannot be changed, and so has nothing that a browser would send.
-        if shown not in (known, *self._possible(form, index)) and "choice" not in known:
+        possible = [known, *(_answers(form, fields) for fields in self.visit.unsure.get(index, []))]
+        if shown not in possible and "choice" not in known:
             self._fault(f"step {index} shows {shown} where {known} was acknowledged")
         self.visit.events["went over an answer"] += 1
         return await self._send(page.url, form.values(), 1)
-
-    def _possible(self, form: Form, index: int) -> list[Fields]:
-        return [_answers(form, fields) for fields in self.visit.unsure.get(index, [])]
 
     async def _send(self, path: str, fields: Fields, times: int, index: int | None = None) -> Page:
         """Send a form, once or at the same time twice; return the page that follows."""
@@ -280,11 +268,8 @@ class Visitor:
 
     async def _change_answer(self) -> None:
         """Go back to an answered pair or case and change it; then perhaps send an old tab of it."""
-        answered = [
-            index
-            for index, fields in self.visit.acknowledged.items()
-            if index >= self.first and ("overall" in fields or "answer" in fields)
-        ]
+        judged = [index for index, fields in self.visit.acknowledged.items() if {"overall", "answer"} & fields.keys()]
+        answered = [index for index in judged if index >= self.first]
         if not answered:
             return
         index = int(self.rng.choice(answered))
@@ -344,7 +329,7 @@ class Visitor:
 
 def asks(form: Form) -> bool:
     """Tell whether a form asks anything."""
-    return any(True for _ in form.of_type("radio", "number", "range", "checkbox", "textarea", "select", "text"))
+    return any(form.of_type("radio", "number", "range", "checkbox", "textarea", "select", "text"))
 
 
 def _raise_unexpected(results: Sequence[object]) -> None:

@@ -112,14 +112,14 @@ class Design:
         steps: list[Step] = []
         if self.spec.words(self.spec.instructions).strip():
             steps.append(Step("instructions", "instructions"))
-        items = list(self._cases(place) if self.kind == "feedback" else self._pairs(condition, place))
+        if self.kind == "feedback":
+            cases = enumerate(self.critics[place], 1)
+            items = [Step(f"case:{case}", "case", item=case, position=position) for position, case in cases]
+        else:
+            items = list(self._pairs(condition, place))
         if self.spec.practice and (self.kind == "effort" or self.practice_case(place) is not None):
             steps.append(Step("practice", "practice"))
         return Plan(condition, place, (*steps, *self._with_checks(items)))
-
-    def _cases(self, place: int) -> Iterator[Step]:
-        for position, case in enumerate(self.critics[place], 1):
-            yield Step(f"case:{case}", "case", item=case, position=position)
 
     def _pairs(self, condition: str, place: int) -> Iterator[Step]:
         """Yield the pairs of the person's sets, both in an order of the person's own."""
@@ -160,8 +160,7 @@ def load_design(spec: StudySpec) -> Design:
     parts = {**_settings_of(seen), "the file of the cases": cases}
     sets = {name: instrument.to_dict() for name, instrument in instruments.items()}
     parts |= {f"the sets of conditions.{name}": shown for name, shown in sets.items()}
-    seen["instruments"] = sets
-    seen["critics"], seen["cases"] = critics, cases
+    seen |= {"instruments": sets, "critics": critics, "cases": cases}
     short = {name: _hash(part)[:12] for name, part in parts.items()}
     return Design(spec, instruments, critics, cases, _hash(seen), short)
 

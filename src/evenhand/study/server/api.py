@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from evenhand.study.server.middleware import MOST_FIELDS, is_small_number, read_json
 from evenhand.study.server.security import WRITTEN_BY, Logins, VisitorCookie
 from evenhand.study.store.participants import enrolment_of
+from evenhand.study.store.records import CheckCounts, ConditionCounts
 
 if TYPE_CHECKING:
     from evenhand.study.server.app import AppContext
@@ -21,36 +22,16 @@ if TYPE_CHECKING:
 _NOT_FORM = ("csrf", "revision")
 _TEXT: dict[str, Any] = {"type": "string", "pattern": "^[^\\u0000]*$"}
 _REVISION: dict[str, Any] = {"type": "string", "pattern": "^[0-9]{1,9}$"}
-_DRAFT: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["fields"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "fields": {
-                            "type": "object",
-                            "maxProperties": MOST_FIELDS,
-                            "propertyNames": _TEXT,
-                            "properties": {
-                                "revision": {
-                                    "anyOf": [
-                                        _REVISION,
-                                        {"type": "array", "items": _REVISION, "minItems": 1, "maxItems": 1},
-                                    ]
-                                }
-                            },
-                            "additionalProperties": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
-                        }
-                    },
-                }
-            }
-        },
-    }
+_ONE_REVISION = {"type": "array", "items": _REVISION, "minItems": 1, "maxItems": 1}
+_FIELDS = {
+    "type": "object",
+    "maxProperties": MOST_FIELDS,
+    "propertyNames": _TEXT,
+    "properties": {"revision": {"anyOf": [_REVISION, _ONE_REVISION]}},
+    "additionalProperties": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
 }
+_BODY = {"type": "object", "required": ["fields"], "additionalProperties": False, "properties": {"fields": _FIELDS}}
+_DRAFT = {"requestBody": {"required": True, "content": {"application/json": {"schema": _BODY}}}}
 
 
 class Problem(BaseModel):
@@ -71,18 +52,6 @@ class Kept(BaseModel):
     kept: bool
 
 
-class ConditionNumbers(BaseModel):
-    """People of one condition."""
-
-    condition: str
-    enrolled: int
-    active: int
-    away: int
-    abandoned: int
-    finished: int
-    withdrawn: int
-
-
 class PageNumbers(BaseModel):
     """One page: who is there, who dropped out there, and the seconds it took."""
 
@@ -94,14 +63,6 @@ class PageNumbers(BaseModel):
     lower: float | None
     median: float | None
     upper: float | None
-
-
-class CheckNumbers(BaseModel):
-    """One attention check."""
-
-    check: int
-    passed: int
-    failed: int
 
 
 class EstimateNumbers(BaseModel):
@@ -126,9 +87,9 @@ class DashboardNumbers(BaseModel):
     closed: bool
     answers: int
     last_answer: datetime | None
-    conditions: list[ConditionNumbers]
+    conditions: list[ConditionCounts]
     pages: list[PageNumbers]
-    checks: list[CheckNumbers]
+    checks: list[CheckCounts]
     estimates_of: int = Field(description="The number of answers that the estimates rest on.")
     estimates: list[EstimateNumbers]
 

@@ -219,8 +219,7 @@ class LiveEstimates:
         self.wait(10.0)
 
     def _compute(self, asked: Hashable) -> None:
-        clock, problem, series = monotonic(), None, self._latest.series
-        answers = self._latest.answers
+        clock, problem, answers, series = monotonic(), None, self._latest.answers, self._latest.series
         try:
             responses, order = self._read()
             answers = len(order)
@@ -309,21 +308,11 @@ def page_names(design: Design) -> tuple[str, ...]:
     names, pairs = [], 0
     for step in design.plan(next(iter(design.conditions)), 0).steps:
         pairs = pairs % 4 + 1 if step.kind == "pair" else pairs
-        pair, check = f"set {step.position}, pair {pairs}", f"check {step.check}"
-        numbered = {"pair": pair, "case": f"case {step.position}", "check": check}
-        names.append(numbered.get(step.kind, step.kind))
+        pair, case, check = f"set {step.position}, pair {pairs}", f"case {step.position}", f"check {step.check}"
+        names.append({"pair": pair, "case": case, "check": check}.get(step.kind, step.kind))
     return tuple(names)
 
 
 def _page(page: PageCounts, name: str) -> dict[str, Any]:
-    times = page.times
-    return {
-        "page": page.index + 1,
-        "name": name,
-        "waiting": page.waiting,
-        "dropped": page.dropped,
-        "answers": times.answers if times else 0,
-        "lower": times.lower if times else None,
-        "median": times.median if times else None,
-        "upper": times.upper if times else None,
-    }
+    times = asdict(page.times) if page.times else {"answers": 0, "lower": None, "median": None, "upper": None}
+    return {"page": page.index + 1, "name": name, "waiting": page.waiting, "dropped": page.dropped, **times}

@@ -113,12 +113,10 @@ def in_words(estimate: Estimate) -> str:
     if estimate.value is None:
         return estimate.status
     between = f"between {show(estimate.lower)} and {show(estimate.upper)}"
-    interval = (
-        f", interval {show(estimate.low)} to {show(estimate.high)}"
-        if estimate.low is not None
-        else f" ({estimate.status})"
-    )
-    return (between if is_open(estimate) else show(estimate.value)) + interval
+    value = between if is_open(estimate) else show(estimate.value)
+    if estimate.low is None:
+        return f"{value} ({estimate.status})"
+    return f"{value}, interval {show(estimate.low)} to {show(estimate.high)}"
 
 
 def axes(snapshot: Snapshot) -> dict[str, tuple[float, ...]]:
@@ -205,15 +203,12 @@ def _value_axis(field: str, ticks: Sequence[float]) -> alt.Y:
 def dropout_bars(pages: Sequence[PageCounts], names: Sequence[str]) -> str:
     """Draw a bar for every page: who dropped out there, and on top who may still answer it."""
     most = max((page.waiting + page.dropped for page in pages), default=0)
-    bars = [(number, 0, page.dropped, "dropped") for number, page in enumerate(pages, 1) if page.dropped]
-    bars += [
-        (number, page.dropped, page.dropped + page.waiting, "waiting")
-        for number, page in enumerate(pages, 1)
-        if page.waiting
-    ]
+    listed = list(zip(range(1, len(pages) + 1), pages, names, strict=True))
+    bars = [(number, 0, page.dropped, "dropped") for number, page, _ in listed if page.dropped]
+    bars += [(n, page.dropped, page.dropped + page.waiting, "waiting") for n, page, _ in listed if page.waiting]
     words = "; ".join(
         f"page {number} ({name}): {page.dropped} dropped out, {page.waiting} still on it"
-        for number, (page, name) in enumerate(zip(pages, names, strict=True), 1)
+        for number, page, name in listed
         if page.dropped or page.waiting
     )
     chart = _bars(len(pages), bars, axis_ticks(0, max(most, 4)))
@@ -245,16 +240,13 @@ def _bars(pages: int, bars: Sequence[tuple[int, float, float, str]], ticks: Sequ
     axis = alt.Axis(values=labelled, labelAngle=0, labelOverlap=False, format=",", grid=False, title=None)
     scale = alt.Scale(domain=list(range(1, max(pages, 1) + 1)), paddingInner=0.24, paddingOuter=0.12)
     bar = alt.Chart(data(rows)).encode(x=alt.X("page:O", scale=scale, axis=axis), y2="high")
-    return alt.layer(
-        *(
-            bar.mark_bar(color=colour, clip=True)
-            .transform_filter(f"datum.kind === '{kind}'")
-            .encode(y=_value_axis("low:Q", ticks))
-            for kind, colour in _COLOURS.items()
-            if any(row["kind"] == kind for row in rows)
-        ),
-        *([] if rows else [bar.mark_bar().encode(y=_value_axis("low:Q", ticks))]),
-    )
+    y, kinds = _value_axis("low:Q", ticks), {row["kind"] for row in rows}
+    layers = [
+        bar.mark_bar(color=colour, clip=True).transform_filter(f"datum.kind === '{kind}'").encode(y=y)
+        for kind, colour in _COLOURS.items()
+        if kind in kinds
+    ]
+    return alt.layer(*(layers or [bar.mark_bar().encode(y=y)]))
 
 
 def _svg(chart: Any, width: int, title: str, words: str) -> str:

@@ -50,13 +50,8 @@ SENTENCES = {
     429: "Too many requests. Please wait a moment and try again.",
     500: "Something went wrong on our side. What was saved before is safe. Please try again.",
 }
-_WORDS = dict.fromkeys((400, 413, 415, 422), "not_stored") | {
-    403: "form_expired",
-    404: "not_found",
-    405: "not_found",
-    429: "slow_down",
-    500: "try_again",
-}
+_WORDS = dict.fromkeys((400, 413, 415, 422), "not_stored") | dict.fromkeys((404, 405), "not_found")
+_WORDS |= {403: "form_expired", 429: "slow_down", 500: "try_again"}
 """The words of the pages that say the same to participants, in their language."""
 
 
@@ -253,28 +248,23 @@ async def read_fields(request: Request) -> dict[str, str | list[str]]:
     Only application/x-www-form-urlencoded is read (415 otherwise); too many fields, bytes that are not UTF-8 and NUL
     characters, which PostgreSQL does not store, are answered with 422.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/x-www-form-urlencoded":
-        raise HTTPException(415)
+    _require_type(request, "application/x-www-form-urlencoded")
     try:
         text = (await request.body()).decode("utf-8")
         pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError:
         raise HTTPException(422) from None
-    fields: dict[str, str | list[str]] = {}
+    if not all(is_plain(name) and is_plain(value) for name, value in pairs):
+        raise HTTPException(422)
+    lists: dict[str, list[str]] = {}
     for name, value in pairs:
-        if not (is_plain(name) and is_plain(value)):
-            raise HTTPException(422)
-        held = fields.get(name)
-        fields[name] = value if held is None else [*held, value] if isinstance(held, list) else [held, value]
-    return fields
+        lists.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in lists.items()}
 
 
 async def read_json(request: Request) -> Any:
     """Return a JSON body; 415 for another type, 422 for what is no JSON or holds text that cannot be stored."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise HTTPException(415)
+    _require_type(request, "application/json")
     try:
         body = json.loads(await request.body(), parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -282,6 +272,11 @@ async def read_json(request: Request) -> Any:
     if not _all_plain(body):
         raise HTTPException(422)
     return body
+
+
+def _require_type(request: Request, kind: str) -> None:
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
+        raise HTTPException(415)
 
 
 def is_plain(text: str) -> bool:

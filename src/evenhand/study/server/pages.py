@@ -6,34 +6,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evenhand.study.flow import pages as flow
 from evenhand.study.flow.design import Design, Plan, Step
 from evenhand.study.flow.language import show_number, words_in
-from evenhand.study.flow.pages import (
-    LONGEST_TEXT,
-    CaseView,
-    CheckView,
-    Fields,
-    PairView,
-    View,
-    filled_paragraphs,
-    view_of,
-)
+from evenhand.study.flow.pages import LONGEST_TEXT, CaseView, CheckView, Fields, PairView, filled_paragraphs
 from evenhand.study.schema import FACTORS
 from evenhand.study.server.pair_chart import Line, pair_chart
 
 LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français"}
-FORM_FIELDS = (
-    "trajectory",
-    "aggregate",
-    "overall",
-    "factors",
-    "factor_text",
-    "predicted",
-    "risk",
-    "reason",
-    "answer",
-    "choice",
-)
+_PAIR_FIELDS = ("trajectory", "aggregate", "overall", "factors", "factor_text", "predicted", "risk")
+FORM_FIELDS = (*_PAIR_FIELDS, "reason", "answer", "choice")
 """Every field that a form of a step may hold beside its hidden ones."""
 
 
@@ -118,7 +100,7 @@ def done_values(design: Design, language: str, code: str) -> dict[str, Any]:
 def step_values(design: Design, shown: StepPage, csrf: str, filled: Filled) -> tuple[str, dict[str, Any]]:
     """Return the template of a step and what fills it."""
     plan, index, language = shown.plan, shown.index, shown.language
-    view, words = view_of(design, plan, shown.step, language), words_in(language, design.spec.interface)
+    view, words = flow.view_of(design, plan, shown.step, language), words_in(language, design.spec.interface)
     template, heading, specific = _of_view(view, words, language)
     page, pages = index + 1, len(plan.steps)
     after_practice = index > 0 and plan.steps[index - 1].kind == "practice" and filled.revision == 0
@@ -126,11 +108,8 @@ def step_values(design: Design, shown: StepPage, csrf: str, filled: Filled) -> t
         "view": view,
         "index": index,
         "csrf": csrf,
-        "revision": filled.revision,
         "given": filled.fields,
-        "errors": filled.errors,
-        "stale": filled.stale,
-        "locked": filled.locked,
+        **{name: getattr(filled, name) for name in ("revision", "errors", "stale", "locked")},
         "limit": LONGEST_TEXT,
         "practice": shown.step.kind == "practice",
         "practice_done": after_practice,
@@ -168,7 +147,7 @@ def fields_of(payload: Mapping[str, Any]) -> dict[str, list[str]]:
     return {name: fields[name] for name in FORM_FIELDS if fields.get(name)}
 
 
-def _of_view(view: View, words: Mapping[str, str], language: str) -> tuple[str, str, dict[str, Any]]:
+def _of_view(view: flow.View, words: Mapping[str, str], language: str) -> tuple[str, str, dict[str, Any]]:
     """Return the template, the heading and the values that belong to one kind of page."""
     if isinstance(view, PairView):
         return "participant/pair.html", _fill(words["compare"], **_names(view)), _pair_values(view, words, language)
@@ -181,7 +160,8 @@ def _of_view(view: View, words: Mapping[str, str], language: str) -> tuple[str, 
 
 
 def _pair_values(view: PairView, words: Mapping[str, str], language: str) -> dict[str, Any]:
-    title = _fill(words["chart_title"], feature=_upper_first(view.feature), **_names(view))
+    feature = view.feature[:1].upper() + view.feature[1:]
+    title = _fill(words["chart_title"], feature=feature, **_names(view))
     columns = [[*values, sum(values)] for values in (view.reference_values, view.subject_values)]
     shown = [[show_number(value, view.unit, language) for value in column] for column in columns]
     lines = [
@@ -218,10 +198,6 @@ def _fill(text: str, **values: object) -> str:
     return text
 
 
-def _upper_first(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def as_fields(raw: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     """Return the fields of a form that belong to its questions, each as a list, texts cut where no answer is longer.
 
@@ -230,9 +206,6 @@ def as_fields(raw: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     >>> as_fields({"factors": ["other"], "reason": "why", "csrf": "x"})
     {'factors': ['other'], 'reason': ['why']}
     """
-    lists = {name: _listed(raw[name]) for name in FORM_FIELDS if raw.get(name)}
+    sent = {name: raw[name] for name in FORM_FIELDS if raw.get(name)}
+    lists = {name: [value] if isinstance(value, str) else value for name, value in sent.items()}
     return {name: [text[: LONGEST_TEXT + 1] for text in texts] for name, texts in lists.items()}
-
-
-def _listed(given: str | Sequence[str]) -> Sequence[str]:
-    return [given] if isinstance(given, str) else given

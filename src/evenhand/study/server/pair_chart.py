@@ -111,9 +111,9 @@ def axis_ticks(*values: float) -> list[float]:
     rough = (high - low) / 4
     size = 10.0 ** math.floor(math.log10(rough))
     whole = all(value == int(value) for value in values)
-    round_ones = [factor * size for factor in (1, 2, 2.5, 5, 10) if not whole or (factor * size).is_integer()]
-    step = next(one for one in round_ones if one >= rough * 0.999)
-    return [step * at for at in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1)]
+    steps = [factor * size for factor in (1, 2, 2.5, 5, 10) if not whole or (factor * size).is_integer()]
+    step = next(candidate for candidate in steps if candidate >= rough * 0.999)
+    return [step * number for number in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,23 +153,13 @@ def _axis(
     frame: _Frame, ticks: Sequence[float], texts: Sequence[str], times: Sequence[str], written: Sequence[int]
 ) -> Markup:
     grid = [
-        Markup('<line class="{}" x1="{}" x2="{}" y1="{}" y2="{}"/><text class="tick" x="{}" y="{}">{}</text>').format(
-            "axis" if tick == 0 else "grid",
-            _n(frame.left),
-            _n(frame.right - 4),
-            _n(frame.y(tick)),
-            _n(frame.y(tick)),
-            _n(frame.left - 6),
-            _n(frame.y(tick) + 4),
-            _printable(text),
+        Markup('<line class="{}" x1="{}" x2="{}" y1="{y}" y2="{y}"/>').format(
+            "axis" if tick == 0 else "grid", _n(frame.left), _n(frame.right - 4), y=_n(frame.y(tick))
         )
+        + _text("tick", frame.left - 6, frame.y(tick) + 4, text)
         for tick, text in zip(ticks, texts, strict=True)
     ]
-    under = [
-        Markup('<text class="time" x="{}" y="{}">{}</text>').format(_n(frame.x(at)), HEIGHT - 12, _printable(times[at]))
-        for at in written
-    ]
-    return Markup("").join([*grid, *under])
+    return Markup("").join([*grid, *(_text("time", frame.x(point), HEIGHT - 12, times[point]) for point in written)])
 
 
 def _traces(frame: _Frame, first: Line, second: Line) -> list[Markup]:
@@ -188,6 +178,10 @@ def _markers(frame: _Frame, first: Line, second: Line) -> list[Markup]:
     ]
 
 
+def _text(kind: str, x: float, y: float, text: str) -> Markup:
+    return Markup('<text class="{}" x="{}" y="{}">{}</text>').format(kind, _n(x), _n(y), _printable(text))
+
+
 def _path(kind: str, drawn: str) -> Markup:
     return Markup('<path class="{}" d="{}"/>').format(kind, drawn)
 
@@ -203,15 +197,11 @@ def _diamond(x: float, y: float) -> str:
 def _values(frame: _Frame, lines: Sequence[Line], texts: Sequence[Sequence[str]], written: Sequence[int]) -> Markup:
     """Write the higher value above its point and the lower one below, so that they never meet."""
     parts = []
-    for at in written:
-        above = lines[0].values[at] >= lines[1].values[at]
+    for point in written:
+        above = lines[0].values[point] >= lines[1].values[point]
         for line, row, kind, up in zip(lines, texts, ("first", "second"), (above, not above), strict=True):
-            y = frame.y(line.values[at]) + (-10 if up else 18)
-            parts.append(
-                Markup('<text class="value {}" x="{}" y="{}">{}</text>').format(
-                    kind, _n(frame.x(at)), _n(y), _printable(row[at])
-                )
-            )
+            y = frame.y(line.values[point]) + (-10 if up else 18)
+            parts.append(_text(f"value {kind}", frame.x(point), y, row[point]))
     return Markup("").join(parts)
 
 
@@ -223,9 +213,8 @@ def _ends(frame: _Frame, lines: Sequence[Line], names: Sequence[str]) -> Markup:
         push = (_APART - gap) / 2
         down = 0 if wanted[0] > wanted[1] else 1
         wanted[down], wanted[1 - down] = wanted[down] + push, wanted[1 - down] - push
-    x = frame.right
     return Markup("").join(
-        Markup('<text class="name {}" x="{}" y="{}">{}</text>').format(kind, _n(x), _n(y), _printable(name))
+        _text(f"name {kind}", frame.right, y, name)
         for kind, y, name in zip(("first", "second"), wanted, names, strict=True)
     )
 

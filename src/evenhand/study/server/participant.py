@@ -14,18 +14,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from evenhand.study.flow.pages import Fields, read_form
+from evenhand.study.server import pages as templates
 from evenhand.study.server.middleware import is_plain, is_small_number, read_fields
-from evenhand.study.server.pages import (
-    Filled,
-    StepPage,
-    as_fields,
-    common_values,
-    consent_values,
-    done_values,
-    empty_form_key,
-    fields_of,
-    step_values,
-)
+from evenhand.study.server.pages import Filled, StepPage, as_fields, common_values
 from evenhand.study.server.security import WRITTEN_BY, VisitorCookie
 from evenhand.study.store.participants import enrolment_of
 from evenhand.study.store.records import Busy, StudyClosed, StudyFull
@@ -65,9 +56,8 @@ class Pages:
         """Read who comes and in which language, and send them to a clean address where they left off."""
         spec, cookie = self._design.spec, self._security.visitor(request) or VisitorCookie()
         given = request.query_params.get(spec.recruitment.id_parameter, "").strip()
-        if is_placeholder(given):
-            given = ""
-        if given and not _is_usable(given):
+        given = "" if is_placeholder(given) else given
+        if given and not (len(given) <= _LONGEST_ID and given.isprintable() and is_plain(given)):
             return _redirect("/study/need_link")
         if given and given != cookie.recruitment_id:
             # Another person at the same browser: nothing of the one before is shown.
@@ -90,12 +80,11 @@ class Pages:
         person = self._person(cookie)
         if person is not None:
             return _redirect(self._way_on(person))
-        refused = self._refusal(cookie)
-        if refused:
+        if refused := self._refusal(cookie):
             return _redirect(f"/study/{refused}")
         language = self._language(request, cookie)
         csrf = self._security.csrf_token(cookie.session)
-        values = consent_values(self._design, language, csrf, missing=_asks(request, "missing"))
+        values = templates.consent_values(self._design, language, csrf, missing=_asks(request, "missing"))
         response = self._context.page("participant/consent.html", **values)
         if known is None:
             self._security.remember(response, cookie)
@@ -103,16 +92,14 @@ class Pages:
 
     async def take_consent(self, request: Request) -> Response:
         """Enrol somebody who ticked the box."""
-        fields = await read_fields(request)
-        return await run_in_threadpool(self._enrol, request, fields)
+        return await run_in_threadpool(self._enrol, request, await read_fields(request))
 
     def _enrol(self, request: Request, fields: Mapping[str, str | list[str]]) -> Response:
         cookie = self._security.require_csrf(request, fields)
         known = self._person(cookie)
         if known is not None:
             return _redirect(self._way_on(known))
-        refused = self._refusal(cookie)
-        if refused:
+        if refused := self._refusal(cookie):
             return _redirect(f"/study/{refused}")
         if fields.get("agree") != "yes":
             return _redirect("/consent?missing=1")
@@ -122,10 +109,8 @@ class Pages:
             person = self._study.participants.enrol(
                 cookie.session, recruitment_id=cookie.recruitment_id, language=language
             )
-        except StudyClosed:
-            return _redirect("/study/closed")
-        except StudyFull:
-            return _redirect("/study/full")
+        except (StudyClosed, StudyFull) as refusal:
+            return _redirect("/study/closed" if isinstance(refusal, StudyClosed) else "/study/full")
         response = _redirect(self._way_on(person))
         first = cookie.first if cookie.token == person.token else person.reached
         self._security.remember(response, replace(cookie, token=person.token, first=first, language=language))
@@ -179,7 +164,7 @@ class Pages:
         revision, stale = answer.revision if answer else 0, _asks(request, "stale")
         locked = page.step.kind == "check" and answer is not None
         if draft is None or stale or locked:
-            return Filled(fields_of(answer.payload) if answer else {}, revision, stale=stale, locked=locked)
+            return Filled(templates.fields_of(answer.payload) if answer else {}, revision, stale=stale, locked=locked)
         fields = as_fields(draft)
         return Filled(fields, revision, self._read(page, fields)[1] if _asks(request, "missing") else {})
 
@@ -189,7 +174,7 @@ class Pages:
     def _step_page(self, cookie: VisitorCookie, page: StepPage, filled: Filled, status: int = 200) -> Response:
         csrf = self._security.csrf_token(cookie.session)
         if filled != Filled():
-            template, values = step_values(self._design, page, csrf, filled)
+            template, values = templates.step_values(self._design, page, csrf, filled)
             return self._context.page(template, status, **values)
         return HTMLResponse(csrf.join(self._empty_form(page)), status)
 
@@ -199,11 +184,11 @@ class Pages:
         It is the same for everybody who sees the step in the same place, and is kept where many do: rendering it anew
         for everybody took the CPU for an answer and the next page from 3.7 to 5.7 ms (benchmarks/study_load.py).
         """
-        key = empty_form_key(page)
+        key = templates.empty_form_key(page)
         parts = self._empty_forms.get(key)
         if parts is None:
             mark = secrets.token_hex(16)
-            template, values = step_values(self._design, page, mark, Filled())
+            template, values = templates.step_values(self._design, page, mark, Filled())
             parts = self._context.templates.get_template(template).render(values).split(mark)
             if page.step.kind != "case" and len(self._empty_forms) < _MOST_EMPTY_FORMS:
                 self._empty_forms[key] = parts
@@ -238,15 +223,9 @@ class Pages:
             return self._step_page(cookie, page, Filled(fields, revision, errors), 422)
         last = index + 1 == len(page.plan.steps)
         payload[WRITTEN_BY] = browser
+        durable = not self._study.in_file  # else `take_step` waits for the disk, together with others
         saved = self._study.answers.save(
-            person,
-            page.step,
-            index,
-            payload,
-            revision=revision,
-            last=last,
-            durable=not self._study.in_file,  # else `take_step` waits for the disk, together with others
-            wait=wait,
+            person, page.step, index, payload, revision=revision, last=last, durable=durable, wait=wait
         )
         if saved.status == "stale":
             return _redirect(f"/step/{index}?stale=1")
@@ -270,7 +249,7 @@ class Pages:
         if not self._finished_here(cookie, person):
             return self._message(language, "done_elsewhere")
         return self._context.page(
-            "participant/done.html", **done_values(self._design, language, person.completion_code)
+            "participant/done.html", **templates.done_values(self._design, language, person.completion_code)
         )
 
     def show_withdraw(self, request: Request) -> Response:
@@ -287,8 +266,7 @@ class Pages:
 
     async def take_withdraw(self, request: Request) -> Response:
         """Delete somebody's answers."""
-        fields = await read_fields(request)
-        return await run_in_threadpool(self._withdraw, request, fields)
+        return await run_in_threadpool(self._withdraw, request, await read_fields(request))
 
     def _withdraw(self, request: Request, fields: Mapping[str, str | list[str]]) -> Response:
         cookie = self._security.require_csrf(request, fields)
@@ -361,10 +339,6 @@ def is_placeholder(given: str) -> bool:
     [True, True, False]
     """
     return given == "ID" or any(mark in given for mark in "{}%")
-
-
-def _is_usable(given: str) -> bool:
-    return len(given) <= _LONGEST_ID and given.isprintable() and is_plain(given)
 
 
 def preferred_language(accepted: str, languages: tuple[str, ...]) -> str:

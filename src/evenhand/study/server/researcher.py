@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -21,16 +21,10 @@ from evenhand.study.analysis.serum import bonus_table
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import Values, write_csv
 from evenhand.study.server import dashboard_charts as charts
+from evenhand.study.server import security
 from evenhand.study.server.dashboard import Dashboard
 from evenhand.study.server.middleware import read_fields
-from evenhand.study.server.security import (
-    ATTEMPT_SECONDS,
-    FAILED_LOGIN,
-    DeviceCookie,
-    Logins,
-    ResearcherCookie,
-    Throttled,
-)
+from evenhand.study.server.security import DeviceCookie, Logins, ResearcherCookie
 from evenhand.study.store import Action, BonusRow, Session
 
 if TYPE_CHECKING:
@@ -39,11 +33,7 @@ if TYPE_CHECKING:
 
 Format = Literal["csv", "parquet", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-MEDIA = {
-    "csv": "text/csv; charset=utf-8",
-    "parquet": "application/vnd.apache.parquet",
-    "json": "application/json",
-}
+MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
 Fields = Annotated[dict[str, str | list[str]], Depends(read_fields)]
 NOTICES = {
     "withdrawn": "The answers of this person were deleted.",
@@ -59,13 +49,11 @@ def router(context: AppContext, dashboard: Dashboard) -> APIRouter:
     """Return the routes of researchers."""
     pages = Pages(context, dashboard)
     routes = APIRouter(prefix="/researcher", include_in_schema=False)
-    routes.add_api_route("", pages.dashboard, methods=["GET"])
-    routes.add_api_route("/login", pages.show_login, methods=["GET"])
-    routes.add_api_route("/login", pages.login, methods=["POST"])
-    routes.add_api_route("/logout", pages.logout, methods=["POST"])
-    routes.add_api_route("/export/{form}", pages.export, methods=["GET"])
-    routes.add_api_route("/bonus.csv", pages.bonus, methods=["GET"])
-    for action in ("withdraw", "close", "reopen", "erase"):
+    shown: dict[str, Callable[..., Response]]
+    shown = {"": pages.dashboard, "/login": pages.show_login, "/export/{form}": pages.export, "/bonus.csv": pages.bonus}
+    for path, page in shown.items():
+        routes.add_api_route(path, page, methods=["GET"])
+    for action in ("login", "logout", "withdraw", "close", "reopen", "erase"):
         routes.add_api_route(f"/{action}", getattr(pages, action), methods=["POST"])
     return routes
 
@@ -90,10 +78,10 @@ class Pages:
         name, password = _text(fields, "name").strip()[:200], _text(fields, "password")
         try:
             token = self._logins.login(name, password, request)
-        except Throttled:
-            said = f"Too many attempts. Please wait {ATTEMPT_SECONDS // 60} minutes."
+        except security.Throttled:
+            said = f"Too many attempts. Please wait {security.ATTEMPT_SECONDS // 60} minutes."
             response = self._login_page(request, said, 429, name)
-            response.headers["retry-after"] = str(ATTEMPT_SECONDS)
+            response.headers["retry-after"] = str(security.ATTEMPT_SECONDS)
             return response
         if token is None:
             return self._login_page(request, "This name and password do not belong together.", 422, name)
@@ -130,15 +118,13 @@ class Pages:
         if session is None or cookie is None:
             return _redirect("/researcher/login")
         state = self._dashboard.state()
-        counts, draw = state.counts, self._dashboard.charts.draw
+        draw = self._dashboard.charts.draw
         return self._page(
             "dashboard.html",
             cookie,
             status,
             name=session.name,
             numbers=state,
-            counts=counts,
-            checks=counts.checks,
             stamp=state.as_json()["stamp"],
             notice=notice,
             actions=recent_actions(self._study.researchers.actions(200), 20),
@@ -149,13 +135,10 @@ class Pages:
             dropout=draw(charts.dropout_bars, state.pages, state.names),
             times=draw(charts.time_bars, state.pages, state.names),
             trend=partial(draw, charts.trend),
-            show=charts.show,
-            is_open=charts.is_open,
+            charts=charts,
             count=count,
-            total=_total,
             ago=_ago,
-            kind=self._spec.kind,
-            confidence=self._spec.analysis.confidence,
+            spec=self._spec,
             questions=[self._spec.words(check.question) for check in self._spec.attention],
             serum=self._pays_bonus(),
         )
@@ -210,9 +193,7 @@ class Pages:
             return self._page("confirm.html", cookie, 200, action="withdraw", who=code)
         if not self._study.participants.withdraw(who, erase=True):
             return _redirect("/researcher?done=nobody")
-        self._study.researchers.log(session.name, "deleted the answers of a person", who)
-        self._dashboard.changed()
-        return _redirect("/researcher?done=withdrawn")
+        return self._done("withdrawn", session, "deleted the answers of a person", who)
 
     def erase(self, request: Request, fields: Fields) -> Response:
         """Erase all recruitment ids, after asking once more."""
@@ -227,17 +208,19 @@ class Pages:
         """Take nobody new."""
         session, _ = self._require_form(request, fields)
         self._study.close()
-        self._study.researchers.log(session.name, "closed the study")
-        self._dashboard.changed()
-        return _redirect("/researcher?done=closed")
+        return self._done("closed", session, "closed the study")
 
     def reopen(self, request: Request, fields: Fields) -> Response:
         """Take people again."""
         session, _ = self._require_form(request, fields)
         self._study.reopen()
-        self._study.researchers.log(session.name, "reopened the study")
+        return self._done("reopened", session, "reopened the study")
+
+    def _done(self, notice: str, session: Session, action: str, detail: str = "") -> Response:
+        """Log what was done, count anew, and show the dashboard with a notice."""
+        self._study.researchers.log(session.name, action, detail)
         self._dashboard.changed()
-        return _redirect("/researcher?done=reopened")
+        return _redirect(f"/researcher?done={notice}")
 
     def _require(self, request: Request) -> Session:
         session = self._logins.session(request)
@@ -260,16 +243,15 @@ def recent_actions(actions: Sequence[Action], most: int) -> list[tuple[Action, i
     listed: list[tuple[Action, int]] = []
     for action in actions:
         last = listed[-1][0] if listed else None
-        if last is not None and last.action == action.action == FAILED_LOGIN and last.researcher == action.researcher:
+        if (
+            last is not None
+            and last.action == action.action == security.FAILED_LOGIN
+            and last.researcher == action.researcher
+        ):
             listed[-1] = (last, listed[-1][1] + 1)
         else:
             listed.append((action, 1))
     return listed[:most]
-
-
-def _total(counts: Sequence[Any], name: str) -> int:
-    """Return the sum of one count over conditions."""
-    return sum(getattr(condition, name) for condition in counts)
 
 
 def _text(fields: dict[str, str | list[str]], name: str) -> str:
@@ -320,36 +302,32 @@ def bonus_list(responses: Responses, rows: list[BonusRow], spec: StudySpec) -> d
 
     Only bonuses for the truth serum follow from the answers; those for the best reasons need somebody to rate them.
     """
-    paid: dict[str, list[Any]] = {
-        "recruitment_id": [],
-        "participant": [],
-        "amount": [],
-        "currency": [],
-        "reason": [],
-    }
     bonuses = [bonus for bonus in spec.payment.bonuses if bonus.by == "truth_serum"]
-    if responses.kind != "effort" or not bonuses or not len(responses.person):
-        return paid
+    has_scores = responses.kind == "effort" and bonuses and len(responses.person)
+    earned = _earned(responses, rows, spec) if has_scores else []
+    due = [
+        (row.recruitment_id, row.participant, bonus.amount, spec.payment.currency, bonus.by)
+        for bonus in bonuses
+        for row in earned
+    ]
+    names = ("recruitment_id", "participant", "amount", "currency", "reason")
+    return {name: [row[position] for row in due] for position, name in enumerate(names)}
+
+
+def _earned(responses: Responses, rows: list[BonusRow], spec: StudySpec) -> list[BonusRow]:
+    """Return who finished and gets a bonus for the truth serum, the highest score first."""
     scores, _ = bonus_table(apply_exclusions(responses, spec.analysis.exclusions), spec.analysis)
     finished = {row.participant: row for row in rows}
-    for bonus in bonuses:
-        for score in scores:
-            row = finished.get(score.participant)
-            if score.bonus and row is not None:
-                cells = (row.recruitment_id, row.participant, bonus.amount, spec.payment.currency, bonus.by)
-                for name, value in zip(paid, cells, strict=True):
-                    paid[name].append(value)
-    return paid
+    return [finished[score.participant] for score in scores if score.bonus and score.participant in finished]
 
 
 def _json(columns: dict[str, Values]) -> bytes:
-    listed = {name: [_json_value(value) for value in values.tolist()] for name, values in columns.items()}
+    listed = {
+        name: [None if isinstance(value, float) and not np.isfinite(value) else value for value in values.tolist()]
+        for name, values in columns.items()
+    }
     rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
     return json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=0).encode()
-
-
-def _json_value(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _parquet(columns: dict[str, Values]) -> bytes:

@@ -12,10 +12,10 @@ import ipaddress
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from functools import cache
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from argon2 import PasswordHasher
@@ -89,6 +89,12 @@ class DeviceCookie:
     key: str = field(default_factory=lambda: secrets.token_urlsafe(18))
 
 
+Form = Mapping[str, str | list[str]]
+"""The fields of a form; one that was sent more than once holds a list."""
+_Session = TypeVar("_Session", VisitorCookie, ResearcherCookie)
+_Cookie = TypeVar("_Cookie", VisitorCookie, ResearcherCookie, DeviceCookie)
+
+
 class Security:
     """Sign and read the cookies of one study, and guard its forms.
 
@@ -112,35 +118,24 @@ class Security:
         self.researcher_cookie = f"{prefix}evenhand-researcher-{name}"
         self.device_cookie = f"{prefix}evenhand-device-{name}"
         self._key = hashlib.sha256(b"csrf:" + name.encode() + b":" + secret).digest()
-        self._visitors = _serializer(secret, f"visitor:{name}")
-        self._researchers = _serializer(secret, f"researcher:{name}")
-        self._devices = _serializer(secret, f"device:{name}")
+        roles = {self.visitor_cookie: "visitor", self.researcher_cookie: "researcher", self.device_cookie: "device"}
+        self._serializers = {cookie: _serializer(secret, f"{role}:{name}") for cookie, role in roles.items()}
 
     def visitor(self, request: Request) -> VisitorCookie | None:
         """Return the participant's cookie; None where there is none, or it is not one of ours."""
-        held = _read(self._visitors, request.cookies.get(self.visitor_cookie), _VISIT_SECONDS)
-        if not isinstance(held, list) or len(held) != 5:
-            return None
-        session, token, first, recruitment_id, language = held
-        return VisitorCookie(session, token, first, recruitment_id, language)
+        return self._held(request, self.visitor_cookie, VisitorCookie)
 
     def remember(self, response: Response, cookie: VisitorCookie) -> None:
         """Set the participant's cookie."""
-        held = [cookie.session, cookie.token, cookie.first, cookie.recruitment_id, cookie.language]
-        self._set(response, self.visitor_cookie, str(self._visitors.dumps(held)), _VISIT_SECONDS)
-
-    def forget(self, response: Response) -> None:
-        """Take the participant's cookie away."""
-        self._set(response, self.visitor_cookie, "", 0)
+        self._set(response, self.visitor_cookie, self._signed(self.visitor_cookie, cookie), _VISIT_SECONDS)
 
     def researcher(self, request: Request) -> ResearcherCookie | None:
         """Return the researcher's cookie; None where there is none, or it is not one of ours."""
-        held = _read(self._researchers, request.cookies.get(self.researcher_cookie), _VISIT_SECONDS)
-        return ResearcherCookie(held[0], held[1]) if isinstance(held, list) and len(held) == 2 else None
+        return self._held(request, self.researcher_cookie, ResearcherCookie)
 
     def remember_researcher(self, response: Response, cookie: ResearcherCookie) -> None:
         """Set the researcher's cookie; it goes when the browser closes."""
-        self._set(response, self.researcher_cookie, str(self._researchers.dumps([cookie.session, cookie.token])), None)
+        self._set(response, self.researcher_cookie, self._signed(self.researcher_cookie, cookie), None)
 
     def forget_researcher(self, response: Response) -> None:
         """Take the researcher's cookie away."""
@@ -148,36 +143,38 @@ class Security:
 
     def device(self, request: Request) -> DeviceCookie | None:
         """Return what an earlier login left in this browser; None where there was none within 90 days."""
-        held = _read(self._devices, request.cookies.get(self.device_cookie), _VISIT_SECONDS)
-        return DeviceCookie(held[0], held[1]) if isinstance(held, list) and len(held) == 2 else None
+        return self._held(request, self.device_cookie, DeviceCookie)
 
     def remember_device(self, response: Response, cookie: DeviceCookie) -> None:
         """Set the cookie that stays after logout."""
-        self._set(response, self.device_cookie, str(self._devices.dumps([cookie.name, cookie.key])), _VISIT_SECONDS)
+        self._set(response, self.device_cookie, self._signed(self.device_cookie, cookie), _VISIT_SECONDS)
+
+    def _held(self, request: Request, name: str, kind: type[_Cookie]) -> _Cookie | None:
+        held = _read(self._serializers[name], request.cookies.get(name), _VISIT_SECONDS)
+        return kind(*held) if isinstance(held, list) and len(held) == len(fields(kind)) else None
+
+    def _signed(self, name: str, cookie: VisitorCookie | ResearcherCookie | DeviceCookie) -> str:
+        return str(self._serializers[name].dumps(astuple(cookie)))
 
     def csrf_token(self, session: str) -> str:
         """Return the token that forms of a session carry in the field `csrf` or the header X-CSRF-Token."""
         return hmac.new(self._key, session.encode(), hashlib.sha256).hexdigest()
 
-    def require_csrf(self, request: Request, form: Mapping[str, str | list[str]] | None = None) -> VisitorCookie:
+    def require_csrf(self, request: Request, form: Form | None = None) -> VisitorCookie:
         """Return the participant's cookie if the form (or the header) carries its token; else answer 403."""
-        cookie = self.visitor(request)
-        if cookie is None or not self._matches(request, form, cookie.session):
-            raise HTTPException(403)
-        return cookie
+        return self._matching(self.visitor(request), request, form)
 
-    def require_researcher_csrf(
-        self, request: Request, form: Mapping[str, str | list[str]] | None = None
-    ) -> ResearcherCookie:
+    def require_researcher_csrf(self, request: Request, form: Form | None = None) -> ResearcherCookie:
         """Return the researcher's cookie if the form carries its token; else answer 403."""
-        cookie = self.researcher(request)
-        if cookie is None or not self._matches(request, form, cookie.session):
+        return self._matching(self.researcher(request), request, form)
+
+    def _matching(self, cookie: _Session | None, request: Request, form: Form | None) -> _Session:
+        given = (form or {}).get(CSRF_FIELD) or request.headers.get(CSRF_HEADER) or ""
+        if cookie is None or not isinstance(given, str):
+            raise HTTPException(403)
+        if not hmac.compare_digest(given.encode(), self.csrf_token(cookie.session).encode()):
             raise HTTPException(403)
         return cookie
-
-    def _matches(self, request: Request, form: Mapping[str, str | list[str]] | None, session: str) -> bool:
-        given = (form or {}).get(CSRF_FIELD) or request.headers.get(CSRF_HEADER) or ""
-        return isinstance(given, str) and hmac.compare_digest(given.encode(), self.csrf_token(session).encode())
 
     def _set(self, response: Response, name: str, value: str, seconds: int | None) -> None:
         response.set_cookie(name, value, max_age=seconds, path="/", secure=self.https, httponly=True, samesite="lax")

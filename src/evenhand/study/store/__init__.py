@@ -8,39 +8,29 @@ for _module in ("sqlalchemy", "alembic", "psycopg"):
 from evenhand.study.store.backup import backup  # noqa: E402
 from evenhand.study.store.records import (  # noqa: E402
     Action,
-    Answer,
     BonusRow,
-    CheckCounts,
-    ConditionCounts,
     Counts,
     PageCounts,
     Participant,
-    Saved,
     Session,
     StoreError,
     StudyClosed,
     StudyFull,
-    Times,
 )
 from evenhand.study.store.study import Store, Study, open_store  # noqa: E402
 
 __all__ = [
     "Action",
-    "Answer",
     "BonusRow",
-    "CheckCounts",
-    "ConditionCounts",
     "Counts",
     "PageCounts",
     "Participant",
-    "Saved",
     "Session",
     "Store",
     "StoreError",
     "Study",
     "StudyClosed",
     "StudyFull",
-    "Times",
     "backup",
     "open_store",
 ]

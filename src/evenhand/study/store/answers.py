@@ -109,19 +109,10 @@ class Answers:
         """
         moment, written = seconds_of(now), _as_json(payload)
         away = moment - person.seen_at.timestamp() > AWAY_SECONDS
-        values = {
-            "person": person.id,
-            "step": step.key,
-            "index": index,
-            "kind": step.kind,
-            "item": step.item,
-            "subject": step.subject,
-            "position": step.position,
-            "check": step.check,
-            "payload": written,
-            "seconds": None if away else round(max(0.0, moment - person.since.timestamp()), 3),
-            "now": moment,
-        }
+        seconds = None if away else round(max(0.0, moment - person.since.timestamp()), 3)
+        values = {"person": person.id, "payload": written, "seconds": seconds, "now": moment}
+        values |= {"step": step.key, "index": index, "kind": step.kind, "position": step.position}
+        values |= {"item": step.item, "subject": step.subject, "check": step.check}
         onwards = {"person": person.id, "index": index, "now": moment, "finished_at": moment if last else None}
         if not self.database.sqlite and index == person.reached:
             with self.database.page_reading() as direct:

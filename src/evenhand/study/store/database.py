@@ -16,36 +16,20 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Any
 
 import psycopg
-from sqlalchemy import URL, ClauseElement, Connection, Dialect, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, ClauseElement, Connection, Dialect, Engine, create_engine, event, exc, make_url, text
 from sqlalchemy.engine.interfaces import IsolationLevel
-from sqlalchemy.exc import (
-    ArgumentError,
-    DataError,
-    DBAPIError,
-    DisconnectionError,
-    IntegrityError,
-    OperationalError,
-    SQLAlchemyError,
-)
+from sqlalchemy.exc import DBAPIError, DisconnectionError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from evenhand.errors import ConfigError
+from evenhand.study.store import sqlite
 from evenhand.study.store.records import Busy, StoreError
-from evenhand.study.store.sqlite import (
-    BUSY_SECONDS,
-    IMPATIENT_MILLISECONDS,
-    SharedSync,
-    begin,
-    make_private,
-    prepare,
-    size_of,
-    writers_queue,
-)
+from evenhand.study.store.sqlite import BUSY_SECONDS
 
 _BEGIN_WRITE, _COMMIT, _ROLLBACK = text("BEGIN IMMEDIATE"), text("COMMIT"), text("ROLLBACK")
 _TIDY_MILLISECONDS = 200
 _TIDY_PAUSE = 0.1
-_IMPATIENT = text(f"PRAGMA busy_timeout = {IMPATIENT_MILLISECONDS}")
+_IMPATIENT = text(f"PRAGMA busy_timeout = {sqlite.IMPATIENT_MILLISECONDS}")
 _PATIENT = text(f"PRAGMA busy_timeout = {1_000 * BUSY_SECONDS}")
 _IDLE_SECONDS = 5
 _CONNECTIONS = 64
@@ -132,7 +116,7 @@ class Database:
         self.sqlite = url.get_backend_name() == "sqlite"
         self.shown = url.database or "" if self.sqlite else _without_secrets(url)
         self._lock: threading.Lock | None = None
-        self._log: SharedSync | None = None
+        self._log: sqlite.SharedSync | None = None
         self._path = ""
         self.engine = self._sqlite_engine() if self.sqlite else self._postgres_engine()
         self._once: Engine
@@ -168,8 +152,8 @@ class Database:
     def _sqlite_engine(self) -> Engine:
         path = os.path.abspath(self.url.database or "")
         self._path = os.path.realpath(path)
-        self._lock, self._log = writers_queue(self._path)
-        make_private(path, self.shown)
+        self._lock, self._log = sqlite.writers_queue(self._path)
+        sqlite.make_private(path, self.shown)
         engine = create_engine(
             self.url,
             poolclass=QueuePool,
@@ -178,8 +162,8 @@ class Database:
             hide_parameters=True,
             connect_args={"isolation_level": None, "check_same_thread": False, "timeout": BUSY_SECONDS},
         )
-        event.listen(engine, "connect", prepare)
-        event.listen(engine, "begin", begin)
+        event.listen(engine, "connect", sqlite.prepare)
+        event.listen(engine, "begin", sqlite.begin)
         return engine
 
     @contextmanager
@@ -289,13 +273,13 @@ class Database:
             time.sleep(_TIDY_PAUSE)
 
     def _try_to_tidy(self) -> bool:
-        if not size_of(f"{self._path}-wal"):
+        if not sqlite.size_of(f"{self._path}-wal"):
             return True
         with self.reading() as connection:
             connection.exec_driver_sql(f"PRAGMA busy_timeout = {_TIDY_MILLISECONDS}")
             try:
                 busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
-            except OperationalError:  # somebody else empties the log at this moment
+            except exc.OperationalError:  # somebody else empties the log at this moment
                 return False
             finally:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {1_000 * BUSY_SECONDS}")
@@ -327,7 +311,7 @@ def parse_url(url: str) -> URL:
     else:
         try:
             parsed = make_url(url)
-        except (ArgumentError, ValueError):
+        except (exc.ArgumentError, ValueError):
             raise ConfigError(f"the address of the database cannot be read; {how}.") from None
     backend = parsed.drivername.split("+")[0]
     if backend == "sqlite":
@@ -379,7 +363,7 @@ def _check_idle(connection: Any, record: Any, _proxy: Any) -> None:
 
 def _reason(error: SQLAlchemyError) -> str:
     """Return what a driver said, without values that people gave or a password."""
-    if isinstance(error, IntegrityError | DataError):
+    if isinstance(error, exc.IntegrityError | exc.DataError):
         return "it refused a value"
     return _first_line(str(error.orig) if isinstance(error, DBAPIError) else str(error))
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, inspect, text
 
 from evenhand.study.store.database import Database
 from evenhand.study.store.records import StoreError
-from evenhand.study.store.tables import METADATA
+from evenhand.study.store.tables import ID, METADATA, optional, required
 
 if TYPE_CHECKING:
     from alembic.operations import Operations
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 VERSION_TABLE = "evenhand_version"
 _LOCK_KEY = 0x6576656E68616E64
 """Names our lock among the advisory locks of a PostgreSQL database."""
-_ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-"""SQLite numbers rows by itself only in a column of type INTEGER."""
 
 
 def revision_of(connection: Connection) -> str | None:
@@ -73,40 +71,27 @@ def _upgrade(connection: Connection, target: str, shown: str) -> None:
 
 
 def _reference(column: str, table: str, *, key: bool = False) -> sa.Column[int]:
-    return sa.Column(column, _ID, sa.ForeignKey(f"{table}.id"), primary_key=key, nullable=False, autoincrement=False)
+    return sa.Column(column, ID, sa.ForeignKey(f"{table}.id"), primary_key=key, nullable=False, autoincrement=False)
 
 
 def _first_schema(op: Operations) -> None:
     """Make the tables: studies, participants, answers, drafts and researchers."""
     op.create_table(
         "studies",
-        sa.Column("id", _ID, primary_key=True),
-        sa.Column("name", sa.Text, nullable=False),
-        sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("fingerprint", sa.Text, nullable=False),
-        sa.Column("settings", sa.Text, nullable=False),
-        sa.Column("secret", sa.LargeBinary, nullable=False),
-        sa.Column("completion_code", sa.Text, nullable=False),
-        sa.Column("created_at", sa.Double, nullable=False),
-        sa.Column("closed_at", sa.Double),
+        sa.Column("id", ID, primary_key=True),
+        *required(name=sa.Text, kind=sa.Text, fingerprint=sa.Text, settings=sa.Text, secret=sa.LargeBinary),
+        *required(completion_code=sa.Text, created_at=sa.Double),
+        *optional(closed_at=sa.Double),
         sa.UniqueConstraint("name"),
     )
     op.create_table(
         "participants",
-        sa.Column("id", _ID, primary_key=True),
+        sa.Column("id", ID, primary_key=True),
         _reference("study_id", "studies"),
-        sa.Column("enrolment", sa.Text, nullable=False),
-        sa.Column("code", sa.Text, nullable=False),
-        sa.Column("token", sa.Text, nullable=False),
-        sa.Column("condition", sa.Text, nullable=False),
-        sa.Column("place", sa.Integer, nullable=False),
-        sa.Column("language", sa.Text, nullable=False),
-        sa.Column("reached", sa.Integer, nullable=False),
-        sa.Column("since", sa.Double, nullable=False),
-        sa.Column("enrolled_at", sa.Double, nullable=False),
-        sa.Column("seen_at", sa.Double, nullable=False),
-        sa.Column("finished_at", sa.Double),
-        sa.Column("withdrawn_at", sa.Double),
+        *required(enrolment=sa.Text, code=sa.Text, token=sa.Text, condition=sa.Text, place=sa.Integer),
+        *required(language=sa.Text, reached=sa.Integer, since=sa.Double, enrolled_at=sa.Double),
+        *required(seen_at=sa.Double),
+        *optional(finished_at=sa.Double, withdrawn_at=sa.Double),
         sa.UniqueConstraint("study_id", "enrolment"),
         sa.UniqueConstraint("study_id", "code"),
         sa.UniqueConstraint("study_id", "token"),
@@ -118,7 +103,7 @@ def _first_schema(op: Operations) -> None:
         "recruits",
         _reference("participant_id", "participants", key=True),
         _reference("study_id", "studies"),
-        sa.Column("recruitment_id", sa.Text, nullable=False),
+        *required(recruitment_id=sa.Text),
         sa.UniqueConstraint("study_id", "recruitment_id"),
     )
     _make_answers(op, sa.Column("seconds", sa.Double, nullable=False))
@@ -126,8 +111,7 @@ def _first_schema(op: Operations) -> None:
         "drafts",
         _reference("participant_id", "participants", key=True),
         sa.Column("step", sa.Text, primary_key=True),
-        sa.Column("fields", sa.Text, nullable=False),
-        sa.Column("saved_at", sa.Double, nullable=False),
+        *required(fields=sa.Text, saved_at=sa.Double),
         sqlite_with_rowid=False,
     )
     _make_researchers(op)
@@ -138,16 +122,10 @@ def _make_answers(op: Operations, seconds: sa.Column[float]) -> None:
         "answers",
         _reference("participant_id", "participants", key=True),
         sa.Column("step", sa.Text, primary_key=True),
-        sa.Column("step_index", sa.Integer, nullable=False),
-        sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("item", sa.Text),
-        sa.Column("subject", sa.Text),
-        sa.Column("position", sa.Integer),
-        sa.Column("check_number", sa.Integer),
+        *required(step_index=sa.Integer, kind=sa.Text),
+        *optional(item=sa.Text, subject=sa.Text, position=sa.Integer, check_number=sa.Integer),
         seconds,
-        sa.Column("payload", sa.Text, nullable=False),
-        sa.Column("revision", sa.Integer, nullable=False),
-        sa.Column("saved_at", sa.Double, nullable=False),
+        *required(payload=sa.Text, revision=sa.Integer, saved_at=sa.Double),
         sqlite_with_rowid=False,
     )
 
@@ -157,23 +135,19 @@ def _make_researchers(op: Operations) -> None:
         "researchers",
         _reference("study_id", "studies", key=True),
         sa.Column("name", sa.Text, primary_key=True),
-        sa.Column("password_hash", sa.Text, nullable=False),
-        sa.Column("changed_at", sa.Double, nullable=False),
+        *required(password_hash=sa.Text, changed_at=sa.Double),
     )
     op.create_table(
         "sessions",
         sa.Column("digest", sa.Text, primary_key=True),
         _reference("study_id", "studies"),
-        sa.Column("name", sa.Text, nullable=False),
-        sa.Column("opened_at", sa.Double, nullable=False),
-        sa.Column("expires_at", sa.Double, nullable=False),
+        *required(name=sa.Text, opened_at=sa.Double, expires_at=sa.Double),
     )
     op.create_table(
         "attempts",
         _reference("study_id", "studies", key=True),
         sa.Column("digest", sa.Text, primary_key=True),
-        sa.Column("started_at", sa.Double, nullable=False),
-        sa.Column("number", sa.Integer, nullable=False),
+        *required(started_at=sa.Double, number=sa.Integer),
     )
 
 
@@ -181,12 +155,9 @@ def _action_log(op: Operations) -> None:
     """Make the log of what researchers did, empty."""
     op.create_table(
         "actions",
-        sa.Column("id", _ID, primary_key=True),
+        sa.Column("id", ID, primary_key=True),
         _reference("study_id", "studies"),
-        sa.Column("at", sa.Double, nullable=False),
-        sa.Column("researcher", sa.Text, nullable=False),
-        sa.Column("action", sa.Text, nullable=False),
-        sa.Column("detail", sa.Text, nullable=False),
+        *required(at=sa.Double, researcher=sa.Text, action=sa.Text, detail=sa.Text),
     )
     op.create_index(op.f("ix_actions_study_id_at"), "actions", ["study_id", "at"])
 

@@ -5,46 +5,22 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import count
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, case, delete, distinct, func, insert, or_, select, update
 
+from evenhand.study.store import records
 from evenhand.study.store.database import Database
-from evenhand.study.store.records import (
-    SILENT_SECONDS,
-    BonusRow,
-    Participant,
-    StudyClosed,
-    StudyFull,
-    StudyRow,
-    is_storable,
-    moment_of,
-    seconds_of,
-)
+from evenhand.study.store.records import BonusRow, Participant, StudyClosed, StudyFull, StudyRow
 from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS, RECRUITS, STUDIES
 
 _ERASE_SECONDS = 3.0
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _P, _R = PARTICIPANTS.c, RECRUITS.c
-_PERSON = (
-    _P.id,
-    _P.code,
-    _P.token,
-    _P.enrolment,
-    _P.condition,
-    _P.place,
-    _P.language,
-    _P.reached,
-    _P.since,
-    _P.enrolled_at,
-    _P.seen_at,
-    _P.finished_at,
-    _P.withdrawn_at,
-    _P.fingerprint,
-)
+_PERSON = tuple(_P[field.name] for field in fields(Participant) if field.name != "completion_code")
 _FIRST_TIME = _PERSON.index(_P.since)
 _OF_STUDY = _P.study_id == bindparam("study")
 _BY_TOKEN = select(*_PERSON).where(_OF_STUDY, _P.token == bindparam("token"))
@@ -70,14 +46,6 @@ _TALLY = (
     .group_by(_P.condition)
 )
 _PLACES = select(_P.place).where(_OF_STUDY, _P.condition == bindparam("condition"), _HELD)
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A condition and a place within it."""
-
-    condition: str
-    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,32 +87,22 @@ class Participants:
         StudyClosed, StudyFull : for somebody new; who is enrolled already is returned also then. A server whose
             design is no longer the registered one takes nobody new either.
         """
-        moment, enrolment = seconds_of(now), enrolment_of(key)
-        recruitment = recruitment_id if recruitment_id and is_storable(recruitment_id) else None
+        moment, enrolment = records.seconds_of(now), enrolment_of(key)
+        recruitment = recruitment_id if recruitment_id and records.is_storable(recruitment_id) else None
         with self.database.writing() as connection:
             closed_at, fingerprint = connection.execute(_LOCK_STUDY, {"study": self.row.id}).one()
-            known = self._known(connection, enrolment, recruitment)
-            if known is not None:
+            if (known := self._known(connection, enrolment, recruitment)) is not None:
                 return self._participant(known)
             if closed_at is not None:
                 raise StudyClosed(f"the study {self.row.name!r} is closed; it takes nobody new.")
             if fingerprint != self.row.fingerprint:
                 raise StudyClosed(f"the study {self.row.name!r} was changed; start this server anew.")
-            seat = self._free_seat(connection, moment)
-            values = {
-                "study_id": self.row.id,
-                "enrolment": enrolment,
-                "code": _code(),
-                "token": secrets.token_urlsafe(32),
-                "condition": seat.condition,
-                "place": seat.place,
-                "language": language,
-                "reached": 0,
-                "since": moment,
-                "enrolled_at": moment,
-                "seen_at": moment,
-                "fingerprint": fingerprint,
-            }
+            condition, place = self._free_seat(connection, moment)
+            values = {"study_id": self.row.id, "enrolment": enrolment, "language": language, "fingerprint": fingerprint}
+            code = "p" + "".join(secrets.choice(_ALPHABET) for _ in range(10))
+            values |= {"code": code, "token": secrets.token_urlsafe(32)}
+            values |= {"condition": condition, "place": place, "reached": 0}
+            values |= dict.fromkeys(("since", "enrolled_at", "seen_at"), moment)
             number = connection.execute(insert(PARTICIPANTS).returning(_P.id), values).scalar_one()
             if recruitment is not None:
                 ids = {"participant_id": number, "study_id": self.row.id, "recruitment_id": recruitment}
@@ -158,10 +116,11 @@ class Participants:
             return same
         return connection.execute(_BY_RECRUITMENT, {"study": self.row.id, "recruitment": recruitment}).first()
 
-    def _free_seat(self, connection: Connection, moment: float) -> Seat:
-        """Return where the next person goes."""
+    def _free_seat(self, connection: Connection, moment: float) -> tuple[str, int]:
+        """Return where the next person goes: a condition, and a place within it."""
         study = self.row
-        asked = {"study": study.id, "cutoff": moment - study.abandon_after, "silent_cutoff": moment - SILENT_SECONDS}
+        silent_cutoff = moment - records.SILENT_SECONDS
+        asked = {"study": study.id, "cutoff": moment - study.abandon_after, "silent_cutoff": silent_cutoff}
         tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
         enrolled = sum(tally.everybody for tally in tallies.values())
         for name in by_need(study, {name: tally.held for name, tally in tallies.items()}, enrolled):
@@ -171,12 +130,12 @@ class Participants:
                 held = set(connection.execute(_PLACES, {**asked, "condition": name}).scalars())
                 place = next(place for place in count() if place not in held)
             if study.places is None or place < study.places:
-                return Seat(name, place)
+                return name, place
         raise StudyFull(f"every place of the study {study.name!r} is taken.")
 
     def by_token(self, token: str) -> Participant | None:
         """Return the person whose cookie holds a token; None where there is none."""
-        if not is_storable(token):
+        if not records.is_storable(token):
             return None
         with self.database.page_reading() as connection:
             row = connection.execute(_BY_TOKEN, {"study": self.row.id, "token": token}).first()
@@ -184,7 +143,7 @@ class Participants:
 
     def by_recruitment_id(self, recruitment_id: str) -> Participant | None:
         """Return the person whom the recruiter knows by an id; None where there is none, or ids were erased."""
-        if not is_storable(recruitment_id):
+        if not records.is_storable(recruitment_id):
             return None
         with self.database.reading() as connection:
             row = connection.execute(_BY_RECRUITMENT, {"study": self.row.id, "recruitment": recruitment_id}).first()
@@ -194,7 +153,7 @@ class Participants:
         """Note that a person reached the end; a second time changes nothing."""
         done = update(PARTICIPANTS).where(_P.id == person.id, _P.finished_at.is_(None), _P.withdrawn_at.is_(None))
         with self.database.writing() as connection:
-            connection.execute(done.values(finished_at=seconds_of(now), seen_at=seconds_of(now)))
+            connection.execute(done.values(finished_at=records.seconds_of(now), seen_at=records.seconds_of(now)))
 
     def withdraw(self, who: Participant | str, *, erase: bool = True, now: datetime | None = None) -> bool:
         """Take a person out of the study, by default with all they answered; return whether there is such a person.
@@ -209,14 +168,14 @@ class Participants:
         now : the moment; by default the clock's.
         """
         code = who if isinstance(who, str) else who.code
-        if not is_storable(code):
+        if not records.is_storable(code):
             return False
         with self.database.writing() as connection:
             known = select(_P.id).where(_P.study_id == self.row.id, _P.code == code).with_for_update()
             person = connection.execute(known).scalar()
             if person is None:
                 return False
-            moment = func.coalesce(_P.withdrawn_at, seconds_of(now))
+            moment = func.coalesce(_P.withdrawn_at, records.seconds_of(now))
             connection.execute(update(PARTICIPANTS).where(_P.id == person).values(withdrawn_at=moment))
             if erase:
                 connection.execute(delete(ANSWERS).where(ANSWERS.c.participant_id == person))
@@ -257,10 +216,10 @@ class Participants:
         )
         with self.database.reading() as connection:
             rows = connection.execute(asked).all()
-        return [BonusRow(row[0], row[1], row[2], moment_of(row[3])) for row in rows]
+        return [BonusRow(row[0], row[1], row[2], records.moment_of(row[3])) for row in rows]
 
     def _participant(self, row: Any) -> Participant:
-        times = [None if seconds is None else moment_of(seconds) for seconds in row[_FIRST_TIME:-1]]
+        times = [None if seconds is None else records.moment_of(seconds) for seconds in row[_FIRST_TIME:-1]]
         values: list[Any] = [*row[:_FIRST_TIME], *times, self.row.completion_code, row[-1]]
         return Participant(*values)
 
@@ -285,7 +244,3 @@ def by_need(study: StudyRow, held: Mapping[str, int], number: int) -> list[str]:
         return held.get(name, 0) / study.conditions[name], draw
 
     return sorted(study.conditions, key=need)
-
-
-def _code() -> str:
-    return "p" + "".join(secrets.choice(_ALPHABET) for _ in range(10))

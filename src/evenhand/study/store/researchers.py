@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select, text
+from sqlalchemy import Executable, delete, insert, select, text
 
 from evenhand.study.store.database import Database
 from evenhand.study.store.records import Action, Session, StudyRow, is_storable, moment_of, seconds_of
@@ -46,9 +46,8 @@ class Researchers:
     def set_password(self, name: str, password_hash: str, *, now: datetime | None = None) -> None:
         """Store the hash of a researcher's password; all sessions of that researcher end."""
         values = {"study": self.row.id, "name": name, "hash": password_hash, "now": seconds_of(now)}
-        with self.database.writing() as connection:
-            connection.execute(_SET_PASSWORD, values)
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.name == name))
+        ended = delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.name == name)
+        self._write(_SET_PASSWORD.bindparams(**values), ended)
 
     def set_first_password(self, name: str, password_hash: str, *, now: datetime | None = None) -> bool:
         """Store the hash of a researcher's password unless they have one; return whether it was stored.
@@ -78,17 +77,11 @@ class Researchers:
     def open_session(self, name: str, *, seconds: float = SESSION_SECONDS, now: datetime | None = None) -> str:
         """Log a researcher in; return the secret token of the session. Sessions that are over are deleted."""
         moment, token = seconds_of(now), secrets.token_urlsafe(32)
-        values = {
-            "digest": _digest(token),
-            "study_id": self.row.id,
-            "name": name,
-            "opened_at": moment,
-            "expires_at": moment + seconds,
-        }
-        over = delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.expires_at <= moment)
-        with self.database.writing() as connection:
-            connection.execute(over)
-            connection.execute(insert(SESSIONS), values)
+        values = {"digest": _digest(token), "study_id": self.row.id, "name": name, "opened_at": moment}
+        self._write(
+            delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.expires_at <= moment),
+            insert(SESSIONS).values(**values, expires_at=moment + seconds),
+        )
         return token
 
     def session(self, token: str, *, now: datetime | None = None) -> Session | None:
@@ -104,10 +97,7 @@ class Researchers:
 
     def end_session(self, token: str) -> None:
         """Log a researcher out."""
-        with self.database.writing() as connection:
-            connection.execute(
-                delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.digest == _digest(token))
-            )
+        self._write(delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.digest == _digest(token)))
 
     def note_attempt(
         self, key: str, *, limit: int = ATTEMPTS_ALLOWED, window: float = ATTEMPT_WINDOW, now: datetime | None = None
@@ -130,41 +120,19 @@ class Researchers:
             number = int(connection.execute(_ATTEMPT, values).scalar_one())
         if number == 1:
             # In a transaction of its own: two that hold one row each and want the other's would never end.
-            old = delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self.row.id, ATTEMPTS.c.started_at <= moment - window)
-            with self.database.writing() as connection:
-                connection.execute(old)
+            over = ATTEMPTS.c.started_at <= moment - window
+            self._write(delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self.row.id, over))
         return limit - number
-
-    def attempts_left(
-        self, key: str, *, limit: int = ATTEMPTS_ALLOWED, window: float = ATTEMPT_WINDOW, now: datetime | None = None
-    ) -> int:
-        """Return how many attempts to log in are left, at least 0, without counting one."""
-        asked = select(ATTEMPTS.c.number).where(
-            ATTEMPTS.c.study_id == self.row.id,
-            ATTEMPTS.c.digest == self._keyed(key),
-            ATTEMPTS.c.started_at > seconds_of(now) - window,
-        )
-        with self.database.reading() as connection:
-            return max(0, limit - int(connection.execute(asked).scalar() or 0))
 
     def forget_attempts(self, key: str) -> None:
         """Begin the count of attempts anew, after a login that succeeded."""
-        with self.database.writing() as connection:
-            connection.execute(
-                delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self.row.id, ATTEMPTS.c.digest == self._keyed(key))
-            )
+        digest = self._keyed(key)
+        self._write(delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self.row.id, ATTEMPTS.c.digest == digest))
 
     def log(self, researcher: str, action: str, detail: str = "", *, now: datetime | None = None) -> None:
         """Write down what a researcher did."""
-        values = {
-            "study_id": self.row.id,
-            "at": seconds_of(now),
-            "researcher": _cut(researcher),
-            "action": _cut(action),
-            "detail": _cut(detail),
-        }
-        with self.database.writing() as connection:
-            connection.execute(insert(ACTIONS), values)
+        said = {"researcher": _cut(researcher), "action": _cut(action), "detail": _cut(detail)}
+        self._write(insert(ACTIONS).values(study_id=self.row.id, at=seconds_of(now), **said))
 
     def actions(self, limit: int = 100) -> list[Action]:
         """Return what researchers did, the newest first."""
@@ -173,6 +141,12 @@ class Researchers:
         with self.database.reading() as connection:
             rows = connection.execute(asked.order_by(c.at.desc(), c.id.desc()).limit(limit)).all()
         return [Action(moment_of(row[0]), row[1], row[2], row[3]) for row in rows]
+
+    def _write(self, *statements: Executable) -> None:
+        """Execute statements in one transaction."""
+        with self.database.writing() as connection:
+            for statement in statements:
+                connection.execute(statement)
 
     def _keyed(self, key: str) -> str:
         return hmac.new(self.row.secret, key.encode("utf-8", "surrogatepass"), "sha256").hexdigest()

@@ -14,18 +14,9 @@ from sqlalchemy import func, select
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study.responses import Responses, build_responses
 from evenhand.study.schema import Values, columns_of
+from evenhand.study.store import records
 from evenhand.study.store.database import Database
-from evenhand.study.store.records import (
-    SILENT_SECONDS,
-    CheckCounts,
-    ConditionCounts,
-    Counts,
-    PageCounts,
-    StudyRow,
-    Times,
-    moment_of,
-    seconds_of,
-)
+from evenhand.study.store.records import CheckCounts, ConditionCounts, Counts, PageCounts, StudyRow, Times
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS
 
 ACTIVE_SECONDS = 600.0
@@ -78,8 +69,8 @@ class Results:
 
     def counts(self, *, now: datetime | None = None) -> Counts:
         """Return the counts of people and answers at this moment, all of one state of the database."""
-        moment = seconds_of(now)
-        cutoff = moment - self.row.abandon_after, moment - SILENT_SECONDS
+        moment = records.seconds_of(now)
+        cutoff = moment - self.row.abandon_after, moment - records.SILENT_SECONDS
         in_study = _P.study_id == self.row.id
         who = select(_P.condition, _P.reached, _P.seen_at, _P.finished_at, _P.withdrawn_at).where(in_study)
         what = (
@@ -99,7 +90,7 @@ class Results:
             steps=_times([row[0] for row in answers], seconds),
             checks=_by_check(judged),
             answers=sum(row[2] in ("pair", "case") for row in answers),
-            last_answer=moment_of(max(row[4] for row in answers)) if answers else None,
+            last_answer=records.moment_of(max(row[4] for row in answers)) if answers else None,
         )
 
     def version(self) -> tuple[float, ...]:
@@ -141,7 +132,7 @@ def _personal_columns(people: Sequence[Any], who: IntArray, answers: Sequence[An
         "participant": _field(people, 1),
         "condition": _field(people, 2),
         "language": _field(people, 5),
-        "started": np.array([moment_of(row[3]).strftime("%Y-%m-%d %H:%M") for row in people], dtype=object),
+        "started": np.array([records.moment_of(row[3]).strftime("%Y-%m-%d %H:%M") for row in people], dtype=object),
         "duration": _durations(people, who, np.array([row[7] for row in answers], dtype=np.float64)),
         "finished": np.array([float(row[4] is not None) for row in people]),
     }

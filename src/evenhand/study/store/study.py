@@ -6,8 +6,8 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Connection, bindparam, select, text, update
@@ -82,22 +82,16 @@ class Store:
             asked = select(c.id, c.kind, c.fingerprint, c.settings).where(c.name == name)
             known = connection.execute(asked.with_for_update(key_share=True)).first()
             if known is None:
-                new = {
-                    "name": name,
-                    "kind": design.kind,
-                    "fingerprint": design.fingerprint,
-                    "settings": settings,
-                    "secret": secrets.token_bytes(32),
-                    "created_at": seconds_of(now),
-                    "completion_code": "".join(secrets.choice(_CODE_LETTERS) for _ in range(8)),
-                }
-                connection.execute(_MAKE, new)
+                new = {"name": name, "kind": design.kind, "fingerprint": design.fingerprint, "settings": settings}
+                code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(8))
+                made = {"secret": secrets.token_bytes(32), "created_at": seconds_of(now), "completion_code": code}
+                connection.execute(_MAKE, new | made)
                 known = connection.execute(asked).one()
             if known.fingerprint != design.fingerprint:
                 self._require_compatible(connection, known, design, accept)
             values: dict[str, Any] = {"settings": settings, "fingerprint": design.fingerprint, "kind": design.kind}
-            code = design.spec.recruitment.completion_code
-            values |= {} if code is None else {"completion_code": code}
+            if design.spec.recruitment.completion_code is not None:
+                values["completion_code"] = design.spec.recruitment.completion_code
             connection.execute(update(STUDIES).where(STUDIES.c.name == name).values(values))
         return self.study(name)
 
@@ -139,9 +133,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -227,16 +219,9 @@ _MAKE = text(
 
 
 def _settings(design: Design) -> str:
-    return json.dumps(
-        {
-            "conditions": design.conditions,
-            "places": design.places,
-            "seed": design.seed,
-            "points": len(design.spec.scale),
-            "abandon_after": 3600 * design.spec.recruitment.abandon_after,
-            "parts": dict(design.parts),
-        }
-    )
+    points, hours = len(design.spec.scale), design.spec.recruitment.abandon_after
+    settings = {"conditions": design.conditions, "places": design.places, "seed": design.seed, "points": points}
+    return json.dumps({**settings, "abandon_after": 3600 * hours, "parts": dict(design.parts)})
 
 
 def _changed(settings: Mapping[str, Any], design: Design) -> str:
@@ -263,17 +248,5 @@ def _broken(kind: str, settings: Mapping[str, Any], design: Design) -> str | Non
 
 
 def _row(row: Mapping[str, Any]) -> StudyRow:
-    settings = json.loads(row["settings"])
-    return StudyRow(
-        id=row["id"],
-        name=row["name"],
-        kind=row["kind"],
-        fingerprint=row["fingerprint"],
-        conditions=settings["conditions"],
-        places=settings["places"],
-        seed=settings["seed"],
-        points=settings["points"],
-        abandon_after=settings["abandon_after"],
-        secret=bytes(row["secret"]),
-        completion_code=row["completion_code"],
-    )
+    held = {**json.loads(row["settings"]), **row, "secret": bytes(row["secret"])}
+    return StudyRow(**{field.name: held[field.name] for field in fields(StudyRow)})

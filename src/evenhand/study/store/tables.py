@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Double, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy.schema import UniqueConstraint
 
 METADATA = MetaData(
     naming_convention={
@@ -24,41 +15,38 @@ METADATA = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
-_ID = BigInteger().with_variant(Integer, "sqlite")
+ID = BigInteger().with_variant(Integer, "sqlite")
 """SQLite numbers rows by itself only in a column of type INTEGER."""
+
+
+def required(**kinds: Any) -> list[Column[Any]]:
+    """Return columns that always hold a value, each with its type."""
+    return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
+
+
+def optional(**kinds: Any) -> list[Column[Any]]:
+    """Return columns that may be empty, each with its type."""
+    return [Column(name, kind) for name, kind in kinds.items()]
+
 
 STUDIES = Table(
     "studies",
     METADATA,
-    Column("id", _ID, primary_key=True),
+    Column("id", ID, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("kind", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("settings", Text, nullable=False),
-    Column("secret", LargeBinary, nullable=False),
-    Column("completion_code", Text, nullable=False),
-    Column("created_at", Double, nullable=False),
-    Column("closed_at", Double),
+    *required(kind=Text, fingerprint=Text, settings=Text, secret=LargeBinary, completion_code=Text),
+    *required(created_at=Double),
+    *optional(closed_at=Double),
 )
 
 PARTICIPANTS = Table(
     "participants",
     METADATA,
-    Column("id", _ID, primary_key=True),
-    Column("study_id", _ID, ForeignKey("studies.id"), nullable=False),
-    Column("enrolment", Text, nullable=False),
-    Column("code", Text, nullable=False),
-    Column("token", Text, nullable=False),
-    Column("condition", Text, nullable=False),
-    Column("place", Integer, nullable=False),
-    Column("language", Text, nullable=False),
-    Column("reached", Integer, nullable=False),
-    Column("since", Double, nullable=False),
-    Column("enrolled_at", Double, nullable=False),
-    Column("seen_at", Double, nullable=False),
-    Column("finished_at", Double),
-    Column("withdrawn_at", Double),
-    Column("fingerprint", Text),
+    Column("id", ID, primary_key=True),
+    Column("study_id", ID, ForeignKey("studies.id"), nullable=False),
+    *required(enrolment=Text, code=Text, token=Text, condition=Text, place=Integer, language=Text),
+    *required(reached=Integer, since=Double, enrolled_at=Double, seen_at=Double),
+    *optional(finished_at=Double, withdrawn_at=Double, fingerprint=Text),
     UniqueConstraint("study_id", "enrolment"),
     UniqueConstraint("study_id", "code"),
     UniqueConstraint("study_id", "token"),
@@ -68,9 +56,9 @@ PARTICIPANTS = Table(
 RECRUITS = Table(
     "recruits",
     METADATA,
-    Column("participant_id", _ID, ForeignKey("participants.id"), primary_key=True, autoincrement=False),
-    Column("study_id", _ID, ForeignKey("studies.id"), nullable=False),
-    Column("recruitment_id", Text, nullable=False),
+    Column("participant_id", ID, ForeignKey("participants.id"), primary_key=True, autoincrement=False),
+    Column("study_id", ID, ForeignKey("studies.id"), nullable=False),
+    *required(recruitment_id=Text),
     UniqueConstraint("study_id", "recruitment_id"),
 )
 """The only table that says who somebody is elsewhere; emptied by one command."""
@@ -78,70 +66,55 @@ RECRUITS = Table(
 ANSWERS = Table(
     "answers",
     METADATA,
-    Column("participant_id", _ID, ForeignKey("participants.id"), primary_key=True, autoincrement=False),
+    Column("participant_id", ID, ForeignKey("participants.id"), primary_key=True, autoincrement=False),
     Column("step", Text, primary_key=True),
-    Column("step_index", Integer, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("item", Text),
-    Column("subject", Text),
-    Column("position", Integer),
-    Column("check_number", Integer),
-    Column("seconds", Double),
-    Column("payload", Text, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("saved_at", Double, nullable=False),
+    *required(step_index=Integer, kind=Text),
+    *optional(item=Text, subject=Text, position=Integer, check_number=Integer, seconds=Double),
+    *required(payload=Text, revision=Integer, saved_at=Double),
     sqlite_with_rowid=False,
 )
 
 DRAFTS = Table(
     "drafts",
     METADATA,
-    Column("participant_id", _ID, ForeignKey("participants.id"), primary_key=True, autoincrement=False),
+    Column("participant_id", ID, ForeignKey("participants.id"), primary_key=True, autoincrement=False),
     Column("step", Text, primary_key=True),
-    Column("fields", Text, nullable=False),
-    Column("saved_at", Double, nullable=False),
+    *required(fields=Text, saved_at=Double),
     sqlite_with_rowid=False,
 )
 
 RESEARCHERS = Table(
     "researchers",
     METADATA,
-    Column("study_id", _ID, ForeignKey("studies.id"), primary_key=True, autoincrement=False),
+    Column("study_id", ID, ForeignKey("studies.id"), primary_key=True, autoincrement=False),
     Column("name", Text, primary_key=True),
-    Column("password_hash", Text, nullable=False),
-    Column("changed_at", Double, nullable=False),
+    *required(password_hash=Text, changed_at=Double),
 )
 
 SESSIONS = Table(
     "sessions",
     METADATA,
     Column("digest", Text, primary_key=True),
-    Column("study_id", _ID, ForeignKey("studies.id"), nullable=False),
-    Column("name", Text, nullable=False),
-    Column("opened_at", Double, nullable=False),
-    Column("expires_at", Double, nullable=False),
+    Column("study_id", ID, ForeignKey("studies.id"), nullable=False),
+    *required(name=Text, opened_at=Double, expires_at=Double),
 )
 """Sessions of researchers, by the SHA-256 of their token: a copy of the database opens none."""
 
 ATTEMPTS = Table(
     "attempts",
     METADATA,
-    Column("study_id", _ID, ForeignKey("studies.id"), primary_key=True, autoincrement=False),
+    Column("study_id", ID, ForeignKey("studies.id"), primary_key=True, autoincrement=False),
     Column("digest", Text, primary_key=True),
-    Column("started_at", Double, nullable=False),
-    Column("number", Integer, nullable=False),
+    *required(started_at=Double, number=Integer),
 )
 """Attempts to log in, by a keyed hash of name or address: no address is stored."""
 
 ACTIONS = Table(
     "actions",
     METADATA,
-    Column("id", _ID, primary_key=True),
-    Column("study_id", _ID, ForeignKey("studies.id"), nullable=False),
-    Column("at", Double, nullable=False),
-    Column("researcher", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("detail", Text, nullable=False),
+    Column("id", ID, primary_key=True),
+    Column("study_id", ID, ForeignKey("studies.id"), nullable=False),
+    *required(at=Double, researcher=Text, action=Text, detail=Text),
     Index(None, "study_id", "at"),
 )
 """What researchers did; since revision 0002."""
