@@ -24,8 +24,8 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, LEAST_SHARED
 
+from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, LEAST_SHARED
 from evenhand.stats.agreement import (
     BinaryCounts,
     coefficient_difference,
