@@ -98,7 +98,7 @@ CASES = {
         {
             "model": "logistic",
             "features": ["age", "income"],
-            "noise": {"age": 5, "income": 3},
+            "noise": {"features": {"age": 5, "income": 3}, "noise_levels": [0, 0.1, 0.3]},
             "replicates": 3,
             "resamples": 100,
         },

@@ -205,7 +205,7 @@ def test_control_characters_do_not_reach_the_terminal(cli: Cli, place: Path) -> 
     done = cli("audit", "audit.toml")
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
-    assert "100.0% for \\x1b[31mred" in " ".join(done.stdout.split())
+    assert "\\x1b[31mre" in done.stdout
     (place / "d.csv").write_text("a\x1b[31m,b\n1,2\n")
     assert "\x1b" not in cli("init", "d.csv", "--force").stderr
 

@@ -55,6 +55,7 @@ def test_the_pipelines_of_the_effort_paper_run(name: str, models: list[str], hum
     assert page.startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.slow
 def test_the_feedback_on_kidney_offers_runs(tmp_path: Path) -> None:
     audit = eh.audit(EXAMPLES / "feedback.toml")
     result = audit["disagreement"]
@@ -67,6 +68,7 @@ def test_the_feedback_on_kidney_offers_runs(tmp_path: Path) -> None:
     assert page.startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.slow
 def test_mistakes_and_raters(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="models are fitted, of the extra 'models'")
     found = eh.audit(EXAMPLES / "reliability.toml")["reliability"]

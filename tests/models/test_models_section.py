@@ -278,6 +278,7 @@ def test_invented_data(place: Path) -> None:
         assert np.allclose(found, rate[sex], atol=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [HOUSEHOLDS, DEFENDANTS], ids=["households", "defendants"])
 def test_the_same_bytes_on_any_number_of_threads(place: Path, text: str) -> None:
     for package in ("xgboost", "lightgbm"):

@@ -35,6 +35,7 @@ from evenhand.stats.types import FloatArray, IntArray
 
 FOLDER = Path(os.environ.get("EVENHAND_DATA") or "/nonexistent") / "compas"
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.replication,
     pytest.mark.skipif(
         not (FOLDER / "raez_seed0_models.json").is_file(), reason="EVENHAND_DATA names no folder with the COMPAS files"

@@ -145,6 +145,7 @@ def test_williams_keeps_its_level_where_hotelling_does_not() -> None:
 
 @settings(deadline=None)  # the first example imports statsmodels
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+@pytest.mark.slow
 def test_adjusted_p_values_equal_statsmodels(p: list[float]) -> None:
     multitest = pytest.importorskip("statsmodels.stats.multitest")
     for method in METHODS:

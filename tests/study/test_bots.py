@@ -267,6 +267,7 @@ def test_ctrl_c_stops_the_server_cleanly(site: Site) -> None:
     assert "Traceback" not in log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["2"])
 def test_several_processes_serve_one_study(tmp_path: Path, workers: str) -> None:
     site = Site(tmp_path, "effort", str(tmp_path / "study.db"))

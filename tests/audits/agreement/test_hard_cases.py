@@ -319,6 +319,7 @@ def test_p_and_interval_say_the_same() -> None:
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("groups", "people"), [(6, 20), (2, 15)])
 def test_equal_groups_are_seldom_found_to_differ(groups: int, people: int) -> None:
     rng = np.random.default_rng(groups + people)

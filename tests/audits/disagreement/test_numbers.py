@@ -255,6 +255,7 @@ def test_published_bounds_are_the_papers(answers: Frame, audit: Audit) -> None:
     assert any("points the wrong way" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_known_population(audit: Audit) -> None:
     """A loose check on the whole path; the coverage itself is measured with the kernels."""
     truth = eh.datasets.kidney_offers_truth()["all"]["patient_sex"]

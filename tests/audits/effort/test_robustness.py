@@ -123,6 +123,7 @@ def parities_by_hand(effort: Any, score: Any, group: Any, v: Any, width: float, 
     return parities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_every_specification_equals_an_independent_loop(weighted: bool) -> None:
     data = make_data()

@@ -44,6 +44,7 @@ def alone() -> str:
     return audited()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_every_backend_gives_the_same_bytes(backend: str, alone: str) -> None:
     with joblib.parallel_config(backend, n_jobs=2):

@@ -65,7 +65,7 @@ def _claim(
         arguments=place | told,
         headline=True,
         aside=_answers(record),
-        withheld=_too_few(record, spec),
+        withheld=None if record.value is None else _too_few(record, spec),
     )
 
 
