@@ -347,7 +347,8 @@ def test_data_fetch_of_an_unknown_name(cli: Cli) -> None:
 
 
 def test_shell_completion() -> None:
-    environment = {**os.environ, "SHELL": "/bin/bash"}
+    # Without it the shell is guessed from the processes above, which may be `make` and `sh`.
+    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     arguments = [sys.executable, "-m", "evenhand", "--show-completion", "bash"]
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0

@@ -35,6 +35,7 @@ def audited(condition: str, bounds: str) -> eh.DisagreementResult:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", ERRORS)
 def test_mean_errors_over_400_critics(condition: str) -> None:
     published, sharp = ({r.metric: r for r in audited(condition, bounds).truth} for bounds in ("published", "sharp"))

@@ -87,6 +87,7 @@ def large_fairness(data: Any, options: dict[str, Any], **roles: Any) -> Any:
     return gather_large(make_table(data, **roles), EffortSpec.parse(options, "here")).fairness()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("most_different", [200_000, 0])
 def test_individual_fairness_is_within_its_stated_error(
@@ -111,6 +112,7 @@ def test_individual_fairness_is_within_its_stated_error(
         assert abs(point.value - true_point.value) <= point.error + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_different", [200_000, 0])
 @pytest.mark.parametrize("kinds", [2, 60, 1_500])
 def test_people_who_are_alike(kinds: int, most_different: int, monkeypatch: pytest.MonkeyPatch) -> None:

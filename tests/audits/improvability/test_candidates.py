@@ -97,6 +97,7 @@ def test_linear_coefficients_are_those_of_least_squares(patients: pd.DataFrame) 
         np.testing.assert_allclose(found, by_hand, atol=tolerance)
 
 
+@pytest.mark.slow
 def test_a_binary_outcome_thresholded_and_reduced_by_fairlearn() -> None:
     rng = np.random.default_rng(0)
     n = 900

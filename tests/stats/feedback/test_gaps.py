@@ -132,6 +132,7 @@ def test_differences_are_those_of_ordered_pairs() -> None:
     np.testing.assert_allclose(differences(found), by_hand)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feedback", [Feedback(3), Feedback(3, "direction")], ids=str)
 @pytest.mark.parametrize("metric", RATIOS)
 def test_no_allocation_of_small_counts_is_below_the_sharp_bound(
@@ -159,6 +160,7 @@ def test_no_allocation_of_small_counts_is_below_the_sharp_bound(
     assert touched >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feedback", [Feedback(3), Feedback(4), Feedback(5), Feedback(3, "direction")], ids=str)
 @pytest.mark.parametrize("metric", RATIOS)
 def test_the_sharp_bound_is_attained(feedback: Feedback, metric: FeedbackMetric, by_definition: ByDefinition) -> None:
@@ -174,6 +176,7 @@ def test_the_sharp_bound_is_attained(feedback: Feedback, metric: FeedbackMetric,
     assert positive >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "feedback", [Feedback(3), Feedback(4), Feedback(4, "direction"), Feedback(4, "agreement", 1)], ids=str
 )

@@ -158,6 +158,7 @@ def test_names_and_directions_do_not_matter(method: Any, people: MakeColumns) ->
     assert [swapped, mirrored] == pytest.approx([plain, plain], abs=1e-13)
 
 
+@pytest.mark.slow
 def test_auto_takes_the_cheap_way(people: MakeColumns, monkeypatch: pytest.MonkeyPatch) -> None:
     assert individual_fairness(*people("discrete", 9_000)).method == "blocks"
     assert individual_fairness(*people("continuous", 500)).method == "strips"
