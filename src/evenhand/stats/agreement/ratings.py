@@ -37,6 +37,7 @@ class Undefined(StrEnum):
     NO_SPREAD = "all scores are one number"
     NO_POSITIVE = "no rating is positive"
     NO_NEGATIVE = "no rating is negative"
+    NEGATIVE_VARIANCE = "the formula divides by a variance that is estimated below 0"
     ZERO_DENOMINATOR = "the formula divides by 0"
 
 
