@@ -59,7 +59,9 @@ def panels(draw: st.DrawFn) -> tuple[Scale, FloatArray, FloatArray | None]:
         kind = draw(st.sampled_from(["any", "opposed", "constant", "same"]))
         other = {"opposed": top - columns[0], "constant": np.full(people, top), "same": columns[0]}
         columns.append(other[kind] if kind in other else np.array(draw(row)))
-    weight = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=people, max_size=people).map(np.array))
+    weight = draw(
+        st.none() | st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=people, max_size=people).map(np.array)
+    )
     return scale, np.column_stack(columns).astype(float), weight
 
 

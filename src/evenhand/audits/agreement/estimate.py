@@ -111,8 +111,11 @@ def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Var
 
 
 def _resting_on(disagreement: FloatArray, weight: FloatArray, each: FloatArray) -> float:
-    total, squares = (weight * disagreement).sum(), (weight * each * disagreement**2).sum()
-    return round(float(total**2 / squares), 9) if squares > 0 else 0.0
+    largest = float(disagreement.max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    shares = disagreement / largest  # the unit does not matter, and squares of squares may be too large
+    return round(float((weight * shares).sum() ** 2 / (weight * each * shares**2).sum()), 9)
 
 
 @dataclass(frozen=True, eq=False)
