@@ -131,8 +131,8 @@ class Book:
     ) -> None:
         """Measure one line, or take it as known; `guard` is the number of samples in the small version, 0 for none."""
         asked = guard if self.path is None else samples
-        code = {"rooms": self.rooms, "code": hash_of(self.rooms)}
-        line = Line(what=what, population=population, kind=kind, asked=asked, **code, **about)
+        about |= {"rooms": self.rooms, "code": hash_of(self.rooms)}
+        line = Line(what=what, population=population, kind=kind, asked=asked, **about)
         known = next((old for old in read(self.path) if replace(old, **_UNKNOWN) == line), None)
         wanted = self.only in f"{what} {population}" if self.only else self.anew or known is None
         if not asked or not wanted:
