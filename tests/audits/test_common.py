@@ -199,7 +199,7 @@ def require_within_its_limits(record: Value | Gap) -> None:
         assert number is None or least <= number <= most, record
 
 
-NASTY: dict[str, Callable[[np.random.Generator, int], Any]] = {
+NASTY: dict[str, Callable[[np.random.Generator, Any], Any]] = {
     "reversed": lambda rng, y: np.where(y, rng.uniform(0, 0.4, len(y)), rng.uniform(0.6, 1, len(y))),
     "perfect": lambda rng, y: 0.25 + 0.5 * y,
     "constant": lambda rng, y: np.full(len(y), 0.7),

@@ -193,7 +193,8 @@ class Analysis:
     def _gap_record(self, values: GroupValues, gap: GapEstimate) -> ParityGap:
         sides = (gap.group, gap.reference)
         bounds = estimate.gap_bounds(gap.kind, gap.against, values.bounds)
-        low, high = (finite(end) for end in estimate.held(Interval(*gap.limits), np.float64(gap.value), bounds))
+        limits = Interval(np.array(gap.limits[0]), np.array(gap.limits[1]))
+        low, high = (finite(float(end)) for end in estimate.held(limits, np.array(gap.value), bounds))
         joint = {"joint_low": low, "joint_high": high} if gap.against == "worst_pair" else {}
         return self._gap(
             values.metric,
