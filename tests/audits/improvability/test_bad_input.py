@@ -339,7 +339,7 @@ def test_a_number_of_processes_that_cannot_be(jobs: int) -> None:
 
 
 class _Unsendable:
-    def __call__(self, rows: Any) -> Any:
+    def __call__(self, _: Any) -> Any:
         return lambda matrix: matrix[:, 0]
 
     def __reduce__(self) -> Any:
@@ -347,7 +347,7 @@ class _Unsendable:
 
 
 def test_code_that_cannot_be_sent_to_other_processes() -> None:
-    with pytest.raises(ConfigError, match="cannot be sent to other processes .* set `jobs` to 1"):
+    with pytest.raises(ConfigError, match=r"cannot be sent to other processes .* set `jobs` to 1"):
         run(candidates={"own": _Unsendable()}, features=["x"], jobs=2)
 
 
