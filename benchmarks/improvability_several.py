@@ -23,7 +23,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -42,9 +41,6 @@ from evenhand.stats.improvability import (
     largest_delta,
 )
 from evenhand.stats.types import BoolArray, FloatArray
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 ALPHA = 0.05
 LIMIT = ALPHA + 1e-9  # p-values are multiples of 1 / (resamples + 1), and p <= alpha the least favourable reading
