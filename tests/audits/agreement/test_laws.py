@@ -102,6 +102,8 @@ def test_a_limit_that_does_not_exist_is_said_to_be_none() -> None:
     base = rng.normal(size=24)
     ratings = np.column_stack([base, -0.8 * base + rng.normal(size=24) * 0.5])
     icc = {record.metric: record for record in records("interval", ratings, None, 0.95)}["icc_ak"]
-    assert icc.value is not None and icc.high is not None and icc.value < icc.high
+    assert icc.value is not None
+    assert icc.high is not None
+    assert icc.value < icc.high
     assert icc.low is None
     assert icc.status.startswith("unbounded below: ")

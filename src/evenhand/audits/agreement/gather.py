@@ -134,8 +134,8 @@ def _numbers(coded: Coded, scale: Scale, known: tuple[Any, ...], name: str) -> F
         largest = max(map(abs, numbers), default=0.0)
         if largest > LARGEST or 0 < largest < 1 / LARGEST:
             raise DataError(
-                f"the scores of the rater {name!r} reach {largest:g}, out of reach of the arithmetic; give them in other "
-                "units."
+                f"the scores of the rater {name!r} reach {largest:g}, out of reach of the arithmetic; give them in "
+                "other units."
             )
     else:
         position = {label_of(value): index for index, value in enumerate(known)}
