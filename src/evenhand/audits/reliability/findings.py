@@ -24,6 +24,7 @@ SENTENCES = {
     ),
     "lower": "{where}: {title} is {size:unit} lower for {lower} than for {higher}.",
     "slightly_lower": "{where}: {title} is less than {least:unit} lower for {lower} than for {higher}.",
+    "not_tested": "{where}: whether {title} differs between {group} and {reference} was not tested.",
     "no_clear_difference": "{where}: no clear difference in {title} between {group} and {reference}.",
     "same": "{where}: {title} is the same for {group} and {reference}.",
     "worst_pair": "{where}: of all pairs of groups, {title} differs most between {lower} and {higher}, by {size:unit}.",
@@ -82,11 +83,11 @@ def _sentence_id(gap: ReliabilityGap, groups: int, spec: ReliabilitySpec) -> str
     small = abs(gap.value) < SMALLEST_TOLD
     if gap.against == "worst_pair" and groups > 2:
         return "no_pair_apart" if small else "worst_pair"
-    if is_clear(gap, spec) and measures_harm(gap.metric):
+    if not is_clear(gap, spec):
+        return "not_tested" if gap.p_value is None else "no_clear_difference"
+    if measures_harm(gap.metric):
         return "hurt_slightly_more" if small else "hurt_more"
-    if is_clear(gap, spec) or gap.p_value is None:
-        return "slightly_lower" if small else "lower"
-    return "no_clear_difference"
+    return "slightly_lower" if small else "lower"
 
 
 def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Mapping[str, Any]:
@@ -119,6 +120,11 @@ def _asides(gap: ReliabilityGap, levels: str, tests: int, unequal: str, spec: Re
     if is_clear(gap, spec) and not measures_harm(gap.metric):
         moved = METRICS[gap.metric].moves_with
         yield f"{moved[:1].upper()}{moved[1:]}, so it does not say whom mistakes hurt more."
+    if gap.least_shown is not None and not is_clear(gap, spec):
+        yield (
+            f"So few people cannot show a small gap: with nobody of the smaller group hurt, it takes one above "
+            f"{gap.least_shown:.3f}."
+        )
     if unequal:
         yield f"{unequal}: a gap can come from that alone, and need not be what the model makes of equal mistakes."
 

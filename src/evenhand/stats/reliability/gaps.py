@@ -14,6 +14,7 @@ from evenhand.stats.correlation import two_sided_p
 from evenhand.stats.intervals import mover_difference, normal_quantile, t_quantile
 from evenhand.stats.types import FloatArray, Interval
 
+_SMALLEST_P = 1e-15
 _FRACTIONS = np.array([0.1, 0.35, 0.7, 0.99])
 """Shares of the capital that are bet on each person."""
 _BET_ABOVE, _BET_BELOW = np.full(4, 1 / 4), np.array([1, 1, 1, 3]) / 6
@@ -246,14 +247,15 @@ def bounded_limits(values: ArrayLike, tail: float) -> Interval:
     Examples
     --------
     >>> [round(float(limit), 4) for limit in bounded_limits(np.zeros(100), 0.025)]  # nobody of 100 is hurt
-    [0.0, 0.0427]
+    [0.0, 0.0421]
     >>> [round(float(limit), 4) for limit in bounded_limits(np.repeat([0.0, 0.5], 100), 0.025)]
-    [0.1953, 0.3026]
+    [0.187, 0.304]
     """
     x = np.asarray(values, dtype=np.float64)
     if not (x.size and np.all((x >= 0) & (x <= 1))):
         raise EvenhandError("The values must be one or more numbers from 0 to 1.")
-    known, times = np.unique(x, return_counts=True)
+    known, counts = np.unique(x, return_counts=True)
+    times = counts.astype(np.float64)
     low = _lower_by_betting(known, times, tail, _BET_ABOVE)
     high = 1.0 - _lower_by_betting(1.0 - known, times, tail, _BET_BELOW)
     return Interval(np.asarray(min(low, x.mean())), np.asarray(max(high, x.mean())))
@@ -272,7 +274,7 @@ def _lower_by_betting(values: FloatArray, times: FloatArray, tail: float, dealt:
     return float(np.exp(brentq(excess, least, top, xtol=1e-9))) if excess(top) < 0 else float(np.exp(top))
 
 
-def bounded_difference(a: FloatArray, b: FloatArray, tail: ArrayLike) -> Interval:
+def bounded_difference(a: FloatArray, b: FloatArray, tail: float) -> Interval:
     """Return limits of mean(a) - mean(b) of numbers between 0 and 1: MOVER of limits that hold for any distribution.
 
     Numbers that are all 0 or 1 have Clopper and Pearson's limits (`share_difference`), others `bounded_limits`.
@@ -288,12 +290,15 @@ def bounded_difference(a: FloatArray, b: FloatArray, tail: ArrayLike) -> Interva
     --------
     >>> nobody, some = np.zeros(100), np.repeat([0.0, 0.4], [600, 400])
     >>> [round(float(limit), 3) for limit in bounded_difference(nobody, some, 0.025)]
-    [-0.186, -0.106]
+    [-0.181, -0.113]
     """
-    share = float(np.asarray(tail))
-    if np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all():
-        return share_difference(a.mean(), a.size, b.mean(), b.size, share)
-    return mover_difference(a.mean(), bounded_limits(a, share), b.mean(), bounded_limits(b, share))
+    if _all_or_nothing(a, b):
+        return share_difference(a.mean(), a.size, b.mean(), b.size, tail)
+    return mover_difference(a.mean(), bounded_limits(a, tail), b.mean(), bounded_limits(b, tail))
+
+
+def _all_or_nothing(*groups: FloatArray) -> bool:
+    return all(bool(np.isin(values, (0.0, 1.0)).all()) for values in groups)
 
 
 def bounded_p(a: FloatArray, b: FloatArray) -> float:
@@ -304,4 +309,17 @@ def bounded_p(a: FloatArray, b: FloatArray) -> float:
     >>> bounded_p(np.zeros(100), np.repeat([0.0, 0.4], [600, 400])) < 0.001
     True
     """
-    return float(p_of_equality(lambda tail: bounded_difference(a, b, tail), ()))
+    from scipy.optimize import brentq
+
+    if _all_or_nothing(a, b):
+        return float(p_of_equality(lambda tail: share_difference(a.mean(), a.size, b.mean(), b.size, tail), ()))
+
+    def beyond(log_tail: float) -> float:
+        """Return how far the limits are beyond 0: below 0 where they hold it."""
+        low, high = bounded_difference(a, b, float(np.exp(log_tail)))
+        return max(float(low), -float(high))
+
+    least, most = np.log(_SMALLEST_P / 2), np.log(0.5)
+    if beyond(most) <= 0:
+        return 1.0
+    return _SMALLEST_P if beyond(least) > 0 else 2.0 * float(np.exp(brentq(beyond, least, most, xtol=1e-6)))
