@@ -7,8 +7,10 @@ shown to a user as it is.
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Collection, Iterable, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 
 class EvenhandError(ValueError):
@@ -45,6 +47,26 @@ def _as_list(problems: Sequence[str]) -> str:
     return f"{len(problems)} problems with the data:\n{lines}"
 
 
+class _Brief(reprlib.Repr):
+    """Shows a few values of what was given, whatever it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = self.maxdict = self.maxlist = self.maxtuple = self.maxset = 3
+        self.maxstring = self.maxother = 80
+
+    def repr1(self, x: Any, level: int) -> str:
+        """Show an array or a frame by its kind and shape, anything else by its first values."""
+        shape = getattr(x, "shape", None)
+        if not isinstance(shape, tuple):
+            return super().repr1(x, level).replace("\n", " ")
+        return f"{type(x).__name__} of shape {shape}" if shape else repr(x)
+
+
+brief = _Brief().repr
+"""Return a value as a message shows it: a few values at most, an array or a data frame by its shape."""
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return a hint with the nearest known names, or the known names when they are few.
 
@@ -74,8 +96,8 @@ def require_choice(name: str, value: object, allowed: Collection[str]) -> None:
     Traceback (most recent call last):
     evenhand.errors.ConfigError: `kind` got 'ratoi'; did you mean 'ratio'?
     """
-    if value not in allowed:
-        raise ConfigError(f"`{name}` got {value!r}; {did_you_mean(value, allowed)}")
+    if not isinstance(value, str) or value not in allowed:
+        raise ConfigError(f"`{name}` got {brief(value)}; {did_you_mean(value, allowed)}")
 
 
 def require_at_least(name: str, value: float, least: int) -> None:

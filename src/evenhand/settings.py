@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, brief, did_you_mean
 
 
 class Settings(BaseModel):
@@ -60,7 +60,7 @@ def _explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
         elif problem["type"] == "missing":
             message = "it is required and was not given"
         elif problem["type"] != "value_error":
-            message = f"{message[:1].lower()}{message[1:]}; got {problem['input']!r}"
+            message = f"{message[:1].lower()}{message[1:]}; got {brief(problem['input'])}"
         sentences.append(f"`{path}` in {where}: {message}" if path else f"{where}: {message}")
     joined = "\n".join(dict.fromkeys(sentences))
     return joined if joined.endswith(("?", ".")) else joined + "."

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from textwrap import fill, indent
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, ValidationInfo, model_validator
 from pydantic.fields import FieldInfo
@@ -14,7 +15,10 @@ from pydantic.functional_validators import PlainValidator
 
 from evenhand.core.metrics import Metric
 from evenhand.core.thresholds import Alias, Threshold, resolve
+from evenhand.errors import ConfigError
 from evenhand.settings import Settings
+from evenhand.table.arrays import Columns, is_frame
+from evenhand.table.table import Table
 
 _RECORDED = {"recorded": True}
 """Validation context of settings that are read back from `results.json`, where code stands as its name."""
@@ -81,6 +85,9 @@ class Spec(Settings):
     counted: ClassVar[str] = "people"
     """What the `n` of a record counts."""
 
+    columns: ClassVar[tuple[str, ...]] = ()
+    """Settings that name columns of the table; in Python, arrays may stand there too."""
+
     code: ClassVar[tuple[str, ...]] = ()
     """Settings that hold code; `audit.toml` names it as 'module:attribute', which needs --allow-code."""
     code_or_name: ClassVar[tuple[str, ...]] = ()
@@ -140,13 +147,33 @@ class Spec(Settings):
         return self.recorded(self.model_dump(mode="json"))
 
 
+def name_columns(table: Table, spec: type[Spec], settings: Mapping[str, Any]) -> tuple[Table, dict[str, Any]]:
+    """Return the table with the arrays that stand in settings for columns, and settings that name them."""
+    columns = Columns(table.data)
+    named = {name: columns.named(settings[name], f"`{name}`") for name in spec.columns if name in settings}
+    return (table if columns.data is table.data else table.with_data(columns.data)), {**settings, **named}
+
+
+def require_table(value: Any, function: str) -> None:
+    """Refuse data that has no roles, with the line that gives it some."""
+    if isinstance(value, Table):
+        return
+    kind = type(value).__name__
+    named = "df" if is_frame(value) else repr(value) if isinstance(value, str) and len(value) < 60 else "data"
+    raise ConfigError(
+        f"eh.{function} needs a table with the roles of its columns; got {'an' if kind[0] in 'AEIOU' else 'a'} {kind}. "
+        f"Wrap it in eh.Table(...): eh.{function}(eh.Table({named}, groups=['sex'], predictions={{'model': 'score'}})), "
+        "with your own columns."
+    )
+
+
 AuditFunction = TypeVar("AuditFunction", bound=Callable[..., Any])
 
 
 def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]:
     """Give a function that takes ``**settings`` the signature and the documented parameters of its spec.
 
-    The line ``{settings}`` in the function's docstring is replaced by them.
+    Arrays in settings that name columns become columns of its table, and data that is no table is refused. The line ``{settings}`` in the function's docstring is replaced by them.
     """
 
     def derive(function: AuditFunction) -> AuditFunction:
@@ -162,9 +189,19 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
             )
             for name, item in sorted(settings.items(), key=lambda entry: not entry[1].is_required())
         ]
-        vars(function)["__signature__"] = signature.replace(parameters=[*own, *derived])
         function.__doc__ = (function.__doc__ or "").replace("    {settings}\n", _documented(settings))
-        return function
+
+        @wraps(function)
+        def checked(*arguments: Any, **given: Any) -> Any:
+            bound = signature.bind(*arguments, **given)
+            require_table(bound.arguments["table"], function.__name__)
+            passed = bound.arguments.get("settings", {})
+            table, bound.arguments["settings"] = name_columns(bound.arguments["table"], spec, passed)
+            bound.arguments["table"] = table
+            return function(*bound.args, **bound.kwargs)
+
+        vars(checked)["__signature__"] = signature.replace(parameters=[*own, *derived])
+        return cast(AuditFunction, checked)
 
     return derive
 

@@ -146,6 +146,7 @@ class ImprovabilitySpec(Spec):
 
     audit: ClassVar[str] = "improvability"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping")
+    columns: ClassVar[tuple[str, ...]] = ("features", "outcome", "status_quo")
     code_or_name: ClassVar[tuple[str, ...]] = ("status_quo", "utility", "fairness_utility", "candidates")
 
     status_quo: Annotated[StatusQuo, BeforeValidator(_as_status_quo)] = Field(

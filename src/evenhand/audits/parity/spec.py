@@ -24,6 +24,7 @@ class ParitySpec(Spec):
 
     audit: ClassVar[str] = "parity"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group", "stratum")
+    columns: ClassVar[tuple[str, ...]] = ("within",)
     aliases: ClassVar[Mapping[str, Alias]] = NAMED_GAPS
     code: ClassVar[tuple[str, ...]] = ("custom",)
 
