@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+_LONGEST, _MOST_PROBLEMS = 900, 20  # characters of a line, and problems, of one message
+
 
 class EvenhandError(ValueError):
     """Base of every error that a user can cause and mend.
@@ -22,6 +24,14 @@ class EvenhandError(ValueError):
     Traceback (most recent call last):
     evenhand.errors.EvenhandError: `alpha` must be between 0 and 1; got 1.3.
     """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__("\n".join(_readable(line) for line in message.split("\n")))
+
+
+def _readable(line: str) -> str:
+    """Return a line that a person can read: what is wrong stands at its beginning, what to do at its end."""
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 3 :]}"
 
 
 class DataError(EvenhandError):
@@ -43,8 +53,9 @@ class MissingExtraError(EvenhandError, ImportError):
 def _as_list(problems: Sequence[str]) -> str:
     if len(problems) == 1:
         return problems[0]
-    lines = "\n".join(f"  - {problem}" for problem in problems)
-    return f"{len(problems)} problems with the data:\n{lines}"
+    lines = [f"  - {problem}" for problem in problems[:_MOST_PROBLEMS]]
+    more = [f"  - and {len(problems) - _MOST_PROBLEMS:,} more."] if len(problems) > _MOST_PROBLEMS else []
+    return "\n".join([f"{len(problems):,} problems with the data:", *lines, *more])
 
 
 class _Brief(reprlib.Repr):

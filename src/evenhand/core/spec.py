@@ -9,11 +9,20 @@ from pathlib import Path
 from textwrap import fill, indent
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
-from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, ValidationInfo, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainSerializer,
+    PrivateAttr,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic.functional_validators import PlainValidator
 
 from evenhand.core.metrics import Metric
+from evenhand.core.names import OtherName, translate
 from evenhand.core.thresholds import Alias, Threshold, resolve
 from evenhand.errors import ConfigError
 from evenhand.settings import Settings
@@ -82,10 +91,12 @@ class Spec(Settings):
     """What a threshold of the audit may name."""
     aliases: ClassVar[Mapping[str, Alias]] = {}
     """Gaps with a name of their own that a threshold may use."""
+    other_names: ClassVar[Mapping[str, OtherName]] = {}
+    """What other packages call our metrics and gaps; understood, and named in a note."""
     counted: ClassVar[str] = "people"
     """What the `n` of a record counts."""
 
-    columns: ClassVar[tuple[str, ...]] = ()
+    column_settings: ClassVar[tuple[str, ...]] = ()
     """Settings that name columns of the table; in Python, arrays may stand there too."""
 
     code: ClassVar[tuple[str, ...]] = ()
@@ -103,6 +114,25 @@ class Spec(Settings):
     )
 
     _folder: Path = PrivateAttr(default=Path())
+    _translated: tuple[str, ...] = PrivateAttr(default=())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_our_words(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Read names of other packages as our own, and note what was read as what."""
+        if not cls.other_names or not isinstance(values, Mapping):
+            return handler(values)
+        own = values["custom"] if isinstance(values.get("custom"), Mapping) else ()
+        names = {name: other for name, other in cls.other_names.items() if name not in own}
+        translated, said = translate(values, names, cls.aliases)
+        spec = handler(translated)
+        spec._translated = said
+        return spec
+
+    @property
+    def translated(self) -> tuple[str, ...]:
+        """Remarks on the names of other packages that were read as our own."""
+        return self._translated
 
     def known_metrics(self) -> Mapping[str, Metric]:
         """Return the metrics that these settings can give, by name."""
@@ -150,7 +180,7 @@ class Spec(Settings):
 def name_columns(table: Table, spec: type[Spec], settings: Mapping[str, Any]) -> tuple[Table, dict[str, Any]]:
     """Return the table with the arrays that stand in settings for columns, and settings that name them."""
     columns = Columns(table.data)
-    named = {name: columns.named(settings[name], f"`{name}`") for name in spec.columns if name in settings}
+    named = {name: columns.named(settings[name], f"`{name}`") for name in spec.column_settings if name in settings}
     return (table if columns.data is table.data else table.with_data(columns.data)), {**settings, **named}
 
 
@@ -160,10 +190,11 @@ def require_table(value: Any, function: str) -> None:
         return
     kind = type(value).__name__
     named = "df" if is_frame(value) else repr(value) if isinstance(value, str) and len(value) < 60 else "data"
+    call = "eh.reliability(model, " if function == "reliability" else f"eh.{function}("
     raise ConfigError(
         f"eh.{function} needs a table with the roles of its columns; got {'an' if kind[0] in 'AEIOU' else 'a'} {kind}. "
-        f"Wrap it in eh.Table(...): eh.{function}(eh.Table({named}, groups=['sex'], predictions={{'model': 'score'}})), "
-        "with your own columns."
+        f"Wrap it in eh.Table(...), with your own columns: {call}eh.Table({named}, groups=['sex'], "
+        "predictions={'model': 'score'}))."
     )
 
 
@@ -173,7 +204,8 @@ AuditFunction = TypeVar("AuditFunction", bound=Callable[..., Any])
 def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]:
     """Give a function that takes ``**settings`` the signature and the documented parameters of its spec.
 
-    Arrays in settings that name columns become columns of its table, and data that is no table is refused. The line ``{settings}`` in the function's docstring is replaced by them.
+    Arrays in settings that name columns become columns of its table, and data that is no table is refused. The line
+    ``{settings}`` in the function's docstring is replaced by them.
     """
 
     def derive(function: AuditFunction) -> AuditFunction:

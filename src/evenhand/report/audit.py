@@ -21,7 +21,7 @@ from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Result
 from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
-from evenhand.errors import ConfigError, require_choice
+from evenhand.errors import ConfigError, brief, require_choice
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.arrays import is_frame
@@ -182,8 +182,8 @@ def audit(
     >>> eh.audit(table, parity={"metrics": "selection_rate"}).findings[0].verdict
     'no_threshold'
     """
-    if seed is not None and seed < 0:
-        raise ConfigError(f"`seed` must be 0 or more; got {seed}.")
+    if seed is not None and not (type(seed) is int and seed >= 0):
+        raise ConfigError(f"`seed` must be a whole number, 0 or more; got {brief(seed)}.")
     if not isinstance(source, str | os.PathLike | Table):
         from evenhand.report.study import audit_study
 

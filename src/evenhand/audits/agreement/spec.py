@@ -25,7 +25,7 @@ class AgreementSpec(Spec):
 
     audit: ClassVar[str] = "agreement"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "group")
-    columns: ClassVar[tuple[str, ...]] = ("raters",)
+    column_settings: ClassVar[tuple[str, ...]] = ("raters",)
 
     raters: Columns = Field(description="Columns of two or more raters' ratings of the same people.")
     scale: Scale | None = Field(

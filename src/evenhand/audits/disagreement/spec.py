@@ -96,7 +96,7 @@ class DisagreementSpec(Spec):
 
     audit: ClassVar[str] = "disagreement"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "stakeholder")
-    columns: ClassVar[tuple[str, ...]] = (
+    column_settings: ClassVar[tuple[str, ...]] = (
         "decision",
         "critic",
         "disagree",

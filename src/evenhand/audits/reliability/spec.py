@@ -62,7 +62,7 @@ class ReliabilitySpec(Spec):
 
     audit: ClassVar[str] = "reliability"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group", "setting")
-    columns: ClassVar[tuple[str, ...]] = ("features",)
+    column_settings: ClassVar[tuple[str, ...]] = ("features",)
     code_or_name: ClassVar[tuple[str, ...]] = ("model", "noise.derive")
     runs_code: ClassVar[tuple[str, ...]] = ("scoring.allow_pickle", "scoring.trusted")
 
