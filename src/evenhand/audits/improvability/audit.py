@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 import numpy as np
 
 from evenhand.audits.improvability import estimate
+from evenhand.audits.improvability.all_rows import run_all_rows
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
 from evenhand.audits.improvability.findings import SENTENCES, make_claims, make_notes, reason_records
@@ -26,10 +28,11 @@ from evenhand.table.table import Table
 def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     """Test whether decisions could be fairer without being less accurate.
 
-    In each of several random splits a selection rule sees the training rows only and returns a candidate. On the test
-    rows the candidate is compared with the status quo: accuracy A_g = sum u / sum w of every group, and the gap between
-    groups. The null is that the candidate is not better in all of these at once; it is tested by a bootstrap of the
-    test rows, with the largest p-value of the components, and the splits are combined.
+    Candidates are compared with the status quo on rows that they have not seen: accuracy A_g = sum u / sum w of every
+    group, and the gap between groups. A column is tested on all rows; what has to be fitted is made anew for each of
+    several folds from the rows outside it, and tested on all folds together. The null is that the candidate is not
+    better in all of these at once; it is tested by a bootstrap of the rows, with the largest p-value of the components.
+    With `test={"design": "splits"}` random splits are tested one by one and combined, as in the paper.
 
     Parameters
     ----------
@@ -55,7 +58,7 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     >>> patients = eh.datasets.make_patients(100_000, seed=1)
     >>> result = eh.improvability(
     ...     eh.Table(patients, id="patient", groups="race"), status_quo="risk_score", outcome="illnesses",
-    ...     utility="calibration", capacity=0.05, candidates="need_score", test={"splits": 3}, resamples=1_000,
+    ...     utility="calibration", capacity=0.05, candidates="need_score", resamples=1_000,
     ... )
     >>> decisions = result.rows("decisions", test="signed", group="(overall)")
     >>> [(decision.metric, decision.rejected) for decision in decisions]
@@ -73,8 +76,10 @@ def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
     margins = make_margins(spec.test.margins, coarse=spec.test.studentised, higher=spec.utility.better == "higher")
     inputs = Inputs(sample, spec, margins)
     _refuse_unknown_outcomes(inputs)
-    step(f"Testing {count(len(spec.candidates), 'candidate')} on {count(spec.test.splits, 'split')}")
-    trials = run_splits(inputs)
+    splits = spec.test.design == "splits"
+    where = count(spec.test.splits, "split") if splits else "all rows"
+    step(f"Testing {count(len(spec.candidates), 'candidate')} on {where}")
+    trials = run_splits(inputs) if splits else run_all_rows(inputs)
     _require_some(trials)
     return _result(table, inputs, trials)
 
@@ -118,6 +123,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult
 
 def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
     """Refuse, before the work, what no split could do."""
+    _require_resamples(sample, spec)
     if spec.test.fairness == "published" and len(sample.groups) > 2:
         raise ConfigError(
             f"the published fairness test compares two groups; {sample.grouping!r} has {len(sample.groups)}. Use "
@@ -131,6 +137,17 @@ def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
     for name, candidate in spec.candidates.items():
         for member in (candidate, *candidate.family):
             _check_member(sample, spec, name, member)
+
+
+def _require_resamples(sample: Sample, spec: ImprovabilitySpec) -> None:
+    """Refuse so few resamples that no p-value could be small enough for so many pairs of groups."""
+    pairs = comb(len(sample.groups), 2) if (spec.test.design, spec.test.worst_pair) == ("all_rows", None) else 1
+    least = int(pairs * max(spec.counts(name) for name in spec.candidates) / spec.test.alpha)
+    if pairs > 1 and spec.resamples < least:
+        raise ConfigError(
+            f"`resamples` is {spec.resamples:,}, too few for a p-value that could show anything with {pairs} pairs of "
+            f"groups and {count(len(spec.candidates), 'candidate')}; set it to {least:,} or more."
+        )
 
 
 def _check_member(sample: Sample, spec: ImprovabilitySpec, name: str, member: Candidate) -> None:

@@ -21,7 +21,7 @@ from evenhand.audits.improvability.curves import Scenario
 from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.rules import linear_rule, prepare_columns
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.audits.improvability.splits import Inputs, Trial, Trials, fit_candidate, make_splits, training_rows
+from evenhand.audits.improvability.splits import Inputs, Piece, Trial, Trials, fit_candidate, make_splits, training_rows
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError, did_you_mean
@@ -36,7 +36,8 @@ JUDGED: FairnessTest = "signed"
 _DECIDED = ("metric", "group", "margin", "p_median", "p_value", "rejected", "p_adjusted", "established")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _MODEL = "the candidate"
-_SPLIT = "the split, from 1"
+_SPLIT = "the split, from 1; 1 where all rows test"
+_FOLD = "the split or fold, from 1"
 _TEST = "the fairness test: 'signed', which conclusions rest on, or 'published'"
 _WHAT = "'improvable_fairness' for a smaller gap, 'improvable_accuracy' for more accuracy"
 _GROUP = "the group whose accuracy is to improve; '(overall)' for all that is tested together"
@@ -46,7 +47,7 @@ _GROUP = "the group whose accuracy is to improve; '(overall)' for all that is te
 class ImprovabilityValue(Value):
     """A group's value by a utility under the status quo (`model` 'status_quo') or a candidate, the mean over splits."""
 
-    stderr: float | None = column("the bootstrap's standard error, the mean over the splits", None)
+    stderr: float | None = column("the bootstrap's standard error, the mean over splits", None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +92,11 @@ class CurvePoint(Record):
 class Decision(CurvePoint):
     """The decision over all splits at a margin that was asked for."""
 
-    splits: int = column("the number of splits")
-    status: str = column("'ok', or why there is no p-value, or in how many splits there was no candidate")
+    rejected_by_median: bool | None = column(
+        "whether the paper's rule rejects, the median p of several splits below alpha / 2; null without splits"
+    )
+    splits: int = column("the number of splits; 1 where all rows test")
+    status: str = column("'ok', or why there is no p-value, or in how many splits or folds there was no candidate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +112,10 @@ class Margin(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRecord(Record):
-    """What a candidate was in one split, and how it decided the test rows."""
+    """What a candidate was in one split or fold, and how it decided the test rows."""
 
     model: str = column(_MODEL)
-    split: int = column(_SPLIT)
+    split: int = column(_FOLD)
     rule: RuleName = column("the rule that made it")
     what: str = column("what it is, in words")
     n: int = column("the test rows")
@@ -133,10 +137,10 @@ class CandidateRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoefficientRecord(Record):
-    """A coefficient of a linear candidate in one split."""
+    """A coefficient of a linear candidate in one split or fold."""
 
     model: str = column(_MODEL)
-    split: int = column(_SPLIT)
+    split: int = column(_FOLD)
     feature: str = column("the feature, 'feature=text' for one of text, or '(intercept)'")
     value: float = column("what one unit of it adds to the score")
 
@@ -179,7 +183,7 @@ class ReasonRecord(Record):
         "not and the test would have found a planned improvement, else 'unclear'"
     )
     improved_splits: int = column("splits in which every component improved on the test rows")
-    splits: int = column("the number of splits")
+    splits: int = column("the number of splits; 1 where all rows test")
     power_found: float | None = column("the power here for the improvement found")
     power_planned: float | None = column("the power here for the planned improvement")
     n_needed: int | None = column("rows in all that the improvement found would take")
@@ -208,7 +212,7 @@ class ImprovabilityResult(Result):
     ----------
     values, gaps, decisions, margins, curves, candidates, coefficients, power, sample_sizes, reasons : the tables.
     groups : the groups that are compared.
-    furthest_apart : the two that the status quo treats most differently on the first training rows, the higher first.
+    furthest_apart : the two that the status quo treats most differently on (the first training) rows, the higher first.
     better : whether more of the accuracy utility is better, or less.
     n : the rows of the test.
     unlabelled : rows left out because their outcome (or a prediction) is missing.
@@ -288,25 +292,23 @@ class ImprovabilityResult(Result):
         candidate
             Which one; by default all.
         split
-            The candidate of which split, from 1; by default the one whose p-value is the median.
+            The candidate of which split or fold, from 1; by default that of the split whose p-value is the median, or
+            of the first fold.
 
         Returns
         -------
         list of Path
             For each candidate a JSON file with what it is (coefficients, features, capacity or threshold, and why a
-            format could not be written), a CSV file with its decisions on the test rows of every split, and where
-            possible a skops and an ONNX file.
+            format could not be written), a CSV file with its decisions on the test rows of every split or fold, and
+            where possible a skops and an ONNX file.
         """
         inputs, trials = self.evidence.inputs, self.evidence.trials
         if candidate is not None and candidate not in trials:
             raise ConfigError(f"there is no candidate {candidate!r}; {did_you_mean(candidate, trials)}")
-        if split is not None and not 1 <= split <= self.spec.test.splits:
-            raise ConfigError(f"`split` must be from 1 to {self.spec.test.splits}; got {split}.")
         files: dict[str, bytes] = {}
         for number, name in enumerate([candidate] if candidate is not None else trials):
-            trial = _median(trials[name]) if split is None else trials[name][split - 1]
             decisions: tuple[Decision, ...] = self.rows("decisions", test=JUDGED, model=name)
-            exhibit = _Exhibit(inputs, trials[name], trial).files(decisions)
+            exhibit = _Exhibit(inputs, name, trials[name], *_shown(trials[name], split)).files(decisions)
             files |= {f"{_stem(name, number)}{ending}": content for ending, content in exhibit.items()}
         return _write(Path(folder), files)
 
@@ -330,47 +332,58 @@ def _stem(name: str, number: int) -> str:
     return plain[:60] or f"candidate_{number + 1}"
 
 
-def _median(trials: tuple[Trial, ...]) -> Trial:
-    """Return the split whose p-value is the median, among those with a candidate."""
-    tested = [trial for trial in trials if trial.status == "ok"] or list(trials)
-    p = [trial.p("signed", "fairness")[0] for trial in tested]
-    return tested[int(np.argsort(p, kind="stable")[(len(p) - 1) // 2])]
+def _shown(trials: tuple[Trial, ...], split: int | None) -> tuple[Trial, Piece]:
+    """Return the trial and the split or fold whose candidate is written.
+
+    By default it is that of the median p-value, among those with a candidate.
+    """
+    pieces = [(trial, piece) for trial in trials for piece in trial.pieces]
+    if split is not None:
+        if not 1 <= split <= len(pieces):
+            raise ConfigError(f"`split` must be from 1 to {len(pieces)}; got {split}.")
+        return pieces[split - 1]
+    tested = [(trial, piece) for trial, piece in pieces if piece.status == "ok"] or pieces
+    p = [trial.p("signed", "fairness")[0] for trial, _ in tested]
+    return tested[int(np.argsort(p, kind="stable")[(len(p) - 1) // 2 if len(trials) > 1 else 0])]
 
 
 @dataclass(frozen=True, eq=False)
 class _Exhibit:
-    """One candidate as files: its trials, and the one whose algorithm is written."""
+    """One candidate as files: its trials, and the one whose algorithm is written, in one split or fold."""
 
     inputs: Inputs
+    name: str
     trials: tuple[Trial, ...]
     trial: Trial
+    piece: Piece
 
     @property
     def candidate(self) -> Candidate:
-        """The candidate, or the member that a search chose in this split."""
-        candidate = self.inputs.spec.candidates[self.trial.candidate]
-        if candidate.rule != "search" or self.trial.made is None:
+        """The candidate, or the member that a search chose here."""
+        candidate = self.inputs.spec.candidates[self.name]
+        if candidate.rule != "search" or self.piece.made is None:
             return candidate
-        what = self.trial.made.what
+        what = self.piece.made.what
         return next(member for member in candidate.family if member.in_words() == what)
 
     def files(self, decisions: Sequence[Decision]) -> dict[str, bytes]:
         files = {"-decisions.csv": self._decisions().encode()}
         about = self._about(decisions)
-        if self.candidate.refits and self.trial.status == "ok":
+        if self.candidate.refits and self.piece.status == "ok":
             self._add_models(files, about)
         files[".json"] = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
         return dict(sorted(files.items()))
 
     def _about(self, decisions: Sequence[Decision]) -> dict[str, Any]:
-        spec, sample, made = self.inputs.spec, self.inputs.sample, self.trial.made
+        spec, sample, made = self.inputs.spec, self.inputs.sample, self.piece.made
         return {
             "evenhand": __version__,
-            "candidate": self.trial.candidate,
-            "split": self.trial.split + 1,
-            "settings": spec.candidates[self.trial.candidate].model_dump(mode="json"),
+            "candidate": self.name,
+            "split": self.piece.split + 1,
+            "of": len(self.trials) * len(self.trial.pieces),
+            "settings": spec.candidates[self.name].model_dump(mode="json"),
             "what": made.what if made is not None else None,
-            "status": self.trial.status,
+            "status": self.piece.status,
             "rows": sample.digest(),
             "seed": spec.seed,
             "capacity": spec.capacity,
@@ -400,12 +413,12 @@ class _Exhibit:
         """Return the fitted pipeline: fitted again from the same rows and seed, or the linear classifier found."""
         if self.candidate.rule == "own":
             return None, "not written: the rule is the user's own function"
-        inputs, name, number = self.inputs, self.trial.candidate, self.trial.split
+        inputs, name, number = self.inputs, self.name, self.piece.split
         split = make_splits(len(inputs.sample), inputs.spec)[number]
-        if self.trial.made is not None and self.trial.made.linear is not None:
+        if self.piece.made is not None and self.piece.made.linear is not None:
             prepared = prepare_columns(training_rows(inputs, name, number, split).known())
             ranked = inputs.spec.capacity is not None
-            return linear_rule(self.trial.made.linear, prepared, ranked=ranked).pipeline, ""
+            return linear_rule(self.piece.made.linear, prepared, ranked=ranked).pipeline, ""
         fitted = fit_candidate(inputs, name, self.candidate, number, split)
         return fitted.pipeline, "not written: a mixture of classifiers has no single pipeline"
 
@@ -415,14 +428,13 @@ class _Exhibit:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["split", "row" if sample.ids is None else "id", "group", "outcome", "status_quo", "candidate"])
-        for trial in self.trials:
-            if trial.made is None:
-                continue
-            for row, old, new in zip(trial.test, trial.status_quo.values, trial.made.decisions.values, strict=True):
+        for piece in (piece for trial in self.trials for piece in trial.pieces if piece.made is not None):
+            new_values = piece.made.decisions.values
+            for row, old, new in zip(piece.test, piece.status_quo.values, new_values, strict=True):
                 who = row + 1 if sample.ids is None else _safe(sample.ids[row])
                 group = _safe(sample.groups[sample.group[row]])
                 outcome = "" if np.isnan(sample.outcome[row]) else f"{sample.outcome[row]:g}"
-                writer.writerow([trial.split + 1, who, group, outcome, f"{old:g}", f"{new:g}"])
+                writer.writerow([piece.split + 1, who, group, outcome, f"{old:g}", f"{new:g}"])
         return out.getvalue()
 
 

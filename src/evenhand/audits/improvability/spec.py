@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_serializer, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from evenhand.audits.improvability.candidates import Candidate, as_candidates, described
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMENT, METRICS, utility_metric
@@ -61,6 +70,10 @@ def _tuple(value: Any) -> Any:
     return (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
 
 
+Design = Literal["all_rows", "splits"]
+_OF_DESIGN: dict[str, tuple[str, ...]] = {"all_rows": ("folds",), "splits": ("splits", "train", "combine")}
+
+
 class Test(Settings):
     """What has to be shown, and how it is tested.
 
@@ -76,13 +89,15 @@ class Test(Settings):
         (0.0,), min_length=1, description="Margins to decide at: by what share fairness, or accuracy, must improve."
     )
     alpha: float = Field(0.10, gt=0, lt=1, description="Level of the test.")
-    splits: int = Field(5, ge=1, le=1_000, description="Random splits into training and test rows.")
-    train: float = Field(
-        2 / 3,
-        ge=0,
-        lt=1,
-        description="Share of rows that train; 0 is possible with given candidates and a `worst_pair`.",
+    design: Design = Field(
+        "all_rows",
+        description="Which rows test: `all_rows`, each of them once (a column as it is, fitted candidates by "
+        "cross-fitting), or random `splits` as in the paper, which is the more cautious and finds less. It is `splits` "
+        "where `splits`, `train` or `combine` is given.",
     )
+    folds: int = Field(5, ge=2, le=50, description="Folds of the cross-fitting.")
+    splits: int = Field(5, ge=1, le=1_000, description="Random splits into training and test rows.")
+    train: float = Field(2 / 3, gt=0, lt=1, description="Share of rows that train in a split.")
     accuracy_of: AccuracyOf = Field(
         "groups", description="Whether accuracy must rise for each of the `groups`, or for `everyone` taken together."
     )
@@ -92,16 +107,36 @@ class Test(Settings):
         "margins above 0. It is shown for comparison, and findings and verdicts rest on the signed test.",
     )
     combine: Rule = Field(
-        "median",
-        description="How splits are combined: `median` (the paper's: median p below alpha / 2) or `exchangeable`, "
-        "which is valid too and has more power.",
+        "exchangeable",
+        description="How splits are combined: `exchangeable`, or `median` (the paper's: median p below alpha / 2), "
+        "which has less power. What the paper's rule says is in the result either way.",
     )
     studentised: bool = Field(False, description="Whether errors are divided by their standard errors.")
     worst_pair: tuple[str, str] | None = Field(
         None,
         description="Two groups, the higher first, known beforehand to be furthest apart under the status quo; "
-        "by default the training rows tell.",
+        "by default the training rows of a split tell, and with all rows both directions are allowed for.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _design_by_its_settings(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        design = values.get("design") or (
+            "splits" if any(name in values for name in _OF_DESIGN["splits"]) else "all_rows"
+        )
+        for other in _OF_DESIGN:
+            for name in _OF_DESIGN[other] if other != design else ():
+                if name in values and design in _OF_DESIGN:
+                    raise ValueError(f"`{name}` is a setting of design = '{other}', and the design is '{design}'")
+        return {**values, "design": design}
+
+    @model_serializer(mode="wrap")
+    def _own_settings(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write the settings that the design has."""
+        others = [name for design, names in _OF_DESIGN.items() if design != self.design for name in names]
+        return {name: value for name, value in written(self).items() if name not in others}
 
     @field_validator("margins")
     @classmethod
@@ -187,8 +222,8 @@ class ImprovabilitySpec(Spec):
     use_group: bool = Field(False, description="Whether candidates may use the columns of the grouping.")
     test: Test = Field(
         Test(),
-        description="What has to be shown, and how it is tested: `margins`, `alpha`, `splits`, `train`, `accuracy_of`, "
-        "`fairness`, `combine`, `studentised`, `worst_pair`.",
+        description="What has to be shown, and how it is tested: `margins`, `alpha`, `design`, `folds`, `splits`, "
+        "`train`, `combine`, `accuracy_of`, `fairness`, `studentised`, `worst_pair`.",
     )
     plan: Plan = Field(
         Plan(),
@@ -200,7 +235,7 @@ class ImprovabilitySpec(Spec):
         exclude=True,
         ge=-1,
         le=1_000,
-        description="Processes for the splits, -1 for one a core; by default joblib's own setting, so that its "
+        description="Processes for splits and folds, -1 for one a core; by default joblib's own setting, so that its "
         "backends (Dask, Ray) can take them.",
     )
 
@@ -273,18 +308,13 @@ class ImprovabilitySpec(Spec):
                         yield f"candidate {name!r} names {feature!r}, which is no feature; {hint}"
 
     def _test_problems(self) -> Iterator[str]:
-        if self.test.train == 0:
-            for name in self._refitted:
-                yield f"`train` is 0, so nothing can be fitted; the candidate {name!r} has to be"
-            if self.test.worst_pair is None:
-                yield "`train` is 0, so no training rows tell which group the status quo favours; name `worst_pair`"
-            if self.test.splits != 1:
-                yield "`train` is 0, so all rows test and there is nothing to split: set `splits` to 1"
-        if self.multiplicity >= self.test.alpha * (self.resamples + 1):
+        most = max(self.counts(name) for name in self.candidates)
+        if most >= self.test.alpha * (self.resamples + 1):
+            splits = f"{count(self.test.splits, 'split')} and " if self.test.design == "splits" else ""
             yield (
                 f"`resamples` is {self.resamples:,}, so no p-value can be below {1 / (self.resamples + 1):.2g}; with "
-                f"{count(self.test.splits, 'split')} and {count(len(self.candidates), 'candidate')} one below "
-                f"{self.level:.2g} is needed. Set it to {int(self.multiplicity / self.test.alpha):,} or more"
+                f"{splits}{count(len(self.candidates), 'candidate')} one below {self.test.alpha / most:.2g} is needed. "
+                f"Set it to {int(most / self.test.alpha):,} or more"
             )
 
     @property
@@ -302,15 +332,16 @@ class ImprovabilitySpec(Spec):
         """What has to improve."""
         return Criteria(self.utility, self.fairness, self.test.accuracy_of)
 
-    @property
-    def multiplicity(self) -> int:
-        """How many times a p-value of a split counts: twice for several splits, and once for each candidate tried."""
-        return (1 if self.test.splits == 1 else 2) * len(self.candidates)
+    def counts(self, name: str) -> int:
+        """Return how many times a candidate's p-value counts: once for each that is tried, or twice.
 
-    @property
-    def level(self) -> float:
-        """The level at which one split is judged, adjusted for all splits and candidates."""
-        return self.test.alpha / self.multiplicity
+        Twice where several splits are combined, or where both directions of a cross-fitted gap are allowed for.
+        """
+        if self.test.design == "splits":
+            twice = self.test.splits > 1
+        else:
+            twice = self.candidates[name].refits and self.test.worst_pair is None
+        return (2 if twice else 1) * len(self.candidates)
 
 
 def _utility(value: Any, info: ValidationInfo) -> Utility:

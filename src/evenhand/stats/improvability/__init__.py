@@ -1,5 +1,6 @@
 """Fairness-improvability: could the decisions be fairer without being less accurate?"""
 
+from evenhand.stats.improvability.directions import calibrated_p, critical_value
 from evenhand.stats.improvability.power import component_values, deviations, planned_effects, power_curve, sample_size
 from evenhand.stats.improvability.resampling import Contrast, ValueDraws, bootstrap_values
 from evenhand.stats.improvability.rows import (
@@ -18,6 +19,7 @@ from evenhand.stats.improvability.split import (
     AccuracyOf,
     Combined,
     Criteria,
+    Direction,
     FairnessTest,
     Goal,
     Rule,
@@ -25,6 +27,7 @@ from evenhand.stats.improvability.split import (
     SplitTest,
     combine_splits,
     largest_delta,
+    random_folds,
     random_splits,
 )
 from evenhand.stats.improvability.utilities import (
@@ -46,6 +49,7 @@ __all__ = [
     "Combined",
     "Contrast",
     "Criteria",
+    "Direction",
     "FairnessTest",
     "Goal",
     "Pair",
@@ -56,11 +60,13 @@ __all__ = [
     "Utility",
     "ValueDraws",
     "bootstrap_values",
+    "calibrated_p",
     "capacity_count",
     "check_counts",
     "check_groups",
     "combine_splits",
     "component_values",
+    "critical_value",
     "deviations",
     "get_utility",
     "group_values",
@@ -69,6 +75,7 @@ __all__ = [
     "merge_rows",
     "planned_effects",
     "power_curve",
+    "random_folds",
     "random_splits",
     "ratios",
     "sample_size",
