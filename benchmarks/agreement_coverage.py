@@ -33,8 +33,8 @@ from evenhand.stats.agreement import (
     share_difference,
 )
 from evenhand.stats.bootstrap import CellMoments, resample
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.intervals import clopper_pearson
+from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import BoolArray, FloatArray
 
 STATISTICS = ("kappa", "pabak", "ac1", "alpha")

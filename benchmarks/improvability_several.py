@@ -28,7 +28,6 @@ from time import perf_counter
 import numpy as np
 
 from evenhand.audits.improvability.curves import make_margins, z_curves
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.improvability import (
     Criteria,
     Pair,
@@ -40,6 +39,7 @@ from evenhand.stats.improvability import (
     get_utility,
     largest_delta,
 )
+from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import BoolArray, FloatArray
 
 ALPHA = 0.05
