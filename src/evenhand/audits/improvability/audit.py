@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.improvability import estimate
-from evenhand.audits.improvability.all_rows import run_all_rows
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
 from evenhand.audits.improvability.findings import SENTENCES, make_claims, make_notes, reason_records
 from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
+from evenhand.audits.improvability.one_pass import run_one_pass
 from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials, rows_of, run_splits
@@ -29,10 +29,10 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     """Test whether decisions could be fairer without being less accurate.
 
     Candidates are compared with the status quo on rows that they have not seen: accuracy A_g = sum u / sum w of every
-    group, and the gap between groups. A column is tested on all rows; what has to be fitted is made anew for each of
-    several folds from the rows outside it, and tested on all folds together. The null is that the candidate is not
-    better in all of these at once; it is tested by a bootstrap of the rows, with the largest p-value of the components.
-    With `test={"design": "splits"}` random splits are tested one by one and combined, as in the paper.
+    group, and the gap between groups. A column is tested on all rows; what has to be fitted is made anew in several
+    steps from the rows before, and tested on all steps together. The null is that the candidate is not better in all of
+    these at once; it is tested by a bootstrap of the rows, with the largest p-value of the components. With
+    `test={"design": "splits"}` random splits are tested one by one and combined, as in the paper.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
     inputs = Inputs(sample, spec, margins)
     _refuse_unknown_outcomes(inputs)
     splits = spec.test.design == "splits"
-    where = count(spec.test.splits, "split") if splits else "all rows"
+    where = count(spec.test.splits, "split") if splits else "one pass through the rows"
     step(f"Testing {count(len(spec.candidates), 'candidate')} on {where}")
-    trials = run_splits(inputs) if splits else run_all_rows(inputs)
+    trials = run_splits(inputs) if splits else run_one_pass(inputs)
     _require_some(trials)
     return _result(table, inputs, trials)
 
@@ -92,7 +92,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult
     margins = tuple(estimate.margin_records(inputs, curves))
     power, sizes = tuple(estimate.power_records(inputs, trials)), tuple(estimate.size_records(inputs, trials))
     reasons = tuple(reason_records(inputs, trials, decisions, power, sizes))
-    claims = list(make_claims(inputs, trials, decisions, margins, values, reasons))
+    claims = list(make_claims(inputs, trials, decisions, margins, reasons))
     bounds = spec.model_copy(update={"confidence": 1 - spec.test.alpha})  # a margin is a bound at the test's level
     pair = next(iter(trials.values()))[0].worst[0]
     return ImprovabilityResult(
@@ -141,8 +141,8 @@ def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
 
 def _require_resamples(sample: Sample, spec: ImprovabilitySpec) -> None:
     """Refuse so few resamples that no p-value could be small enough for so many pairs of groups."""
-    pairs = comb(len(sample.groups), 2) if (spec.test.design, spec.test.worst_pair) == ("all_rows", None) else 1
-    least = int(pairs * max(spec.counts(name) for name in spec.candidates) / spec.test.alpha)
+    pairs = comb(len(sample.groups), 2) if (spec.test.design, spec.test.worst_pair) == ("one_pass", None) else 1
+    least = int(2 * pairs * spec.counts / spec.test.alpha)
     if pairs > 1 and spec.resamples < least:
         raise ConfigError(
             f"`resamples` is {spec.resamples:,}, too few for a p-value that could show anything with {pairs} pairs of "

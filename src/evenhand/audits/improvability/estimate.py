@@ -164,7 +164,7 @@ def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | 
 
 def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.ImprovabilityValue]:
     """Yield the values of status quo and candidates, the means over the splits, as in the paper's figure 2."""
-    most = max(trials.values(), key=lambda each: sum(trial.status == "ok" for trial in each))
+    most = max(trials.values(), key=lambda each: sum(trial.test.size for trial in each if trial.status == "ok"))
     for name, side, each in [(STATUS_QUO, OLD, most), *((name, CANDIDATE, each) for name, each in trials.items())]:
         tested = [trial for trial in each if trial.status == "ok"]
         for k, utility in enumerate(inputs.spec.criteria.utilities):
@@ -267,7 +267,7 @@ def decision_records(inputs: Inputs, curves: Curves) -> Iterator[records.Decisio
 
 
 def _decision(spec: ImprovabilitySpec, curve: Curve, index: int) -> records.Decision:
-    parts = "folds" if spec.test.design == "all_rows" else "splits"
+    parts = "steps" if spec.test.design == "one_pass" else "splits"
     by_median = bool(curve.combined.median[index] < spec.test.alpha / 2) if len(curve.trials) > 1 else None
     point, splits = curve.point(index), len(curve.trials)
     pieces = [piece for trial in curve.trials for piece in trial.pieces]
@@ -327,7 +327,7 @@ def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[records.Candid
 
 
 def _pieces(trials: Trials) -> Iterator[tuple[str, Piece]]:
-    """Yield what every candidate was in each split or fold."""
+    """Yield what every candidate was in each split or step."""
     for name, each in trials.items():
         yield from ((name, piece) for trial in each for piece in trial.pieces)
 

@@ -70,8 +70,8 @@ def _tuple(value: Any) -> Any:
     return (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
 
 
-Design = Literal["all_rows", "splits"]
-_OF_DESIGN: dict[str, tuple[str, ...]] = {"all_rows": ("folds",), "splits": ("splits", "train", "combine")}
+Design = Literal["one_pass", "splits"]
+_OF_DESIGN: dict[str, tuple[str, ...]] = {"one_pass": ("start", "steps"), "splits": ("splits", "train", "combine")}
 
 
 class Test(Settings):
@@ -90,12 +90,13 @@ class Test(Settings):
     )
     alpha: float = Field(0.10, gt=0, lt=1, description="Level of the test.")
     design: Design = Field(
-        "all_rows",
-        description="Which rows test: `all_rows`, each of them once (a column as it is, fitted candidates by "
-        "cross-fitting), or random `splits` as in the paper, which is the more cautious and finds less. It is `splits` "
+        "one_pass",
+        description="Which rows test: in `one_pass` each row once (a column on all of them, a fitted candidate step by "
+        "step, each made from the rows before it), or random `splits` as in the paper, which find less. It is `splits` "
         "where `splits`, `train` or `combine` is given.",
     )
-    folds: int = Field(5, ge=2, le=50, description="Folds of the cross-fitting.")
+    start: float = Field(0.2, gt=0, lt=1, description="Share of rows that only train, before the first step.")
+    steps: int = Field(8, ge=1, le=100, description="Steps in which fitted candidates are made and tested.")
     splits: int = Field(5, ge=1, le=1_000, description="Random splits into training and test rows.")
     train: float = Field(2 / 3, gt=0, lt=1, description="Share of rows that train in a split.")
     accuracy_of: AccuracyOf = Field(
@@ -115,7 +116,7 @@ class Test(Settings):
     worst_pair: tuple[str, str] | None = Field(
         None,
         description="Two groups, the higher first, known beforehand to be furthest apart under the status quo; "
-        "by default the training rows of a split tell, and with all rows both directions are allowed for.",
+        "by default the training rows of a split tell, and in one pass both directions are allowed for.",
     )
 
     @model_validator(mode="before")
@@ -124,7 +125,7 @@ class Test(Settings):
         if not isinstance(values, Mapping):
             return values
         design = values.get("design") or (
-            "splits" if any(name in values for name in _OF_DESIGN["splits"]) else "all_rows"
+            "splits" if any(name in values for name in _OF_DESIGN["splits"]) else "one_pass"
         )
         for other in _OF_DESIGN:
             for name in _OF_DESIGN[other] if other != design else ():
@@ -222,8 +223,8 @@ class ImprovabilitySpec(Spec):
     use_group: bool = Field(False, description="Whether candidates may use the columns of the grouping.")
     test: Test = Field(
         Test(),
-        description="What has to be shown, and how it is tested: `margins`, `alpha`, `design`, `folds`, `splits`, "
-        "`train`, `combine`, `accuracy_of`, `fairness`, `studentised`, `worst_pair`.",
+        description="What has to be shown, and how it is tested: `margins`, `alpha`, `design`, `start`, `steps`, "
+        "`splits`, `train`, `combine`, `accuracy_of`, `fairness`, `studentised`, `worst_pair`.",
     )
     plan: Plan = Field(
         Plan(),
@@ -235,7 +236,7 @@ class ImprovabilitySpec(Spec):
         exclude=True,
         ge=-1,
         le=1_000,
-        description="Processes for splits and folds, -1 for one a core; by default joblib's own setting, so that its "
+        description="Processes for splits and steps, -1 for one a core; by default joblib's own setting, so that its "
         "backends (Dask, Ray) can take them.",
     )
 
@@ -308,7 +309,8 @@ class ImprovabilitySpec(Spec):
                         yield f"candidate {name!r} names {feature!r}, which is no feature; {hint}"
 
     def _test_problems(self) -> Iterator[str]:
-        most = max(self.counts(name) for name in self.candidates)
+        either = self.test.design == "one_pass" and self.test.worst_pair is None  # at most twice, for two directions
+        most = (2 if either else 1) * self.counts
         if most >= self.test.alpha * (self.resamples + 1):
             splits = f"{count(self.test.splits, 'split')} and " if self.test.design == "splits" else ""
             yield (
@@ -332,16 +334,10 @@ class ImprovabilitySpec(Spec):
         """What has to improve."""
         return Criteria(self.utility, self.fairness, self.test.accuracy_of)
 
-    def counts(self, name: str) -> int:
-        """Return how many times a candidate's p-value counts: once for each that is tried, or twice.
-
-        Twice where several splits are combined, or where both directions of a cross-fitted gap are allowed for.
-        """
-        if self.test.design == "splits":
-            twice = self.test.splits > 1
-        else:
-            twice = self.candidates[name].refits and self.test.worst_pair is None
-        return (2 if twice else 1) * len(self.candidates)
+    @property
+    def counts(self) -> int:
+        """How many times a p-value counts: once for each candidate that is tried, twice where splits are combined."""
+        return (2 if self.test.design == "splits" and self.test.splits > 1 else 1) * len(self.candidates)
 
 
 def _utility(value: Any, info: ValidationInfo) -> Utility:

@@ -76,7 +76,7 @@ class MadeCandidate:
 
 
 class Piece(NamedTuple):
-    """What a candidate was on the test rows of one split or fold."""
+    """What a candidate was on the test rows of one split or step."""
 
     split: int
     test: IntArray
@@ -87,7 +87,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One candidate on one split, or on all rows.
+    """One candidate on one split, or in one pass through the rows.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Trial:
     power : the power of the test.
     shares : whether accuracy is positive, so that it can improve by a share of itself.
     members, choice : for a search, the candidates that it chose among, and for each goal the one at each margin.
-    folds : what the candidate was in each fold, where it was made in several.
+    steps : what the candidate was in each step, where it was made in several.
     remarks : what a reader should know.
     status : "ok", or why there is no candidate here.
     """
@@ -124,14 +124,14 @@ class Trial:
     shares: bool = True
     members: tuple[Trial, ...] = ()
     choice: Mapping[stats.Goal, IntArray] = field(default_factory=dict)
-    folds: tuple[Piece, ...] = ()
+    steps: tuple[Piece, ...] = ()
     remarks: tuple[str, ...] = ()
     status: str = "ok"
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """What the candidate was: in this split, or in each of the folds."""
-        return self.folds or (Piece(self.split, self.test, self.status_quo, self.made, self.status),)
+        """What the candidate was: in this split, or in each of the steps."""
+        return self.steps or (Piece(self.split, self.test, self.status_quo, self.made, self.status),)
 
     @property
     def unchanged(self) -> bool:
@@ -183,9 +183,9 @@ def in_parallel(task: Callable[..., Any], work: Sequence[tuple[Any, ...]], spec:
 
 
 def make_splits(rows: int, spec: ImprovabilitySpec) -> tuple[stats.Split, ...]:
-    """Return the splits; with all rows the folds of the cross-fitting."""
-    if spec.test.design == "all_rows":
-        return stats.random_folds(rows, spec.test.folds, rng_of(spec.seed, "folds"))
+    """Return the splits, or the steps of one pass through the rows."""
+    if spec.test.design == "one_pass":
+        return stats.forward_splits(rows, spec.test.start, spec.test.steps, rng_of(spec.seed, "steps"))
     return stats.random_splits(rows, spec.test.splits, spec.test.train, rng_of(spec.seed, "splits"))
 
 
@@ -213,7 +213,7 @@ def tested(
     trial: Trial,
     made: MadeCandidate,
     where: str,
-    fold: IntArray | None,
+    part: IntArray | None,
     direction: stats.Direction,
 ) -> Trial:
     """Return a trial with the test of a candidate's decisions; `name` is the candidate's, or that of its search."""
@@ -221,16 +221,16 @@ def tested(
     old, new = trial.status_quo.values, made.decisions.values
     _refuse_all_or_none(new, old, shown, where)
     rows = rows_of(inputs, trial.test, old, new, f"{where}, candidate {shown!r}")
-    of = where if spec.test.design == "all_rows" else f"the test rows of {where}"
+    of = where if spec.test.design == "one_pass" else f"the test rows of {where}"
     remarks = stats.check_counts(rows, f"{of}, candidate {shown!r}")
     draws = stats.bootstrap_values(
         rows,
         resamples=spec.resamples,
         rng=inputs.rng("bootstrap", name, trial.split),
         studentised=spec.test.studentised,
-        fold=fold,
+        part=part,
     )
-    estimates = _estimates(inputs, draws, trial.worst, direction, spec.test.alpha / spec.counts(name))
+    estimates = _estimates(inputs, draws, trial.worst, direction, spec.test.alpha / spec.counts)
     return replace(trial, made=made, remarks=remarks, counted=rows.counted(), **estimates)
 
 
@@ -269,7 +269,6 @@ def _estimates(
         kind: stats.SplitTest(draws, spec.criteria, worst, kind, studentised[kind], direction) for kind in inputs.tests
     }
     signed = tests["signed"]
-    train = spec.test.train if spec.test.design == "splits" else 0.0
     ends = [(1 - spec.confidence) / 2, 1 - (1 - spec.confidence) / 2]
     low, high = np.nanquantile(draws.values, ends, axis=0)
     change = _changes(signed, draws.estimate[np.newaxis])[0]
@@ -280,7 +279,7 @@ def _estimates(
         "stderr": np.nanstd(draws.values, axis=0),
         "change": np.column_stack([change, *np.nanquantile(_changes(signed, draws.values), ends, axis=0)]),
         "curves": {kind: p_curves(test, inputs.margins) for kind, test in tests.items()},
-        "power": split_power(signed, spec, level, train),
+        "power": split_power(signed, spec, level, 1 - draws.rows / len(inputs.sample)),
         "shares": shares_defined(signed),
     }
 

@@ -26,8 +26,8 @@ from evenhand.stats.improvability.split import (
     Split,
     SplitTest,
     combine_splits,
+    forward_splits,
     largest_delta,
-    random_folds,
     random_splits,
 )
 from evenhand.stats.improvability.utilities import (
@@ -68,6 +68,7 @@ __all__ = [
     "component_values",
     "critical_value",
     "deviations",
+    "forward_splits",
     "get_utility",
     "group_values",
     "largest_delta",
@@ -75,7 +76,6 @@ __all__ = [
     "merge_rows",
     "planned_effects",
     "power_curve",
-    "random_folds",
     "random_splits",
     "ratios",
     "sample_size",

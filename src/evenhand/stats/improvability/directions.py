@@ -37,7 +37,7 @@ def calibrated_p(p: ArrayLike, correlation: ArrayLike) -> FloatArray:
     Examples
     --------
     >>> calibrated_p([0.05, 0.05, 0.05], [0.5, 0.9, 1.0]).round(3)
-    array([0.05 , 0.069, 0.1  ])
+    array([0.05 , 0.064, 0.1  ])
     """
     smaller, rho = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(correlation, dtype=np.float64))
     flat, corr = smaller.ravel(), np.clip(np.nan_to_num(rho.ravel(), nan=1.0), -_ONE, _ONE)

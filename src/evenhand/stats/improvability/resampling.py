@@ -79,7 +79,7 @@ def bootstrap_values(
     method: Method | None = None,
     studentised: bool = False,
     threads: int | None = None,
-    fold: IntArray | None = None,
+    part: IntArray | None = None,
 ) -> ValueDraws:
     """Resample the rows, with decisions held fixed, and return the values of every resample.
 
@@ -98,9 +98,9 @@ def bootstrap_values(
         Whether to keep the covariances that a studentised test needs.
     threads
         Number of threads of "rows"; by default one for each core. The result does not depend on it.
-    fold
-        (n,) the fold of each row, 0 to K - 1: rows are drawn within their fold, as where each fold has a candidate of
-        its own.
+    part
+        (n,) the part of each row, 0 to K - 1: rows are drawn within their part, as where each has a candidate of its
+        own.
 
     References
     ----------
@@ -121,7 +121,7 @@ def bootstrap_values(
     if method is not None:
         require_choice("method", method, METHODS)
     columns = _with_products(rows.terms) if studentised else rows.terms.reshape(len(rows), -1)
-    parts = [np.arange(len(rows))] if fold is None else [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
+    parts = [np.arange(len(rows))] if part is None else [np.flatnonzero(part == k) for k in range(int(part.max()) + 1)]
     every = [merge_rows(replace(rows, group=rows.group[at], terms=rows.terms[at]), columns[at]) for at in parts]
     few = all(len(cells) <= _FEW_CELLS or _CELL_COST * len(cells) <= cells.support for cells in every)
     chosen: Method = method or ("cells" if few else "rows")
@@ -321,7 +321,7 @@ def parts_correlation(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> F
         rho = (x**2 * var_s - var_c) / np.sqrt(
             np.maximum(0.0, x**2 * var_s + var_c + 2 * x * cov) * np.maximum(0.0, x**2 * var_s + var_c - 2 * x * cov)
         )
-    return np.clip(np.nan_to_num(rho, nan=1.0, posinf=1.0, neginf=1.0), -1.0, 1.0)
+    return np.asarray(np.clip(np.nan_to_num(rho, nan=1.0, posinf=1.0, neginf=1.0), -1.0, 1.0))
 
 
 def squared_p_values(draws: ValueDraws, status_quo: Contrast, candidate: Contrast, x: FloatArray) -> FloatArray:

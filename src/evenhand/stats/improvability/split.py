@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -34,8 +34,8 @@ AccuracyOf = Literal["groups", "everyone"]
 ACCURACY_OF: tuple[AccuracyOf, ...] = ("groups", "everyone")
 Goal = Literal["fairness", "joint_accuracy"] | int
 """What a margin applies to: fairness, accuracy of all groups, or accuracy of one group (its number)."""
-Direction = Literal["named", "calibrated", "doubled"]
-DIRECTIONS: tuple[Direction, ...] = ("named", "calibrated", "doubled")
+Direction = Literal["named", "either"]
+DIRECTIONS: tuple[Direction, ...] = ("named", "either")
 Rule = Literal["median", "exchangeable"]
 RULES: tuple[Rule, ...] = ("median", "exchangeable")
 
@@ -90,8 +90,8 @@ class SplitTest:
     *by other rows*, abs(gap_1) >= (1 - delta) abs(gap_0) is the union over ordered pairs (g, h) of
     (1 - delta) (F_0high - F_0low) - (F_1g - F_1h) <= 0. Each is smooth in means; p is the largest of their p-values. At
     large delta it hardly ever rejects: it then shows that two values are equal within a small margin, which takes many
-    rows. Where nothing names the pair, every pair is tried in both directions, and the smallest p-value counts as often
-    as there are pairs, each "calibrated" for its two directions (`calibrated_p`) or "doubled".
+    rows. Where nothing names the pair, every pair is tried in both directions (`calibrated_p`), and the smallest
+    p-value counts as often as there are pairs.
 
     The published test: T = (F_1r - F_1b)² - (1 - delta)² (F_0r - F_0b)². Squares of gaps near 0 are not near normal,
     and for delta > 0 it rejects true nulls too often; its p-value may even fall as delta grows. For two groups only.
@@ -110,8 +110,8 @@ class SplitTest:
     studentised
         Whether errors are divided by their standard errors (draws must hold their spread). Not for "published".
     direction
-        What the signed test knows of the status quo's gap: "named", the pair and its sign are those of `worst`;
-        "calibrated" and "doubled", nothing.
+        What the signed test knows of the status quo's gap: "named", the pair and its sign are those of `worst`; or
+        "either", nothing.
 
     Examples
     --------
@@ -252,8 +252,6 @@ class SplitTest:
         """Return (D,) the p-values of a pair of the status quo in whichever direction its gap points."""
         both = [self._contrasts(utility, way) for way in (pair, Pair(pair.low, pair.high))]
         smaller = np.min([self._largest_p(contrasts, x) for contrasts in both], axis=0)
-        if self.direction == "doubled":
-            return np.minimum(1.0, 2.0 * smaller)
         rho = np.max([resampling.parts_correlation(self.draws, contrast, x) for contrast in both[0]], axis=0)
         return calibrated_p(smaller, rho)
 
@@ -342,19 +340,35 @@ def random_splits(rows: int, splits: int, train: float, rng: Generator) -> tuple
     return tuple(Split(np.sort(order[:size]), np.sort(order[size:])) for order in drawn)
 
 
-def random_folds(rows: int, folds: int, rng: Generator) -> tuple[Split, ...]:
-    """Return splits whose test rows part the rows: each row tests once, the candidate that the other folds train.
+def forward_splits(rows: int, start: float, steps: int, rng: Generator) -> tuple[Split, ...]:
+    """Return steps through the rows in a random order: each tests the next rows with all rows before them.
+
+    So no row tests twice, and whatever the candidates of earlier rows are, a step's test rows are new to them: sums
+    over the steps are martingales, and their errors add up as if the candidates had been there before.
+
+    Parameters
+    ----------
+    rows
+        The number of rows.
+    start
+        The share of rows that trains only.
+    steps
+        The number of steps, of equal size.
+    rng
+        Source of the order.
 
     Examples
     --------
-    >>> [split.test.size for split in random_folds(11, 3, np.random.default_rng(0))]
-    [4, 4, 3]
+    >>> [(split.train.size, split.test.size) for split in forward_splits(100, 0.2, 4, np.random.default_rng(0))]
+    [(20, 20), (40, 20), (60, 20), (80, 20)]
     """
-    require_at_least("folds", folds, 2)
-    if folds > rows:
-        raise ConfigError(f"{rows} rows cannot be parted into {folds} folds; use fewer.")
-    fold = rng.permutation(rows) % folds
-    return tuple(Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(folds))
+    require_at_least("steps", steps, 1)
+    require_share("start", start)
+    edges = np.round(np.linspace(start, 1.0, steps + 1) * rows).astype(np.int64)
+    if edges[0] == 0 or not (np.diff(edges) > 0).all():
+        raise ConfigError(f"{rows} rows cannot be tested in {steps} steps after a start of {start:g}; use fewer steps.")
+    order = rng.permutation(rows)
+    return tuple(Split(np.sort(order[:a]), np.sort(order[a:b])) for a, b in pairwise(edges.tolist()))
 
 
 class Combined(NamedTuple):
