@@ -7,12 +7,31 @@ shown to a user as it is.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Sequence
 from importlib.util import find_spec
 
+# Control characters, and what turns or breaks the text around it: overrides, embeddings and isolates of right-to-left
+# writing, line separators, lone surrogates. The plain marks U+200E and U+200F belong to Hebrew and Arabic, and stay.
+UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\ufffe\uffff]")
+
+
+def showable(text: str) -> str:
+    r"""Return foreign text as a terminal, a page or a file may have it: what would steer it is written out.
+
+    Every name and value that is not our own passes here: labels as they are read, messages of errors, all that the
+    command line prints, all that a page holds.
+
+    Examples
+    --------
+    >>> showable("a\x1b[31mb"), showable("\u202eevil")
+    ('a\\x1b[31mb', '\\u202eevil')
+    """
+    return UNSHOWABLE.sub(lambda match: ascii(match[0])[1:-1], text)
+
 
 class EvenhandError(ValueError):
-    """Base of every error that a user can cause and mend.
+    """Base of every error that a user can cause and mend; its message can be shown as it is.
 
     Examples
     --------
@@ -20,6 +39,9 @@ class EvenhandError(ValueError):
     Traceback (most recent call last):
     evenhand.errors.EvenhandError: `alpha` must be between 0 and 1; got 1.3.
     """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(showable(message))
 
 
 class DataError(EvenhandError):
@@ -43,6 +65,21 @@ def _as_list(problems: Sequence[str]) -> str:
         return problems[0]
     lines = "\n".join(f"  - {problem}" for problem in problems)
     return f"{len(problems)} problems with the data:\n{lines}"
+
+
+def brief(value: object, most: int = 80) -> str:
+    """Return what was given as it stands in a message: never more than a line of it.
+
+    Examples
+    --------
+    >>> brief([1, 2]), brief(list(range(1000)), most=12)
+    ('[1, 2]', '[0, 1, 2, ...')
+    """
+    shape = getattr(value, "shape", None)
+    if shape is not None and len(shape):
+        return f"a {type(value).__name__} of shape {tuple(shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
