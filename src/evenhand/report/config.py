@@ -12,7 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from evenhand.audits import REGISTRY
 from evenhand.core.spec import Spec
@@ -31,6 +31,15 @@ class ReportSettings(Settings):
     system: str = Field("", description="The system that was audited, with its version.")
     auditor: str = Field("", description="Who audited it.")
     scope: str = Field("", description="What the audit covers, and what it does not.")
+
+    @field_validator("*")
+    @classmethod
+    def _is_text(cls, value: str) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"no file can hold {value!r}: it has half a character, a lone surrogate") from None
+        return value
 
 
 class DatasetSettings(Settings):
