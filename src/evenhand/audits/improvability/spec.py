@@ -198,16 +198,11 @@ class ImprovabilitySpec(Spec):
     jobs: int | None = Field(
         None,
         exclude=True,
-        description="Processes for the splits, -1 for all processors; by default joblib's own setting, so that its "
+        ge=-1,
+        le=1_000,
+        description="Processes for the splits, -1 for one a core; by default joblib's own setting, so that its "
         "backends (Dask, Ray) can take them.",
     )
-
-    @field_validator("jobs")
-    @classmethod
-    def _some_processes(cls, value: int | None) -> int | None:
-        if value is not None and value != -1 and not 1 <= value <= 1024:
-            raise ValueError(f"`jobs` must be 1 to 1024, or -1 for all processors; got {value}")
-        return value
 
     def known_metrics(self) -> Mapping[str, Metric]:
         """Return the metrics, with the user's own utilities."""
@@ -217,6 +212,13 @@ class ImprovabilitySpec(Spec):
     @classmethod
     def _named_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return named_once("features", value)
+
+    @field_validator("jobs")
+    @classmethod
+    def _some_processes(cls, value: int | None) -> int | None:
+        if value == 0:
+            raise ValueError("it must be a number of processes, or -1 for one a core; got 0")
+        return value
 
     @field_validator("capacity")
     @classmethod
