@@ -25,6 +25,9 @@ TRUE_WORDS = ("1", "yes", "y", "true", "t", "on")
 FALSE_WORDS = ("0", "no", "n", "false", "f", "off")
 """The words for yes and no that any column may hold, in any case."""
 
+SPELLINGS = ("True", "TRUE", "False", "FALSE")
+"""How pandas, spreadsheets and R write true and false into text files; everywhere else they are typed."""
+
 Kind = Literal["text", "boolean", "whole", "real", "date", "datetime", "other"]
 NUMBERS: tuple[Kind, ...] = ("whole", "real")
 
@@ -35,15 +38,15 @@ BLANKS = " \t\n\r\x0b\x0c\xa0"  # named, because engines differ in what they tak
 
 
 def label_of(value: Any) -> str:
-    """Return the text of a group value, the same from every engine (1 and 1.0 are both "1").
+    """Return the text of a group value, the same from every engine (1 and 1.0 are both "1", True and "True" "true").
 
     Examples
     --------
-    >>> label_of(1.0), label_of(True), label_of("Black")
-    ('1', 'true', 'Black')
+    >>> label_of(1.0), label_of(True), label_of("TRUE"), label_of("Black")
+    ('1', 'true', 'true', 'Black')
     """
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
+    if isinstance(value, bool | np.bool_) or (isinstance(value, str) and value in SPELLINGS):
+        return str(value).lower()
     if isinstance(value, Decimal):
         return format(value.normalize(), "f")
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -149,7 +152,7 @@ def is_absent(column: str, kind: Kind) -> nw.Expr:
     if kind == "real":
         return value.is_null() | value.is_nan()
     if kind == "text":
-        return value.is_null() | (_text(column).str.strip_chars(BLANKS) == "")
+        return value.is_null() | (value.cast(nw.String).str.strip_chars(BLANKS) == "")
     return value.is_null()
 
 
@@ -308,7 +311,10 @@ def prediction_state(prediction: Prediction, kind: Kind) -> nw.Expr:
 
 
 def _text(column: str) -> nw.Expr:
-    return nw.col(column).cast(nw.String)
+    """Return text with true and false spelt as every source has them (`SPELLINGS`)."""
+    text = nw.col(column).cast(nw.String)
+    spelled: Any = nw.when(text.is_in(SPELLINGS[:2])).then(nw.lit("true"))
+    return spelled.when(text.is_in(SPELLINGS[2:])).then(nw.lit("false")).otherwise(text)
 
 
 def _code(expression: nw.Expr) -> nw.Expr:
