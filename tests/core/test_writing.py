@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import evenhand as eh
-from evenhand.core import writing
 from evenhand.core.writing import write_files
 from evenhand.errors import ConfigError
 
@@ -61,7 +60,7 @@ def test_whatever_fails_leaves_the_last_good_files(
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(*arguments)
 
-    monkeypatch.setattr(writing.os, call, fail)
+    monkeypatch.setattr(os, call, fail)
     with pytest.raises(ConfigError, match=r"the folder '.*out' cannot be written to: No space left on device\."):
         write_files(out, NEW)
     assert held(out) == OLD
@@ -75,7 +74,7 @@ def test_an_interruption_between_two_files_puts_the_old_ones_back(out: Path, mon
             raise KeyboardInterrupt
         real(source, target)
 
-    monkeypatch.setattr(writing.os, "replace", stop)
+    monkeypatch.setattr(os, "replace", stop)
     with pytest.raises(KeyboardInterrupt):
         write_files(out, NEW)
     assert held(out) == OLD
@@ -149,7 +148,7 @@ def test_a_folder_that_could_not_be_filled_is_not_left_behind(tmp_path: Path, mo
     def fail(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writing.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(ConfigError):
         write_files(tmp_path / "out", NEW)
     assert os.listdir(tmp_path) == []

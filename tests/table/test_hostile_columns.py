@@ -25,7 +25,7 @@ ENGINES: dict[str, Callable[[Any], Any]] = {
     "mapping": lambda table: {name: table[name].to_pylist() for name in table.column_names},
     "pandas": lambda table: table.to_pandas(),
     "polars": pl.from_arrow,
-    "lazy": lambda table: pl.from_arrow(table).lazy(),
+    "lazy": lambda table: pl.DataFrame(pl.from_arrow(table)).lazy(),
     "arrow": lambda table: table,
     "duckdb": lambda table: duckdb.connect().from_arrow(table),
 }
@@ -95,6 +95,10 @@ def test_an_arrow_table_of_long_numbers_is_read_in_its_order() -> None:
     assert Table(data, groups="g", predictions={"m": "d"}, missing="drop").backend == "pyarrow"
 
 
+def read(columns: dict[str, Any], make: Callable[..., Any], roles: dict[str, Any]) -> Table:
+    return Table(make(columns), **roles)
+
+
 @pytest.mark.parametrize("role", ["groups", "outcome", "weight", "id", "predictions"])
 def test_types_that_no_audit_can_read(role: str) -> None:
     bad: dict[str, list[Any]] = {
@@ -104,11 +108,11 @@ def test_types_that_no_audit_can_read(role: str) -> None:
         "times": [[dt.time(1), dt.time(2)] * 20, pd.DataFrame, pl.DataFrame, pa.table, dict],
         "128 bits": [[2**70, 2**71] * 20, pd.DataFrame],
     }
-    people = {"g": GROUPS, "d": DECISIONS}
+    people, roles = {"g": GROUPS, "d": DECISIONS}, {"groups": "g", "predictions": "d"} | {role: "x"}
     for values, *makers in bad.values():
         for make in makers:
             with pytest.raises(DataError, match="column 'x' holds times, nested, binary, complex or 128-bit values"):
-                Table(make({**people, "x": values}), **{"groups": "g", "predictions": "d"} | {role: "x"})
+                read({**people, "x": values}, make, roles)
 
 
 def test_128_bits_are_read_where_64_are_enough() -> None:

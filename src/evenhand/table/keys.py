@@ -313,8 +313,13 @@ def prediction_state(prediction: Prediction, kind: Kind) -> nw.Expr:
 def _text(column: str) -> nw.Expr:
     """Return text with true and false spelt as every source has them (`SPELLINGS`)."""
     text = nw.col(column).cast(nw.String)
-    spelled: Any = nw.when(text.is_in(SPELLINGS[:2])).then(nw.lit("true"))
-    return spelled.when(text.is_in(SPELLINGS[2:])).then(nw.lit("false")).otherwise(text)
+    return (
+        nw.when(text.is_in(SPELLINGS[:2]))
+        .then(nw.lit("true"))
+        .when(text.is_in(SPELLINGS[2:]))
+        .then(nw.lit("false"))
+        .otherwise(text)
+    )
 
 
 def _code(expression: nw.Expr) -> nw.Expr:

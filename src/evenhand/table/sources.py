@@ -128,15 +128,15 @@ def open_source(data: Any, options: FileOptions | None = None) -> Source:
             f"got {type(data).__name__}."
         ) from error
     backend = frame.implementation.name.lower()
-    connection = None
+    own: Any = None
     if backend == "pyarrow" and any(_is_long(data.column(name)) for name in data.column_names):
         # Arrow refuses to compare or multiply such numbers with fractions; DuckDB reads the same memory.
         refuse_repeated_names(data.column_names, "the Arrow table", any_case=True)
-        connection = connect()
-        frame = nw.from_native(connection.from_arrow(data))
+        own = connect()
+        frame = nw.from_native(own.from_arrow(data))
     with engine_errors():
         plain = _in_plain_types(frame)
-    return Source(plain, backend if backend in {"pandas", "polars", "pyarrow"} else None, connection=connection)
+    return Source(plain, backend if backend in {"pandas", "polars", "pyarrow"} else None, connection=own)
 
 
 def fetch(frame: Frame) -> dict[str, list[Any]]:
