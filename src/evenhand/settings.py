@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evenhand.errors import ConfigError, brief, did_you_mean
 
+_MOST_SENTENCES = 5  # of what is wrong in one set of options
+
 
 class Settings(BaseModel):
     """A frozen set of options that refuses unknown names."""
@@ -96,7 +98,10 @@ def _explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
         elif problem["type"] != "value_error":
             message = f"{message[:1].lower()}{message[1:]}; got {brief(problem['input'])}"
         sentences.append(f"`{path}` in {where}: {message}" if path else f"{where}: {message}")
-    joined = "\n".join(dict.fromkeys(sentences))
+    distinct = list(dict.fromkeys(sentences))
+    if len(distinct) > _MOST_SENTENCES:
+        distinct[_MOST_SENTENCES:] = [f"and {len(distinct) - _MOST_SENTENCES:,} more like these"]
+    joined = "\n".join(distinct)
     return joined if joined.endswith(("?", ".")) else joined + "."
 
 

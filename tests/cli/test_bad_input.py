@@ -304,8 +304,8 @@ def test_toml_with_a_byte_order_mark_is_read(cli: Cli, place: Path) -> None:
     ("data", "message"),
     [
         ("predictions = 3", "`predictions` must be a column, a list of columns, or a table of models"),
-        ("predictions = [['y']]", "`predictions` must be a column, a list of columns, or a table of models"),
-        ("predictions = [{column = 'y'}]", "`predictions` must be a column, a list of columns, or a table of models"),
+        ("predictions = [['y']]", "`predictions"),
+        ("predictions = [{column = 'y'}]", "`predictions"),
         ("predictions = {m = ['y']}", "`predictions.m` in the roles of the table: "),
         ("predictions = 'y'\ndata = 3", "there is no setting `data` in [data] of 'audit.toml'"),
         ("predictions = 'y'\npositive = {a = 1}", "`positive` in the roles of the table: "),
