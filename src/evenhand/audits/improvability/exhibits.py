@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,18 +24,6 @@ if TYPE_CHECKING:
 
 _DECIDED = ("metric", "group", "margin", "p_median", "p_value", "rejected", "p_adjusted", "established")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files into a folder, which is made where it does not exist."""
-    paths = {folder / name: content for name, content in files.items()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, content in paths.items():
-            path.write_bytes(content)
-    except OSError as error:
-        raise ConfigError(f"the folder '{folder}' cannot be written to: {error.strerror or error}.") from error
-    return list(paths)
 
 
 def file_stem(name: str, number: int) -> str:

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Literal
 
 from evenhand.audits.improvability.candidates import RuleName
 from evenhand.audits.improvability.curves import Scenario
-from evenhand.audits.improvability.exhibits import Exhibit, file_stem, shown_piece, write_files
+from evenhand.audits.improvability.exhibits import Exhibit, file_stem, shown_piece
 from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
+from evenhand.core.writing import write_files
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.stats.improvability import FairnessTest
 
@@ -300,4 +301,4 @@ class ImprovabilityResult(Result):
             decisions: tuple[Decision, ...] = self.rows("decisions", test=JUDGED, model=name)
             exhibit = Exhibit(inputs, name, trials[name], *shown_piece(trials[name], split)).files(decisions)
             files |= {f"{file_stem(name, number)}{ending}": content for ending, content in exhibit.items()}
-        return write_files(Path(folder), files)
+        return list(write_files(folder, files).values())
