@@ -119,6 +119,10 @@ class Spec(Settings):
         """Return the metric that a threshold is about, also where it names a gap by a name of its own."""
         return self.aliases[threshold.metric][0] if threshold.metric in self.aliases else threshold.metric
 
+    def at(self, confidence: float) -> Self:
+        """Return the same settings with another confidence."""
+        return self.model_copy(update={"confidence": confidence})
+
     @property
     def folder(self) -> Path:
         """The folder that file names in the settings are relative to: that of `audit.toml`."""

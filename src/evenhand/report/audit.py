@@ -18,7 +18,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.formats import rounded
 from evenhand.core.progress import step
 from evenhand.core.provenance import data_record, run_record
-from evenhand.core.result import Result
+from evenhand.core.result import Result, settle
 from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, require_choice
 from evenhand.models.folds import add_models
@@ -207,10 +207,11 @@ def audit(
     if config.models is not None:
         with clock.timing("models"):
             table = add_models(table, arguments, config.models, step)
-    results = {}
+    drafts = {}
     for name, spec in config.audits.items():
         with clock.timing(name):
-            results[name] = REGISTRY[name].run(table, spec)
+            drafts[name] = REGISTRY[name].run(table, spec)
+    results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
     config = config.model_copy(update={"data": table.settings()})
     return Audit(config, results, data_record(table), run_record(started, clock.seconds))
 

@@ -14,8 +14,8 @@ from evenhand.audits.improvability.gather import Predictions, Sample, read_sampl
 from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials, rows_of, run_splits
-from evenhand.core.findings import FindingMaker
 from evenhand.core.progress import step
+from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, EvenhandError, count, require_extra
@@ -61,10 +61,10 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     >>> [(decision.metric, decision.rejected) for decision in decisions]
     [('improvable_fairness', True), ('improvable_accuracy', True)]
     """
-    return run(table, ImprovabilitySpec.parse(settings, "the arguments of improvability()"))
+    return settled(run(table, ImprovabilitySpec.parse(settings, "the arguments of improvability()")))
 
 
-def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
+def run(table: Table, spec: ImprovabilitySpec) -> Draft[ImprovabilityResult]:
     """Audit a table as a spec says."""
     step("Reading the rows of the improvability test")
     sample = read_sample(table, spec)
@@ -79,7 +79,7 @@ def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
     return _result(table, inputs, trials)
 
 
-def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult:
+def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[ImprovabilityResult]:
     spec, sample = inputs.spec, inputs.sample
     values = tuple(estimate.value_records(inputs, trials))
     curves = estimate.make_curves(inputs, trials)
@@ -90,9 +90,9 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult
     claims = list(make_claims(inputs, trials, decisions, margins, values, reasons))
     bounds = spec.model_copy(update={"confidence": 1 - spec.test.alpha})  # a margin is a bound at the test's level
     pair = next(iter(trials.values()))[0].worst[0]
-    return ImprovabilityResult(
+    result = ImprovabilityResult(
         spec=spec,
-        findings=FindingMaker(bounds, SENTENCES).findings(claims),
+        findings=(),
         left_out=sample.left_out,
         notes=(*table.source.notes, *make_notes(inputs, trials)),
         backend=table.backend,
@@ -114,6 +114,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult
         hash=sample.digest(),
         kept=Evidence(inputs, trials),
     )
+    return Draft(result=result, claims=claims, sentences=SENTENCES, bounds=bounds)
 
 
 def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
