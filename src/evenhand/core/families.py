@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evenhand.core.formats import show
+from evenhand.core.formats import show_confidence
 from evenhand.core.records import Gap, Value, limits_to_judge
 from evenhand.core.thresholds import Threshold, Verdict, judge_all
 from evenhand.errors import count
@@ -138,9 +138,9 @@ def _family(size: int, what: str, questions: Sequence[Question]) -> str:
     return f"{count(size, what)} of {', '.join(first) + ' and ' if first else ''}{last}{alone}"
 
 
-def in_words(findings: Iterable[Finding], confidence: float) -> Iterator[str]:
-    """Yield a sentence for each family among findings."""
-    alpha = show(1.0 - confidence, "percent")
+def in_words(findings: Iterable[Finding], gaps: Iterable[Any], confidence: float) -> Iterator[str]:
+    """Yield a sentence for each family among findings, and for "worse off" in tables of gaps."""
+    alpha = show_confidence(1.0 - confidence)
     for family in dict.fromkeys(finding.family for finding in findings if finding.family is not None):
         of_one = family.startswith("1 ")
         promise = (
@@ -149,6 +149,11 @@ def in_words(findings: Iterable[Finding], confidence: float) -> Iterator[str]:
             else f"the chance that any of them claims a difference that is not there is at most {alpha} (Holm)"
         )
         yield f"The {family} {'is' if of_one else 'are'} one family: {promise}."
+    if any(gap.worse_off is not None for gap in gaps):
+        yield (
+            f"“Worse off” in tables keeps the false discovery rate over all tables of the run to {alpha} "
+            "(Benjamini and Bogomolov)."
+        )
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------

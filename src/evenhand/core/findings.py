@@ -331,7 +331,7 @@ def _p_values(said: Answer, alone: float) -> str:
     adjusted = show_p(said.p_adjusted or 0.0)
     if said.family is None or said.family.startswith("1 "):
         return adjusted
-    return f"{adjusted} adjusted for {said.family} ({show_p(alone)} by itself)"
+    return f"{adjusted} adjusted for {said.family.partition(' of ')[0]} ({show_p(alone)} by itself)"
 
 
 def _size(gap: Gap, style: Format) -> str:

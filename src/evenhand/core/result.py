@@ -165,7 +165,8 @@ class Result:
     @property
     def families(self) -> tuple[str, ...]:
         """What its p-values and verdicts hold for together, in sentences."""
-        return tuple(in_words(self.findings, self.spec.confidence))
+        gaps = self.tables.get("gaps", ())
+        return tuple(in_words(self.findings, gaps, self.spec.confidence))
 
     def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Any:
         """Return a chart (Altair).

@@ -64,6 +64,11 @@ class Audit:
             said.update(result.notes)
         return notes
 
+    @property
+    def families(self) -> tuple[str, ...]:
+        """What p-values, verdicts and “worse off” hold for together, in sentences."""
+        return tuple(dict.fromkeys(sentence for result in self.results.values() for sentence in result.families))
+
     def __getitem__(self, audit: str) -> Result:
         require_choice("audit", audit, list(self.results))
         return self.results[audit]

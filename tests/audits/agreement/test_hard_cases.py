@@ -303,7 +303,7 @@ def test_a_sentence_rests_on_the_adjusted_p() -> None:
     assert "no clear difference" in told.headline
     assert told.p_adjusted is not None
     assert told.p_adjusted > 0.05
-    assert "adjusted for 14 tested findings of agreement alone" in told.detail
+    assert "adjusted for 14 tested findings (" in told.detail
 
 
 def test_p_and_interval_say_the_same() -> None:

@@ -232,7 +232,7 @@ def test_findings_count_all_tests_of_a_run() -> None:
     first = findings[0]
     assert "no clear difference in Cohen's kappa between A and B" in first.headline
     assert "A gap of −0.050;" in first.detail
-    assert "p = 0.120 adjusted for 7 tested findings of reliability alone (p = 0.020 by itself);" in first.detail
+    assert "p = 0.120 adjusted for 7 tested findings (p = 0.020 by itself);" in first.detail
     assert "mistakes hurt A more" in findings[-1].headline
     assert "p = 0.001 adjusted for 7 tested findings" in findings[-1].detail
     assert "(p < 0.001 by itself)" in findings[-1].detail
