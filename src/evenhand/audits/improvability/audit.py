@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from evenhand.audits.improvability.gather import Predictions, Sample, read_sampl
 from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials, rows_of, run_splits
+from evenhand.core.findings import Claim
 from evenhand.core.progress import step
 from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
@@ -114,7 +116,15 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
         hash=sample.digest(),
         kept=Evidence(inputs, trials),
     )
-    return Draft(result=result, claims=claims, sentences=SENTENCES, bounds=bounds)
+
+    def at(confidence: float) -> list[Claim]:
+        test = spec.test.model_copy(update={"alpha": 1.0 - confidence})
+        strict = replace(inputs, spec=spec.model_copy(update={"test": test}))
+        curves = estimate.make_curves(strict, trials)
+        made = (tuple(estimate.decision_records(strict, curves)), tuple(estimate.margin_records(strict, curves)))
+        return list(make_claims(strict, trials, *made, values, reasons))
+
+    return Draft(result=result, claims=claims, at=at, sentences=SENTENCES, bounds=bounds)
 
 
 def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
