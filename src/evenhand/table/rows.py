@@ -224,8 +224,9 @@ def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
 
 def _known_codes(table: Table, column: str, coded: Coded) -> IntArray:
     """Return the codes of a group column as the counted cells have them."""
-    known = {value: code for code, value in enumerate(table.cells.values[column_key(column)])}
-    codes = [known.get(value, len(known)) for value in (*coded.values, None)]  # the last is what is missing
+    known = table.cells.values[column_key(column)]
+    missing = table.cells.missing_code(column_key(column))
+    codes = [known.get(value, missing) for value in (*coded.values, None)]  # the last is what is missing
     return np.array(codes, dtype=np.int64)[coded.codes]
 
 

@@ -13,6 +13,7 @@ from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.table import keys
 from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
 from evenhand.table.keys import NUMBERS, Key, Kind
+from evenhand.table.labels import families, labelled_key
 from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, read_coded, read_people, read_scores
@@ -43,6 +44,12 @@ class Table:
         Columns that define groups; a list inside the list is an intersection: ``["race", "sex", ["race", "sex"]]``.
     cuts
         Cut points of numeric group columns: ``{"age": [25, 45, 65]}``.
+    labels
+        Names of groups, by column and value: ``{"black": {0: "not Black", 1: "Black"}}``. Values of one label are one
+        group. Without a label, a bare number, yes or no is called by its column: "black = 1".
+    one_hot
+        Groups that are spread over columns of 0 and 1, by the name of the group column that they become:
+        ``{"race": ["race_black", "race_white"]}``. ``labels`` may name them by column.
     predictions
         Columns by model name, ``{"xgboost": "risk"}``; settings of one model as a mapping,
         ``{"compas": {"column": "decile", "threshold": 4, "range": [1, 10], "favourable": "not_selected"}}``.
@@ -74,6 +81,8 @@ class Table:
         positive: Scalar | None = None,
         groups: Sequence[str | Sequence[str]] | str = (),
         cuts: Mapping[str, Sequence[float]] | None = None,
+        labels: Mapping[str, Mapping[Any, str]] | None = None,
+        one_hot: Mapping[str, Sequence[str]] | None = None,
         predictions: Mapping[str, Any] | Sequence[str] | str | None = None,
         weight: str | None = None,
         threshold: float | None = None,
@@ -90,6 +99,8 @@ class Table:
             positive=positive,
             groups=groups,
             cuts=cuts,
+            labels=labels,
+            one_hot=one_hot,
             predictions=predictions,
             weight=weight,
             threshold=threshold,
@@ -111,8 +122,16 @@ class Table:
         with engine_errors():
             schema = self.source.frame.collect_schema()
         self.kinds: dict[str, Kind] = {name: keys.kind_of(dtype) for name, dtype in schema.items()}
+        self._add_families()
         if self._weighty is not None:
             self.source = self.source.only(*self._weighty)
+
+    def _add_families(self) -> None:
+        """Add a column for each family of 0/1 columns that is one grouping."""
+        made = families(self.roles, self.kinds)
+        if made:
+            self.source = replace(self.source, frame=self.source.frame.with_columns(**made))
+            self.kinds |= dict.fromkeys(made, "text")
 
     def with_type_retry(self, read: Callable[[], T]) -> T:
         """Read; where a later row of a file has another type than the first, infer types from all and read again."""
@@ -144,7 +163,7 @@ class Table:
         self.roles = all_roles
         if problems:
             raise DataError(problems)
-        notes = (*self.source.notes, *check.label_notes(counted))
+        notes = (*self.source.notes, *check.notes(counted))
         self.source = replace(self.source, notes=notes)
         self._drop_absent(counted)
 
@@ -354,7 +373,7 @@ class Table:
         return frame
 
     def _group_key(self, column: str) -> Key:
-        return keys.group_key(column, self.kinds[column], self.roles.cuts.get(column))
+        return labelled_key(self.roles, column, self.kinds[column])
 
     def group_keys(self) -> list[Key]:
         """Return the keys of the group columns."""
@@ -388,9 +407,9 @@ class Table:
         if key.labels is not None:
             missing = key.expression == keys.NO_RANGE
             return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
-        values = self.cells.values[key.name]
-        codes = list(range(len(values)))
-        return key.expression.replace_strict(values, codes, default=nw.lit(len(values)), return_dtype=nw.Int64)
+        codes = self.cells.values[key.name]
+        missing = nw.lit(self.cells.missing_code(key.name))
+        return key.expression.replace_strict(list(codes), list(codes.values()), default=missing, return_dtype=nw.Int64)
 
 
 def _binned_scores(cells: Cells) -> ScoreRows:
