@@ -224,8 +224,8 @@ def _code_values(values: list[Any], key: Key) -> tuple[IntArray, tuple[str, ...]
     return codes, labels + ((MISSING,) if (codes == len(labels)).any() else ()), position
 
 
-def _trimmed(value: Any) -> tuple[int, Any]:
-    return sort_key(value.strip(BLANKS) if isinstance(value, str) else value)
+def _trimmed(value: Any) -> tuple[int, Any, str]:
+    return *sort_key(value.strip(BLANKS) if isinstance(value, str) else value), str(value)
 
 
 def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:
