@@ -29,7 +29,7 @@ NONE_OF_THESE, SEVERAL_OF_THESE = "none of these", "several of these"
 _NEITHER = "neither 0/1 nor yes/no"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _YES_OR_NO = ("true", "false", "yes", "no")
-_MISSING_WORDS = ("na", "n/a", "#n/a", "nan", "null", "none", "unknown", "missing", "not available", *"-?.", "--")
+MISSING_WORDS = ("na", "n/a", "#n/a", "nan", "null", "none", "unknown", "missing", "not available", *"-?.", "--")
 _SHOWN = 5
 
 
@@ -161,5 +161,5 @@ def _remarks(labels: Sequence[str]) -> Iterator[str]:
             listed = ", ".join(repr(label) for label in alike)
             yield f"{listed} differ only in capitals or spaces; they are {len(alike)} groups here."
     for label in labels:
-        if label.casefold() in _MISSING_WORDS:
+        if label.casefold() in MISSING_WORDS:
             yield f"{label!r} looks like a word for missing; if it is, name it among `missing_values`."
