@@ -112,21 +112,21 @@ def _own_data(kind: Kind, data: Sequence[Path], id_column: str | None, decision:
 
 def _columns(path: Path, id_column: str | None, decision: str | None) -> dict[str, Any]:
     """Find out what the columns of a file of cases mean: as told, by the template's names, or by a guess."""
-    from evenhand.cli.init import propose
+    from evenhand.cli.proposal import propose
     from evenhand.study.schema import as_text, read_columns
     from evenhand.table.files import FileOptions
-    from evenhand.table.profile import profile
+    from evenhand.table.profile import look
 
-    columns = profile(str(path), FileOptions())
-    proposal, names = propose(columns), [column.name for column in columns]
-    guesses = [column.name for column in (*proposal.decisions, proposal.outcome) if column is not None]
+    seen = look(str(path), FileOptions())
+    proposal, names = propose(seen), list(seen.columns)
+    guesses = [*proposal.decisions, proposal.outcome]
     case = _column(path, names, ("--id", id_column), ["case", proposal.id], "identifies a case")
     decided = _column(
         path, names, ("--decision", decision), ["label", "decision", *guesses], "is what the system decided"
     )
     cells, _ = read_columns(path)
     labels = {str(label) for label in as_text(cells[decided]) if label is not None}
-    groups = [column.name for column in proposal.groups if column.name not in (case, decided)][:1]
+    groups = [name for name in proposal.groups if name not in (case, decided)][:1]
     return {
         "cases": path.name,
         "id": case,
