@@ -58,16 +58,14 @@ def init(cli: Cli, *arguments: object) -> tuple[dict[str, Any], str]:
     return tomllib.loads(Path("audit.toml").read_text(encoding="utf-8")), done.stdout
 
 
-def runs(cli: Cli) -> dict[str, Any]:
+def runs() -> dict[str, Any]:
     """Run what was written, with fewer resamples."""
     path = Path("audit.toml")
     path.write_text(
         path.read_text(encoding="utf-8").replace("[parity]", "[parity]\nresamples = 100\nmetrics = ['selection_rate']"),
         encoding="utf-8",
     )
-    done = cli("audit", "audit.toml", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    results: dict[str, Any] = json.loads(done.stdout)
+    results: dict[str, Any] = json.loads(eh.audit("audit.toml").to_json())
     return results
 
 
@@ -92,7 +90,6 @@ def test_names_and_values_that_fit_one_role(cli: Cli, place: Path) -> None:
     assert said.endswith("Check these roles, then: evenhand audit audit.toml\n")
     text = Path("audit.toml").read_text(encoding="utf-8")
     assert '# trajectory = ["income_' in text
-    runs(cli)
 
 
 def test_a_score_of_another_range_leaves_range_and_threshold_open(cli: Cli, place: Path) -> None:
@@ -114,7 +111,7 @@ def test_a_score_of_another_range_leaves_range_and_threshold_open(cli: Cli, plac
     path = place / "audit.toml"
     text = path.read_text().replace('range = ""', "range = [1, 10]").replace('threshold = ""', "threshold = 4")
     path.write_text(text)
-    assert runs(cli)["data"]["rows_used"] == N
+    assert runs()["data"]["rows_used"] == N
 
 
 def test_a_decision_by_its_name(cli: Cli, place: Path) -> None:
@@ -125,7 +122,7 @@ def test_a_decision_by_its_name(cli: Cli, place: Path) -> None:
         "groups": ["gender"],
         "predictions": {"approved": {"column": "approved", "kind": "decision"}},
     }
-    assert runs(cli)["data"]["rows_used"] == N
+    assert runs()["data"]["rows_used"] == N
 
 
 # What is a question ---------------------------------------------------------------------------------------
@@ -193,7 +190,7 @@ def test_flags_give_roles(cli: Cli, place: Path) -> None:
         "predictions": {"p": {"column": "p", "kind": "score"}},
     }
     assert "favourable" not in said
-    assert runs(cli)["data"]["rows_used"] == N
+    assert runs()["data"]["rows_used"] == N
 
 
 @pytest.mark.parametrize(
@@ -234,7 +231,7 @@ def test_semicolons_decimal_commas_and_encodings_are_found_and_told(cli: Cli, pl
     assert list(raw["data"]["predictions"]) == ["risk"]
     for told in ("it was read as latin-1", "separated by ';'", "decimal commas (risk)"):
         assert told in said
-    assert runs(cli)["data"]["rows_used"] == N
+    assert runs()["data"]["rows_used"] == N
 
 
 def test_words_for_missing_among_numbers_are_told(cli: Cli, place: Path) -> None:
@@ -285,7 +282,7 @@ def test_one_hot_columns_are_one_grouping(cli: Cli, place: Path) -> None:
     assert raw["data"]["groups"] == ["race"]
     assert raw["data"]["one_hot"] == {"race": ["race_black", "race_white"]}
     assert "Columns of 0 and 1 that are one grouping: race_black, race_white." in said
-    groups = {record["group"] for record in runs(cli)["audits"]["parity"]["values"]}
+    groups = {record["group"] for record in runs()["audits"]["parity"]["values"]}
     assert {"black", "white", "none of these"} <= groups
 
 
@@ -342,7 +339,7 @@ def test_a_pattern(cli: Cli, place: Path) -> None:
     for name in ("p1.csv", "p2.csv"):
         write_csv(place / name, DECISIONS)
     assert init(cli, "p*.csv")[0]["data"]["source"] == "p*.csv"
-    assert runs(cli)["data"]["rows_used"] == 2 * N
+    assert runs()["data"]["rows_used"] == 2 * N
 
 
 def test_an_existing_file_is_kept(cli: Cli, place: Path) -> None:
@@ -402,7 +399,7 @@ def test_a_dialogue_settles_every_role(cli: Cli, place: Path, monkeypatch: pytes
         "favourable": "not_selected",
         "predictions": {"risk": {"column": "risk", "kind": "score", "range": [1, 10], "threshold": 4}},
     }
-    assert runs(cli)["data"]["rows_used"] == N
+    assert runs()["data"]["rows_used"] == N
 
 
 def test_yes_asks_nothing(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

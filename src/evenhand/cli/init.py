@@ -7,7 +7,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.columns import Columns
@@ -23,6 +23,7 @@ from evenhand.table.keys import showable
 from evenhand.table.profile import Look, look
 
 Many = list[str] | None
+T = TypeVar("T")
 _SIDES = ("selected", "not_selected")
 
 
@@ -44,6 +45,9 @@ def init(
         str | None,
         typer.Option(help="Which side is good for a person: selected (a loan) or not_selected (a risk flag)."),
     ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Drop rows without outcome or prediction, and count them.")
+    ] = False,
     decimal: Annotated[
         str | None, typer.Option(help="Decimal sign of a CSV file: '.' or ',' (default: looked up).")
     ] = None,
@@ -68,7 +72,7 @@ def init(
     }
     if favourable is not None and favourable not in _SIDES:
         raise ConfigError(f"--favourable got {favourable!r}; {did_you_mean(favourable, _SIDES)}")
-    given.favourable = favourable
+    given.favourable, given.drop_missing = favourable, drop_missing
     roles = propose(seen, given)
     _show_columns(seen)
     for remark in (*remarks, *_remarks(roles, seen)):
@@ -161,7 +165,7 @@ def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
         yield f"One feature over time, {first} ... {last}? An [effort] section for it is in the file, commented out."
     for members in roles.one_hot.values():
         yield f"Columns of 0 and 1 that are one grouping: {', '.join(members)}."
-    for name in roles.scores or roles.guesses.get("predictions", ()):
+    for name in roles.scores or roles.guesses.get("predictions", []):
         column = seen.columns[name]
         low, high = (column.low or 0.0, column.high or 0.0) if column.distinct > 2 else (0.0, 0.0)
         if column.is_number and low >= 0 and 10 < high <= 100:
@@ -260,7 +264,7 @@ class _Dialogue:
         self._values()
         self._side()
         lacking = [c for c in (roles.outcome, *roles.predictions) if c and self.seen.columns[c].missing]
-        if lacking:
+        if lacking and not roles.drop_missing:
             roles.drop_missing = self._yes(
                 f"Some rows lack {', '.join(lacking)}. Drop them, and count them?", default=False
             )
@@ -339,7 +343,7 @@ class _Dialogue:
         return _asked(question, "y" if default else "n", read)
 
 
-def _asked(question: str, offered: str, read: Callable[[str], Any]) -> Any:
+def _asked(question: str, offered: str, read: Callable[[str], T]) -> T:
     """Ask until the answer can be read."""
     while True:
         out.print(

@@ -48,7 +48,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "score": (
         "risk prob probability proba propensity pred predicted prediction yhat decile score",
-        "rating logit model rank points grade",
+        "rating logit",
     ),
     "weight": ("pweight sampleweight surveyweight wgt fweight", "weight weights wt"),
 }
@@ -130,6 +130,7 @@ def propose(seen: Look, given: Proposal | None = None) -> Proposal:
     free = [c for c in free if c.name not in roles.used]
     _outcome(roles, free)
     _predictions(roles, [c for c in free if c.name not in roles.used])
+    roles.guesses = {role: [n for n in names if n not in roles.used] for role, names in roles.guesses.items()}
     return roles
 
 

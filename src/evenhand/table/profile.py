@@ -183,11 +183,11 @@ def _column(name: str, kind: Kind, rows: int, values: Any, absent: Any) -> Colum
     if known.dtype == object and kind != "boolean":
         known = known.astype(np.float64) if kind in NUMBERS else known.astype(str)
     distinct, counts = np.unique(known.astype(np.bool_) if kind == "boolean" else known, return_counts=True)
-    ends = (float(distinct[0]), float(distinct[-1])) if kind in NUMBERS else (None, None)
+    low, high = (float(distinct[0]), float(distinct[-1])) if kind in NUMBERS else (None, None)
     top = distinct[np.argsort(-counts, kind="stable")].tolist() if len(distinct) <= _MOST_VALUES else []
     if kind == "whole":
         top = [int(value) for value in top]
-    return ColumnProfile(name, kind, rows, missing, len(distinct), *ends, tuple(top))
+    return ColumnProfile(name, kind, rows, missing, len(distinct), low, high, tuple(top))
 
 
 def _text(name: str, kind: Kind, rows: int, missing: int, counts: Counter[str]) -> ColumnProfile:
