@@ -19,7 +19,6 @@ from evenhand.cli.proposal import Proposal, in_unit_range, propose
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.report.config import open_settings
 from evenhand.table.files import FileOptions, dialect
-from evenhand.table.keys import showable
 from evenhand.table.profile import Look, look
 
 Many = list[str] | None
@@ -148,7 +147,7 @@ def _names(columns: Sequence[Any]) -> str:
 def _show_columns(seen: Look) -> None:
     """Show the name of every column, as many beside each other as fit."""
     print_line(f"{len(seen.columns)} columns, {seen.rows:,} rows looked at:")
-    names = [Text(showable(name)) for name in seen.columns]
+    names = [Text(name) for name in seen.columns]
     out.print(Columns(names, padding=(0, 2, 0, 2), equal=True, column_first=True))
 
 
@@ -346,9 +345,7 @@ class _Dialogue:
 def _asked(question: str, offered: str, read: Callable[[str], T]) -> T:
     """Ask until the answer can be read."""
     while True:
-        out.print(
-            Text.assemble(showable(question), (f" [{showable(offered)}]" if offered else "", "bold"), ": "), end=""
-        )
+        out.print(Text.assemble(question, (f" [{offered}]" if offered else "", "bold"), ": "), end="")
         try:
             return read(input().strip() or offered)
         except EOFError:

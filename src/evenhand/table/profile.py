@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import DataError
-from evenhand.table.keys import BLANKS, NUMBERS, Kind, kind_of, plain_value, yes_or_no
+from evenhand.table.keys import BLANKS, NUMBERS, Kind, kinds_of, plain_value, yes_or_no
 from evenhand.table.labels import MISSING_WORDS
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source
 
@@ -125,7 +125,7 @@ def _look(data: Any, options: FileOptions) -> Look:
     source = open_source(data, options)
     with engine_errors():
         frame: Any = source.head(SAMPLE)
-        kinds = {name: kind_of(dtype) for name, dtype in frame.collect_schema().items()}
+        kinds = kinds_of(frame.collect_schema())
         rows, cells = _fetched(frame, kinds)
     if rows == 0:
         raise DataError("the data has no rows.")
