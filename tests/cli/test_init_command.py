@@ -361,7 +361,7 @@ def test_bad_files(cli: Cli, place: Path) -> None:
     for arguments, message in {
         ("no.csv",): "there is no file 'no.csv'",
         ("empty.csv",): "the data has no rows.",
-        ("d.csv", "-o", "d.csv/audit.toml"): "'d.csv/audit.toml' cannot be written: ",
+        ("d.csv", "-o", "d.csv/audit.toml"): "the folder 'd.csv' cannot be written to: ",
     }.items():
         done = cli("init", *arguments)
         assert done.returncode == 2

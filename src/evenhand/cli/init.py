@@ -16,6 +16,7 @@ from rich.text import Text
 from evenhand.cli.audit_toml import audit_toml
 from evenhand.cli.console import FINE, out, print_line
 from evenhand.cli.proposal import Proposal, in_unit_range, propose
+from evenhand.core.writing import write_files
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.report.config import open_settings
 from evenhand.table.files import FileOptions, dialect
@@ -79,7 +80,7 @@ def init(
     if not yes and _is_terminal():
         _Dialogue(seen, roles, said).run()
     text = audit_toml(_relative(data, path), options, roles, seen)
-    _write(path, text)
+    write_files(path.parent, {path.name: text})
     print_line(f"Wrote {path}")
     for role, value in _summary(roles, seen):
         print_line(f"  {role:<12}{value}")
@@ -94,17 +95,6 @@ def init(
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _write(path: Path, text: str) -> None:
-    """Write the file in one step, so that nothing half-done is left."""
-    draft = path.with_name(f".{path.name}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be written: {error.strerror or error}.") from error
 
 
 def _relative(data: str, path: Path) -> str:
