@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from evenhand.errors import ConfigError
+from evenhand.study.server import middleware
 from evenhand.study.server.middleware import require_proxies
 from evenhand.study.store import StoreError
 
@@ -537,6 +538,30 @@ class TestLogs:
         assert "disk" not in answer.text
         (said,) = [one for one in caplog.records if one.levelno == logging.ERROR]
         assert sentence in said.getMessage()
+
+    def test_an_outage_of_the_database_is_one_line_and_a_count(
+        self, effort: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sentence = "the database 'study' cannot be used: connection refused."
+
+        def away(_: Any) -> bool:
+            raise StoreError(sentence)
+
+        later = 0.0
+        monkeypatch.setattr(middleware, "monotonic", lambda: later)
+        browser = effort.browser()
+        with monkeypatch.context() as broken:
+            broken.setattr(type(effort.study), "closed", property(away))
+            assert [browser.get("/api/health").status_code for _ in range(50)] == [500] * 50
+            said = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
+            assert said == [f"a request failed: {sentence}"]
+            later = 61.0
+            browser.get("/api/health")
+        said = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
+        assert said[1:] == [f"50 more requests failed in 61 s; the last: {sentence}"]
+        later = 130.0
+        assert browser.get("/api/health").status_code == 200
+        assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 2
 
     def test_a_whole_run_leaves_no_secret_in_the_log(self, effort: Any, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG)
