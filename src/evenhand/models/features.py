@@ -18,7 +18,7 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
-from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 from evenhand.table.keys import ABSENT, NUMBERS, YES, Kind, binary_state, is_absent, kind_of, plain_value
 from evenhand.table.ledger import rows_digest
 from evenhand.table.roles import Roles
@@ -132,8 +132,11 @@ def _problem(name: str, column: Coded | FloatArray) -> str | None:
     if not len(values):
         return f"feature {name!r} holds no values; leave it out."
     if not isinstance(values[0], str):
-        infinite = np.isinf(np.asarray(values, dtype=np.float64)).any()
-        return f"feature {name!r} holds infinite values; replace them." if infinite else None
+        largest = float(max(np.asarray(values, dtype=np.float64), key=abs))
+        if np.isinf(largest):
+            return f"feature {name!r} holds infinite values; replace them."
+        too_large = f"feature {name!r} holds {largest:g}, out of reach of the arithmetic; give it in other units."
+        return too_large if abs(largest) > LARGEST else None
     if len(values) > MOST_LABELS:
         return (
             f"feature {name!r} holds {len(values):,} different texts, more than {MOST_LABELS}; "
