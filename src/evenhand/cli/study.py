@@ -10,7 +10,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -227,8 +227,8 @@ def serve(
     On the open internet put a proxy with https in front, and give --https and --proxy.
     """
     opened, design = start_study(study, database, accept=accept)
-    limits = {"rate": rate or math.inf, "connections": connections, "enrolments": enrolments or math.inf}
-    serving = Serving(str(study), opened.url, host, port, workers, https=https, proxy=proxy, **limits)
+    serving = Serving(str(study), opened.url, host, port, workers, https=https, proxy=proxy, connections=connections)
+    serving = replace(serving, rate=rate or math.inf, enrolments=enrolments or math.inf)
     with opened:
         return serve_study(opened, design, serving)
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.stats import regression
 from evenhand.stats.correlation import person_codes, two_sided_p
+from evenhand.stats.intervals import student_t
 from evenhand.stats.types import FloatArray, IntArray
 
 _GRID = np.r_[0.0, np.geomspace(1e-4, 0.1, 20), np.linspace(0.15, 0.95, 17), 1 - np.geomspace(0.04, 1e-6, 12)]
@@ -57,7 +58,7 @@ class RandomIntercept:
         df = self.df if self.people >= FEWEST_PEOPLE else np.full(len(self.coef), np.nan)
         with np.errstate(all="ignore"):
             t = np.where(np.isnan(df), np.nan, self.coef / stderr)
-        low, high = regression.student_t(self.coef, stderr, df, confidence)
+        low, high = student_t(self.coef, stderr, df, confidence)
         return regression.Coefficients(self.coef, stderr, df, t, two_sided_p(t, df), low, high)
 
 

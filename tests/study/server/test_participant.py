@@ -728,19 +728,3 @@ def test_who_began_before_a_change_is_told_and_loses_nothing(make: Make) -> None
                 assert later.place == "/study/changed"
                 assert "This study was changed after you began" in later.page.text
     assert len(rows_of(study)) == 1
-
-
-def test_an_address_enrols_so_many_people_an_hour_and_others_are_free(serve: Any, effort_design: Any) -> None:
-    served = serve(effort_design, enrolments=2)
-    first = served.browser()
-    assert first.begin("?PROLIFIC_PID=1").status_code == 303
-    assert served.browser().begin("?PROLIFIC_PID=2").status_code == 303
-    refused = served.browser().begin("?PROLIFIC_PID=3")
-    assert refused.status_code == 429
-    assert 1_700 <= int(refused.headers["retry-after"]) <= 1_800
-    assert "try again" in refused.text
-    # Who is known goes on, in the same browser or another, and so does everybody elsewhere.
-    assert first.get("/").headers["location"] == "/step/0"
-    assert served.browser().get("/?PROLIFIC_PID=1").headers["location"] == "/step/0"
-    assert served.browser("203.0.113.8").begin("?PROLIFIC_PID=3").status_code == 303
-    assert sum(row.enrolled for row in served.study.results.counts().conditions) == 3

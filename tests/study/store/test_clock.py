@@ -23,7 +23,7 @@ def pair(number: int) -> Step:
 def wait(monkeypatch: pytest.MonkeyPatch) -> Wait:
     """Let seconds pass; the clock on the wall may be set by some more meanwhile."""
     wall, steady = time.time(), 1_000.0
-    monkeypatch.setattr(records.time, "time", lambda: wall)
+    monkeypatch.setattr(time, "time", lambda: wall)
     monkeypatch.setattr(records, "steady_of", lambda now: steady)
     monkeypatch.setattr(answers, "steady_of", lambda now: steady)
 

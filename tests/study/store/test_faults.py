@@ -231,8 +231,8 @@ def test_postgres_gets_twenty_connections_at_most(postgres_url: str) -> None:
             most += len(held)
             for one in held:
                 one.close()
-    assert used._shared is not None
-    assert most + len(used._shared) == 20
+    assert used._lines is not None
+    assert most + len(used._lines) == 20
 
 
 def test_who_waits_for_a_sync_never_gets_one_that_began_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,4 +465,4 @@ def test_a_file_that_another_process_holds_is_one_sentence_in_time(
     assert time.monotonic() - started < 3
     process.communicate()
     with open_store(str(path)) as store:
-        assert store.register(make_design())
+        assert store.register(make_design()).name == "arrests"

@@ -13,7 +13,8 @@ from sqlalchemy.util.concurrency import greenlet_spawn
 
 from evenhand.study.flow.design import Step
 from evenhand.study.store import StoreError, Study, open_store
-from evenhand.study.store.database import Database, Shared, parse_url
+from evenhand.study.store.database import Database, parse_url
+from evenhand.study.store.pipeline import Pipeline
 
 ECHO = text("SELECT CAST(:a AS bigint), CAST(:b AS double precision), CAST(:c AS text)")
 DIVIDE = text("SELECT 1 / CAST(:a AS integer)")
@@ -36,7 +37,7 @@ def change(database: Database, statement: Any, **values: Any) -> Awaitable[Any]:
 
     def send() -> list[Any]:
         with database.page_change() as shared:
-            assert isinstance(shared, Shared)
+            assert isinstance(shared, Pipeline)
             return shared.execute(statement, values).all()
 
     return greenlet_spawn(send)
@@ -87,8 +88,8 @@ def test_a_lost_connection_is_told_to_all_who_wait_and_replaced(database: Databa
 
 
 def test_a_server_that_says_nothing_is_given_up(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert database._shared is not None
-    monkeypatch.setattr(database._shared.writes.line, "_patience", 0.2)
+    assert database._lines is not None
+    monkeypatch.setattr(database._lines[1], "_patience", 0.2)
     (said,) = together(change(database, SLEEP, a=5.0))
     assert "no answer for 0.2 s" in str(said)
     assert together(change(database, NOTE, a=1)) == [[(1,)]]

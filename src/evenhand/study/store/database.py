@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from sqlalchemy import URL, ClauseElement, Connection, Dialect, Engine, create_engine, event, exc, make_url, text
@@ -24,7 +24,7 @@ from sqlalchemy.util.concurrency import in_greenlet
 
 from evenhand.errors import ConfigError
 from evenhand.study.store import sqlite
-from evenhand.study.store.pipeline import Pipeline
+from evenhand.study.store.pipeline import Pipeline, Rows
 from evenhand.study.store.records import Busy, StoreError
 from evenhand.study.store.sqlite import BUSY_SECONDS
 
@@ -70,73 +70,6 @@ class Direct:
         self._cursor.close()
 
 
-class Shared:
-    """A connection that the pages of an event loop share, with `execute` as `Direct` has it."""
-
-    def __init__(self, line: Pipeline) -> None:
-        self.line = line
-
-    def execute(self, statement: ClauseElement, values: Mapping[str, Any]) -> Rows:
-        """Send a statement; only within `greenlet_spawn`."""
-        return Rows(self.line.execute(statement, values))
-
-
-class SharedLines(NamedTuple):
-    """The connections that pages share: reads do not wait until what was written is on the disk."""
-
-    reads: Shared
-    writes: Shared
-
-    @classmethod
-    def to(cls, url: URL) -> SharedLines:
-        """Return connections to a PostgreSQL; they are made when they are used."""
-        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
-        made = (Shared(Pipeline(address, BUSY_SECONDS, **_POSTGRES_OPTIONS)) for _ in range(2))
-        return cls(*made)
-
-    def close(self) -> None:
-        """Close both."""
-        for shared in self:
-            shared.line.close()
-
-
-class Rows:
-    """What a statement returned; to be read before the next statement is sent."""
-
-    def __init__(self, cursor: Any) -> None:
-        self._cursor = cursor
-
-    @property
-    def rowcount(self) -> int:
-        """How many rows a statement changed."""
-        return int(self._cursor.rowcount)
-
-    def all(self) -> list[tuple[Any, ...]]:
-        """Return all rows."""
-        rows: list[tuple[Any, ...]] = self._cursor.fetchall()
-        return rows
-
-    def first(self) -> Any:
-        """Return the first row, or None."""
-        return self._cursor.fetchone()
-
-    def one(self) -> Any:
-        """Return the first row, which must be there."""
-        row = self._cursor.fetchone()
-        if row is None:
-            raise LookupError("the row that a page needs is gone")
-        return row
-
-    def scalar_one(self) -> Any:
-        """Return the first value of the first row, which must be there."""
-        return self.one()[0]
-
-    def scalar(self) -> Any:
-        """Return the first value of the first row, or None."""
-        row = self._cursor.fetchone()
-        return None if row is None else row[0]
-
-
 class Database:
     """A database with its connections.
 
@@ -157,7 +90,7 @@ class Database:
         self._snapshot: Engine
         self._write: Engine
         self._pages = self.engine
-        self._shared: SharedLines | None = None
+        self._lines: tuple[Pipeline, Pipeline] | None = None
         if self.sqlite:
             self._once = self.engine.execution_options(begin="")
             self._snapshot = self.engine.execution_options(begin="BEGIN")
@@ -167,7 +100,10 @@ class Database:
             self._snapshot = self.engine.execution_options(isolation_level="REPEATABLE READ")
             self._write = self.engine
             self._pages = self._postgres_engine("AUTOCOMMIT", _PAGE_CONNECTIONS)
-            self._shared = SharedLines.to(self.url)
+            # Two, for reads do not wait until what was written is on the disk.
+            address = self.url.set(drivername="postgresql").render_as_string(hide_password=False)
+            reads, writes = (Pipeline(address, BUSY_SECONDS, **_POSTGRES_OPTIONS) for _ in range(2))
+            self._lines = reads, writes
 
     def _postgres_engine(
         self, isolation: IsolationLevel = "READ COMMITTED", connections: int = _POSTGRES_CONNECTIONS
@@ -220,24 +156,24 @@ class Database:
                 self._log.wait()
 
     @contextmanager
-    def page_reading(self) -> Iterator[Direct | Shared]:
+    def page_reading(self) -> Iterator[Direct | Pipeline]:
         """Give the shortest way to the database, for one statement, which is a transaction by itself."""
         with self._as_sentences():
-            if self._shared is not None and in_greenlet():
-                yield self._shared.reads
+            if self._lines is not None and in_greenlet():
+                yield self._lines[0]
                 return
             with self._direct() as direct:
                 yield direct
 
     @contextmanager
-    def page_change(self) -> Iterator[Direct | Shared]:
+    def page_change(self) -> Iterator[Direct | Pipeline]:
         """Give the shortest way to PostgreSQL, for one statement that changes something; it is on the disk then."""
-        if self._shared is None or not in_greenlet():
+        if self._lines is None or not in_greenlet():
             with self.page_reading() as direct:
                 yield direct
             return
         with self._as_sentences():
-            yield self._shared.writes
+            yield self._lines[1]
 
     @contextmanager
     def page_writing(self, *, durable: bool = True, wait: bool = True) -> Iterator[Direct]:
@@ -346,8 +282,8 @@ class Database:
                 self.tidy_log()
         self.engine.dispose()
         self._pages.dispose()
-        if self._shared is not None:
-            self._shared.close()
+        for line in self._lines or ():
+            line.close()
         if self._log is not None:
             self._log.close()
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import pq
 from psycopg.errors import error_from_result
-from sqlalchemy import ClauseElement
+from sqlalchemy import ClauseElement, Dialect
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.util.concurrency import await_only
 
@@ -24,7 +24,7 @@ _MOST = 64
 """Statements of a batch: nobody waits for more than these."""
 _READ: dict[int, Callable[[str], Any]] = dict.fromkeys((20, 21, 23), int) | {701: float}
 """How values are read, by the number that PostgreSQL gives a type: whole numbers and double precision; else text."""
-_DIALECT = PGDialect(paramstyle="numeric_dollar")
+_DIALECT: Dialect = PGDialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
 
 class Statement(NamedTuple):
@@ -48,7 +48,7 @@ class Job(NamedTuple):
 
 
 class Fetched:
-    """What a statement returned, read as from a cursor."""
+    """What PostgreSQL returned, read as from a cursor."""
 
     def __init__(self, result: pq.abc.PGresult) -> None:
         read = [_READ.get(result.ftype(column), str) for column in range(result.nfields)]
@@ -69,6 +69,43 @@ class Fetched:
         """Return the rows that are left."""
         rows, self._rows = [*self._rows], deque()
         return rows
+
+
+class Rows:
+    """What a statement returned; to be read before the next statement is sent."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows a statement changed."""
+        return int(self._cursor.rowcount)
+
+    def all(self) -> list[tuple[Any, ...]]:
+        """Return all rows."""
+        rows: list[tuple[Any, ...]] = self._cursor.fetchall()
+        return rows
+
+    def first(self) -> Any:
+        """Return the first row, or None."""
+        return self._cursor.fetchone()
+
+    def one(self) -> Any:
+        """Return the first row, which must be there."""
+        row = self._cursor.fetchone()
+        if row is None:
+            raise LookupError("the row that a page needs is gone")
+        return row
+
+    def scalar_one(self) -> Any:
+        """Return the first value of the first row, which must be there."""
+        return self.one()[0]
+
+    def scalar(self) -> Any:
+        """Return the first value of the first row, or None."""
+        row = self._cursor.fetchone()
+        return None if row is None else row[0]
 
 
 class Pipeline:
@@ -92,9 +129,9 @@ class Pipeline:
         self._deadline: asyncio.TimerHandle | None = None
         self._socket, self._forget = -1, False
 
-    def execute(self, statement: ClauseElement, values: Mapping[str, Any]) -> Fetched:
+    def execute(self, statement: ClauseElement, values: Mapping[str, Any]) -> Rows:
         """Send a statement and return its result; only within `greenlet_spawn`, which lets others run meanwhile."""
-        return await_only(self._execute(statement, values))
+        return Rows(await_only(self._execute(statement, values)))
 
     async def _execute(self, statement: ClauseElement, values: Mapping[str, Any]) -> Fetched:
         loop = asyncio.get_running_loop()

@@ -138,7 +138,9 @@ def _personal_columns(people: Sequence[Any], who: IntArray, answers: Sequence[An
         "finished": np.array([float(row[4] is not None) for row in people]),
     }
     unsure = np.array([row[6] is None for row in people], dtype=bool) & np.isfinite(columns["duration"])
-    return {**columns, "duration_clock": np.where(unsure, "wall", None)} if unsure.any() else columns
+    marks: Values = np.full(len(people), None, dtype=object)
+    marks[unsure] = "wall"
+    return {**columns, "duration_clock": marks} if unsure.any() else columns
 
 
 def _check_columns(people: int, who: IntArray, answers: Sequence[Any], payloads: Sequence[Any]) -> dict[str, Values]:
