@@ -125,7 +125,7 @@ def test_worse_off_is_said_by_the_false_discovery_rate_over_all_tables() -> None
 
 
 def test_a_family_is_said_in_one_sentence() -> None:
-    assert list(in_words([], [gap(None)], 0.95)) == [
+    assert list(in_words([], [gap(None)], 0.05)) == [
         "“Worse off” in tables keeps the false discovery rate over all tables of the run to 5% (Benjamini and "
         "Bogomolov)."
     ]

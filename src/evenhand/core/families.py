@@ -138,20 +138,20 @@ def _family(size: int, what: str, questions: Sequence[Question]) -> str:
     return f"{count(size, what)} of {', '.join(first) + ' and ' if first else ''}{last}{alone}"
 
 
-def in_words(findings: Iterable[Finding], gaps: Iterable[Any], confidence: float) -> Iterator[str]:
+def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alpha: float) -> Iterator[str]:
     """Yield a sentence for each family among findings, and for "worse off" in tables of gaps."""
-    alpha = show_confidence(1.0 - confidence)
+    share = show_confidence(alpha)
     for family in dict.fromkeys(finding.family for finding in findings if finding.family is not None):
         of_one = family.startswith("1 ")
         promise = (
-            f"the chance that any “does not meet” is false is at most {alpha} (Holm); “meets” holds for each alone"
+            f"the chance that any “does not meet” is false is at most {share} (Holm); “meets” holds for each alone"
             if " verdict" in family
-            else f"the chance that any of them claims a difference that is not there is at most {alpha} (Holm)"
+            else f"the chance that any of them claims a difference that is not there is at most {share} (Holm)"
         )
         yield f"The {family} {'is' if of_one else 'are'} one family: {promise}."
     if any(gap.worse_off is not None for gap in gaps):
         yield (
-            f"“Worse off” in tables keeps the false discovery rate over all tables of the run to {alpha} "
+            f"“Worse off” in tables keeps the false discovery rate over all tables of the run to {share} "
             "(Benjamini and Bogomolov)."
         )
 

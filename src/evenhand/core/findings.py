@@ -200,7 +200,7 @@ class FindingMaker:
         def ask(position: int, threshold: Threshold | None) -> None:
             told.add(_key(claims[position]))
             again = None if at is None else lambda confidence: at(confidence)[position]
-            alpha = 1.0 - self.spec.confidence
+            alpha = 1.0 - self.spec.confidence if threshold is not None else self.spec.finding_alpha
             questions.append(Question(self.spec.audit, claims[position], threshold, alpha, again))
 
         for threshold in self.spec.thresholds:

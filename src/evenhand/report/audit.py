@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
 from evenhand.audits import REGISTRY
+from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
 from evenhand.core.progress import step
@@ -71,7 +72,8 @@ class Audit:
     @property
     def families(self) -> tuple[str, ...]:
         """What p-values, verdicts and “worse off” hold for together, in sentences."""
-        return tuple(dict.fromkeys(sentence for result in self.results.values() for sentence in result.families))
+        gaps = [gap for result in self.results.values() for gap in result.tables.get("gaps", ())]
+        return tuple(in_words(self.findings, gaps, max(result.spec.finding_alpha for result in self.results.values())))
 
     def __getitem__(self, audit: str) -> Result:
         require_choice("audit", audit, list(self.results))
