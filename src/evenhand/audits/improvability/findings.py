@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.audits.improvability import result as records
-from evenhand.audits.improvability.gather import Sample
+from evenhand.audits.improvability.gather import Sample, telling_features
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, utility_metric
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
+from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
 from evenhand.core.formats import show, show_p
 from evenhand.core.metrics import Metric
@@ -21,7 +22,6 @@ from evenhand.errors import count
 from evenhand.table.roles import TIMES
 
 _MOST_REMARKS = 5
-_MOST_CODES = 50
 
 SENTENCES = {
     "fairer": "{model} is fairer than the status quo without being less accurate {whom}.",
@@ -53,7 +53,7 @@ def make_claims(
     for name, each in trials.items():
         candidate = _Candidate(inputs, each, why.get(name))
         decided = [decision for decision in asked if decision.model == name]
-        yield candidate.fairness(largest[name, FAIRNESS], decided, _gaps(inputs, each))
+        yield candidate.fairness(largest[name, FAIRNESS], largest[name, ACCURACY], decided, _gaps(inputs, each))
         yield candidate.accuracy(largest[name, ACCURACY])
 
 
@@ -70,7 +70,9 @@ class _Candidate:
     trials: Sequence[Trial]
     why: str | None
 
-    def fairness(self, largest: records.Margin, decisions: Sequence[records.Decision], gaps: str) -> Claim:
+    def fairness(
+        self, largest: records.Margin, accuracy: records.Margin, decisions: Sequence[records.Decision], gaps: str
+    ) -> Claim:
         spec, first = self.inputs.spec, decisions[0]
         if first.established:
             sentence_id = "fairer_by" if largest.value else "fairer"
@@ -86,18 +88,26 @@ class _Candidate:
         for decision in decisions[1:]:
             shown = "is shown" if decision.established else "is not shown"
             aside.append(f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(self.inputs, decision)}).")
+        if first.established and accuracy.value:
+            aside.append(f"Accuracy improves for {self.everyone} by at least {show(accuracy.value, 'percent')}.")
         whom = "for everyone together" if spec.test.accuracy_of == "everyone" else "for any group"
-        return self.claim(largest, sentence_id, aside, headline=True, whom=whom, margin=first.margin)
+        claim = self.claim(largest, sentence_id, aside, whom=whom, margin=first.margin)
+        unclear = {"sentence_id": "not_fairer", "aside": f"{claim.aside} With all findings of the run it is not clear."}
+        when: Mapping[Clarity, Mapping[str, Any]] = {"unclear": unclear} if first.established else {}
+        return replace(claim, headline=True, p_value=first.p_value, when=when)
 
     def accuracy(self, largest: records.Margin) -> Claim:
-        whom = "everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every group"
+        """Return what a threshold may ask of accuracy; at a margin of 0 it is the hypothesis of fairness."""
         sentence_id = "more_accurate" if largest.value else "not_more_accurate"
         aside = [f"{self.size}."] if self.size else []
-        return self.claim(largest, sentence_id, aside, headline=bool(largest.value), whom=whom)
+        return self.claim(largest, sentence_id, aside, whom=self.everyone)
 
-    def claim(
-        self, largest: records.Margin, sentence_id: str, aside: list[str], *, headline: bool, whom: str, **more: float
-    ) -> Claim:
+    @property
+    def everyone(self) -> str:
+        """Whose accuracy must improve."""
+        return "everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every group"
+
+    def claim(self, largest: records.Margin, sentence_id: str, aside: list[str], *, whom: str, **more: float) -> Claim:
         several, lost = len(self.inputs.spec.candidates), self.inputs.sample.unlabelled
         if lost:
             aside.append(f"It holds for people whose outcome is known: {count(lost, 'row')} without were left out.")
@@ -106,7 +116,6 @@ class _Candidate:
             sentence_id=sentence_id,
             undefined_id=sentence_id,
             arguments={"model": largest.model, "whom": whom, "value": largest.value, **more},
-            headline=headline,
             aside=" ".join(map(_capitalised, aside)),
             family=f"all {several} candidates" if several > 1 else None,
             withheld=self.why if largest.value is None else None,
@@ -271,7 +280,11 @@ def make_notes(inputs: Inputs, trials: Trials) -> Iterator[str]:
     yield from _different_shares(trials)
     yield from _nobody(inputs, trials)
     yield from _missing_outcomes(sample, trials)
-    yield from _proxies(sample)
+    for name in telling_features(sample):
+        yield (
+            f"The feature {name} tells every row's group, so a candidate that uses it can treat the groups differently on "
+            "purpose. Leave it out unless that is allowed."
+        )
     if spec.use_group and set(sample.grouping.split(TIMES)) & set(spec.features):
         yield (
             f"Candidates may use {sample.grouping} itself, so they may treat the groups differently on purpose. In US "
@@ -382,23 +395,6 @@ def _all_alike(trials: Trials) -> str:
                 "only for those it selected. Then the candidates are compared with no selection at all."
             )
     return ""
-
-
-def _proxies(sample: Sample) -> Iterator[str]:
-    """Warn of features that tell the group, whatever they are called; the grouping's own columns have another note."""
-    for position, name in enumerate(sample.features):
-        if name in sample.grouping.split(TIMES):
-            continue
-        values, codes = np.unique(sample.matrix[:, position], return_inverse=True)
-        if not 1 < values.size <= max(_MOST_CODES, len(sample.groups)):
-            continue
-        seen = np.zeros((values.size, len(sample.groups)), dtype=np.bool_)
-        seen[codes.ravel(), sample.group] = True
-        if (seen.sum(axis=1) == 1).all():
-            yield (
-                f"The feature {name} tells every row's group, so a candidate that uses it can treat the groups "
-                "differently on purpose. Leave it out unless that is allowed."
-            )
 
 
 def _unchanged(trials: Trials) -> Iterator[str]:
