@@ -1,0 +1,233 @@
+"""The front page: the answer in short, who was compared, and the findings from the clearest down.
+
+Every sentence is put together from findings by fixed rules; nothing stands here that no finding says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+from evenhand.core.findings import Finding
+from evenhand.core.formats import show
+from evenhand.core.records import OVERALL, limits_to_judge
+from evenhand.core.thresholds import VERDICTS
+from evenhand.table.roles import MISSING
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+MOST_SENTENCES = 5
+_WIDTH, _HEIGHT = 240, 26
+_LEFT, _RIGHT = 8, 232
+
+
+@dataclass(frozen=True)
+class Line:
+    """One finding on the front page: its picture, and those that say the same of other models or groups."""
+
+    finding: Finding
+    picture: Markup
+    others: tuple[Finding, ...] = ()
+
+    @property
+    def more(self) -> str:
+        """What is folded behind it, in words."""
+        if not self.others:
+            return ""
+        number = len(self.others)
+        return f"and {number} more like it" if number > 1 else "and one more like it"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The groups of one grouping with their sizes, the largest first."""
+
+    grouping: str
+    sizes: tuple[tuple[str, int], ...]
+    missing: int
+
+
+def rank(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings from the clearest down: not met, undecided, met, then those without a threshold.
+
+    Not met and met: by the distance of the interval from the limit, in units of its width. Undecided: those that lie
+    nearest to the limit first. Without a threshold: by p-value, then by how far the interval lies from no difference.
+    """
+    return sorted(findings, key=_order)
+
+
+def _order(finding: Finding) -> tuple[float, ...]:
+    place = float(VERDICTS.index(finding.verdict))
+    if finding.verdict == "no_threshold":
+        p_value = finding.p_adjusted if finding.p_adjusted is not None else finding.p_value
+        return place, finding.value is None, 1.0 if p_value is None else p_value, -_clearance(finding, _no_gap(finding))
+    if finding.limit is None or finding.value is None:
+        return place, 1.0
+    clearance = min(_clearance(finding, limit) for limit in _limits(finding))
+    return place, 0.0, clearance if finding.verdict == "insufficient_evidence" else -clearance
+
+
+def _no_gap(finding: Finding) -> float:
+    return 1.0 if finding.kind == "ratio" else 0.0
+
+
+def _limits(finding: Finding) -> tuple[float, ...]:
+    """Return the limit on either side of no gap: a gap may point either way."""
+    if finding.limit is None:
+        return (_no_gap(finding),) if finding.kind else ()
+    if finding.kind == "ratio":
+        return (finding.limit, 1 / finding.limit) if finding.limit else (finding.limit,)
+    return (finding.limit, -finding.limit) if finding.kind else (finding.limit,)
+
+
+def _clearance(finding: Finding, limit: float) -> float:
+    """Return how far the interval lies from a limit, in widths of the interval; inside it, how far the value does."""
+    low, high = limits_to_judge(finding)
+    if finding.value is None:
+        return 0.0
+    ends = [end for end in (low, high) if end is not None] or [finding.value]
+    width = max(ends) - min(ends) or 1e-9
+    if min(ends) <= limit <= max(ends):
+        return abs(finding.value - limit) / width
+    return min(abs(end - limit) for end in ends) / width
+
+
+def in_short(findings: Sequence[Finding]) -> list[str]:
+    """Return the answer in at most five sentences.
+
+    First the clearest broken threshold of each audit, then how many more are broken, what could not be judged and what
+    is met; without thresholds, the clearest difference of each audit.
+    """
+    judged = [finding for finding in rank(findings) if finding.threshold is not None]
+    if not judged:
+        return _without_thresholds(rank(findings))
+    broken, undecided, met = ([f for f in judged if f.verdict == verdict] for verdict in VERDICTS[:3])
+    sentences = [_with_limit(finding) for finding in _first_of_each_audit(broken)][: MOST_SENTENCES - 2]
+    if len(broken) > len(sentences):
+        sentences.append(f"{_counted(len(broken) - len(sentences), 'more threshold')} not met.")
+    if undecided:
+        subject = _counted(len(undecided), "threshold", verb=False)
+        sentences.append(f"For {subject} the data cannot tell; below stands what would decide.")
+    if met:
+        several = "Both thresholds" if len(met) == 2 else f"All {len(met)} thresholds"
+        everything = "The only threshold is met." if len(met) == 1 else f"{several} are met."
+        sentences.append(everything if len(met) == len(judged) else f"{_counted(len(met), 'threshold')} met.")
+    return sentences[:MOST_SENTENCES]
+
+
+def _without_thresholds(findings: Sequence[Finding]) -> list[str]:
+    sentences = ["No thresholds were set, so nothing here is a verdict."]
+    told = [finding for finding in findings if finding.value is not None]
+    return sentences + [finding.headline for finding in _first_of_each_audit(told)][: MOST_SENTENCES - 1]
+
+
+def _first_of_each_audit(findings: Iterable[Finding]) -> Iterator[Finding]:
+    audits: set[str] = set()
+    for finding in findings:
+        if finding.audit not in audits:
+            audits.add(finding.audit)
+            yield finding
+
+
+def _with_limit(finding: Finding) -> str:
+    """Return a headline with its interval and the limit that it breaks."""
+    return f"{finding.headline.rstrip('.')}; the limit is {finding.threshold}, the interval {finding.interval()}."
+
+
+def _counted(number: int, noun: str, *, verb: bool = True) -> str:
+    words = "one" if number == 1 else f"{number}"
+    text = f"{words.capitalize() if verb else words} {noun}{'' if number == 1 else 's'}"
+    return f"{text} {'is' if number == 1 else 'are'}" if verb else text
+
+
+def who_was_compared(audit: Audit) -> list[Compared]:
+    """Return the groups of every grouping with their sizes, as the results know them."""
+    sizes: dict[str, dict[str, int]] = {}
+    for result in audit.results.values():
+        for record in result.tables.get("values", ()):
+            grouping, group = record.grouping, record.group
+            if grouping is not None and group not in (None, OVERALL):
+                known = sizes.setdefault(grouping, {})
+                known[group] = max(known.get(group, 0), record.n)
+    return [
+        Compared(
+            grouping,
+            tuple(sorted(((g, n) for g, n in groups.items() if g != MISSING), key=lambda pair: (-pair[1], pair[0]))),
+            groups.get(MISSING, 0),
+        )
+        for grouping, groups in sizes.items()
+    ]
+
+
+def judged_lines(findings: Sequence[Finding]) -> list[Line]:
+    """Return a line for every finding with a threshold, the clearest first."""
+    judged = rank(finding for finding in findings if finding.threshold is not None)
+    return [Line(finding, _picture(finding, judged)) for finding in judged]
+
+
+def other_lines(findings: Sequence[Finding]) -> list[Line]:
+    """Return a line for each thing that findings without a threshold say: the clearest, with those like it behind."""
+    others = rank(finding for finding in findings if finding.threshold is None)
+    alike: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in others:
+        alike.setdefault((finding.audit, finding.metric, finding.grouping, finding.kind, finding.sentence_id), []).append(
+            finding
+        )
+    return [Line(first, _picture(first, others), tuple(rest)) for first, *rest in alike.values()]
+
+
+# The small picture of an interval ------------------------------------------------------------------------------------
+
+
+def _picture(finding: Finding, all_findings: Sequence[Finding]) -> Markup:
+    """Return the interval as a bar with its value, against the limit; findings of one unit share an axis."""
+    low, high = limits_to_judge(finding)
+    if finding.value is None:
+        return Markup("")
+    start, end = _axis(finding, all_findings)
+
+    def x(number: float) -> float:
+        return round(_LEFT + (_RIGHT - _LEFT) * min(max((number - start) / (end - start), 0), 1), 1)
+
+    middle = _HEIGHT / 2
+    parts = [f'<line class="axis" x1="{_LEFT}" x2="{_RIGHT}" y1="{middle}" y2="{middle}"/>']
+    if low is not None or high is not None:
+        left, right = x(start if low is None else low), x(end if high is None else high)
+        parts.append(
+            f'<rect class="bar" x="{left}" y="{middle - 5}" width="{max(right - left, 1.5):.1f}" height="10" rx="3"/>'
+        )
+    parts.append(f'<circle class="dot" cx="{x(finding.value)}" cy="{middle}" r="4"/>')
+    kind = "none" if finding.limit is None else "limit"
+    parts += [
+        f'<line class="{kind}" x1="{x(limit)}" x2="{x(limit)}" y1="2" y2="{_HEIGHT - 2}"/>'
+        for limit in _limits(finding)
+        if start <= limit <= end
+    ]
+    return Markup(  # noqa: S704 (numbers are ours, the title is escaped)
+        f'<svg class="strip" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">'
+        f"<title>{escape(_in_words(finding))}</title>{''.join(parts)}</svg>"
+    )
+
+
+def _in_words(finding: Finding) -> str:
+    limit = f"; the limit is {finding.threshold}" if finding.threshold else ""
+    return f"{finding.amount()}, interval {finding.interval()}{limit}"
+
+
+def _axis(finding: Finding, all_findings: Sequence[Finding]) -> tuple[float, float]:
+    """Return the ends of the axis that all findings of this unit and kind share; it holds 0, and 1 for a ratio."""
+    numbers = [0.0, _no_gap(finding)]
+    for other in all_findings:
+        if (other.unit, other.kind) == (finding.unit, finding.kind):
+            numbers += [n for n in (other.value, *limits_to_judge(other), other.limit) if n is not None]
+    return min(numbers), max(numbers) if max(numbers) > min(numbers) else min(numbers) + 1
+
+
+def axis_note(line: Line, lines: Sequence[Line]) -> str:
+    """Return what the axis of a line's picture runs over."""
+    start, end = _axis(line.finding, [other.finding for other in lines])
+    return f"{show(start, line.finding.style)} to {show(end, line.finding.style)}"
