@@ -43,8 +43,8 @@ bench: $(VENV)/.dev  ## Speed and memory against peers, one table per claim.
 	@$(BIN)/python benchmarks/improvability_speed.py
 	@$(BIN)/python benchmarks/study_load.py
 
-bench-stats: $(VENV)/.dev  ## Level and coverage of tests and intervals, by simulation.
-	@$(BIN)/python benchmarks/coverage.py
+bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs/promises.md; can be resumed.
+	@$(BIN)/python benchmarks/parity_coverage.py
 	@$(BIN)/python benchmarks/eaif_coverage.py
 	@$(BIN)/python benchmarks/effort_parity_level.py
 	@$(BIN)/python benchmarks/bounds.py

@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -34,12 +33,9 @@ from evenhand.stats.agreement import (
     share_difference,
 )
 from evenhand.stats.bootstrap import CellMoments, resample
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.intervals import clopper_pearson
+from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import BoolArray, FloatArray
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 STATISTICS = ("kappa", "pabak", "ac1", "alpha")
 SIZES = (15, 20, 50, 200)

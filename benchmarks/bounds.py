@@ -15,7 +15,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -35,9 +34,6 @@ from evenhand.stats.feedback import (
     set_interval,
 )
 from evenhand.stats.types import FloatArray
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 SYSTEMS = 300
 CONFIDENT = 1e-12

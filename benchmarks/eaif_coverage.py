@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -22,9 +21,6 @@ import numpy as np
 
 from evenhand.stats.pairs import compare, individual_fairness, limits
 from evenhand.stats.types import FloatArray
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 SIZES = (10, 20, 50, 200)
 POPULATION = 60_000

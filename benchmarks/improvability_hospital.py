@@ -10,15 +10,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import evenhand as eh
 from evenhand.datasets import available, load_hospital
-
-# Beside this file lies a benchmark called `coverage`, which numba would take for the package of that name.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 
 def has_file() -> bool:

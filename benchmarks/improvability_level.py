@@ -41,9 +41,6 @@ from evenhand.stats.improvability import (
 )
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
-
 ALPHA = 0.05
 SIZES = (500, 2_000, 10_000)
 DELTAS = (0.0, 0.25, 0.5, 0.725, 0.9)

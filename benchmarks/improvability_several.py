@@ -23,13 +23,11 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 from evenhand.audits.improvability.curves import make_margins, z_curves
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.improvability import (
     Criteria,
     Pair,
@@ -41,10 +39,8 @@ from evenhand.stats.improvability import (
     get_utility,
     largest_delta,
 )
+from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import BoolArray, FloatArray
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 ALPHA = 0.05
 LIMIT = ALPHA + 1e-9  # p-values are multiples of 1 / (resamples + 1), and p <= alpha the least favourable reading

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
@@ -36,9 +35,6 @@ from evenhand.stats.improvability import (
     select_top,
 )
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 ROWS, RESAMPLES = 16_000, 10_000
 SIZES = (100, 200, 400, 1_000, 2_000, 5_000)

@@ -22,11 +22,8 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
-
-from evenhand.stats.pairs import individual_fairness  # noqa: E402
-from evenhand.stats.types import FloatArray  # noqa: E402
+from evenhand.stats.pairs import individual_fairness
+from evenhand.stats.types import FloatArray
 
 Crowd = tuple[FloatArray, FloatArray, FloatArray]  # score, effort, aggregate
 WEIGHT = 0.5

@@ -21,7 +21,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -31,9 +30,6 @@ from _reliability_data import BINARY, NUMERIC, People, experiment, fitted, linea
 from evenhand.stats.agreement import icc_a1
 from evenhand.stats.noise import Predictor, published_names, replicate_seeds, simulate, thresholded
 from evenhand.stats.types import FloatArray
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 LEVELS = np.round(np.arange(31) * 0.01, 5)
 SETTING, SD = "raez-2024/all/1", 1.0

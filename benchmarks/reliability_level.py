@@ -21,7 +21,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -31,9 +30,6 @@ from evenhand.audits.reliability.estimate import LEAST_PEOPLE, least_in_a_fold
 from evenhand.stats.noise import Experiment, Linear, published_noise, replicate_seeds
 from evenhand.stats.reliability import Gap, PeopleDraws, bootstrap_people, gap_of, share_lower
 from evenhand.stats.types import FloatArray
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 SETTINGS = ("raez-2024/all/1", "raez-2024/all/10", "raez-2024-text/all/1")
 STATISTICS = ("kappa", "pabak", "icc_a1")

@@ -19,21 +19,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
-
-import evenhand as eh  # noqa: E402
-from evenhand.audits.effort import EffortSpec, effort  # noqa: E402
-from evenhand.audits.effort.choices import Choices, Grid  # noqa: E402
-from evenhand.audits.effort.gather import gather  # noqa: E402
-from evenhand.audits.effort.result import SpecificationRecord  # noqa: E402
-from evenhand.audits.effort.robustness import (  # noqa: E402
+import evenhand as eh
+from evenhand.audits.effort import EffortSpec, effort
+from evenhand.audits.effort.choices import Choices, Grid
+from evenhand.audits.effort.gather import gather
+from evenhand.audits.effort.result import SpecificationRecord
+from evenhand.audits.effort.robustness import (
     explore,
     fairest_records,
     flip_records,

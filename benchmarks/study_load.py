@@ -17,7 +17,6 @@ import gc
 import json
 import os
 import shutil
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -32,9 +31,6 @@ from sqlalchemy import create_engine, select
 
 from evenhand.study.store.database import parse_url
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, RECRUITS
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 STEPS = 16
 LIMIT = 0.2

@@ -18,7 +18,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -36,9 +35,6 @@ from evenhand.stats.correlation import (
 from evenhand.stats.regression import bootstrap_weight, coefficient_bootstrap, delta_weight, ols
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.study.simulate import Respondents, draw_answers
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 PEOPLE, RESAMPLES, RANK_RESAMPLES = 149, 1_000, 400
 POPULATIONS = {

@@ -1,7 +1,7 @@
 """Write the parts of the reference that the code itself knows: `python docs/generate.py`.
 
 Metrics, settings, records and the command line are read from the package, so that these pages cannot differ from it.
-The parts go to docs/_generated/, and the pages of docs/reference/ include them.
+The parts go to docs/_generated/, and the pages of docs/reference/ (and promises.md) include them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import inspect
 import json
 import pkgutil
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Literal
 
@@ -535,6 +537,19 @@ def stats_modules() -> list[str]:
     return sorted(names, key=lambda name: (name.endswith(".types"), name))
 
 
+# Promises -------------------------------------------------------------------------------------------------
+
+
+def promises_part() -> str:
+    """Return what the benchmarks observed of every promise."""
+    benchmarks = Path(__file__).parents[1] / "benchmarks"
+    spec = spec_from_file_location("promises", benchmarks / "promises.py")
+    promises = module_from_spec(spec)
+    sys.modules["promises"] = promises
+    spec.loader.exec_module(promises)
+    return str(promises.page_part())
+
+
 # Tables ---------------------------------------------------------------------------------------------------
 
 
@@ -554,6 +569,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "study": study_part,
     "cli": cli_part,
     "stats": stats_part,
+    "promises": promises_part,
 }
 
 if __name__ == "__main__":

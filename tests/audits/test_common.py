@@ -21,6 +21,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits import REGISTRY
+from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.records import Gap, Value
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError, EvenhandError
@@ -178,6 +179,58 @@ def test_records_are_consistent(audit: str) -> None:
     for gap in result.rows("gaps", against="worst_pair"):
         if gap.value is not None:
             assert gap.value >= 0 if gap.kind == "difference" else gap.value <= 1, gap
+
+
+def require_within_its_limits(record: Value | Gap) -> None:
+    """Every interval is in order and holds its own value; shares and ratios lie where they can."""
+    for low, high in ((record.low, record.high), (record.joint_low, record.joint_high)):
+        if record.value is not None and low is not None:
+            assert low <= record.value + 1e-12, record
+        if record.value is not None and high is not None:
+            assert record.value <= high + 1e-12, record
+        assert low is None or high is None or low <= high + 1e-12, record
+    if isinstance(record, Gap) and record.kind == "ratio":
+        least, most = 0.0, 1.0 if record.against == "worst_pair" else float("inf")
+    elif record.metric in ("f1", "specification_range"):
+        return
+    else:
+        least, most = (-1.0 if isinstance(record, Gap) else 0.0), 1.0
+    for number in (record.value, record.low, record.high, record.joint_low, record.joint_high):
+        assert number is None or least <= number <= most, record
+
+
+NASTY: dict[str, Callable[[np.random.Generator, Any], Any]] = {
+    "reversed": lambda rng, y: np.where(y, rng.uniform(0, 0.4, len(y)), rng.uniform(0.6, 1, len(y))),
+    "perfect": lambda rng, y: 0.25 + 0.5 * y,
+    "constant": lambda rng, y: np.full(len(y), 0.7),
+    "all or nothing": lambda rng, y: rng.integers(0, 2, len(y)).astype(float),
+    "skewed": lambda rng, y: rng.beta(0.1, 3, len(y)),
+    "nobody": lambda rng, y: np.zeros(len(y)),
+}
+
+
+@pytest.mark.parametrize(("kind", "confidence"), list(zip(NASTY, (0.05, 0.8, 0.999) * 2, strict=True)))
+def test_values_lie_in_their_range_and_their_interval_at_every_confidence(kind: str, confidence: float) -> None:
+    rng = np.random.default_rng([len(kind), int(1000 * confidence)])
+    size = 60
+    outcome = (rng.random(size) < 0.3).astype(int)
+    columns: dict[str, Any] = {
+        "group": np.where(rng.random(size) < 0.2, "few", np.where(rng.random(size) < 0.5, "b", "c")),
+        "outcome": outcome,
+        "risk": NASTY[kind](rng, outcome),
+        **{f"y{step}": rng.uniform(20, 60, size) for step in range(3)},
+    }
+    table = eh.Table(columns, outcome="outcome", groups="group", predictions={"risk": "risk", "again": "risk"})
+    f1 = CASES["parity"].settings["custom"]
+    methods = {name: {"metrics": list(METRICS), "interval": name, "resamples": 100} for name in ("percentile", "basic")}
+    results = [
+        eh.parity(table, metrics=list(METRICS), custom=f1, resamples=100, min_count=2, confidence=confidence),
+        *(eh.parity(table, min_count=2, confidence=confidence, **settings) for settings in methods.values()),
+        eh.effort(table, trajectory=["y0", "y1", "y2"], scale=100, width=0.5, min_count=2, confidence=confidence),
+    ]
+    for result in results:
+        for record in (*result.rows("values"), *result.rows("gaps")):
+            require_within_its_limits(record)
 
 
 @pytest.mark.parametrize("audit", AUDITS)

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata, spearmanr
 
-from evenhand.errors import ConfigError, EvenhandError
+from evenhand.errors import EvenhandError
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.correlation import (
-    Adjustment,
-    adjusted_p,
     cluster_t,
     contrast,
     correlation_t,
@@ -32,7 +30,6 @@ from evenhand.stats.correlation import (
     williams_t,
 )
 
-METHODS: tuple[Adjustment, ...] = ("bonferroni", "holm")
 TESTS = (hotelling_t, williams_t, meng_z, steiger_z)
 scales = arrays(np.int64, (9, 3), elements=st.integers(1, 4))
 
@@ -141,22 +138,6 @@ def test_williams_keeps_its_level_where_hotelling_does_not() -> None:
     }
     assert rejected[williams_t] == pytest.approx(0.05, abs=0.006)
     assert rejected[hotelling_t] > 0.07
-
-
-@settings(deadline=None)  # the first example imports statsmodels
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-@pytest.mark.slow
-def test_adjusted_p_values_equal_statsmodels(p: list[float]) -> None:
-    multitest = pytest.importorskip("statsmodels.stats.multitest")
-    for method in METHODS:
-        np.testing.assert_allclose(adjusted_p(p, method), multitest.multipletests(p, method=method)[1], rtol=1e-12)
-
-
-def test_undefined_p_values_are_no_part_of_the_family() -> None:
-    np.testing.assert_array_equal(adjusted_p([0.01, np.nan, 0.02], "bonferroni"), [0.02, np.nan, 0.04])
-    np.testing.assert_array_equal(adjusted_p([np.nan]), [np.nan])
-    with pytest.raises(ConfigError, match="did you mean 'holm'"):
-        adjusted_p([0.1], "hom")  # type: ignore[arg-type]
 
 
 def all_resamples(values: np.ndarray, people: np.ndarray) -> np.ndarray:

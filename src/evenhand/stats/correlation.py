@@ -7,18 +7,16 @@ resamples people. What is undefined is nan; nothing warns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from evenhand.errors import EvenhandError, require_at_least, require_choice
+from evenhand.errors import EvenhandError, require_at_least
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.intervals import normal_quantile, student_t
 from evenhand.stats.types import FloatArray, IntArray, Interval
-
-Adjustment = Literal["bonferroni", "holm"]
 
 _CHUNK_NUMBERS = 1_000_000
 _ROUNDING = 1e-12
@@ -220,34 +218,6 @@ def two_sided_p(statistic: ArrayLike, df: ArrayLike = np.inf) -> FloatArray:
     known = np.where((freedom > 0) & np.isfinite(freedom), freedom, np.nan)
     with np.errstate(all="ignore"):
         return _number(2 * np.where(np.isposinf(freedom), ndtr(away), stdtr(known, away)))
-
-
-def adjusted_p(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
-    """Return p-values of one family adjusted so that the chance of any false rejection stays below alpha.
-
-    Bonferroni: min(1, m p). Holm: sorted upwards, the largest of (m - k + 1) p_k so far. The family is what is
-    defined: nan stays nan and does not count.
-
-    References
-    ----------
-    S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.
-
-    Examples
-    --------
-    >>> adjusted_p([0.01, 0.04, 0.03]), adjusted_p([0.01, 0.04, 0.03], "bonferroni")
-    (array([0.03, 0.06, 0.06]), array([0.03, 0.12, 0.09]))
-    """
-    require_choice("method", method, ["bonferroni", "holm"])
-    p = np.asarray(p_values, dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(p))
-    adjusted = np.full(p.shape, np.nan)
-    if method == "bonferroni":
-        adjusted[known] = np.minimum(1.0, known.size * p[known])
-        return adjusted
-    order = known[np.argsort(p[known], kind="stable")]
-    steps = (known.size - np.arange(known.size)) * p[order]
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-    return adjusted
 
 
 def rank_bootstrap(values: ArrayLike, people: ArrayLike, *, resamples: int = 10_000, rng: Generator) -> Draws:

@@ -14,8 +14,8 @@ from evenhand.audits.agreement.estimate import LEAST_PEOPLE
 from evenhand.audits.agreement.result import AgreementGap
 from evenhand.core.findings import Finding
 from evenhand.errors import ConfigError, DataError
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, widest_difference
+from evenhand.stats.multiplicity import adjusted_p
 
 QUICK: dict[str, Any] = {"resamples": 200}
 Rows = dict[str, Any]

@@ -330,3 +330,41 @@ def test_code_in_a_file_is_run_only_when_allowed(tmp_path: Path) -> None:
     again = audit(write_toml(tmp_path, utility="rules:right"), allow_code=True)
     assert again["improvability"].to_dict()["gaps"] == found["improvability"].to_dict()["gaps"]
     assert found.to_json() == audit(write_toml(tmp_path), allow_code=True).to_json()
+
+
+@pytest.mark.parametrize("jobs", [0, -2, 2**63, 10**400])
+def test_a_number_of_processes_that_cannot_be(jobs: int) -> None:
+    with pytest.raises(ConfigError, match="`jobs`"):
+        run(jobs=jobs)
+
+
+class _Unsendable:
+    def __call__(self, _: Any) -> Any:
+        return lambda matrix: matrix[:, 0]
+
+    def __reduce__(self) -> Any:
+        raise TypeError("not to be sent")
+
+
+def test_code_that_cannot_be_sent_to_other_processes() -> None:
+    with pytest.raises(ConfigError, match=r"cannot be sent to other processes .* set `jobs` to 1"):
+        run(candidates={"own": _Unsendable()}, features=["x"], jobs=2)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda x: ["a"] * len(x),
+        lambda _: [[1], [2, 3]],
+        lambda x: 1 / 0,
+        lambda _: None,
+        lambda x: np.ones((len(x), 2)),
+    ],
+    ids=["text", "ragged", "error", "nothing", "two columns"],
+)
+def test_code_that_gives_no_number_a_row(odd: Any) -> None:
+    with pytest.raises(EvenhandError, match="the candidate 'own'"):
+        run(candidates={"own": lambda rows: odd}, features=["x"], test={"splits": 1})
+    utility = eh.stats.improvability.Utility("mine", lambda y, _: odd(y), lambda y, d: np.ones_like(d))
+    with pytest.raises(EvenhandError, match="the utility 'mine'"):
+        run(utility=utility, test={"splits": 1})

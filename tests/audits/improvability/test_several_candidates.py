@@ -17,8 +17,8 @@ from evenhand.audits.improvability.estimate import adjusted_rejections, establis
 from evenhand.core.display import DisplayTable, Figure, Number
 from evenhand.core.formats import show
 from evenhand.errors import ConfigError
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.improvability import combine_splits
+from evenhand.stats.multiplicity import adjusted_p
 
 NAMES = ["good", "fair", "noise"]
 

@@ -184,3 +184,14 @@ def test_weights_that_average_one_are_still_weights() -> None:
 def test_a_group_may_not_be_called_everybody() -> None:
     with pytest.raises(DataError, match="our name for everybody"):
         run({"group": ["(overall)", "b"] * 20, "hired": [0, 1] * 20})
+
+
+def test_a_reversed_score_is_a_result_and_a_note() -> None:
+    outcome = np.arange(200) % 2
+    score = np.where(outcome == 1, 0.2, 0.8)
+    data = {"y": outcome, "s": score, "g": np.where(np.arange(200) % 4 < 2, "a", "b")}
+    result = eh.parity(eh.Table(data, groups="g", outcome="y", predictions="s"))
+    assert [value.value for value in result.rows("values", metric="auc")] == [0.0, 0.0]
+    assert any("seems to point the other way" in note for note in result.notes)
+    right = eh.parity(eh.Table({**data, "s": 1 - score}, groups="g", outcome="y", predictions="s"))
+    assert not any("other way" in note for note in right.notes)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.feedback import INDEFINITE, Answers, Feedback, compare_critics
+from evenhand.stats.multiplicity import adjusted_p
 
 Sampler = Callable[..., Answers]
 

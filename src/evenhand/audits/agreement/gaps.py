@@ -15,8 +15,8 @@ from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
 from evenhand.stats.agreement import coefficient_difference, p_of_equality, share_difference
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.intervals import bonferroni, tail_share
+from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 

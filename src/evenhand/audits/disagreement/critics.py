@@ -23,7 +23,6 @@ from evenhand.audits.disagreement.result import CriticGap, DisagreementGap, Stak
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.formats import finite
 from evenhand.errors import DataError
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.feedback import (
     INDEFINITE,
     TOLERANT,
@@ -40,6 +39,7 @@ from evenhand.stats.feedback import (
     slacks,
 )
 from evenhand.stats.intervals import normal_quantile, tail_share
+from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import FloatArray, IntArray
 
 MOST_CRITICS = 1_000

@@ -140,8 +140,12 @@ def decide(
 def scores(fitted: Fitted, matrix: FloatArray, name: str) -> FloatArray:
     """Return what a fitted candidate says of rows, one finite number each."""
     one_thread = import_module("threadpoolctl").threadpool_limits(limits=1) if fitted.pipeline else nullcontext()
-    with one_thread:
-        values = np.asarray(fitted.score(matrix), dtype=np.float64)
+    try:
+        with one_thread:
+            values = np.asarray(fitted.score(matrix), dtype=np.float64)
+    except Exception as error:  # whatever the user's code, or its shape, can raise
+        reason = str(error).strip() or type(error).__name__
+        raise EvenhandError(f"the candidate {name!r} cannot score the features: {reason}") from error
     if values.shape != (len(matrix),) or not np.isfinite(values).all():
         raise EvenhandError(
             f"the candidate {name!r} must return one finite number a row, {len(matrix)} here; got shape {values.shape}"

@@ -198,7 +198,9 @@ class ImprovabilitySpec(Spec):
     jobs: int | None = Field(
         None,
         exclude=True,
-        description="Processes for the splits; by default joblib's own setting, so that its "
+        ge=-1,
+        le=1_000,
+        description="Processes for the splits, -1 for one a core; by default joblib's own setting, so that its "
         "backends (Dask, Ray) can take them.",
     )
 
@@ -210,6 +212,13 @@ class ImprovabilitySpec(Spec):
     @classmethod
     def _named_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return named_once("features", value)
+
+    @field_validator("jobs")
+    @classmethod
+    def _some_processes(cls, value: int | None) -> int | None:
+        if value == 0:
+            raise ValueError("it must be a number of processes, or -1 for one a core; got 0")
+        return value
 
     @field_validator("capacity")
     @classmethod

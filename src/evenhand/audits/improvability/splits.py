@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,14 @@ def run_splits(inputs: Inputs) -> Trials:
         trials = [try_candidate(*arguments) for arguments in work]
     else:
         joblib = import_module("joblib")
-        trials = joblib.Parallel(n_jobs=spec.jobs)(joblib.delayed(try_candidate)(*arguments) for arguments in work)
+        tried = (joblib.delayed(try_candidate)(*arguments) for arguments in work)
+        try:
+            trials = joblib.Parallel(n_jobs=spec.jobs)(tried)
+        except PicklingError as error:
+            raise ConfigError(
+                "a candidate, the status quo or a utility cannot be sent to other processes (it cannot be pickled); "
+                "set `jobs` to 1, or make it of plain functions and estimators."
+            ) from error
     by_task = dict(zip(tasks, trials, strict=True))
     return {name: tuple(by_task[name, number] for number in range(len(splits))) for name in spec.candidates}
 

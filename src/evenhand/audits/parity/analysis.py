@@ -102,7 +102,8 @@ class Analysis:
         moments = self.cells.moments()
         sums = resampled.Sums.build(self.cells.n.shape, moments.n.astype(np.float64), moments.first)
         value = resampled.metric_values(sums, metric, custom, used)
-        return GroupValues(metric, value[:-1], float(value[-1]), rows, int(rows.sum()), unknown, unknown, (0.0, np.inf))
+        bounds = estimate.metric_bounds(metric, self.score_range)
+        return GroupValues(metric, value[:-1], float(value[-1]), rows, int(rows.sum()), unknown, unknown, bounds)
 
     # Records ----------------------------------------------------------------------------------------------
 
@@ -111,6 +112,7 @@ class Analysis:
             limits = self._drawn_interval(drawn, values, "value", np.arange(len(values.value)))
         else:
             limits = values.limits(self.spec.confidence)
+        limits = estimate.held(limits, values.value, values.bounds)
         for position, label in enumerate(self.cells.labels):
             low, high = finite(limits.low[position]), finite(limits.high[position])
             status = self._status(values, position)
@@ -147,7 +149,7 @@ class Analysis:
             if len(kept) < 2:
                 who = "only one group" if len(kept) else "no group"
                 reason = f"{who} can be compared (min_count {self.spec.min_count})"
-            elif kind == "ratio" and (values.bounds[0] < 0 or values.value[kept].min() < 0):
+            elif kind == "ratio" and (-np.inf < values.bounds[0] < 0 or values.value[kept].min() < 0):
                 reason = "a ratio needs values that cannot be negative"
             if reason is not None:
                 undefined = {"n": 0, "value": None, "status": f"undefined: {reason}"}
@@ -190,7 +192,9 @@ class Analysis:
 
     def _gap_record(self, values: GroupValues, gap: GapEstimate) -> ParityGap:
         sides = (gap.group, gap.reference)
-        low, high = (finite(end) for end in gap.limits)
+        bounds = estimate.gap_bounds(gap.kind, gap.against, values.bounds)
+        limits = Interval(np.array(gap.limits[0]), np.array(gap.limits[1]))
+        low, high = (finite(float(end)) for end in estimate.held(limits, np.array(gap.value), bounds))
         joint = {"joint_low": low, "joint_high": high} if gap.against == "worst_pair" else {}
         return self._gap(
             values.metric,

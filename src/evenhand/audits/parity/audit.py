@@ -23,7 +23,8 @@ from evenhand.core.records import STANDARDISED, LeftOut, Value
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
-from evenhand.stats.auc import binned_auc_error
+from evenhand.stats.auc import auc_influence, binned_auc_error
+from evenhand.stats.intervals import normal_quantile
 from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import BoolArray
 from evenhand.table.roles import MISSING, TIMES
@@ -220,7 +221,22 @@ def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec, notes: 
         )
     if spec.within:
         notes.append("AUC is compared over all strata together, not within them.")
+    notes += _other_way_round(model, rows, spec.confidence)
     return rows
+
+
+def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator[str]:
+    """Say so where the score seems to point away from the outcome.
+
+    Without any relation the AUC of m and n people has the variance (m + n + 1) / (12 m n): Mann and Whitney (1947).
+    """
+    auc = auc_influence(rows.score, rows.positive, weight=rows.weight)[0]
+    m, n = (float(rows.groups.n[side].sum()) for side in (rows.positive, ~rows.positive))
+    if m * n > 0 and auc < 0.45 and 0.5 - auc > normal_quantile(confidence) * np.sqrt((m + n + 1) / (12 * m * n)):
+        yield (
+            f"{model}: the score seems to point the other way, since people with the positive outcome score lower than "
+            f"those without (AUC {auc:.3f}); check the score and the table's `positive`."
+        )
 
 
 def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:

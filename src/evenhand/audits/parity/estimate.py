@@ -65,6 +65,8 @@ class GroupValues:
         """
         if self.metric.method == "rate":
             return (intervals.clopper_pearson if exact else intervals.wilson)(self.value, self.trials, confidence)
+        if self.metric.method == "custom":  # only the bootstrap knows
+            return Interval(np.full(self.value.shape, np.nan), np.full(self.value.shape, np.nan))
         return intervals.logit_t(self.value, self.stderr, self.trials - 1, confidence, self.bounds)
 
     def only(self, groups: IntArray) -> GroupValues:
@@ -107,7 +109,6 @@ def _values(cells: GroupCells, shared: dict[str, Any], score_range: tuple[float,
     """Return values and what their limits need, from cells by group, outcome and decision."""
     metric: ParityMetric = shared["metric"]
     value, variance, kish, rows = _ratio(cells.n, cells.first, cells.second, metric)
-    bounds = (0.0, 1.0)
     if metric.method == "rate":
         # Without n / (n - 1), as Wilson's p (1 - p) / n: equal weights give the limits of no weights.
         trials = intervals.effective_trials(value, variance, kish) if cells.weighted else rows.astype(np.float64)
@@ -115,8 +116,7 @@ def _values(cells: GroupCells, shared: dict[str, Any], score_range: tuple[float,
         with np.errstate(all="ignore"):
             variance = variance * rows / (rows - 1.0)
         trials = kish
-        if metric.name == "mean_score":
-            bounds = score_range
+    bounds = metric_bounds(metric, score_range)
     return GroupValues(value=value, n=rows, stderr=np.sqrt(variance), trials=trials, bounds=bounds, **shared)
 
 
@@ -199,6 +199,31 @@ class GapEstimate:
     higher: bool
     value: float
     limits: tuple[float, float]
+
+
+def held(limits: Interval, value: FloatArray, bounds: tuple[float, float]) -> Interval:
+    """Return limits that lie between what is possible and hold the value itself.
+
+    A mirrored or normal interval does not know what is possible, and resamples of a biased statistic may all lie on one
+    side of it. Neither change makes an interval hold the truth less often.
+    """
+    low, high = np.clip(limits.low, *bounds), np.clip(limits.high, *bounds)
+    return Interval(np.minimum(low, value), np.maximum(high, value))
+
+
+def metric_bounds(metric: ParityMetric, score_range: tuple[float, float]) -> tuple[float, float]:
+    """Return the lowest and highest possible value of a metric; nobody knows those of a user's own."""
+    if metric.method == "custom":
+        return -np.inf, np.inf
+    return score_range if metric.name == "mean_score" else (0.0, 1.0)
+
+
+def gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return the smallest and largest possible gap of values between bounds; that of a worst pair has no sign."""
+    if kind == "ratio":
+        return 0.0, 1.0 if against == "worst_pair" else np.inf
+    span = bounds[1] - bounds[0]
+    return 0.0 if against == "worst_pair" else -span, span
 
 
 def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, simultaneous: bool = False) -> Interval:
@@ -317,9 +342,10 @@ def _auc_limits(values: GroupValues, groups: IntArray, kind: Kind, confidence: f
         if kind == "difference":
             half = t * np.sqrt(stderr**2 + values.overall_stderr**2 - 2 * covariance)
             return Interval(value - values.overall - half, value - values.overall + half)
-        relative = (stderr / value) ** 2 + (values.overall_stderr / values.overall) ** 2
-        half = t * np.sqrt(relative - 2 * covariance / (value * values.overall))
-        ratio = value / values.overall
+        overall = np.float64(values.overall)  # which may be 0, as may be a group's
+        relative = (stderr / value) ** 2 + (values.overall_stderr / overall) ** 2
+        half = t * np.sqrt(relative - 2 * covariance / (value * overall))
+        ratio = value / overall
         return Interval(ratio * np.exp(-half), ratio * np.exp(half))
 
 

@@ -24,8 +24,8 @@ from evenhand.core.groups import ComparedGroups
 from evenhand.core.records import Against
 from evenhand.core.thresholds import size_of_gap
 from evenhand.errors import count
-from evenhand.stats.correlation import adjusted_p
 from evenhand.stats.intervals import bonferroni, t_quantile
+from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.noise import Attribution
 from evenhand.stats.reliability import (
     Curves,

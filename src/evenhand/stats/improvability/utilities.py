@@ -81,7 +81,11 @@ class Utility:
         return u, w
 
     def _column(self, name: str, term: Term, y: FloatArray, d: FloatArray) -> FloatArray:
-        values = np.asarray(term(y, d), dtype=np.float64)
+        try:
+            values = np.asarray(term(y, d), dtype=np.float64)
+        except Exception as error:  # whatever the user's function, or its shape, can raise
+            reason = str(error).strip() or type(error).__name__
+            raise ConfigError(f"`{name}` of the utility '{self.name}' gives no numbers: {reason}") from error
         if values.shape not in (y.shape, ()):
             raise ConfigError(
                 f"`{name}` of the utility '{self.name}' must return one number per row, {y.size} here; "

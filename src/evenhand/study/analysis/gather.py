@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from evenhand.core.formats import finite
-from evenhand.stats.correlation import ClusterEstimate, adjusted_p, spearman
+from evenhand.stats.correlation import ClusterEstimate, spearman
+from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.regression import Coefficients
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.study.analysis.metrics import DISTANCES, TARGETS

@@ -1,4 +1,4 @@
-"""Coverage of every interval at nominal 95 %: `python benchmarks/coverage.py [--quick]`.
+"""Coverage of every interval at nominal 95 %: `python benchmarks/parity_coverage.py [--quick]`.
 
 Rates are enumerated (exact); the rest is simulated. The interval named is the one the audits use, computed by the
 functions that they call; beside it stand others it was chosen over. `none` is the share of samples without an

@@ -1,0 +1,258 @@
+"""What the product promises, measured: the writer of lines that the benchmarks share, and the tables made of them.
+
+A benchmark of level or coverage declares its lines in a function `promises(book)` and ends with
+`run(promises, __file__, "audits/parity", ...)`, which names the code that the lines are about (files or folders of
+`src/evenhand`). A line is written as soon as it is known, and is not computed again while that code is the same;
+comments and docstrings do not count.
+
+    def promises(book):
+        for n in (20, 200):
+            book.measure(
+                "95 % interval of a rate", f"rate 0.02, {n} people", lambda samples, rng, n=n: covers(samples, rng, n),
+                kind="interval", nominal=0.95, samples=10_000, guard=500,
+            )
+
+    python benchmarks/NAME.py [--anew] [--only WORDS] [--minutes 20]   measure the lines of one benchmark
+    python benchmarks/promises.py                                      the small version of all: fixed seeds, unwritten
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from evenhand.stats.seeds import named_rng
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+Kind = Literal["interval", "test", "verdict", "power"]
+Simulate = Callable[[int, Generator], ArrayLike | tuple[ArrayLike, ArrayLike]]
+"""So many samples, by this generator -> a true or false a sample: the interval covers, the test rejects, the verdict is
+wrong, the gap is found. Samples without an interval or a test are left out of it. A single number is an exact share.
+A pair holds ours and the oracle's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One promise in one population.
+
+    Parameters
+    ----------
+    what : the interval, test or verdict, as the product calls it.
+    population : who was simulated.
+    kind : an interval covers at least `nominal`; a test or a verdict is wrong at most so often; power is only reported.
+    nominal : the confidence or the level; None for power.
+    allowed : what is promised where that is less than nominal; `why` says why.
+    observed : the share; None where no sample had an interval or a test.
+    asked, samples : how many samples were drawn, and how many of them had an interval or a test; 0: the share is exact.
+    oracle, beside : a method that knows more, or a peer, and its share of the same samples.
+    rooms, code : the files and folders of the package that were measured, and the hash of their code.
+    """
+
+    what: str
+    population: str
+    kind: Kind
+    nominal: float | None = None
+    allowed: float | None = None
+    why: str = ""
+    oracle: str = ""
+    observed: float | None = None
+    beside: float | None = None
+    asked: int = 0
+    samples: int = 0
+    rooms: str = ""
+    code: str = ""
+
+    @property
+    def error(self) -> float:
+        """The Monte-Carlo standard error of what was observed."""
+        share = self.observed or 0.0
+        return float(np.sqrt(share * (1 - share) / self.samples)) if self.samples else 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether what was observed is within three Monte-Carlo errors of what is promised."""
+        promised = self.nominal if self.allowed is None else self.allowed
+        if promised is None or self.observed is None:
+            return promised is None
+        slack = 3 * float(np.sqrt(promised * (1 - promised) / self.samples)) if self.samples else 1e-9
+        return self.observed >= promised - slack if self.kind == "interval" else self.observed <= promised + slack
+
+    def __str__(self) -> str:
+        promised = "" if self.nominal is None else f"{self.nominal:.3f}"
+        observed = "none" if self.observed is None else f"{self.observed:.3f}"
+        beside = "" if self.beside is None else f"  {self.oracle} {self.beside:.3f}"
+        broken = "" if self.holds else "  DOES NOT HOLD"
+        return (
+            f"{self.kind:9}{self.what:44.44} {self.population:52.52} {promised:>6} "
+            f"{observed:>6} ± {self.error:.3f}{beside}{broken}"
+        )
+
+
+@dataclass
+class Book:
+    """The lines of one benchmark: those that are known already, and those that are measured now.
+
+    Parameters
+    ----------
+    path : where the lines are kept; None for the small version, which keeps nothing.
+    rooms : the files and folders of the package that are measured, by a blank apart.
+    only : measure only lines that contain these words, whether they are known or not.
+    anew : measure every line, known or not.
+    minutes : begin no further line after so long; what is left is measured by the next run.
+    """
+
+    path: Path | None = None
+    rooms: str = ""
+    only: str = ""
+    anew: bool = False
+    minutes: float = 20.0
+    lines: list[Line] = field(default_factory=list)
+    left: int = 0
+    began: float = field(default_factory=perf_counter)
+
+    def measure(
+        self, what: str, population: str, simulate: Simulate, *, kind: Kind, samples: int, guard: int = 0, **about: Any
+    ) -> None:
+        """Measure one line, or take it as known; `guard` is the number of samples in the small version, 0 for none."""
+        asked = guard if self.path is None else samples
+        about |= {"rooms": self.rooms, "code": hash_of(self.rooms)}
+        line = Line(what=what, population=population, kind=kind, asked=asked, **about)
+        known = next((old for old in read(self.path) if replace(old, **_UNKNOWN) == line), None)
+        wanted = self.only in f"{what} {population}" if self.only else self.anew or known is None
+        if not asked or not wanted:
+            self.lines += [] if known is None else [known]
+        elif perf_counter() - self.began > 60 * self.minutes:
+            self.left += 1
+        else:
+            found = simulate(asked, named_rng(0, what, population))
+            ours, oracle = found if isinstance(found, tuple) else (found, None)
+            seen = np.asarray(ours, dtype=np.float64)
+            beside = None if oracle is None else float(np.mean(np.asarray(oracle, dtype=np.float64)))
+            share = float(seen.mean()) if seen.size else None
+            line = replace(line, observed=share, samples=seen.size if seen.ndim else 0, beside=beside)
+            print(line, flush=True)
+            self.lines.append(line)
+            self._keep(line)
+
+    def _keep(self, line: Line) -> None:
+        if self.path is None:
+            return
+        write([*(old for old in read(self.path) if _key(old) != _key(line)), line], self.path)
+
+
+_UNKNOWN: dict[str, Any] = {"observed": None, "samples": 0, "beside": None}
+
+
+def _key(line: Line) -> tuple[str, str, str]:
+    return line.what, line.population, line.kind
+
+
+def read(path: Path | None) -> list[Line]:
+    """Return the lines of a file; none where there is no file yet."""
+    return [Line(**values) for values in json.loads(path.read_text())] if path is not None and path.exists() else []
+
+
+def write(lines: Sequence[Line], path: Path) -> None:
+    """Write the lines of a benchmark, in order; a run that is stopped leaves the old file or the new one."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps([asdict(one) for one in sorted(lines, key=_key)], indent=1, ensure_ascii=False) + "\n")
+    new.replace(path)
+
+
+@cache
+def hash_of(rooms: str) -> str:
+    """Return the hash of the code of files and folders of the package; comments and docstrings do not count."""
+    digest = hashlib.sha256()
+    for room in rooms.split():
+        place = ROOT / "src/evenhand" / room
+        for file in [*sorted(place.rglob("*.py")), *([place] if place.is_file() else [])]:
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            for node in ast.walk(tree):
+                body = getattr(node, "body", None)
+                if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+                    body[:1] = [] if isinstance(body[0].value, ast.Constant) else body[:1]
+            digest.update(ast.dump(tree).encode())
+    return digest.hexdigest()[:12]
+
+
+def run(promises: Callable[[Book], None], file: str, *rooms: str) -> None:
+    """Measure the lines of a benchmark that are not known for the code as it is, and write them."""
+    parser = argparse.ArgumentParser(description=f"Measure the lines of {Path(file).name}.")
+    parser.add_argument("--anew", action="store_true", help="measure every line, also those that are known")
+    parser.add_argument("--only", default="", help="measure only the lines that contain these words")
+    parser.add_argument("--minutes", type=float, default=20.0, help="begin no further line after so long")
+    given = parser.parse_args()
+    path = HERE / "results" / f"{Path(file).stem}.json"
+    path.parent.mkdir(exist_ok=True)
+    book = Book(path, " ".join(rooms), given.only, given.anew, given.minutes)
+    promises(book)
+    declared = {_key(line) for line in book.lines}
+    if not (given.only or book.left):  # what a benchmark no longer declares is no promise any more
+        write([line for line in read(path) if _key(line) in declared], path)
+    if book.left:
+        print(f"{book.left} lines are left for the next run: python benchmarks/{Path(file).name}")
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+_TITLES = {
+    "interval": "Intervals: the share that covers",
+    "test": "Tests: the share of false rejections",
+    "verdict": "Verdicts and findings: the share that is wrong",
+    "power": "Power: the share found",
+}
+_COLUMNS = ("What is promised", "Population", "Nominal", "Observed", "Samples", "Beside", "Measured by")
+
+
+def page_part() -> str:
+    """Return the tables of `docs/promises.md`: all lines that are kept."""
+    parts = []
+    everything = [(path.stem, line) for path in sorted((HERE / "results").glob("*.json")) for line in read(path)]
+    for kind, title in _TITLES.items():
+        rows = [" | ".join(_cells(name, line)) for name, line in everything if line.kind == kind]
+        if rows:
+            head = [" | ".join(_COLUMNS), " | ".join("---" for _ in _COLUMNS)]
+            parts.append(f"## {title}\n\n" + "\n".join(f"| {row} |" for row in [*head, *rows]) + "\n")
+    return "\n".join(parts)
+
+
+def _cells(name: str, line: Line) -> Iterator[str]:
+    yield line.what
+    yield line.population
+    allowed = "" if line.allowed is None else f" ({line.allowed:.3f} allowed: {line.why})"
+    yield "" if line.nominal is None else f"{line.nominal:g}{allowed}"
+    observed = "none" if line.observed is None else f"{line.observed:.4f}, exact"
+    observed = f"{line.observed:.3f} ± {line.error:.3f}" if line.samples else observed
+    yield observed if line.holds else f"**{observed}: does not hold**"
+    yield f"{line.samples:,}" if line.samples else ""
+    yield "" if line.beside is None else f"{line.oracle}: {line.beside:.3f}"
+    yield f"`benchmarks/{name}.py`" + ("" if line.code == hash_of(line.rooms) else " (earlier code)")
+
+
+def guard() -> list[Line]:
+    """Measure the small version of every benchmark, and return the lines that do not hold."""
+    book = Book()
+    for file in sorted(HERE.glob("*.py")):
+        if "\ndef promises(" in file.read_text(encoding="utf-8"):
+            import_module(file.stem).promises(book)
+    return [line for line in book.lines if not line.holds]
+
+
+if __name__ == "__main__":
+    sys.exit(1 if guard() else 0)

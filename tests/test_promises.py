@@ -1,0 +1,64 @@
+"""The promises that benchmarks measure: lines are kept, resumed and held against what was promised."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+
+from promises import Book, Line, hash_of, read  # noqa: E402
+
+
+def test_a_line_that_is_known_is_measured_again_only_when_the_code_changed(tmp_path: Path) -> None:
+    calls = []
+
+    def simulate(samples: int, rng: Any) -> Any:
+        calls.append(samples)
+        return rng.random(samples) < 0.96
+
+    def go(rooms: str, **how: Any) -> Any:
+        book = Book(tmp_path / "lines.json", rooms, **how)
+        book.measure("interval of x", "n = 5", simulate, kind="interval", nominal=0.95, samples=400)
+        return book.lines
+
+    first, again, changed = go("errors.py"), go("errors.py"), go("settings.py")
+    assert first == again
+    assert calls == [400, 400]
+    assert changed[0].observed == first[0].observed  # the seed is the line's own
+    go("settings.py", anew=True)
+    go("settings.py", only="n = 5")
+    go("settings.py", only="n = 6")
+    go("core", minutes=-1.0)
+    assert len(calls) == 4
+    assert len(read(tmp_path / "lines.json")) == 1
+
+
+def test_a_promise_breaks_beyond_three_monte_carlo_errors() -> None:
+    about: dict[str, Any] = {"what": "x", "population": "y", "samples": 10_000}
+    assert Line(kind="interval", nominal=0.95, observed=0.944, **about).holds
+    assert not Line(kind="interval", nominal=0.95, observed=0.943, **about).holds
+    assert Line(kind="interval", nominal=0.95, allowed=0.94, observed=0.943, **about).holds
+    assert Line(kind="test", nominal=0.05, observed=0.056, **about).holds
+    assert not Line(kind="verdict", nominal=0.05, observed=0.057, **about).holds
+    assert not Line(kind="test", nominal=0.05, observed=None, **about).holds
+    assert Line(kind="power", observed=0.1, **about).holds
+
+
+def test_comments_and_docstrings_do_not_count_as_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = hash_of.__wrapped__("stats/seeds.py")
+    text = Path.read_text
+    monkeypatch.setattr(Path, "read_text", lambda self, **how: text(self, **how).replace("One random", "# A random"))
+    assert hash_of.__wrapped__("stats/seeds.py") == whole
+    monkeypatch.setattr(Path, "read_text", lambda self, **how: text(self, **how).replace("[seed, ", "[1 + seed, "))
+    assert hash_of.__wrapped__("stats/seeds.py") != whole
+
+
+def test_no_promise_breaks_in_the_small_version() -> None:
+    ran = subprocess.run([sys.executable, str(BENCHMARKS / "promises.py")], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
