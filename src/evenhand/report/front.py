@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from evenhand.core.findings import Finding
-from evenhand.core.formats import show
 from evenhand.core.records import OVERALL, limits_to_judge
-from evenhand.core.thresholds import VERDICTS
+from evenhand.core.thresholds import VERDICTS, Verdict
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
@@ -99,33 +98,23 @@ def _clearance(finding: Finding, limit: float) -> float:
 def in_short(findings: Sequence[Finding]) -> list[str]:
     """Return the answer in at most five sentences.
 
-    First the clearest broken threshold of each audit, then how many more are broken, what could not be judged and what
-    is met; without thresholds, the clearest difference of each audit.
+    The clearest broken threshold of each audit, how the other models fare with the same one, and the tally; without
+    thresholds, the clearest difference of each audit.
     """
     judged = [finding for finding in rank(findings) if finding.threshold is not None]
     if not judged:
-        return _without_thresholds(rank(findings))
-    broken, undecided, met = ([f for f in judged if f.verdict == verdict] for verdict in VERDICTS[:3])
-    sentences = [_with_limit(finding) for finding in _first_of_each_audit(broken)][: MOST_SENTENCES - 2]
-    if len(broken) > len(sentences):
-        sentences.append(f"{_counted(len(broken) - len(sentences), 'more threshold')} not met.")
-    if undecided:
-        subject = _counted(len(undecided), "threshold", verb=False)
-        sentences.append(f"For {subject} the data cannot tell; below stands what would decide.")
-    if met:
-        several = "Both thresholds" if len(met) == 2 else f"All {len(met)} thresholds"
-        everything = "The only threshold is met." if len(met) == 1 else f"{several} are met."
-        sentences.append(everything if len(met) == len(judged) else f"{_counted(len(met), 'threshold')} met.")
-    return sentences[:MOST_SENTENCES]
+        told = [finding for finding in rank(findings) if finding.value is not None]
+        sentences = ["No thresholds were set, so nothing here is a verdict.", *map(_headline, _first_of_each(told))]
+        return sentences[:MOST_SENTENCES]
+    worst = list(_first_of_each(finding for finding in judged if finding.verdict == "does_not_meet"))
+    if len(worst) > 2:
+        return [*map(_with_limit, worst[: MOST_SENTENCES - 1]), _tally(judged)]
+    told = [sentence for finding in worst for sentence in (_with_limit(finding), _same_limit(finding, judged))]
+    return [*filter(None, told), _tally(judged)]
 
 
-def _without_thresholds(findings: Sequence[Finding]) -> list[str]:
-    sentences = ["No thresholds were set, so nothing here is a verdict."]
-    told = [finding for finding in findings if finding.value is not None]
-    return sentences + [finding.headline for finding in _first_of_each_audit(told)][: MOST_SENTENCES - 1]
-
-
-def _first_of_each_audit(findings: Iterable[Finding]) -> Iterator[Finding]:
+def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the first finding of each audit."""
     audits: set[str] = set()
     for finding in findings:
         if finding.audit not in audits:
@@ -133,15 +122,60 @@ def _first_of_each_audit(findings: Iterable[Finding]) -> Iterator[Finding]:
             yield finding
 
 
+def _headline(finding: Finding) -> str:
+    return finding.headline
+
+
 def _with_limit(finding: Finding) -> str:
-    """Return a headline with its interval and the limit that it breaks."""
-    return f"{finding.headline.rstrip('.')}; the limit is {finding.threshold}, the interval {finding.interval()}."
+    """Return a headline with the size, the interval and the limit that it breaks."""
+    size = f"{'a ratio of ' if finding.kind == 'ratio' else ''}{finding.amount()} ({finding.interval()})"
+    return f"{finding.headline.rstrip('.')}: {size}, where {finding.threshold} is allowed."
 
 
-def _counted(number: int, noun: str, *, verb: bool = True) -> str:
-    words = "one" if number == 1 else f"{number}"
-    text = f"{words.capitalize() if verb else words} {noun}{'' if number == 1 else 's'}"
-    return f"{text} {'is' if number == 1 else 'are'}" if verb else text
+def _same_limit(finding: Finding, judged: Sequence[Finding]) -> str:
+    """Say how the other models fare with the threshold that a finding breaks."""
+    models: dict[Verdict, dict[str, None]] = {}
+    for other in judged:
+        if _alike(other) == _alike(finding) and other.model not in (None, finding.model):
+            models.setdefault(other.verdict, {})[str(other.model)] = None
+    parts = []
+    for verdict, names in models.items():
+        parts.append(_VERBS[len(names) > 1][verdict].format(_listed(names)))
+    return f"Of the other models, {'; '.join(parts)}." if parts else ""
+
+
+_CANNOT_TELL = {"insufficient_evidence": "for {} the data cannot tell"}
+_VERBS = (
+    {"does_not_meet": "{} does not meet it either", "meets": "{} meets it", **_CANNOT_TELL},
+    {"does_not_meet": "{} do not meet it either", "meets": "{} meet it", **_CANNOT_TELL},
+)
+"""What a model does to a threshold, and what several do."""
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Return words as a sentence lists them: 'a, b and c'."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _alike(finding: Finding) -> tuple[object, ...]:
+    """Return what findings share that say the same thing of different models or groups."""
+    return finding.audit, finding.metric, finding.grouping, finding.kind, finding.against, finding.threshold
+
+
+def _tally(judged: Sequence[Finding]) -> str:
+    if len(judged) == 1:
+        return {"meets": "The threshold is met.", "does_not_meet": "It is the only threshold."}.get(
+            judged[0].verdict, "For the only threshold the data cannot tell."
+        )
+    broken, undecided, met = (sum(f.verdict == verdict for f in judged) for verdict in VERDICTS[:3])
+    if met == len(judged):
+        return f"All {met} comparisons with thresholds meet them."
+    parts = [f"{broken} {'does' if broken == 1 else 'do'} not meet"] if broken else []
+    parts += [f"{met} {'meets' if met == 1 else 'meet'}"] if met else []
+    if undecided:
+        parts.append(f"for {undecided} the data cannot tell")
+    return f"Of {len(judged)} comparisons with thresholds, {_listed(parts)}."
 
 
 def who_was_compared(audit: Audit) -> list[Compared]:
@@ -174,9 +208,7 @@ def other_lines(findings: Sequence[Finding]) -> list[Line]:
     others = rank(finding for finding in findings if finding.threshold is None)
     alike: dict[tuple[object, ...], list[Finding]] = {}
     for finding in others:
-        alike.setdefault((finding.audit, finding.metric, finding.grouping, finding.kind, finding.sentence_id), []).append(
-            finding
-        )
+        alike.setdefault(_alike(finding), []).append(finding)
     return [Line(first, _picture(first, others), tuple(rest)) for first, *rest in alike.values()]
 
 
@@ -225,9 +257,3 @@ def _axis(finding: Finding, all_findings: Sequence[Finding]) -> tuple[float, flo
         if (other.unit, other.kind) == (finding.unit, finding.kind):
             numbers += [n for n in (other.value, *limits_to_judge(other), other.limit) if n is not None]
     return min(numbers), max(numbers) if max(numbers) > min(numbers) else min(numbers) + 1
-
-
-def axis_note(line: Line, lines: Sequence[Line]) -> str:
-    """Return what the axis of a line's picture runs over."""
-    start, end = _axis(line.finding, [other.finding for other in lines])
-    return f"{show(start, line.finding.style)} to {show(end, line.finding.style)}"
