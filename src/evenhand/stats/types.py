@@ -11,6 +11,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+LARGEST = 1e75
+"""The fourth powers of numbers of this size, which the variance of squares takes, can still be added up."""
+
 
 class Interval(NamedTuple):
     """Lower and upper limits, arrays of one shape; nan where there is no interval, inf where unbounded."""

@@ -428,3 +428,25 @@ def test_survey_weights_widen_the_exact_interval() -> None:
     )
     assert None not in (plain.low, plain.high, weighted.low, weighted.high)
     assert (weighted.high or 0.0) - (weighted.low or 0.0) > 1.2 * ((plain.high or 0.0) - (plain.low or 0.0))
+
+
+@pytest.mark.parametrize("size", [1e100, 1e200, 1e308, 1e-200, 1e-308])
+@pytest.mark.parametrize("raters", [2, 3])
+def test_scores_out_of_reach_of_the_arithmetic_are_refused_in_a_sentence(size: float, raters: int) -> None:
+    names = ["a", "b", "c"][:raters]
+    scores = {name: size * np.sin(np.arange(20.0) + number) for number, name in enumerate(names)}
+    with pytest.raises(DataError, match=r"the scores of the rater 'a' reach .*; give them in other units\."):
+        eh.agreement(eh.Table(scores), raters=names, scale="interval", resamples=100)
+
+
+@pytest.mark.parametrize("size", [1e70, 1e-70])
+def test_the_unit_of_scores_does_not_matter(size: float) -> None:
+    base = {name: np.sin(np.arange(40.0) * number) for number, name in ((1, "a"), (1.02, "b"))}
+    ours, theirs = (
+        eh.agreement(eh.Table({n: factor * v for n, v in base.items()}), raters=["a", "b"], resamples=100)
+        for factor in (1.0, size)
+    )
+    for metric in ("icc_a1", "icc_spread", "concordance", "alpha"):
+        one, other = (result.get("values", metric=metric) for result in (ours, theirs))
+        assert other.value == pytest.approx(one.value)
+        assert (other.low, other.high) == pytest.approx((one.low, one.high))

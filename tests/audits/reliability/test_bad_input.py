@@ -417,3 +417,29 @@ def test_memory_changes_no_number(fresh: bool) -> None:
     assert little.gaps == much.gaps
     assert little.values == much.values
     assert little.attribution == much.attribution
+
+
+# Numbers out of reach -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e100, 1e200, 1e308])
+def test_features_out_of_reach_of_the_arithmetic_are_refused(
+    people: pd.DataFrame, quick: dict[str, Any], size: float
+) -> None:
+    table = eh.Table(people.assign(income=np.sin(people.income) * size), groups="group")
+    with pytest.raises(EvenhandError, match=r"feature 'income' holds .*e\+.*; give it in other units\."):
+        reliability(risk, table, features=["income", "age"], noise={"age": 2}, **quick)
+
+
+@pytest.mark.parametrize("size", [1e70, 1e-70, 1e-308])
+def test_large_and_small_features_warn_of_nothing(people: pd.DataFrame, quick: dict[str, Any], size: float) -> None:
+    table = eh.Table(people.assign(income=np.sin(people.income) * size), groups="group")
+    found = reliability(
+        lambda rows: rows[:, 0], table, features=["income", "age"], noise={"income": size / 3}, threshold=0.0, **quick
+    )
+    assert all(record.value is not None or record.status.startswith("undefined") for record in found.values)
+
+
+def test_scores_out_of_reach_of_the_arithmetic_are_refused(table: eh.Table, quick: dict[str, Any]) -> None:
+    with pytest.raises(EvenhandError, match=r"a score of size .*e\+.*; give smaller scores\."):
+        reliability(lambda rows: rows[:, 0] * 1e200, table, features=["age"], noise={"age": 2}, **quick)

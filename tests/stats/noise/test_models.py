@@ -80,7 +80,7 @@ def test_one_hot_columns_stay_one_hot() -> None:
     ("build", "message"),
     [
         (lambda: Flip(1.0, 1.0), "two different values"),
-        (lambda: Normal(-1.0), "`sd` must be a number and not negative; got -1.0"),
+        (lambda: Normal(-1.0), r"`sd` must be a number from 0 to 1e\+75; got -1.0"),
         (lambda: Normal(float("nan")), "`sd` must be"),
         (lambda: Normal(1.0, minimum=2, maximum=1), "`minimum` 2 must not be above `maximum` 1"),
         (lambda: Confusion((1.0, 1.0), ((0.5, 0.5), (0.5, 0.5))), "different numbers"),

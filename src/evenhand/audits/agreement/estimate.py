@@ -111,8 +111,11 @@ def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Var
 
 
 def _resting_on(disagreement: FloatArray, weight: FloatArray, each: FloatArray) -> float:
-    total, squares = (weight * disagreement).sum(), (weight * each * disagreement**2).sum()
-    return round(float(total**2 / squares), 9) if squares > 0 else 0.0
+    largest = float(disagreement.max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    shares = disagreement / largest  # the unit does not matter, and squares of squares may be too large
+    return round(float((weight * shares).sum() ** 2 / (weight * each * shares**2).sum()), 9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +139,11 @@ class GroupDraws:
         return self.draws.stderr()
 
     def bootstrap_limits(self, confidence: float) -> tuple[Interval, str]:
-        """Return the limits of all metrics, and what they are called."""
-        if len(self.count) <= MOST_ACCELERATED:
-            return self.draws.bca(confidence), "BCa bootstrap"
-        return self.draws.percentile(confidence), "percentile bootstrap"
+        """Return the limits of all metrics, and what they are called; they hold the value at every confidence."""
+        few, value = len(self.count) <= MOST_ACCELERATED, self.draws.estimate
+        low, high = self.draws.bca(confidence) if few else self.draws.percentile(confidence)
+        limits = Interval(np.minimum(low, value), np.maximum(high, value))
+        return limits, "BCa bootstrap" if few else "percentile bootstrap"
 
 
 def pooled(rated: Rated) -> float:
@@ -184,8 +188,8 @@ def value_records(
             method, why, (low, high) = EXACT, None, _exact_limits(drawn, metric.share, spec.confidence)
         elif metric.form is not None and value is not None and np.array_equal(drawn.weight, drawn.count):
             method, (low, high) = "F distribution", _f_limits(drawn, metric.form, spec.confidence)
-            why = why if low is None or drawn.variation.disagreeing == 0 else None
-        if why is None and low is None:
+            why = why if high is None or drawn.variation.disagreeing == 0 else None
+        if why is None and high is None:
             why = "all resamples lie on one side of the value"
         record = AgreementValue(grouping=grouping, group=group, metric=name, n=drawn.n, value=value, method=method)
         yield _with_status(record, metric, drawn, why, {"low": low, "high": high})
@@ -196,6 +200,8 @@ def _with_status(
 ) -> AgreementValue:
     """Return a value with its limits, unless there is a reason for none."""
     status = "ok" if why is None else f"no interval: {why}"
+    if why is None and limits["low"] is None:
+        status = "unbounded below: the mean of these raters may have next to no variance"
     if record.value is None:
         status = f"undefined: {why_undefined(metric, drawn.ratings, drawn.weight)}"
     return replace(record, status=status, **(limits if why is None else {}))

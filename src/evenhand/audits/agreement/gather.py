@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.audits.agreement.metrics import Scale
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.errors import ConfigError, DataError, count
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import LARGEST, BoolArray, FloatArray
 from evenhand.table.cells import Cells
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, sort_key
 from evenhand.table.roles import Scalar
@@ -131,6 +131,12 @@ def _numbers(coded: Coded, scale: Scale, known: tuple[Any, ...], name: str) -> F
             raise DataError(f"the rater {name!r} gave text, which the interval scale cannot hold.") from None
         if not np.isfinite(numbers).all():
             raise DataError(f"the rater {name!r} gave infinite scores; replace them.")
+        largest = max(map(abs, numbers), default=0.0)
+        if largest > LARGEST or 0 < largest < 1 / LARGEST:
+            raise DataError(
+                f"the scores of the rater {name!r} reach {largest:g}, out of reach of the arithmetic; give them in "
+                "other units."
+            )
     else:
         position = {label_of(value): index for index, value in enumerate(known)}
         numbers = [float(position[label_of(value)]) for value in coded.values]

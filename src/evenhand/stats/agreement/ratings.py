@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 
 Reasons = npt.NDArray[np.str_]
 _ROUNDING = 8.0 * np.finfo(np.float64).eps
@@ -37,6 +37,7 @@ class Undefined(StrEnum):
     NO_SPREAD = "all scores are one number"
     NO_POSITIVE = "no rating is positive"
     NO_NEGATIVE = "no rating is negative"
+    NEGATIVE_VARIANCE = "the formula divides by a variance that is estimated below 0"
     ZERO_DENOMINATOR = "the formula divides by 0"
 
 
@@ -200,6 +201,8 @@ def _as_scores(rater: ArrayLike, *, missing: bool) -> FloatArray:
     if np.isinf(values).any() or (not missing and np.isnan(values).any()):
         bad = values[~np.isfinite(values)].flat[0]
         raise EvenhandError(f"Scores must be finite; got {bad}. Leave out people whom some rater did not rate.")
+    if (largest := float(np.nanmax(np.abs(values), initial=0.0))) > LARGEST:
+        raise EvenhandError(f"Scores reach {largest:g}, out of reach of the arithmetic; give them in other units.")
     return values
 
 

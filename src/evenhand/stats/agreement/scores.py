@@ -56,16 +56,15 @@ class MeanSquares:
         require_choice("form", form, ICC_FORMS)
         numerator, denominator, size = self._fraction(form)
         with np.errstate(all="ignore"):
-            zero = ratings.is_rounding(denominator, size)
-            return np.asarray(np.where(zero | (self.n <= 1), np.nan, numerator / denominator))
+            none = (denominator <= 0) | ratings.is_rounding(denominator, size) | (self.n <= 1)
+            return np.asarray(np.where(none, np.nan, numerator / denominator))
 
     def interval(self, form: IccForm = "A,1", confidence: float = 0.95) -> Interval:
         """Return the interval of a form; (1, 1) where the raters agree in everything. See `icc_interval`."""
         require_choice("form", form, ICC_FORMS)
         with np.errstate(all="ignore"):
             single = self._absolute(confidence) if form.startswith("A") else self._one_f(form, confidence)
-            more = self.raters - 1 if form.endswith("k") else 0  # the mean of k raters has k r / (1 + (k - 1) r)
-            low, high = (limit if not more else self.raters * limit / (1.0 + more * limit) for limit in single)
+            low, high = (self._of_the_mean(limit) for limit in single) if form.endswith("k") else single
             perfect = (self.error == 0) & (self.rows > 0) & (form.startswith("C") | (self.columns == 0))
             known = ~np.isnan(self.icc(form))
             low, high = (np.where(perfect, 1.0, np.where(known, limit, np.nan)) for limit in (low, high))
@@ -80,10 +79,13 @@ class MeanSquares:
         array('all scores are one number', dtype='<U25')
         """
         flat = (self.rows == 0) & (self.error == 0) & (form.startswith("C") | (self.columns == 0))
+        _, denominator, size = self._fraction(form)
+        below_zero = np.asarray((denominator < 0) & ~ratings.is_rounding(denominator, size))
         checks: list[tuple[BoolArray, ratings.Undefined]] = [
             (np.asarray(self.n == 0), ratings.Undefined.NOBODY),
             (np.asarray(self.n <= 1), ratings.Undefined.ONE_PERSON),
             (np.asarray(flat), ratings.Undefined.NO_SPREAD),
+            (below_zero, ratings.Undefined.NEGATIVE_VARIANCE),
             (np.isnan(self.icc(form)), ratings.Undefined.ZERO_DENOMINATOR),
         ]
         return ratings.first_reason(checks)
@@ -100,6 +102,11 @@ class MeanSquares:
                 return msr - mse, msr + (k - 1) * mse + k * (msc - mse) / self.n, msr + k * mse + k * msc / self.n
             return msr - mse, msr + (msc - mse) / self.n, msr + (msc + mse) / self.n
 
+    def _of_the_mean(self, single: FloatArray) -> FloatArray:
+        """Return k r / (1 + (k - 1) r), a limit of the mean of k raters from that of one; none where r is too low."""
+        total = 1.0 + (self.raters - 1) * single
+        return np.asarray(np.where(total > 0, self.raters * single / total, np.where(np.isnan(total), np.nan, -np.inf)))
+
     def _one_f(self, form: IccForm, confidence: float) -> tuple[FloatArray, FloatArray]:
         """Return limits of the single-rater form whose F is rows / within or rows / error."""
         k, between = self.raters, self.n - 1.0
@@ -111,15 +118,21 @@ class MeanSquares:
         return low, high
 
     def _absolute(self, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Return limits of ICC(A,1): Satterthwaite's degrees of freedom for a MSC + b MSE."""
+        """Return limits of ICC(A,1): Satterthwaite's degrees of freedom for a MSC + b MSE.
+
+        A sum of two mean squares has at least the degrees of freedom of the one with fewer, and at most those of both;
+        a negative ICC makes a weight negative, and the formula gives any number.
+        """
         n, k, msr, msc, mse = self.n, self.raters, self.rows, self.columns, self.error
         odds = self.icc("A,1") / (1.0 - self.icc("A,1"))
         raters, left = k * odds / n * msc, (1.0 + k * odds * (n - 1.0) / n) * mse
         freedom = (raters + left) ** 2 / (raters**2 / (k - 1) + left**2 / ((n - 1.0) * (k - 1)))
         freedom = np.where(raters + left == 0, (n - 1.0) * (k - 1), freedom)
+        freedom = np.clip(freedom, np.minimum(k - 1.0, (n - 1.0) * (k - 1)), n * (k - 1))
         rest = k * msc + (k * n - k - n) * mse
         lower, upper = _f_quantile(n - 1.0, freedom, confidence), _f_quantile(freedom, n - 1.0, confidence)
-        low = n * (msr - lower * mse) / (lower * rest + n * msr)
+        below = lower * rest + n * msr
+        low = np.where(below > 0, n * (msr - lower * mse) / below, -np.inf)
         return low, n * (upper * msr - mse) / (rest + n * upper * msr)
 
 
@@ -171,7 +184,8 @@ def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = No
     ``C,k``    ICC(3,k)        (MSR - MSE) / MSR                                 the mean of k raters
     ========== =============== ================================================= ===============================
 
-    The estimate may be negative. nan for fewer than two people or when all scores are one number.
+    The estimate may be negative, and never exceeds 1. nan for fewer than two people, when all scores are one number,
+    and where the variance below the line is estimated below 0, as for the form A,k of raters who contradict each other.
 
     Parameters
     ----------
@@ -214,7 +228,8 @@ def icc_interval(
 
     With F = MSR/MSW (form 1) or MSR/MSE (form C,1) the limits are (F/q - 1)/(F/q + k - 1) and (F q' - 1)/(F q' + k - 1)
     for quantiles q, q' of F; for the form A,1 they are McGraw and Wong's, with Satterthwaite's degrees of freedom. It
-    holds for normal errors of raters drawn at random. (1, 1) for raters who agree in everything.
+    holds for normal errors of raters drawn at random. (1, 1) for raters who agree in everything. The limits hold the
+    value itself at every confidence; the lower one is -inf where the mean of the raters has no limit below.
 
     References
     ----------
@@ -236,7 +251,8 @@ def _f_quantile(top: FloatArray, bottom: FloatArray, confidence: float) -> Float
 
     usable = (np.asarray(top) > 0) & (np.asarray(bottom) > 0) & np.isfinite(bottom) & np.isfinite(top)
     top, bottom = np.where(usable, top, 1.0), np.where(usable, bottom, 1.0)
-    return np.asarray(np.where(usable, fdtri(top, bottom, 1.0 - tail_share(confidence)), np.nan))
+    quantile = fdtri(top, bottom, 1.0 - tail_share(confidence))
+    return np.asarray(np.where(usable, np.maximum(quantile, 1.0), np.nan))  # 1 is the value itself
 
 
 @dataclass(frozen=True)

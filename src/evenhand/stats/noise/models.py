@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from evenhand.errors import EvenhandError, require_at_least
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import LARGEST, BoolArray, FloatArray
 
 
 class NoiseModel(Protocol):
@@ -85,8 +85,8 @@ class Normal:
     maximum: float | None = None
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.sd) and self.sd >= 0):
-            raise EvenhandError(f"`sd` must be a number and not negative; got {self.sd!r}.")
+        if not 0 <= self.sd <= LARGEST:
+            raise EvenhandError(f"`sd` must be a number from 0 to {LARGEST:g}; got {self.sd!r}.")
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise EvenhandError(f"`minimum` {self.minimum:g} must not be above `maximum` {self.maximum:g}.")
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from evenhand.errors import EvenhandError, require_choice
-from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 
 ENOUGH = 0.99
 """In this share of rows a column must be what it is made of."""
@@ -150,6 +150,10 @@ def checked(predict: Predictor, rows: FloatArray) -> Predictions:
         bad = int(np.flatnonzero(~np.isfinite(score))[0])
         shown = ", ".join(f"{value:g}" for value in rows[bad][:8])
         raise EvenhandError(f"The model gave the score {score[bad]} for the row ({shown}); scores must be finite.")
+    if (largest := float(np.abs(score).max(initial=0.0))) > LARGEST:
+        raise EvenhandError(
+            f"The model gave a score of size {largest:g}, out of reach of the arithmetic; give smaller scores."
+        )
     return Predictions(score, label)
 
 
@@ -204,7 +208,7 @@ def fixed_products(features: FloatArray, perturbed: Collection[int]) -> list[Fix
         look = np.concatenate([_spread(np.flatnonzero(other), _LOOK), _spread(np.arange(len(features)), _LOOK)])
         rows, wanted = features[look], features[look, column, np.newaxis]
         for source in sorted(perturbed):
-            agree = _same(rows[:, [source]] * rows, wanted).mean(axis=0)
+            agree = _same(_product(rows[:, [source]], rows), wanted).mean(axis=0)
             for factor in np.flatnonzero(agree >= _MOSTLY).tolist():
                 share = _product_share(features, column, source, factor, other)
                 if factor not in (source, column) and share is not None:
@@ -270,6 +274,12 @@ def _not_the_mode(values: FloatArray) -> BoolArray:
     return np.asarray(values != known[np.argmax(counts)])
 
 
+def _product(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return a product; one too large to be held is infinite, and the same as nothing."""
+    with np.errstate(over="ignore"):
+        return np.asarray(first * second)
+
+
 def _same(values: FloatArray, other: FloatArray) -> BoolArray:
     return np.asarray(np.abs(values - other) <= 1e-9 * (1.0 + np.abs(other)))
 
@@ -277,7 +287,7 @@ def _same(values: FloatArray, other: FloatArray) -> BoolArray:
 def _product_share(features: FloatArray, column: int, source: int, factor: int, other: BoolArray) -> float | None:
     """Return the share of rows in which a column is the product of two, None where it is not in enough of them."""
     first, second, wanted = features[:, source], features[:, factor], features[:, column]
-    made = first * second
+    made = _product(first, second)
     agrees = _same(made, wanted)
     if agrees.mean() < ENOUGH or agrees[other].mean() < _MOSTLY:
         return None

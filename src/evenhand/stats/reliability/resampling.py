@@ -78,8 +78,9 @@ class PeopleDraws:
         parts, sizes = self.variances[name][:, groups], self.sizes[:, groups]
         if not np.isfinite(parts).all():
             return float("nan")
-        weight = float((parts**2 / np.maximum(sizes - 1, 1)).sum())
-        return float(parts.sum() ** 2 / weight) if weight > 0 else float("inf")
+        shares = parts / (float(parts.sum()) or 1.0)  # squares of variances may be too large, or too small
+        weight = float((shares**2 / np.maximum(sizes - 1, 1)).sum())
+        return 1.0 / weight if weight > 0 else float("inf")
 
     def pooled_stderr(self, name: str, group: int, reference: int) -> float:
         """Return the standard error of the mean gap if in each fold the people of both groups varied alike.
@@ -219,7 +220,8 @@ def people_behind(damage: FloatArray, group: IntArray, groups: int) -> FloatArra
     >>> people_behind(np.array([2.0, 2.0, 0.0, 3.0, 0.0]), np.array([0, 0, 0, 1, 1]), 3).tolist()
     [2.0, 1.0, 0.0]
     """
-    whole, squares = (np.bincount(group, damage**power, groups) for power in (1, 2))
+    shares = damage / max(float(damage.max(initial=0.0)), np.finfo(np.float64).tiny)  # the unit does not matter
+    whole, squares = (np.bincount(group, shares**power, groups) for power in (1, 2))
     return np.asarray(np.divide(whole**2, squares, out=np.zeros(groups), where=squares > 0))
 
 
