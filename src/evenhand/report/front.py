@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from evenhand.core.findings import Finding
-from evenhand.core.records import OVERALL, limits_to_judge
+from evenhand.core.records import OVERALL, Value, limits_to_judge
 from evenhand.core.thresholds import VERDICTS, Verdict
 from evenhand.table.roles import MISSING
 
@@ -109,8 +109,8 @@ def in_short(findings: Sequence[Finding]) -> list[str]:
     worst = list(_first_of_each(finding for finding in judged if finding.verdict == "does_not_meet"))
     if len(worst) > 2:
         return [*map(_with_limit, worst[: MOST_SENTENCES - 1]), _tally(judged)]
-    told = [sentence for finding in worst for sentence in (_with_limit(finding), _same_limit(finding, judged))]
-    return [*filter(None, told), _tally(judged)]
+    pairs = [sentence for finding in worst for sentence in (_with_limit(finding), _same_limit(finding, judged))]
+    return [*filter(None, pairs), _tally(judged)]
 
 
 def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -183,10 +183,9 @@ def who_was_compared(audit: Audit) -> list[Compared]:
     sizes: dict[str, dict[str, int]] = {}
     for result in audit.results.values():
         for record in result.tables.get("values", ()):
-            grouping, group = record.grouping, record.group
-            if grouping is not None and group not in (None, OVERALL):
-                known = sizes.setdefault(grouping, {})
-                known[group] = max(known.get(group, 0), record.n)
+            if isinstance(record, Value) and record.grouping is not None and record.group != OVERALL:
+                known = sizes.setdefault(record.grouping, {})
+                known[record.group] = max(known.get(record.group, 0), record.n)
     return [
         Compared(
             grouping,
