@@ -61,6 +61,7 @@ def render(audit: Audit) -> str:
         compared=front.who_was_compared(audit),
         judged=judged,
         others=front.other_lines(findings),
+        families=audit.families,
         shown_findings=SHOWN_FINDINGS,
         short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
