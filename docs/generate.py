@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 import evenhand.stats
 from evenhand import Prediction, Table
 from evenhand.audits import REGISTRY
-from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, ParityMetric
+from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, OTHER_NAMES, ParityMetric
 from evenhand.cli.main import app
 from evenhand.core.findings import Finding
 from evenhand.core.metrics import Metric
@@ -229,6 +229,23 @@ def named_gaps_part() -> str:
         for name, (metric, kind, against) in NAMED_GAPS.items()
     ]
     return table(("Name", "Metric", "Kind", "Against"), rows)
+
+
+def other_names_part() -> str:
+    """Return what other packages call our metrics and gaps."""
+    words = {"worst_pair": "of the worst pair", "reference": "to the reference group", None: ""}
+    rows = [
+        (
+            f"`{name}`",
+            other.package,
+            " and ".join(f"`{metric}`" for metric in other.metrics),
+            other.kind or "value",
+            words[other.against],
+        )
+        for name, other in OTHER_NAMES.items()
+        if not other.refused
+    ]
+    return table(("Name", "Package", "Here", "What of it", ""), rows)
 
 
 # Settings -------------------------------------------------------------------------------------------------
@@ -564,6 +581,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "metrics": metrics_part,
     "other_metrics": other_metrics_part,
     "named_gaps": named_gaps_part,
+    "other_names": other_names_part,
     "results": results_part,
     "settings": settings_part,
     "study": study_part,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenhand.audits.improvability import ImprovabilityResult, improvability
     from evenhand.audits.parity import ParityResult, parity
     from evenhand.audits.reliability import ReliabilityResult, reliability
+    from evenhand.models import fitted
     from evenhand.report import Audit, audit
     from evenhand.table import Prediction, Table
 
@@ -39,6 +40,7 @@ __all__ = [
     "datasets",
     "disagreement",
     "effort",
+    "fitted",
     "improvability",
     "models",
     "parity",
@@ -60,6 +62,7 @@ _HOMES = {
     "audit": "evenhand.report",
     "disagreement": "evenhand.audits.disagreement",
     "effort": "evenhand.audits.effort",
+    "fitted": "evenhand.models",
     "improvability": "evenhand.audits.improvability",
     "parity": "evenhand.audits.parity",
     "reliability": "evenhand.audits.reliability",

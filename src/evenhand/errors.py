@@ -7,8 +7,12 @@ shown to a user as it is.
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Collection, Iterable, Sequence
 from importlib.util import find_spec
+from typing import Any
+
+_LONGEST, _MOST_PROBLEMS = 900, 20  # characters of a line, and problems, of one message
 
 
 class EvenhandError(ValueError):
@@ -20,6 +24,14 @@ class EvenhandError(ValueError):
     Traceback (most recent call last):
     evenhand.errors.EvenhandError: `alpha` must be between 0 and 1; got 1.3.
     """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__("\n".join(_readable(line) for line in message.split("\n")))
+
+
+def _readable(line: str) -> str:
+    """Return a line that a person can read: what is wrong stands at its beginning, what to do at its end."""
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 3 :]}"
 
 
 class DataError(EvenhandError):
@@ -41,8 +53,29 @@ class MissingExtraError(EvenhandError, ImportError):
 def _as_list(problems: Sequence[str]) -> str:
     if len(problems) == 1:
         return problems[0]
-    lines = "\n".join(f"  - {problem}" for problem in problems)
-    return f"{len(problems)} problems with the data:\n{lines}"
+    lines = [f"  - {problem}" for problem in problems[:_MOST_PROBLEMS]]
+    more = [f"  - and {len(problems) - _MOST_PROBLEMS:,} more."] if len(problems) > _MOST_PROBLEMS else []
+    return "\n".join([f"{len(problems):,} problems with the data:", *lines, *more])
+
+
+class _Brief(reprlib.Repr):
+    """Shows a few values of what was given, whatever it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = self.maxdict = self.maxlist = self.maxtuple = self.maxset = 3
+        self.maxstring = self.maxother = 80
+
+    def repr1(self, x: Any, level: int) -> str:
+        """Show an array or a frame by its kind and shape, anything else by its first values."""
+        shape = getattr(x, "shape", None)
+        if not isinstance(shape, tuple):
+            return super().repr1(x, level).replace("\n", " ")
+        return f"{type(x).__name__} of shape {shape}" if shape else repr(x)
+
+
+brief = _Brief().repr
+"""Return a value as a message shows it: a few values at most, an array or a data frame by its shape."""
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -74,8 +107,8 @@ def require_choice(name: str, value: object, allowed: Collection[str]) -> None:
     Traceback (most recent call last):
     evenhand.errors.ConfigError: `kind` got 'ratoi'; did you mean 'ratio'?
     """
-    if value not in allowed:
-        raise ConfigError(f"`{name}` got {value!r}; {did_you_mean(value, allowed)}")
+    if not isinstance(value, str) or value not in allowed:
+        raise ConfigError(f"`{name}` got {brief(value)}; {did_you_mean(value, allowed)}")
 
 
 def require_at_least(name: str, value: float, least: int) -> None:

@@ -8,7 +8,9 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, brief, did_you_mean
+
+_MOST_SENTENCES = 5  # of what is wrong in one set of options
 
 
 class Settings(BaseModel):
@@ -60,9 +62,12 @@ def _explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
         elif problem["type"] == "missing":
             message = "it is required and was not given"
         elif problem["type"] != "value_error":
-            message = f"{message[:1].lower()}{message[1:]}; got {problem['input']!r}"
+            message = f"{message[:1].lower()}{message[1:]}; got {brief(problem['input'])}"
         sentences.append(f"`{path}` in {where}: {message}" if path else f"{where}: {message}")
-    joined = "\n".join(dict.fromkeys(sentences))
+    distinct = list(dict.fromkeys(sentences))
+    if len(distinct) > _MOST_SENTENCES:
+        distinct[_MOST_SENTENCES:] = [f"and {len(distinct) - _MOST_SENTENCES:,} more like these"]
+    joined = "\n".join(distinct)
     return joined if joined.endswith(("?", ".")) else joined + "."
 
 

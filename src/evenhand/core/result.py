@@ -14,7 +14,7 @@ from evenhand.core.findings import VERDICT_WORDS, Finding
 from evenhand.core.metrics import Metric
 from evenhand.core.records import LeftOut, Record
 from evenhand.core.spec import Spec
-from evenhand.errors import ConfigError, did_you_mean, require_choice
+from evenhand.errors import ConfigError, brief, did_you_mean, require_choice
 from evenhand.table.frames import build_frame
 
 _USUAL = {"stratum": None, "stakeholder": None, "kind": "difference", "against": "worst_pair"}
@@ -83,11 +83,19 @@ class Result:
         ['F', 'M']
         """
         kind = self._record_type(table)
+        metrics: tuple[str, ...] | None = None
+        other = self.spec.other_names.get(str(where.get("metric")))
+        if other is not None and where["metric"] not in self.metrics:  # another package's name of a metric or a gap
+            asked = where.pop("metric")
+            metrics, where = other.metrics, {**where, **other.where(asked)}
         for name in where:
             if name not in kind.columns():
                 raise ConfigError(f"the table {table!r} has no column {name!r}; {did_you_mean(name, kind.columns())}")
-        records = self.tables[table]
-        return tuple(r for r in records if all(getattr(r, name) == value for name, value in where.items()))
+        records = [r for r in self.tables[table] if metrics is None or getattr(r, "metric", None) in metrics]
+        plain = {name: value for name, value in where.items() if value is None or isinstance(value, str | float | int)}
+        if len(plain) < len(where):  # no column holds anything else
+            return ()
+        return tuple(r for r in records if all(getattr(r, name) == value for name, value in plain.items()))
 
     def get(self, table: str, **where: Any) -> Any:
         """Return the one record of a table whose columns have these values.
@@ -110,7 +118,7 @@ class Result:
 
     def _why_not_one(self, table: str, fitting: Sequence[Record], where: Mapping[str, Any]) -> str:
         """Return why a question has no one record for an answer: several fit, or a value does not occur."""
-        asked = ", ".join(f"{name}={value!r}" for name, value in where.items()) or "no columns named"
+        asked = ", ".join(f"{name}={brief(value)}" for name, value in where.items()) or "no columns named"
         if fitting:
             differ = [name for name in type(fitting[0]).columns() if len({getattr(r, name) for r in fitting}) > 1]
             more = ", ".join([name for name in differ if name not in where][:6])
@@ -118,12 +126,12 @@ class Result:
         for name, value in where.items():
             known = list(dict.fromkeys(str(getattr(record, name)) for record in self.tables[table]))
             if str(value) not in known:
-                return f"`{name}` got {value!r}; {did_you_mean(value, known)}"
+                return f"`{name}` got {brief(value)}; {did_you_mean(value, known)}"
         return f"no record of {table!r} fits {asked}."
 
     def to_frame(self, table: str | None = None) -> Any:
         """Return one table as a data frame of the library that the data came in; an empty one keeps its columns."""
-        name = table or self.main_table
+        name = self.main_table if table is None else table
         columns = self._record_type(name).columns()
         records = self.tables[name]
         return build_frame(

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from textwrap import fill, indent
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
-from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, ValidationInfo, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainSerializer,
+    PrivateAttr,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic.functional_validators import PlainValidator
 
 from evenhand.core.metrics import Metric
+from evenhand.core.names import OtherName, translate
 from evenhand.core.thresholds import Alias, Threshold, resolve
+from evenhand.errors import ConfigError
 from evenhand.settings import Settings
+from evenhand.table.arrays import Columns, is_frame
+from evenhand.table.table import Table
 
 _RECORDED = {"recorded": True}
 """Validation context of settings that are read back from `results.json`, where code stands as its name."""
@@ -78,8 +91,13 @@ class Spec(Settings):
     """What a threshold of the audit may name."""
     aliases: ClassVar[Mapping[str, Alias]] = {}
     """Gaps with a name of their own that a threshold may use."""
+    other_names: ClassVar[Mapping[str, OtherName]] = {}
+    """What other packages call our metrics and gaps; understood, and named in a note."""
     counted: ClassVar[str] = "people"
     """What the `n` of a record counts."""
+
+    column_settings: ClassVar[tuple[str, ...]] = ()
+    """Settings that name columns of the table; in Python, arrays may stand there too."""
 
     code: ClassVar[tuple[str, ...]] = ()
     """Settings that hold code; `audit.toml` names it as 'module:attribute', which needs --allow-code."""
@@ -96,6 +114,25 @@ class Spec(Settings):
     )
 
     _folder: Path = PrivateAttr(default=Path())
+    _translated: tuple[str, ...] = PrivateAttr(default=())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_our_words(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Read names of other packages as our own, and note what was read as what."""
+        if not cls.other_names or not isinstance(values, Mapping):
+            return handler(values)
+        own = values["custom"] if isinstance(values.get("custom"), Mapping) else ()
+        names = {name: other for name, other in cls.other_names.items() if name not in own}
+        translated, said = translate(values, names, cls.aliases)
+        spec = handler(translated)
+        spec._translated = said
+        return spec
+
+    @property
+    def translated(self) -> tuple[str, ...]:
+        """Remarks on the names of other packages that were read as our own."""
+        return self._translated
 
     def known_metrics(self) -> Mapping[str, Metric]:
         """Return the metrics that these settings can give, by name."""
@@ -140,13 +177,35 @@ class Spec(Settings):
         return self.recorded(self.model_dump(mode="json"))
 
 
+def name_columns(table: Table, spec: type[Spec], settings: Mapping[str, Any]) -> tuple[Table, dict[str, Any]]:
+    """Return the table with the arrays that stand in settings for columns, and settings that name them."""
+    columns = Columns(table.data)
+    named = {name: columns.named(settings[name], f"`{name}`") for name in spec.column_settings if name in settings}
+    return (table if columns.data is table.data else table.with_data(columns.data)), {**settings, **named}
+
+
+def require_table(value: Any, function: str) -> None:
+    """Refuse data that has no roles, with the line that gives it some."""
+    if isinstance(value, Table):
+        return
+    kind = type(value).__name__
+    named = "df" if is_frame(value) else repr(value) if isinstance(value, str) and len(value) < 60 else "data"
+    call = "eh.reliability(model, " if function == "reliability" else f"eh.{function}("
+    raise ConfigError(
+        f"eh.{function} needs a table with the roles of its columns; got {'an' if kind[0] in 'AEIOU' else 'a'} {kind}. "
+        f"Wrap it in eh.Table(...), with your own columns: {call}eh.Table({named}, groups=['sex'], "
+        "predictions={'model': 'score'}))."
+    )
+
+
 AuditFunction = TypeVar("AuditFunction", bound=Callable[..., Any])
 
 
 def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]:
     """Give a function that takes ``**settings`` the signature and the documented parameters of its spec.
 
-    The line ``{settings}`` in the function's docstring is replaced by them.
+    Arrays in settings that name columns become columns of its table, and data that is no table is refused. The line
+    ``{settings}`` in the function's docstring is replaced by them.
     """
 
     def derive(function: AuditFunction) -> AuditFunction:
@@ -162,9 +221,19 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
             )
             for name, item in sorted(settings.items(), key=lambda entry: not entry[1].is_required())
         ]
-        vars(function)["__signature__"] = signature.replace(parameters=[*own, *derived])
         function.__doc__ = (function.__doc__ or "").replace("    {settings}\n", _documented(settings))
-        return function
+
+        @wraps(function)
+        def checked(*arguments: Any, **given: Any) -> Any:
+            bound = signature.bind(*arguments, **given)
+            require_table(bound.arguments["table"], function.__name__)
+            passed = bound.arguments.get("settings", {})
+            table, bound.arguments["settings"] = name_columns(bound.arguments["table"], spec, passed)
+            bound.arguments["table"] = table
+            return function(*bound.args, **bound.kwargs)
+
+        vars(checked)["__signature__"] = signature.replace(parameters=[*own, *derived])
+        return cast(AuditFunction, checked)
 
     return derive
 

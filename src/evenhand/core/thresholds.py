@@ -36,7 +36,8 @@ _NULL_IS_POOLED = ("stratum", "stakeholder")
 
 def _as_grouping_name(value: Any) -> Any:
     """Accept `["race", "sex"]` for the grouping that is called 'race × sex'."""
-    return grouping_name(value) if isinstance(value, list | tuple) else value
+    is_names = isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
+    return grouping_name(value) if is_names else value
 
 
 GroupingName = Annotated[str, BeforeValidator(_as_grouping_name)]

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from evenhand.errors import ConfigError, did_you_mean, require_extra
+from evenhand.errors import ConfigError, brief, did_you_mean, require_extra
 from evenhand.settings import Settings, named_once
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Columns
@@ -271,3 +271,62 @@ def _fit(name: Any, fit: Any) -> Any:
     if isinstance(fit, str):
         return {"estimator": fit}
     return {"estimator": name, **fit} if isinstance(fit, Mapping) else fit
+
+
+# Models that are fitted already -------------------------------------------------------------------------------
+
+
+def fitted(model: Any, X: Any, *, positive: Any = None) -> Any:
+    """Return what a fitted model says of people: an array to give as a prediction.
+
+    Parameters
+    ----------
+    model
+        Any object with `predict_proba` or `predict`, as scikit-learn's: a classifier of two classes, or a pipeline.
+    X
+        The features of the people of the table, in the order of its rows. Not those that the model was fitted to: on
+        its own training rows every model looks better than it is.
+    positive
+        The class whose chance is the score; by default the second of the model's classes, as scikit-learn sorts them.
+
+    Returns
+    -------
+    numpy.ndarray
+        The chance of the positive class where the model gives one, else its decisions, or its numbers.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> scores = eh.fitted(LogisticRegression().fit(X, y), X)
+    >>> table = eh.Table({"sex": ["f", "m", "f", "m"]}, groups="sex", predictions={"logistic": scores}, outcome=y)
+    >>> table.has_scores("logistic")
+    True
+    """
+    name = type(model).__name__
+    if not any(callable(getattr(model, method, None)) for method in ("predict_proba", "predict")):
+        raise ConfigError(f"a fitted model must have predict_proba or predict; got {brief(model)}.")
+    try:
+        return _said(model, X, positive)
+    except ConfigError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise ConfigError(f"the model {name} could not score `X`: {reason}") from error
+
+
+def _said(model: Any, features: Any, positive: Any) -> Any:
+    classes = None if getattr(model, "classes_", None) is None else list(model.classes_)
+    name = type(model).__name__
+    if classes is not None and len(classes) != 2:
+        raise ConfigError(f"the model {name} knows {len(classes)} classes; a prediction is about two: give one score.")
+    if positive is not None and positive not in (classes or [positive]):
+        known = " and ".join(repr(str(value)) for value in classes or ())
+        raise ConfigError(f"`positive` got {brief(positive)}; the model {name} knows {known}.")
+    if callable(getattr(model, "predict_proba", None)):
+        chances = np.asarray(model.predict_proba(features), dtype=np.float64)
+        column = -1 if positive is None or classes is None else classes.index(positive)
+        return chances if chances.ndim == 1 else chances[:, column]
+    answers = np.asarray(model.predict(features))
+    return answers if classes is None else (answers == (classes[-1] if positive is None else positive)).astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,10 +19,12 @@ from evenhand.core.formats import rounded
 from evenhand.core.progress import step
 from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Result
+from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
-from evenhand.errors import ConfigError, require_choice
+from evenhand.errors import ConfigError, brief, require_choice
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
+from evenhand.table.arrays import is_frame
 from evenhand.table.table import Table
 
 if TYPE_CHECKING:
@@ -168,7 +170,7 @@ def audit(
     allow_code
         Whether `audit.toml` may name Python functions to import.
     **sections
-        For a table: the sections of `audit.toml` as mappings, such as ``parity={}`` and
+        For a table: the sections of `audit.toml` as mappings, by default ``parity={}``, and
         ``thresholds=[{"metric": "selection_rate", "min": 0.8}]``. For responses: ``study={}``, with the arguments of
         `eh.study.analyze` or the `analysis` of a `study.toml`.
 
@@ -180,11 +182,13 @@ def audit(
     >>> eh.audit(table, parity={"metrics": "selection_rate"}).findings[0].verdict
     'no_threshold'
     """
-    if seed is not None and seed < 0:
-        raise ConfigError(f"`seed` must be 0 or more; got {seed}.")
+    if seed is not None and not (type(seed) is int and seed >= 0):
+        raise ConfigError(f"`seed` must be a whole number, 0 or more; got {brief(seed)}.")
     if not isinstance(source, str | os.PathLike | Table):
         from evenhand.report.study import audit_study
 
+        if is_frame(source) or isinstance(source, Mapping):
+            require_table(source, "audit")
         return audit_study(source, sections, seed)
     started, clock = datetime.now(UTC), _Clock()
     arguments: dict[str, Any] = {}
@@ -192,6 +196,10 @@ def audit(
         table = source
         if "models" in sections:
             raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
+        if not any(name in REGISTRY for name in sections):
+            sections["parity"] = {}
+        for name in (name for name in sections if name in REGISTRY and isinstance(sections[name], Mapping)):
+            table, sections[name] = name_columns(table, REGISTRY[name].spec, sections[name])
         config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
     else:
         if sections:

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from evenhand.audits import REGISTRY
 from evenhand.core.spec import Spec
-from evenhand.errors import ConfigError, EvenhandError, did_you_mean
+from evenhand.errors import ConfigError, EvenhandError, brief, did_you_mean
 from evenhand.models.estimators import ModelsSettings
 from evenhand.settings import Settings
 from evenhand.table.table import Table
@@ -94,6 +94,8 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
         raise ConfigError(f"'{name}' is a folder; give the path of an audit.toml file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"'{name}' is not valid TOML: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"'{name}' cannot be read: {error.strerror or error}.") from None
     data = dict(_section(raw, "data", name))
     source = data.pop("source", None)
     keys = [key for key in DatasetSettings.model_fields if "dataset" in data and key in data]
@@ -101,7 +103,7 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
     if invented and source is not None:
         raise ConfigError(f"[data] of '{name}' names both a `source` and a `dataset`; give one of them.")
     if not invented and not isinstance(source, str):
-        raise ConfigError(f"`source` in [data] of '{name}' must be the path of the data; got {source!r}.")
+        raise ConfigError(f"`source` in [data] of '{name}' must be the path of the data; got {brief(source)}.")
     config = make_config(raw, source, where=name, allow_code=allow_code)
     if not invented:
         return config, {**data, "data": str(Path(name).parent / source)}
@@ -144,7 +146,7 @@ def make_table(arguments: Mapping[str, Any]) -> Table:
 def _section(raw: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
     section = raw.get(name, {})
     if not isinstance(section, Mapping):
-        raise ConfigError(f"[{name}] in {where} must be a table of settings; got {section!r}.")
+        raise ConfigError(f"[{name}] in {where} must be a table of settings; got {brief(section)}.")
     return section
 
 
@@ -161,7 +163,7 @@ class _SpecReader:
         """Return the settings, with thresholds that stand outside of the section added to its own."""
         listed = self.section.get("thresholds", [])
         if not isinstance(listed, list | tuple):
-            raise ConfigError(f"`thresholds` in [{self.name}] of {self.where} must be a list; got {listed!r}.")
+            raise ConfigError(f"`thresholds` in [{self.name}] of {self.where} must be a list; got {brief(listed)}.")
         kind = REGISTRY[self.name].spec
         values = {**self.section, "thresholds": [*listed, *thresholds]}
         for setting in kind.runs_code:
@@ -190,7 +192,11 @@ class _SpecReader:
     def limits(self) -> list[str]:
         """Return what a threshold of this audit can limit."""
         spec = self.spec()
-        return [*(name for name, metric in spec.known_metrics().items() if metric.limits), *spec.aliases]
+        return [
+            *(name for name, metric in spec.known_metrics().items() if metric.limits),
+            *spec.aliases,
+            *spec.other_names,
+        ]
 
 
 def _nested(values: Mapping[str, Any], path: str) -> Any:

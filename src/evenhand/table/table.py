@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import narwhals as nw
 import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.table import keys
+from evenhand.table.arrays import from_arrays, name_arrays
 from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
 from evenhand.table.keys import NUMBERS, Key, Kind
 from evenhand.table.ledger import Column, Ledger, checksum
@@ -36,7 +38,7 @@ class Table:
         A data frame (pandas, Polars, PyArrow, DuckDB relation), a mapping of columns, or the path or glob of
         CSV, Parquet or JSON files, which DuckDB reads without loading them.
     id
-        Column that identifies a person; it must not repeat.
+        Column that identifies a person; it must not repeat. In place of any column, an array or a Series may stand.
     outcome, positive
         Column of what really happened, and the value that counts as positive (default: 1, true, yes).
     groups
@@ -69,13 +71,13 @@ class Table:
         self,
         data: Any,
         *,
-        id: str | None = None,  # noqa: A002
-        outcome: str | None = None,
+        id: Any = None,  # noqa: A002
+        outcome: Any = None,
         positive: Scalar | None = None,
-        groups: Sequence[str | Sequence[str]] | str = (),
+        groups: Any = (),
         cuts: Mapping[str, Sequence[float]] | None = None,
-        predictions: Mapping[str, Any] | Sequence[str] | str | None = None,
-        weight: str | None = None,
+        predictions: Any = None,
+        weight: Any = None,
         threshold: float | None = None,
         favourable: Literal["selected", "not_selected"] | None = None,
         missing: Literal["error", "drop"] = "error",
@@ -84,30 +86,66 @@ class Table:
         decimal: str = ".",
         missing_values: Sequence[str] = ("",),
     ) -> None:
+        columns = {"id": id, "outcome": outcome, "groups": groups, "predictions": predictions, "weight": weight}
+        data, columns = name_arrays(data, columns)
         self.roles: Roles = make_roles(
-            id=id,
-            outcome=outcome,
-            positive=positive,
-            groups=groups,
-            cuts=cuts,
-            predictions=predictions,
-            weight=weight,
-            threshold=threshold,
-            favourable=favourable,
-            missing=missing,
+            positive=positive, cuts=cuts, threshold=threshold, favourable=favourable, missing=missing, **columns
         )
         options = FileOptions.parse(
             {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing_values": missing_values},
             "the options of the file",
         )
-        self._data, self._options = data, options
+        self._options = options
+        self._read(data)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        y_true: Any = None,
+        y_pred: Any = None,
+        y_score: Any = None,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        **settings: Any,
+    ) -> Self:
+        """Make a table of arrays, Series or lists, as scikit-learn and fairlearn users hold them.
+
+        Parameters
+        ----------
+        y_true, sample_weight
+            What really happened, and survey weights.
+        y_pred, y_score
+            Decisions, and scores; one of them is needed. A mapping holds those of several models by name.
+        sensitive_features
+            The groups: an array, a Series, a data frame or a mapping of several.
+        **settings
+            Any other argument of `Table`: `positive`, `threshold`, `favourable`, `cuts`, `missing`.
+
+        Examples
+        --------
+        >>> table = Table.from_arrays(y_true=[1, 0, 1, 0], y_pred=[1, 0, 1, 1], sensitive_features=["f", "f", "m", "m"])
+        >>> table.models, list(table.groupings)
+        (('y_pred',), ['group'])
+        """
+        return cls(**from_arrays(y_true, y_pred, y_score, sensitive_features, sample_weight, settings))
+
+    def with_data(self, data: Any) -> Self:
+        """Return a table with the same roles of other data, such as its own with columns added."""
+        changed = copy(self)
+        changed._read(data)
+        return changed
+
+    def _read(self, data: Any) -> None:
+        """Open the data and check everything."""
+        self.data = data
         self._weighty: tuple[nw.Expr, str] | None = None
         self._ledger, self._fitted = Ledger(), frozenset[str]()
         self._open()
         self.with_type_retry(self._check)
 
     def _open(self) -> None:
-        self.source = open_source(self._data, self._options)
+        self.source = open_source(self.data, self._options)
         with engine_errors():
             schema = self.source.frame.collect_schema()
         self.kinds: dict[str, Kind] = {name: keys.kind_of(dtype) for name, dtype in schema.items()}

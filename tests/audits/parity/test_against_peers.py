@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.audits.parity.metrics import METRICS, OTHER_NAMES
+from evenhand.errors import ConfigError
 
 TOLERANCE = 1e-12
 
@@ -128,3 +130,48 @@ def test_wilson_limits_of_a_group_equal_statsmodels(people: pd.DataFrame) -> Non
         selected = round((record.value or 0) * record.n)
         low, high = proportion.proportion_confint(selected, record.n, method="wilson")
         assert (record.low, record.high) == pytest.approx((low, high), abs=1e-12)
+
+
+@pytest.mark.replication
+def test_names_of_fairlearn_are_understood_or_refused_with_a_reason(people: pd.DataFrame) -> None:
+    """Every name of its list is read as the same number, or has a reason why it has no counterpart."""
+    import fairlearn.metrics as peer
+
+    table = eh.Table(people, outcome="outcome", groups="group", predictions={"m": "score"})
+    names = [name for name in dir(peer) if name.endswith(("_difference", "_ratio", "_group_min", "_group_max"))]
+    assert len(names) > 30
+    result = eh.parity(table, metrics=[*METRICS], resamples=100)
+    same = {"y_true": people.outcome, "y_pred": (people.score > 0.5).astype(int), "sensitive_features": people.group}
+    for name in names:
+        other = OTHER_NAMES[name]
+        if other.refused:
+            with pytest.raises(ConfigError, match="has no counterpart here: "):
+                eh.parity(table, metrics=name)
+            continue
+        sizes = [gap.value for gap in result.rows("gaps", metric=name)]
+        worst = max(sizes) if other.kind == "difference" else min(sizes)
+        assert worst == pytest.approx(getattr(peer, name)(**same), abs=TOLERANCE), name
+
+
+def test_a_name_of_another_package_is_named_in_the_answer(people: pd.DataFrame) -> None:
+    table = eh.Table(people, outcome="outcome", groups="group", predictions={"m": "score"})
+    limits = [{"metric": "equalized_odds_difference", "max": 0.5}, {"metric": "disparate_impact", "min": 0.1}]
+    result = eh.parity(table, metrics=["recall_score", "fpr", "selection_rate"], thresholds=limits)
+    assert [(limit.metric, limit.kind, limit.against) for limit in result.spec.thresholds] == [
+        ("tpr", "difference", "worst_pair"),
+        ("fpr", "difference", "worst_pair"),
+        ("selection_rate", "ratio", "reference"),
+    ]
+    notes = " ".join(result.notes)
+    for name in (
+        "recall_score (fairlearn, scikit-learn)",
+        "equalized_odds_difference (fairlearn)",
+        "disparate_impact (AIF360)",
+    ):
+        assert name in notes
+    assert result.get("gaps", metric="demographic_parity_ratio") == result.get(
+        "gaps", metric="selection_rate", kind="ratio"
+    )
+    own = eh.parity(table, metrics="tpr", custom={"f1_score": lambda cells: cells.tp / cells.n}, resamples=100)
+    assert own.rows("values", metric="f1_score")
+    assert not own.notes

@@ -25,6 +25,7 @@ class AgreementSpec(Spec):
 
     audit: ClassVar[str] = "agreement"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "group")
+    column_settings: ClassVar[tuple[str, ...]] = ("raters",)
 
     raters: Columns = Field(description="Columns of two or more raters' ratings of the same people.")
     scale: Scale | None = Field(

@@ -96,6 +96,15 @@ class DisagreementSpec(Spec):
 
     audit: ClassVar[str] = "disagreement"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "stakeholder")
+    column_settings: ClassVar[tuple[str, ...]] = (
+        "decision",
+        "critic",
+        "disagree",
+        "answer",
+        "direction",
+        "case",
+        "stakeholder",
+    )
     counted: ClassVar[str] = "answers"
 
     decision: str = Field(description="Column of the label that the system gave to the case.")

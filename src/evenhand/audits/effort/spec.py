@@ -52,6 +52,7 @@ class EffortSpec(Spec):
 
     audit: ClassVar[str] = "effort"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "weight")
+    column_settings: ClassVar[tuple[str, ...]] = ("trajectory",)
 
     trajectory: tuple[str, ...] = Field((), description="Columns of one feature over time, earliest first; at least 3.")
     history: History | None = Field(

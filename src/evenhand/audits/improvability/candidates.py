@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from evenhand.core.spec import is_recorded
-from evenhand.errors import did_you_mean
+from evenhand.errors import brief, did_you_mean
 from evenhand.models.estimators import ESTIMATORS, Fit
 from evenhand.settings import Settings
 
@@ -195,7 +195,7 @@ def _settings(given: Any, name: str) -> Any:
     if callable(given):
         return {"rule": "own", "own": given}
     raise ValueError(
-        f"a candidate must be a name, a table of settings, a scikit-learn estimator or a function; got {given!r}"
+        f"a candidate must be a name, a table of settings, a scikit-learn estimator or a function; got {brief(given)}"
     )
 
 

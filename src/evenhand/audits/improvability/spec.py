@@ -14,7 +14,7 @@ from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMEN
 from evenhand.core.metrics import Metric
 from evenhand.core.spec import Names, Spec, is_recorded
 from evenhand.core.thresholds import GroupingName
-from evenhand.errors import ConfigError, count, did_you_mean
+from evenhand.errors import ConfigError, brief, count, did_you_mean
 from evenhand.settings import Settings, named_once
 from evenhand.stats.improvability import UTILITIES, AccuracyOf, Criteria, FairnessTest, Rule, Utility, get_utility
 from evenhand.stats.types import FloatArray
@@ -43,7 +43,7 @@ class StatusQuo(Settings):
             raise ValueError("`status_quo` needs exactly one of `column` and `model`")
         usable = self.model is None or callable(self.model) or hasattr(self.model, "predict") or is_recorded(info)
         if not usable:
-            raise ValueError(f"`model` of `status_quo` must have `predict` or be a function; got {self.model!r}")
+            raise ValueError(f"`model` of `status_quo` must have `predict` or be a function; got {brief(self.model)}")
         return self
 
     @field_serializer("model")
@@ -146,6 +146,7 @@ class ImprovabilitySpec(Spec):
 
     audit: ClassVar[str] = "improvability"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping")
+    column_settings: ClassVar[tuple[str, ...]] = ("features", "outcome", "status_quo")
     code_or_name: ClassVar[tuple[str, ...]] = ("status_quo", "utility", "fairness_utility", "candidates")
 
     status_quo: Annotated[StatusQuo, BeforeValidator(_as_status_quo)] = Field(
@@ -315,7 +316,7 @@ class ImprovabilitySpec(Spec):
 
 def _utility(value: Any, info: ValidationInfo) -> Utility:
     if not isinstance(value, str | Utility):
-        raise ValueError(f"a utility must be a name or an evenhand.stats.improvability.Utility; got {value!r}")
+        raise ValueError(f"a utility must be a name or an evenhand.stats.improvability.Utility; got {brief(value)}")
     if isinstance(value, str) and value not in UTILITIES and is_recorded(info):
         return Utility(value, _not_recorded, _not_recorded)
     if isinstance(value, Utility) and value.name in (FAIRNESS, ACCURACY, IMPROVEMENT):

@@ -70,7 +70,7 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
     gaps: list[ParityGap] = []
     calibration: list[CalibrationRecord] = []
     left_out: list[LeftOut] = []
-    notes = list(table.source.notes)
+    notes = [*table.source.notes, *spec.translated]
     for model in table.models:
         metrics = _metrics_for(table, model, spec, notes)
         ranks = _ranks(table, model, metrics, spec, notes)

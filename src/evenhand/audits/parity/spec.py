@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, ParityMetric, custom_metric
+from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, OTHER_NAMES, ParityMetric, custom_metric
+from evenhand.core.names import OtherName
 from evenhand.core.spec import Code, Names, Reference, Spec
 from evenhand.core.thresholds import Alias
 from evenhand.errors import did_you_mean
@@ -24,7 +25,9 @@ class ParitySpec(Spec):
 
     audit: ClassVar[str] = "parity"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group", "stratum")
+    column_settings: ClassVar[tuple[str, ...]] = ("within",)
     aliases: ClassVar[Mapping[str, Alias]] = NAMED_GAPS
+    other_names: ClassVar[Mapping[str, OtherName]] = OTHER_NAMES
     code: ClassVar[tuple[str, ...]] = ("custom",)
 
     metrics: Names | None = Field(None, description="Metrics to compute; by default all that the data allows.")

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_serializer, field
 from evenhand.audits.reliability.model_sources import described
 from evenhand.core.spec import Code, Names
 from evenhand.core.thresholds import GroupingName
+from evenhand.errors import brief
 from evenhand.settings import Settings
 from evenhand.stats.noise import published_noise
 from evenhand.table.keys import label_of
@@ -358,7 +359,7 @@ def as_noise(value: Any) -> Any:
     if isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)):
         return {"published": value}
     raise ValueError(
-        f"`noise` must be a Noise(...), a published setting's name, or a mapping of features; got {value!r}"
+        f"`noise` must be a Noise(...), a published setting's name, or a mapping of features; got {brief(value)}"
     )
 
 

@@ -62,6 +62,7 @@ class ReliabilitySpec(Spec):
 
     audit: ClassVar[str] = "reliability"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group", "setting")
+    column_settings: ClassVar[tuple[str, ...]] = ("features",)
     code_or_name: ClassVar[tuple[str, ...]] = ("model", "noise.derive")
     runs_code: ClassVar[tuple[str, ...]] = ("scoring.allow_pickle", "scoring.trusted")
 
