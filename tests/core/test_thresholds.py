@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
@@ -83,7 +85,13 @@ def test_what_makes_no_sense_is_refused(fields: dict[str, object], message: str)
 
 def gap(value: float, low: float, high: float, together: tuple[float, float] | None = None) -> Gap:
     joint_low, joint_high = together or (low, high)
-    numbers = {"value": value, "low": low, "high": high, "joint_low": joint_low, "joint_high": joint_high}
+    numbers: dict[str, Any] = {
+        "value": value,
+        "low": low,
+        "high": high,
+        "joint_low": joint_low,
+        "joint_high": joint_high,
+    }
     return Gap(metric="tpr", kind="difference", against="worst_pair", n=10, **numbers)
 
 

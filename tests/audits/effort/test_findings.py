@@ -111,7 +111,8 @@ def test_people_who_are_all_treated_alike_on_average_have_an_interval_from_their
     table = eh.Table(data, predictions={name: {"column": name, "kind": "score"} for name in "mc"})
     result = eh.effort(table, trajectory=STEPS)
     value = result.values[0]
-    assert (value.status, value.stderr) == ("ok", pytest.approx(0, abs=1e-9))
+    assert value.status == "ok"
+    assert value.stderr == pytest.approx(0, abs=1e-9)
     assert (value.low or 0) < 0.5 < (value.high or 0)
     gap = result.get("gaps", against="model")
     assert (gap.high or 0) < 0

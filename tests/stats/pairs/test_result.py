@@ -29,7 +29,7 @@ def pair_excess(score: FloatArray, effort: FloatArray, aggregate: FloatArray) ->
     """Return max(0, D - d) of all pairs, at weight 0.5."""
     i, j = np.triu_indices(score.size, 1)
     distance = np.sqrt(0.5 * (effort[i] - effort[j]) ** 2 + 0.5 * (aggregate[i] - aggregate[j]) ** 2)
-    return np.maximum(0.0, np.abs(score[i] - score[j]) - distance)
+    return np.asarray(np.maximum(0.0, np.abs(score[i] - score[j]) - distance))
 
 
 def test_the_interval_by_hand(people: MakeColumns, by_definition: Maker) -> None:
