@@ -53,6 +53,7 @@ def render(audit: Audit) -> str:
         version=__version__,
         judged=judged,
         others=others,
+        families=audit.families,
         shown_findings=SHOWN_FINDINGS,
         verdict_words=VERDICT_WORDS,
         short_verdicts=SHORT_VERDICTS,
