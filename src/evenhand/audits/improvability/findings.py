@@ -282,7 +282,7 @@ def make_notes(inputs: Inputs, trials: Trials) -> Iterator[str]:
     yield from _missing_outcomes(sample, trials)
     for name in telling_features(sample):
         yield (
-            f"The feature {name} tells every row's group, so a candidate that uses it can treat the groups differently on "
+            f"The feature {name} tells every row's group, so a candidate using it can treat the groups differently on "
             "purpose. Leave it out unless that is allowed."
         )
     if spec.use_group and set(sample.grouping.split(TIMES)) & set(spec.features):
