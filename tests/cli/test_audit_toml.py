@@ -108,7 +108,7 @@ def test_bytes_that_are_no_text(cli: Cli, place: Path) -> None:
     (place / "audit.toml").write_bytes(b"\xff\xfe\x00")
     done = cli("audit", "audit.toml")
     assert done.returncode == 2
-    assert "'audit.toml' is not valid TOML" in done.stderr
+    assert "'audit.toml' is not in UTF-8; save it as UTF-8 in your editor." in done.stderr
     assert "is a folder" in cli("audit", _folder(place / "x.toml")).stderr
 
 
@@ -188,6 +188,7 @@ def test_twice_and_on_any_number_of_threads(
         assert saved(cli, scored, tmp_path) == first
 
 
+@pytest.mark.slow
 def test_in_other_processes_with_other_numbers_of_threads(scored: Path, tmp_path: Path) -> None:
     printed = []
     for threads in ("1", "2"):

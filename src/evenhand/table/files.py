@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SNIFFED_BYTES = 4 * 1024 * 1024
 _SAMPLED_ROWS = 20_480
+_MANY_ZEROS = 0.3  # as a share of every other byte: more of them, and it is UTF-16
 _ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "parquet": (".parquet", ".pq"), "json": (".json", ".jsonl", ".ndjson")}
 _FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in endings}
 
@@ -111,7 +112,7 @@ def _require_files(pattern: str, paths: list[str]) -> None:
     if not paths:
         raise DataError(f"no file matches '{pattern}'; check the folder and the pattern.")
     for path in paths:
-        if not os.path.exists(path):
+        if not _exists(path):
             raise DataError(f"there is no file '{path}'; {_nearest(Path(path))}")
         if os.path.isdir(path):
             raise DataError(f"'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.")
@@ -119,12 +120,30 @@ def _require_files(pattern: str, paths: list[str]) -> None:
             raise DataError(f"'{path}' is a pipe or a device; save the data as a file first.")
         if os.path.getsize(path) == 0:
             raise DataError(f"the file '{path}' is empty (0 bytes).")
+        if not os.access(path, os.R_OK):
+            raise DataError(f"'{path}' cannot be read: permission denied.")
+
+
+def _exists(path: str) -> bool:
+    """Tell whether there is a file; say so where that cannot be told, as of a link that leads to itself."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a name that no file can have
+        return False
+    except OSError as error:
+        raise DataError(f"'{path}' cannot be read: {str(error.strerror or error).lower()}.") from None
+    return True
 
 
 def _nearest(path: Path) -> str:
-    if not path.parent.is_dir():
+    if path.is_symlink():
+        return "it is a link to a file that is not there."
+    try:
+        return did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
+    except NotADirectoryError:
+        return f"'{path.parent}' is a file, not a folder."
+    except (OSError, ValueError):
         return f"there is no folder '{path.parent}'."
-    return did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
 
 
 def _suffix(path: Path) -> str:
@@ -198,7 +217,8 @@ def _read_json(connection: duckdb.DuckDBPyConnection, paths: list[str], options:
 def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions) -> _Read:
     import duckdb
 
-    encoding = options.encoding or _guess_encoding(paths[0])
+    guess = _guess_encoding(paths[0])  # which also refuses what no setting could read
+    encoding = options.encoding or guess
     delimiter = options.delimiter or _guess_delimiter(paths[0], encoding)
     refuse_repeated_names(
         _header(paths[0], encoding, delimiter), f"the header of '{os.path.basename(paths[0])}'", any_case=True
@@ -282,8 +302,13 @@ def _guess_encoding(path: str) -> str:
         return "utf-8"
     with _open_bytes(path) as file:
         start = file.read(_SNIFFED_BYTES)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if start.startswith(b"\xff\xfe"):
         return "utf-16"
+    halves = [start[first:4096:2].count(0) / max(1, len(start[first:4096:2])) for first in (0, 1)]
+    if start.startswith(b"\xfe\xff") or halves[0] > _MANY_ZEROS > halves[1]:
+        raise DataError(f"'{path}' could not be read: it is UTF-16 of the big-endian kind; save it as UTF-8.")
+    if halves[1] > _MANY_ZEROS > halves[0]:
+        return "utf-16"  # of the little-endian kind, without the mark that says so
     try:
         start.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -294,7 +319,7 @@ def _guess_encoding(path: str) -> str:
 
 def _open_text(path: str, encoding: str) -> Any:
     opened = gzip.open if path.lower().endswith(".gz") else open
-    codec = "utf-8-sig" if encoding == "utf-8" else encoding
+    codec = {"utf-8": "utf-8-sig", "utf-16": "utf-16-le"}.get(encoding, encoding)
     return opened(path, "rt", encoding=codec, errors="replace", newline="")
 
 
@@ -302,6 +327,14 @@ def _guess_delimiter(path: str, encoding: str) -> str:
     """Return the candidate that splits the first line most often, outside quotation marks."""
     fields = {mark: len(_header(path, encoding, mark)) for mark in (",", ";", "\t", "|")}
     return max(fields, key=lambda mark: fields[mark])
+
+
+def dialect(pattern: str) -> str | None:
+    """Return what separates the columns of a text file, as guessed; None for files of another format."""
+    paths = _matches(pattern)
+    if _format_of(paths) != "csv":
+        return None
+    return _guess_delimiter(paths[0], _guess_encoding(paths[0]))
 
 
 def _header(path: str, encoding: str, delimiter: str) -> list[str]:
@@ -314,7 +347,7 @@ def _header(path: str, encoding: str, delimiter: str) -> list[str]:
 def _beginning(path: str, encoding: str) -> str:
     if not _is_opaque(path):
         with _open_text(path, encoding) as file:
-            return str(file.read(64 * 1024))
+            return str(file.read(64 * 1024)).removeprefix("\ufeff")
     # One column of whole lines: no line holds the delimiter that is named here.
     dialect = "header = false, delim = '\x1f', quote = '', escape = '', columns = {'line': 'VARCHAR'}"
     lines = connect().sql(f"from read_csv({_literal(_as_written([path]))}, {dialect}) limit 1").fetchall()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from evenhand.errors import ConfigError, brief, showable
 from evenhand.settings import Settings
 
 MISSING = "(missing)"
@@ -18,7 +19,8 @@ Scalar: TypeAlias = str | bool | int | float
 
 
 def _tuple_of_columns(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else value
+    listed = isinstance(value, Iterable) and not isinstance(value, Mapping)
+    return (value,) if isinstance(value, str) else tuple(value) if listed else value
 
 
 Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_tuple_of_columns), Field(min_length=1)]
@@ -64,6 +66,8 @@ class Roles(Settings):
     positive: Scalar | None = None
     groups: tuple[Columns, ...] = ()
     cuts: dict[str, tuple[float, ...]] = Field({})
+    labels: dict[str, dict[str, str]] = Field({})
+    one_hot: dict[str, Columns] = Field({})
     predictions: dict[str, Prediction] = Field({})
     weight: str | None = None
     missing: Literal["error", "drop"] = "error"
@@ -82,12 +86,39 @@ class Roles(Settings):
                 raise ValueError(f"`groups` names {name!r} twice")
         return value
 
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _values_as_text(cls, value: Any) -> Any:
+        from evenhand.table.keys import label_of  # which imports this module
+
+        if not isinstance(value, Mapping) or not all(isinstance(named, Mapping) for named in value.values()):
+            raise ValueError("`labels` must name columns, and in them values: {'black': {0: 'not Black', 1: 'Black'}}")
+        return {column: {label_of(key): label for key, label in named.items()} for column, named in value.items()}
+
+    @field_validator("one_hot")
+    @classmethod
+    def _at_least_two(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for family, columns in value.items():
+            if len(set(columns)) < max(2, len(columns)):
+                raise ValueError(
+                    f"`one_hot` {family!r} needs at least two columns, each named once; got {list(columns)}"
+                )
+        return value
+
     @field_validator("cuts")
     @classmethod
     def _rising(cls, value: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
         for column, cuts in value.items():
             if not cuts or list(cuts) != sorted(set(cuts)) or not all(isfinite(cut) for cut in cuts):
                 raise ValueError(f"the cut points of '{column}' must be finite and rise; got {list(cuts)}")
+        return value
+
+    @field_validator("predictions")
+    @classmethod
+    def _named_plainly(cls, value: dict[str, Prediction]) -> dict[str, Prediction]:
+        for name in value:
+            if showable(name) != name:
+                raise ValueError(f"the model name {name!r} has control characters; rename it")
         return value
 
     @property
@@ -122,7 +153,12 @@ def _named(predictions: Any) -> dict[str, Any]:
         return {predictions: predictions}
     if isinstance(predictions, Mapping):
         return {str(name): value for name, value in predictions.items()}
-    return {str(column): column for column in predictions}
+    if not isinstance(predictions, Iterable) or not all(isinstance(column, str) for column in predictions):
+        raise ConfigError(
+            "`predictions` must be a column, a list of columns, or a table of models with the column of each; "
+            f"got {brief(predictions)}."
+        )
+    return {column: column for column in predictions}
 
 
 def _prediction(value: Any, defaults: dict[str, Any]) -> Any:
