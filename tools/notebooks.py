@@ -1,4 +1,4 @@
-"""Run the notebooks of examples/ without Jupyter: what each cell prints and shows, for the tests and the documentation."""
+"""Run the notebooks of examples/ without Jupyter: what cells print and show, for the tests and the documentation."""
 
 from __future__ import annotations
 
