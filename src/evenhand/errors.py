@@ -7,6 +7,7 @@ shown to a user as it is.
 from __future__ import annotations
 
 import difflib
+import re
 import reprlib
 from collections.abc import Collection, Iterable, Sequence
 from importlib.util import find_spec
@@ -14,9 +15,27 @@ from typing import Any
 
 _LONGEST, _MOST_PROBLEMS = 900, 20  # characters of a line, and problems, of one message
 
+# Control characters, and what turns or breaks the text around it: overrides, embeddings and isolates of right-to-left
+# writing, line separators, lone surrogates. The plain marks U+200E and U+200F belong to Hebrew and Arabic, and stay.
+UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\ufffe\uffff]")
+
+
+def showable(text: str) -> str:
+    r"""Return foreign text as a terminal, a page or a file may have it: what would steer it is written out.
+
+    Every name and value that is not our own passes here: labels as they are read, messages of errors, all that the
+    command line prints, all that a page holds.
+
+    Examples
+    --------
+    >>> showable("a\x1b[31mb"), showable("\u202eevil")
+    ('a\\x1b[31mb', '\\u202eevil')
+    """
+    return UNSHOWABLE.sub(lambda match: ascii(match[0])[1:-1], text)
+
 
 class EvenhandError(ValueError):
-    """Base of every error that a user can cause and mend.
+    """Base of every error that a user can cause and mend; its message can be shown as it is.
 
     Examples
     --------
@@ -26,7 +45,7 @@ class EvenhandError(ValueError):
     """
 
     def __init__(self, message: str = "") -> None:
-        super().__init__("\n".join(_readable(line) for line in message.split("\n")))
+        super().__init__("\n".join(_readable(line) for line in showable(message).split("\n")))
 
 
 def _readable(line: str) -> str:

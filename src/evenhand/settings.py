@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import tomllib
 import typing
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -31,9 +35,39 @@ class Settings(BaseModel):
         evenhand.errors.ConfigError: `confidnce` in [parity]: there is no such setting; did you mean 'confidence'?
         """
         try:
-            return cls(**values)
+            return cls.model_validate(dict(values))
         except ValidationError as error:
             raise ConfigError(_explain(error, cls, where)) from None
+
+
+def read_toml(path: str | os.PathLike[str], advice: str = "check the folder and the name.") -> dict[str, Any]:
+    """Read a TOML file; whatever is wrong with it is one `ConfigError`. `advice` is for where there is none."""
+    name = os.fspath(path)
+    try:
+        mode = os.stat(name).st_mode
+        if stat.S_ISDIR(mode):
+            raise ConfigError(f"'{name}' is a folder; give the path of a .toml file.")
+        if not stat.S_ISREG(mode):
+            raise ConfigError(f"'{name}' is a pipe or a device; give the path of a .toml file.")
+        text = Path(name).read_bytes().decode("utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigError(f"there is no file '{name}'; {advice}") from None
+    except OSError as error:
+        raise ConfigError(f"'{name}' cannot be read: {str(error.strerror or error).lower()}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"'{name}' is not in UTF-8; save it as UTF-8 in your editor.") from None
+    except ConfigError:
+        raise
+    except ValueError:
+        raise ConfigError(f"no file can be called {name!r}; {advice}") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"'{name}' is not valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"'{name}' is not valid TOML: its lists or tables are nested too deep.") from None
+    except ValueError:
+        raise ConfigError(f"'{name}' is not valid TOML: it has a number of more than 4,300 digits.") from None
 
 
 def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -> tuple[str, ...]:

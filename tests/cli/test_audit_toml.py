@@ -108,7 +108,7 @@ def test_bytes_that_are_no_text(cli: Cli, place: Path) -> None:
     (place / "audit.toml").write_bytes(b"\xff\xfe\x00")
     done = cli("audit", "audit.toml")
     assert done.returncode == 2
-    assert "'audit.toml' is not valid TOML" in done.stderr
+    assert "'audit.toml' is not in UTF-8; save it as UTF-8 in your editor." in done.stderr
     assert "is a folder" in cli("audit", _folder(place / "x.toml")).stderr
 
 

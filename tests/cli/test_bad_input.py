@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+import evenhand as eh
+from evenhand.errors import ConfigError, showable
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -229,3 +234,152 @@ def test_latin_1_is_read_with_a_note(cli: Cli, place: Path) -> None:
 def test_types_that_change_after_30_000_rows(cli: Cli, place: Path) -> None:
     write(place / "d.csv", "g,y\n" + "1,0\n2,1\n" * 15_000 + "x,1\nx,0\n" * 10)
     assert groups_found(cli, *by_decision("d.csv")) == ["1", "2", "x"]
+
+
+# Paths and files that once ended in a traceback ----------------------------------------------------------------
+
+
+def toml(place: Path, text: str) -> str:
+    write(place / "d.csv", GOOD)
+    return str(write(place / "audit.toml", '[data]\nsource = "d.csv"\ngroups = "g"\n' + text).relative_to(place))
+
+
+def test_paths_that_are_no_files(cli: Cli, place: Path) -> None:
+    write(place / "d.csv", GOOD)
+    for ending in ("toml", "csv"):
+        (place / f"loop.{ending}").symlink_to(f"loop.{ending}")
+        os.mkfifo(place / f"pipe.{ending}")
+    (place / "gone.csv").symlink_to("nowhere.csv")
+    nowhere = "write one with: evenhand init DATA"
+    for path, message in {
+        "d.csv/y.csv": "there is no file 'd.csv/y.csv'; 'd.csv' is a file, not a folder.",
+        "loop.csv": "'loop.csv' cannot be read: too many levels of symbolic links.",
+        "pipe.csv": "'pipe.csv' is a pipe or a device; save the data as a file first.",
+        "gone.csv": "there is no file 'gone.csv'; it is a link to a file that is not there.",
+        f"{'a' * 300}.csv": f"'{'a' * 300}.csv' cannot be read: file name too long.",
+        "d\udcff.csv": "there is no file 'd\\udcff.csv'; did you mean 'd.csv'?",
+    }.items():
+        assert refusal(cli, *by_decision(path)) == message
+    for path, message in {
+        "x.toml/y.toml": f"there is no file 'x.toml/y.toml'; {nowhere}",
+        "loop.toml": "'loop.toml' cannot be read: too many levels of symbolic links.",
+        "pipe.toml": "'pipe.toml' is a pipe or a device; give the path of a .toml file.",
+        "nul\0.toml": f"no file can be called 'nul\\x00.toml'; {nowhere}",
+    }.items():
+        assert refusal(cli, path) == message
+
+
+def test_files_that_may_not_be_read(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(place / "d.csv", GOOD)
+    write(place / "audit.toml", "")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever runs the tests may be allowed to read everything
+    assert refusal(cli, *by_decision("d.csv")) == "'d.csv' cannot be read: permission denied."
+
+    def deny(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", deny)
+    assert refusal(cli, "audit.toml") == "'audit.toml' cannot be read: permission denied."
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("x = " + "[" * 2000 + "]" * 2000, "its lists or tables are nested too deep."),
+        ("x = " + "{a = " * 2000 + "1" + "}" * 2000, "its lists or tables are nested too deep."),
+        ("x = " + "9" * 5000, "it has a number of more than 4,300 digits."),
+    ],
+)
+def test_toml_that_python_cannot_hold(cli: Cli, place: Path, text: str, fault: str) -> None:
+    assert refusal(cli, toml(place, text)) == f"'audit.toml' is not valid TOML: {fault}"
+
+
+def test_toml_with_a_byte_order_mark_is_read(cli: Cli, place: Path) -> None:
+    path = place / toml(place, 'predictions = "y"\n[parity]\nresamples = 100\n')
+    write(path, "\ufeff" + path.read_text())
+    assert cli("audit", path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("predictions = 3", "`predictions` must be a column, a list of columns, or a table of models"),
+        ("predictions = [['y']]", "`predictions"),
+        ("predictions = [{column = 'y'}]", "`predictions"),
+        ("predictions = {m = ['y']}", "`predictions.m` in the roles of the table: "),
+        ("predictions = 'y'\ndata = 3", "there is no setting `data` in [data] of 'audit.toml'"),
+        ("predictions = 'y'\npositive = {a = 1}", "`positive` in the roles of the table: "),
+        ("predictions = 'y'\n[models]\nfit = 3\nfeatures = 's'", "`fit` in [models] of audit.toml: give estimators by"),
+        ("predictions = 'y'\n[models]\nfit = [['x']]\nfeatures = 's'", "`fit` in [models] of audit.toml: give estim"),
+        ("predictions = 'y'\n[models]\nfit = {a = 3}\nfeatures = 's'", "`fit.a` in [models] of audit.toml: "),
+        ("predictions = 'y'\n[models.fit.logistic.x]", "`features` in [models] of audit.toml: it is required"),
+        ("predictions = 'y'\n[models]\nfit = 'logistic'\nfeatures = {a = 1}", "`features` in [models] of audit.toml: "),
+        ("[improvability]\njobs = 0\ngrouping = 'g'", "`jobs` in [improvability] of audit.toml: "),
+        (f"[improvability]\njobs = {2**63}\ngrouping = 'g'", "`jobs` in [improvability] of audit.toml: "),
+        ("[parity]\n[[thresholds]]\naudit = ['x']\nmetric = 'tpr'", "is for the audit ['x'], which is not run"),
+    ],
+)
+def test_settings_of_an_odd_shape(cli: Cli, place: Path, data: str, message: str) -> None:
+    section = "" if "[parity]" in data or "[improvability]" in data else "\n[parity]\n"
+    assert message in refusal(cli, toml(place, data + section))
+
+
+def test_utf_16_with_and_without_its_mark(cli: Cli, place: Path) -> None:
+    wide = GOOD.replace("a,", "é,")
+    write(place / "little.csv", wide.encode("utf-16-le"))
+    assert groups_found(cli, *by_decision("little.csv")) == ["b", "é"]
+    assert groups_found(cli, *by_decision("little.csv"), "--encoding", "utf-16") == ["b", "é"]
+    write(place / "big.csv", wide.encode("utf-16-be"))
+    write(place / "marked.csv", b"\xfe\xff" + wide.encode("utf-16-be"))
+    for name in ("big.csv", "marked.csv"):
+        shutil.rmtree(place / "out", ignore_errors=True)
+        fault = f"'{name}' could not be read: it is UTF-16 of the big-endian kind; save it as UTF-8."
+        assert refusal(cli, *by_decision(name)) == fault
+
+
+# Text that steers a terminal or turns a page around --------------------------------------------------------------
+
+STEERING = "\x1b]0;owned\x07\x1b[31mred\u202edesrever\u2066\x85"
+SHOWN = "\\x1b]0;owned"
+TITLE = 'title = "' + "".join(f"\\u{ord(letter):04x}" for letter in STEERING) + '"'
+
+
+def unsafe(text: str) -> set[str]:
+    return {letter for letter in text if letter not in "\n\t" and showable(letter) != letter}
+
+
+def test_no_foreign_text_steers_the_terminal_or_the_page(cli: Cli, place: Path) -> None:
+    path = toml(place, f'predictions = {{ "m" = "y" }}\n[report]\n{TITLE}\nauditor = "[red]me[/red]"\n[parity]\n')
+    write(place / "d.csv", GOOD.replace("a,", f"{STEERING},"))
+    done = cli("audit", path)
+    assert done.returncode == 0
+    for text in (done.stdout, done.stderr, *(file.read_text(encoding="utf-8") for file in (place / "out").iterdir())):
+        assert not unsafe(text)
+    assert SHOWN in done.stdout
+    assert "\\u202edesrever" in done.stdout
+    page = (place / "out/report.html").read_text(encoding="utf-8")
+    assert "\\u202edesrever" in page
+    assert "[red]me[/red]" in page
+    results = (place / "out/results.json").read_text(encoding="utf-8")
+    assert json.loads(results)["config"]["report"]["title"] == STEERING  # nothing is lost in the file for programs
+    assert not unsafe(cli("audit", path, "--json").stdout)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["audit", f"{STEERING}.csv"], ["audit", "--\x1b[31m\u202e"], [f"\x1b[31m{STEERING}"]]
+)
+def test_no_argument_steers_the_terminal(cli: Cli, place: Path, arguments: list[str]) -> None:
+    done = cli(*arguments)
+    assert done.returncode == 2
+    assert not unsafe(done.stdout + done.stderr)
+    assert "\\x1b[31m" in done.stderr
+
+
+def test_model_names_that_steer_are_refused(cli: Cli, place: Path) -> None:
+    told = refusal(cli, toml(place, 'predictions = { "m\\u001b[31m" = "y" }\n[parity]\n'))
+    assert told.endswith("the model name 'm\\x1b[31m' has control characters; rename it.")
+    with pytest.raises(ConfigError, match=r"valid string; got '\\ud800'|has control characters; rename it"):
+        eh.Table({"g": ["a", "b"], "d": [1, 0]}, groups="g", predictions={"\ud800": "d"})
+    table = eh.Table({"g": ["a", "b"] * 20, "d": [1, 0] * 20}, groups="g", predictions="d")
+    with pytest.raises(ConfigError, match="`title` in "):
+        eh.audit(table, parity={}, report={"title": "\ud800"})

@@ -389,7 +389,9 @@ def test_broken_files(tmp_path: Path) -> None:
 def test_a_json_file_that_is_no_table(tmp_path: Path) -> None:
     assert "group column 'g' is not in the data" in refusal(write(tmp_path / "list.json", "[1, 2, 3]"))
     nested = write(tmp_path / "nested.json", '[{"g": ["a"], "d": 1}, {"g": ["b"], "d": 0}]')
-    assert refusal(nested) == ("group column 'g' holds times, nested or binary values; give a column of plain values.")
+    assert refusal(nested) == (
+        "group column 'g' holds times, nested, binary, complex or 128-bit values; give a column of plain values."
+    )
 
 
 def test_json_of_several_types(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ def test_types_in_words_on_every_engine(engine: str) -> None:
 @pytest.mark.parametrize(("role", "column"), [("group", "race"), ("outcome", "hired"), ("prediction", "risk")])
 def test_nested_values(engine: str, role: str, column: str) -> None:
     assert problems({column: [[1], [2], [1, 2], []]}, ENGINES[engine]) == [
-        f"{role} column {column!r} holds times, nested or binary values; give a column of plain values."
+        f"{role} column {column!r} holds times, nested, binary, complex or 128-bit values; "
+        "give a column of plain values."
     ]
 
 

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from evenhand.charts.look import styled
+from evenhand.errors import showable
 
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)" viewBox="([^"]+)">')
 
@@ -33,7 +34,8 @@ def to_svg(chart: Any, title: str, description: str, *, name: str) -> str:
     head = (
         f'<svg role="img" aria-labelledby="{name}-title {name}-text" class="chart" xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="{box}" width="{width}" height="{height}">'
-        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-text">{escape(description)}</desc>'
+        f'<title id="{name}-title">{escape(showable(title))}</title>'
+        f'<desc id="{name}-text">{escape(showable(description))}</desc>'
     )
     return head + _quiet(_own_ids(body, name)) + "</svg>"
 

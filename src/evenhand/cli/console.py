@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 from rich.text import Text
 
 from evenhand.core.progress import listening
-from evenhand.table.keys import showable
+from evenhand.errors import showable
 
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 
 class _Console(Console):
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        """Let all text pass `showable` on its way to the terminal; styles and cursor moves are Rich's own."""
+        return super()._render_buffer(
+            part if part.control else Segment(showable(part.text), part.style) for part in buffer
+        )
+
     def on_broken_pipe(self) -> None:
         """Leave it to `main`: that nobody reads on is no failure."""
         raise BrokenPipeError
@@ -29,12 +36,12 @@ err = _Console(stderr=True, highlight=False, emoji=False)
 
 def print_line(start: str, value: str = "") -> None:
     """Print a line as it is, with the value in bold; long lines are not broken."""
-    out.print(Text.assemble(showable(start), (showable(value), "bold")), soft_wrap=True)
+    out.print(Text.assemble(start, (value, "bold")), soft_wrap=True)
 
 
 def print_error(message: str) -> None:
     """Print a line about what went wrong to standard error."""
-    err.print(Text(showable(message)), soft_wrap=True)
+    err.print(Text(message), soft_wrap=True)
 
 
 @contextmanager

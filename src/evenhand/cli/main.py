@@ -87,11 +87,11 @@ def _print_any_text() -> None:
 
 def _show_usage(error: typer.TyperException) -> None:
     """Show a wrong option or argument as Typer does, with the command's usage line."""
+    told = io.StringIO()
     show = getattr(error, "show", None)
     if show is not None:
-        show()
-    else:
-        print_error(f"Error: {error}")
+        show(told)  # not to the terminal: it repeats what was typed
+    print_error(told.getvalue().rstrip("\n") or f"Error: {error}")
 
 
 if __name__ == "__main__":

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple, TypeAlias
 
+from markupsafe import Markup
+
 from evenhand.core.formats import DASH, Format, show, show_confidence, show_interval
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OVERALL, Gap, Value
+from evenhand.errors import showable
 
 
 class Number(NamedTuple):
@@ -40,9 +43,16 @@ class Range(NamedTuple):
 Cell: TypeAlias = str | Number | Range | None
 
 
+def showable_value(value: Any) -> Any:
+    """Return what a template prints as a page may have it; for the `finalize` of every Jinja environment."""
+    if isinstance(value, Markup):
+        return Markup(showable(value))  # noqa: S704
+    return showable(value) if isinstance(value, str) else value
+
+
 def cell_text(cell: Cell) -> str:
     """Return a cell as text; a dash where there is nothing."""
-    return DASH if cell is None else str(cell)
+    return DASH if cell is None else showable(str(cell))
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ class DisplayTable:
         return [tuple(cell_text(cell) for cell in row) for row in self.rows]
 
     def __str__(self) -> str:
-        lines = [self.columns, *self.texts()]
+        lines = [tuple(map(showable, self.columns)), *self.texts()]
         widths = [max(len(line[position]) for line in lines) for position in range(len(self.columns))]
         text = (
             "  ".join(
@@ -95,19 +105,19 @@ class DisplayTable:
             ).rstrip()
             for line in lines
         )
-        return "\n".join([self.caption, "", *text])
+        return "\n".join([showable(self.caption), "", *text])
 
     def to_markdown(self) -> str:
         """Return the table in Markdown; what the text holds cannot break out of its cell."""
         rule = ["---:" if right else "---" for right in self.numeric]
-        lines = [self.columns, rule, *self.texts()]
+        lines = [tuple(map(showable, self.columns)), rule, *self.texts()]
         return "\n".join("| " + " | ".join(_in_markdown(cell) for cell in line) + " |" for line in lines)
 
     def to_html(self) -> str:
         """Return the table as plain HTML for a notebook; all text is escaped."""
-        head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
+        head = "".join(f'<th scope="col">{escape(showable(column))}</th>' for column in self.columns)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.texts())
-        caption = escape(self.caption)
+        caption = escape(showable(self.caption))
         table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f"<details><summary>{caption}</summary>{table}</details>" if self.folded else table
 

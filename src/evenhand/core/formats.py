@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any, Literal
+
+from evenhand.errors import UNSHOWABLE
 
 DASH = "–"
 MINUS = "−"
@@ -34,6 +37,20 @@ def rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: rounded(item) for key, item in value.items()}
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def json_text(value: Any) -> str:
+    r"""Return plain values as the text of a JSON file; what would steer a terminal or turn text around is escaped.
+
+    Examples
+    --------
+    >>> print(json_text({"title": "\u202eMüller"}), end="")
+    {
+     "title": "\u202eMüller"
+    }
+    """
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    return UNSHOWABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
 
 
 def show(value: float | None, style: Format = "number") -> str:

@@ -264,7 +264,10 @@ class ModelsSettings(Settings):
             return {value: {"estimator": value}}
         if isinstance(value, Mapping):
             return {name: _fit(name, fit) for name, fit in value.items()}
-        return {name: {"estimator": name} for name in value} if isinstance(value, Iterable) else value
+        names = list(value) if isinstance(value, Iterable) else [value]
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError(f"give estimators by name, or a table of models; got {brief(value)}")
+        return {name: {"estimator": name} for name in names}
 
 
 def _fit(name: Any, fit: Any) -> Any:

@@ -17,13 +17,14 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from evenhand.errors import ConfigError, DataError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
-from evenhand.table.keys import ABSENT, NUMBERS, YES, Kind, binary_state, is_absent, kind_of, plain_value
+from evenhand.table.keys import ABSENT, NUMBERS, YES, Kind, binary_state, is_absent, kinds_of, plain_value
 from evenhand.table.ledger import rows_digest
 from evenhand.table.roles import Roles
 from evenhand.table.rows import Coded
 from evenhand.table.sources import FileOptions, MisreadTypeError, Source, engine_errors, fetch_arrays, open_source
+from evenhand.table.validation import column_fault
 
 MOST_LABELS = 200  # different texts of a feature; more would be names, not kinds
 TRUTH_LABELS = ("false", "true")
@@ -220,7 +221,7 @@ def _require_roles(roles: Roles, features: Sequence[str]) -> None:
 
 def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
     with engine_errors():
-        kinds = {name: kind_of(dtype) for name, dtype in source.frame.collect_schema().items()}
+        kinds = kinds_of(source.frame.collect_schema())
     _require_columns(names, kinds)
     if source.connection is not None:
         # Without an id the folds go by the order of the rows, and the scores are put back by it in any case.
@@ -250,8 +251,9 @@ def _read(source: Source, roles: Roles, names: tuple[str, ...]) -> Training:
 
 def _require_columns(features: Sequence[str], kinds: Mapping[str, Kind]) -> None:
     for name in features:
-        if name not in kinds:
-            raise ConfigError(f"feature {name!r} is not in the data; {did_you_mean(name, kinds)}")
+        fault = column_fault(name, kinds)
+        if fault:
+            raise ConfigError(f"feature {name!r} {fault}")
         if kinds[name] not in (*NUMBERS, "boolean", "text"):
             raise ConfigError(f"feature {name!r} must hold numbers, true or false, or text; turn it into one of them.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 from evenhand._version import __version__
 from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
-from evenhand.core.formats import rounded
+from evenhand.core.formats import json_text, rounded
 from evenhand.core.progress import shown_in_notebook, step
 from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Result, badge
 from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
+from evenhand.core.writing import write_files
 from evenhand.errors import ConfigError, brief, require_choice
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
@@ -87,6 +89,7 @@ class Audit:
         True
         """
         written, run = (_read_json(Path(folder) / name) for name in ("results.json", "run.json"))
+        _require_one_run(Path(folder), run.pop("sha256", {}))
         if written.get("schema") != SCHEMA_VERSION:
             raise ConfigError(
                 f"'{folder}' holds results of format {written.get('schema')!r}; this version reads {SCHEMA_VERSION}."
@@ -115,7 +118,7 @@ class Audit:
 
         Numbers have 12 significant digits: processors may differ in the last bits of the sixteen or so.
         """
-        return json.dumps(rounded(self.to_dict()), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(rounded(self.to_dict()))
 
     def summary(self) -> str:
         """Return the findings of all audits as plain text."""
@@ -172,21 +175,12 @@ class Audit:
         return render(self)
 
     def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
-        """Write report.html, results.json and run.json into a folder; return their paths."""
-        out = Path(folder)
+        """Write report.html, results.json and run.json into a folder, all or none of them; return their paths."""
         step("Writing the report")
-        contents = {
-            "report.html": self.to_html(),
-            "results.json": self.to_json(),
-            "run.json": json.dumps(self.run, indent=1, ensure_ascii=False) + "\n",
-        }
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            for name, text in contents.items():
-                (out / name).write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise ConfigError(f"the folder '{out}' cannot be written to: {error.strerror or error}.") from error
-        return {name: out / name for name in contents}
+        contents = {"report.html": self.to_html(), "results.json": self.to_json()}
+        sums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in contents.items()}
+        run = {**self.run, "sha256": sums}
+        return write_files(folder, {**contents, "run.json": json_text(run)})
 
 
 @shown_in_notebook()
@@ -278,6 +272,13 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigError(f"'{path}' is not a results file of evenhand: {error}") from None
     return read
+
+
+def _require_one_run(folder: Path, sums: Mapping[str, str]) -> None:
+    """Refuse results that were changed, or that a run which was stopped has left beside those of another."""
+    name = "results.json"
+    if name in sums and hashlib.sha256((folder / name).read_bytes()).hexdigest() != sums[name]:
+        raise ConfigError(f"'{folder / name}' is not what the run of '{folder / 'run.json'}' wrote; audit again.")
 
 
 class _Clock:

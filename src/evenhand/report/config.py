@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,13 +12,13 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from evenhand.audits import REGISTRY
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, EvenhandError, brief, did_you_mean
 from evenhand.models.estimators import ModelsSettings
-from evenhand.settings import Settings
+from evenhand.settings import Settings, read_toml
 from evenhand.table.table import Table
 
 _NAMED_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -32,6 +31,15 @@ class ReportSettings(Settings):
     system: str = Field("", description="The system that was audited, with its version.")
     auditor: str = Field("", description="Who audited it.")
     scope: str = Field("", description="What the audit covers, and what it does not.")
+
+    @field_validator("*")
+    @classmethod
+    def _is_text(cls, value: str) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"no file can hold {value!r}: it has half a character, a lone surrogate") from None
+        return value
 
 
 class DatasetSettings(Settings):
@@ -85,18 +93,10 @@ class AuditConfig(Settings):
 def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tuple[AuditConfig, dict[str, Any]]:
     """Read `audit.toml`; return it checked, and the arguments of its `Table`."""
     name = os.fspath(path)
-    try:
-        with open(name, "rb") as file:
-            raw = tomllib.load(file)
-    except FileNotFoundError:
-        raise ConfigError(f"there is no file '{name}'; write one with: evenhand init DATA") from None
-    except IsADirectoryError:
-        raise ConfigError(f"'{name}' is a folder; give the path of an audit.toml file.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"'{name}' is not valid TOML: {error}") from None
-    except OSError as error:
-        raise ConfigError(f"'{name}' cannot be read: {error.strerror or error}.") from None
+    raw = read_toml(name, "write one with: evenhand init DATA")
     data = dict(_section(raw, "data", name))
+    if "data" in data:
+        raise ConfigError(f"there is no setting `data` in [data] of '{name}'; the path of the data is its `source`.")
     source = data.pop("source", None)
     keys = [key for key in DatasetSettings.model_fields if "dataset" in data and key in data]
     invented = {key: data.pop(key) for key in keys}
@@ -213,7 +213,7 @@ def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], 
     if metric is None:
         raise ConfigError(f"`metric` of a threshold in {where}: it is required and was not given.")
     if name is not None:
-        if name not in readers:
+        if name not in list(readers):
             raise ConfigError(
                 f"a threshold in {where} is for the audit {name!r}, which is not run; {did_you_mean(name, readers)}"
             )

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from evenhand._version import __version__
 from evenhand.charts import to_svg
-from evenhand.core.display import DisplayTable, Figure, Section
+from evenhand.core.display import DisplayTable, Figure, Section, showable_value
 from evenhand.core.findings import SHORT_VERDICTS, VERDICT_WORDS
 from evenhand.core.formats import rounded
 from evenhand.core.progress import step
@@ -35,6 +35,7 @@ def render(audit: Audit) -> str:
         loader=PackageLoader("evenhand.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=showable_value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
 from evenhand.errors import ConfigError, count, did_you_mean
-from evenhand.settings import Settings
+from evenhand.settings import Settings, read_toml
 from evenhand.study import sections
 from evenhand.study.analysis.analyze import run
 from evenhand.study.analysis.result import StudyResult
@@ -34,6 +33,7 @@ class StudySpec(Settings):
     Examples
     --------
     >>> from evenhand.study.template import study_template
+    >>> import tomllib
     >>> spec = StudySpec.parse(tomllib.loads(study_template("effort")), "study.toml")
     >>> spec.kind, round(spec.payment.hourly, 2)
     ('effort', 12.07)
@@ -298,17 +298,7 @@ def _check_placeholders(where: str, text: str) -> None:
 def read_study(path: str | os.PathLike[str]) -> StudySpec:
     """Read and check a `study.toml`; the files that it names are looked for beside it."""
     name = os.fspath(path)
-    try:
-        raw = tomllib.loads(Path(name).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"there is no file '{name}'.") from None
-    except IsADirectoryError:
-        raise ConfigError(f"'{name}' is a folder; give the path of a study.toml file.") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"'{name}' is not in UTF-8; save it as UTF-8 in your editor.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"'{name}' is not valid TOML: {error}") from None
-    spec = StudySpec.parse(raw, name)
+    spec = StudySpec.parse(read_toml(name), name)
     spec._folder = Path(name).parent
     return spec
 

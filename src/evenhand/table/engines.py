@@ -16,6 +16,7 @@ LONGEST_QUOTE = 80
 
 FRACTION = "a later row has a fraction where the first rows have whole numbers"
 NOT_UTF8 = "give its encoding (encoding='latin-1'), or save it as UTF-8."
+_LONG_NUMBERS = re.compile(r"conversion from `u?i128`|Type U?INT128 with value")
 _ADVICE = re.compile(r"\s*(Possible |Potential |The search space|Column .* is being|Try |You might |file = |LINE \d)")
 
 
@@ -47,11 +48,24 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
         if str(error) == "Query interrupted":  # DuckDB's word for Ctrl-C
             raise KeyboardInterrupt from None
         raise
+    except nw.exceptions.InvalidOperationError as error:
+        if not (_LONG_NUMBERS.search(str(error)) or "unable to decode" in str(error)):
+            raise
+        raise DataError(_sentence(where, error)) from error
+    except duckdb.Error as error:
+        if type(error) is not duckdb.Error:
+            raise
+        raise DataError(_sentence(where, error)) from error  # what DuckDB's reader of Parquet finds damaged
     except (nw.exceptions.ComputeError, EOFError, OSError, zlib.error) as error:
         # Files behind a lazy frame, and compressed files that end too early.
         raise DataError(_sentence(where, error)) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{where} could not be read as text: {error}; {NOT_UTF8}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        # Polars gives up so on some damaged files, with an exception that is no `Exception`.
+        raise DataError(f"{where} could not be read: it is damaged, and Polars stopped.") from None
 
 
 def _sentence(where: str, error: Exception) -> str:
@@ -78,6 +92,8 @@ def reason(text: str) -> str:
     if encoding:
         advice = NOT_UTF8 if encoding[1] == "utf-8" else "save it as UTF-8."
         return f"{f'line {line[1]} of it' if line else 'it'} is not all {encoding[1].upper()}; {advice}"
+    if _LONG_NUMBERS.search(text):
+        return "it holds whole numbers of more than 64 bits; turn them into text, or into fractions."
     if "value nan can't be cast" in text:
         return (
             "it holds not-a-number where DuckDB found none in the statistics of a Parquet file; "

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SNIFFED_BYTES = 4 * 1024 * 1024
 _SAMPLED_ROWS = 20_480
+_MANY_ZEROS = 0.3  # as a share of every other byte: more of them, and it is UTF-16
 _ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "parquet": (".parquet", ".pq"), "json": (".json", ".jsonl", ".ndjson")}
 _FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in endings}
 
@@ -47,12 +48,18 @@ class OpenFiles:
     notes: tuple[str, ...]
 
 
+def matching_files(pattern: str) -> list[str]:
+    """Return the files that a path or a pattern names; refuse what is no file with something in it."""
+    paths = _matches(pattern)
+    _require_files(pattern, paths)
+    return paths
+
+
 def open_files(pattern: str, options: FileOptions) -> OpenFiles:
     """Open the files that a path or a pattern names."""
     import duckdb
 
-    paths = _matches(pattern)
-    _require_files(pattern, paths)
+    paths = matching_files(pattern)
     reader = _READERS[_format_of(paths)]
     connection = connect()
     where = f"'{pattern}'"
@@ -111,7 +118,7 @@ def _require_files(pattern: str, paths: list[str]) -> None:
     if not paths:
         raise DataError(f"no file matches '{pattern}'; check the folder and the pattern.")
     for path in paths:
-        if not os.path.exists(path):
+        if not _exists(path):
             raise DataError(f"there is no file '{path}'; {_nearest(Path(path))}")
         if os.path.isdir(path):
             raise DataError(f"'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.")
@@ -119,12 +126,30 @@ def _require_files(pattern: str, paths: list[str]) -> None:
             raise DataError(f"'{path}' is a pipe or a device; save the data as a file first.")
         if os.path.getsize(path) == 0:
             raise DataError(f"the file '{path}' is empty (0 bytes).")
+        if not os.access(path, os.R_OK):
+            raise DataError(f"'{path}' cannot be read: permission denied.")
+
+
+def _exists(path: str) -> bool:
+    """Tell whether there is a file; say so where that cannot be told, as of a link that leads to itself."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a name that no file can have
+        return False
+    except OSError as error:
+        raise DataError(f"'{path}' cannot be read: {str(error.strerror or error).lower()}.") from None
+    return True
 
 
 def _nearest(path: Path) -> str:
-    if not path.parent.is_dir():
+    if path.is_symlink():
+        return "it is a link to a file that is not there."
+    try:
+        return did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
+    except NotADirectoryError:
+        return f"'{path.parent}' is a file, not a folder."
+    except (OSError, ValueError):
         return f"there is no folder '{path.parent}'."
-    return did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
 
 
 def _suffix(path: Path) -> str:
@@ -138,7 +163,7 @@ def _format_of(paths: list[str]) -> str:
         if _suffix(Path(path)) not in _FORMATS:
             raise DataError(
                 f"the format of '{path}' is not known from its name; evenhand reads .csv, .tsv, .txt, .parquet, .json "
-                "and .ndjson files."
+                "and .ndjson files, and one at a time .xlsx, .ods, .dta, .sav, .feather and .rds."
             )
     kinds = {_FORMATS[_suffix(Path(path))] for path in paths}
     if len(kinds) > 1:
@@ -198,7 +223,8 @@ def _read_json(connection: duckdb.DuckDBPyConnection, paths: list[str], options:
 def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: FileOptions) -> _Read:
     import duckdb
 
-    encoding = options.encoding or _guess_encoding(paths[0])
+    guess = _guess_encoding(paths[0])  # which also refuses what no setting could read
+    encoding = options.encoding or guess
     delimiter = options.delimiter or _guess_delimiter(paths[0], encoding)
     refuse_repeated_names(
         _header(paths[0], encoding, delimiter), f"the header of '{os.path.basename(paths[0])}'", any_case=True
@@ -282,8 +308,13 @@ def _guess_encoding(path: str) -> str:
         return "utf-8"
     with _open_bytes(path) as file:
         start = file.read(_SNIFFED_BYTES)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if start.startswith(b"\xff\xfe"):
         return "utf-16"
+    halves = [start[first:4096:2].count(0) / max(1, len(start[first:4096:2])) for first in (0, 1)]
+    if start.startswith(b"\xfe\xff") or halves[0] > _MANY_ZEROS > halves[1]:
+        raise DataError(f"'{path}' could not be read: it is UTF-16 of the big-endian kind; save it as UTF-8.")
+    if halves[1] > _MANY_ZEROS > halves[0]:
+        return "utf-16"  # of the little-endian kind, without the mark that says so
     try:
         start.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -294,7 +325,7 @@ def _guess_encoding(path: str) -> str:
 
 def _open_text(path: str, encoding: str) -> Any:
     opened = gzip.open if path.lower().endswith(".gz") else open
-    codec = "utf-8-sig" if encoding == "utf-8" else encoding
+    codec = {"utf-8": "utf-8-sig", "utf-16": "utf-16-le"}.get(encoding, encoding)
     return opened(path, "rt", encoding=codec, errors="replace", newline="")
 
 
@@ -314,7 +345,7 @@ def _header(path: str, encoding: str, delimiter: str) -> list[str]:
 def _beginning(path: str, encoding: str) -> str:
     if not _is_opaque(path):
         with _open_text(path, encoding) as file:
-            return str(file.read(64 * 1024))
+            return str(file.read(64 * 1024)).removeprefix("\ufeff")
     # One column of whole lines: no line holds the delimiter that is named here.
     dialect = "header = false, delim = '\x1f', quote = '', escape = '', columns = {'line': 'VARCHAR'}"
     lines = connect().sql(f"from read_csv({_literal(_as_written([path]))}, {dialect}) limit 1").fetchall()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import DataError, EvenhandError, require_extra
+from evenhand.table.files import refuse_repeated_names
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,6 @@ def read_foreign(path: str) -> Foreign | None:
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise DataError(f"'{path}' could not be read as {ending}: {reason}") from error
-    if len(foreign.data) == 0:
-        raise DataError(f"'{path}' holds no rows; look whether the table is on the first sheet.")
     return foreign
 
 
@@ -65,8 +64,6 @@ _BEGINNINGS = {
 def _ending(path: str) -> str:
     """Return the ending that tells what a file is, by its content where that is clear."""
     written = os.path.splitext(path)[1].lower()
-    if not os.path.isfile(path):
-        return ""
     with open(path, "rb") as file:
         start = file.read(16)
     if start.startswith(b"PK\x03\x04") and zipfile.is_zipfile(path):
@@ -91,8 +88,6 @@ def _read_sheet(path: str) -> Foreign:
         raise DataError(
             f"column {unnamed[0]} of the sheet {names[0]!r} has no name; the first row must name the columns."
         )
-    from evenhand.table.files import refuse_repeated_names
-
     refuse_repeated_names(head, f"the sheet {names[0]!r}", any_case=True)
     body = [row for row in rows[1:] if any(cell != "" for cell in row)]
     columns = {name: _column([row[number] for row in body]) for number, name in enumerate(head)}
@@ -155,6 +150,3 @@ _READERS: dict[str, tuple[str, Callable[[str], Foreign]]] = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), ("pyarrow", _read_arrow)),
     ".rds": ("rdata", _read_r),
 }
-
-ENDINGS = tuple(_READERS)
-"""Endings of the files that are read here."""

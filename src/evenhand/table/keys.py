@@ -5,7 +5,7 @@ A state is a small whole number, so that one group-by both counts the cells and 
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -15,6 +15,7 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
+from evenhand.errors import showable
 from evenhand.table.roles import MISSING, Prediction, Scalar
 
 NO, YES, ABSENT, INVALID = 0, 1, 2, 3
@@ -24,37 +25,28 @@ TRUE_WORDS = ("1", "yes", "y", "true", "t", "on")
 FALSE_WORDS = ("0", "no", "n", "false", "f", "off")
 """The words for yes and no that any column may hold, in any case."""
 
+SPELLINGS = ("True", "TRUE", "False", "FALSE")
+"""How pandas, spreadsheets and R write true and false into text files; everywhere else they are typed."""
+
 Kind = Literal["text", "boolean", "whole", "real", "date", "datetime", "other"]
 NUMBERS: tuple[Kind, ...] = ("whole", "real")
 
 BLANKS = " \t\n\r\x0b\x0c\xa0"  # named, because engines differ in what they take for white space
-_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 # The text of a value, the same from every engine ----------------------------------------------------------
 
 
-def showable(text: str) -> str:
-    r"""Return text with control characters written out: they steer terminals, and no page or chart can hold them.
-
-    Examples
-    --------
-    >>> showable("a\x1b[31mb")
-    'a\\x1b[31mb'
-    """
-    return _UNSHOWABLE.sub(lambda match: ascii(match[0])[1:-1], text)
-
-
 def label_of(value: Any) -> str:
-    """Return the text of a group value, the same from every engine (1 and 1.0 are both "1").
+    """Return the text of a group value, the same from every engine (1 and 1.0 are both "1", True and "True" "true").
 
     Examples
     --------
-    >>> label_of(1.0), label_of(True), label_of("Black")
-    ('1', 'true', 'Black')
+    >>> label_of(1.0), label_of(True), label_of("TRUE"), label_of("Black")
+    ('1', 'true', 'true', 'Black')
     """
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
+    if isinstance(value, bool | np.bool_) or (isinstance(value, str) and value in SPELLINGS):
+        return str(value).lower()
     if isinstance(value, Decimal):
         return format(value.normalize(), "f")
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -119,6 +111,8 @@ class Key:
 
 def kind_of(dtype: Any) -> Kind:
     """Return what a column's type means to us."""
+    if dtype in (nw.Int128, nw.UInt128):
+        return "other"
     if dtype.is_integer():
         return "whole"
     if dtype.is_numeric():
@@ -132,13 +126,33 @@ def kind_of(dtype: Any) -> Kind:
     return "datetime" if dtype == nw.Datetime else "other"
 
 
+def kinds_of(schema: Mapping[str, Any]) -> dict[str, Kind]:
+    """Return the kind of every column; one whose name is `unusable` is of no kind that can be read."""
+    return {name: "other" if unusable(name) else kind_of(dtype) for name, dtype in schema.items()}
+
+
+def unusable(column: str) -> str:
+    r"""Say what keeps a column's name from being used, on whatever engine; nothing where it is a good name.
+
+    Examples
+    --------
+    >>> unusable("race"), unusable("^race$"), unusable("a\x1b")
+    ('', "has a name that engines take for a pattern", 'has control characters in its name')
+    """
+    if not column:
+        return "has no name"
+    if column == "*" or (column.startswith("^") and column.endswith("$")):
+        return "has a name that engines take for a pattern"
+    return "has control characters in its name" if showable(column) != column else ""
+
+
 def is_absent(column: str, kind: Kind) -> nw.Expr:
     """Return the test for a missing value; blank text and not-a-number count as missing."""
     value = nw.col(column)
     if kind == "real":
         return value.is_null() | value.is_nan()
     if kind == "text":
-        return value.is_null() | (_text(column).str.strip_chars(BLANKS) == "")
+        return value.is_null() | (value.cast(nw.String).str.strip_chars(BLANKS) == "")
     return value.is_null()
 
 
@@ -213,15 +227,25 @@ def as_kind(value: Scalar, kind: Kind) -> Scalar | None:
     Examples
     --------
     >>> as_kind("1", "whole"), as_kind(1, "text"), as_kind("yes", "boolean"), as_kind("yes", "whole")
-    (1.0, '1', True, None)
+    (1, '1', True, None)
     """
     word = label_of(value)
     if kind in NUMBERS:
-        try:
-            return float(value)
-        except ValueError:
-            return None
+        return _number(value, kind)
     return yes_or_no(value) if kind == "boolean" else word
+
+
+def _number(value: Scalar, kind: Kind) -> int | float | None:
+    """Return a number for a column of numbers; whole numbers stay whole, since beyond 2**53 floats skip some."""
+    try:
+        if kind == "whole" and not isinstance(value, float) and abs(int(value)) < 2**63:
+            return int(value)
+    except ValueError:
+        pass  # text of a fraction, or of no number
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
 
 
 def binary_state(column: str, kind: Kind, yes: Scalar | None) -> nw.Expr:
@@ -287,7 +311,15 @@ def prediction_state(prediction: Prediction, kind: Kind) -> nw.Expr:
 
 
 def _text(column: str) -> nw.Expr:
-    return nw.col(column).cast(nw.String)
+    """Return text with true and false spelt as every source has them (`SPELLINGS`)."""
+    text = nw.col(column).cast(nw.String)
+    return (
+        nw.when(text.is_in(SPELLINGS[:2]))
+        .then(nw.lit("true"))
+        .when(text.is_in(SPELLINGS[2:]))
+        .then(nw.lit("false"))
+        .otherwise(text)
+    )
 
 
 def _code(expression: nw.Expr) -> nw.Expr:

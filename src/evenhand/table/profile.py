@@ -8,7 +8,7 @@ from typing import Any
 import narwhals as nw
 
 from evenhand.errors import DataError
-from evenhand.table.keys import NUMBERS, Kind, is_absent, kind_of, plain_value, yes_or_no
+from evenhand.table.keys import NUMBERS, Kind, is_absent, kinds_of, plain_value, yes_or_no
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch, open_source
 
 SAMPLE = 100_000
@@ -68,7 +68,7 @@ def _profile(data: Any, options: FileOptions) -> list[ColumnProfile]:
     source = open_source(data, options)
     with engine_errors():
         frame: Any = source.head(SAMPLE)
-        kinds = {name: kind_of(dtype) for name, dtype in frame.collect_schema().items()}
+        kinds = kinds_of(frame.collect_schema())
         rows = int(fetch(frame.select(n=nw.len()))["n"][0])
         if rows == 0:
             raise DataError("the data has no rows.")

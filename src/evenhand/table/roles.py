@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from evenhand.errors import ConfigError, brief, showable
 from evenhand.settings import Settings
 
 MISSING = "(missing)"
@@ -18,7 +19,8 @@ Scalar: TypeAlias = str | bool | int | float
 
 
 def _tuple_of_columns(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else value
+    listed = isinstance(value, Iterable) and not isinstance(value, Mapping)
+    return (value,) if isinstance(value, str) else tuple(value) if listed else value
 
 
 Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_tuple_of_columns), Field(min_length=1)]
@@ -90,6 +92,14 @@ class Roles(Settings):
                 raise ValueError(f"the cut points of '{column}' must be finite and rise; got {list(cuts)}")
         return value
 
+    @field_validator("predictions")
+    @classmethod
+    def _named_plainly(cls, value: dict[str, Prediction]) -> dict[str, Prediction]:
+        for name in value:
+            if showable(name) != name:
+                raise ValueError(f"the model name {name!r} has control characters; rename it")
+        return value
+
     @property
     def group_columns(self) -> tuple[str, ...]:
         """Every column that some grouping uses, each once, in the order given."""
@@ -122,7 +132,12 @@ def _named(predictions: Any) -> dict[str, Any]:
         return {predictions: predictions}
     if isinstance(predictions, Mapping):
         return {str(name): value for name, value in predictions.items()}
-    return {str(column): column for column in predictions}
+    if not isinstance(predictions, Iterable) or not all(isinstance(column, str) for column in predictions):
+        raise ConfigError(
+            "`predictions` must be a column, a list of columns, or a table of models with the column of each; "
+            f"got {brief(predictions)}."
+        )
+    return {column: column for column in predictions}
 
 
 def _prediction(value: Any, defaults: dict[str, Any]) -> Any:

@@ -6,8 +6,8 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, time
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -16,9 +16,10 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.table.engines import MisreadTypeError, engine_errors
-from evenhand.table.files import FileOptions, connect, open_files, refuse_repeated_names
+from evenhand.table.files import FileOptions, connect, matching_files, open_files, refuse_repeated_names
+from evenhand.table.formats import read_foreign
 from evenhand.table.frames import check_shapes
-from evenhand.table.keys import label_of
+from evenhand.table.keys import label_of, unusable
 
 __all__ = [
     "FileOptions",
@@ -31,6 +32,9 @@ __all__ = [
     "open_source",
 ]
 
+_NOT_PLAIN = {list, tuple, dict, set, np.ndarray, bytes, bytearray, complex, time}
+"""Python types that no column may hold."""
+
 Frame: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
 
 
@@ -38,7 +42,8 @@ Frame: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
 class Source:
     """Opened data: a narwhals frame, the library it came from, and for files what identifies their bytes.
 
-    `connection` is the DuckDB connection that reads it, where that is our own; `whole` and `kept` are the frame
+    `connection` is the DuckDB connection that reads it, where that is our own; `labels` are what values mean, where the
+    file says so; `whole` and `kept` are the frame
     with all its rows and the rows that count, where some do not.
     """
 
@@ -47,6 +52,7 @@ class Source:
     paths: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     connection: Any = None
+    labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     whole: Frame | None = None
     kept: nw.Expr | None = None
 
@@ -99,7 +105,7 @@ class Source:
 
 
 def open_source(data: Any, options: FileOptions | None = None) -> Source:
-    """Open a data frame, a mapping of columns, or the path or glob of CSV, Parquet or JSON files.
+    """Open a data frame, a mapping of columns, or the path or glob of files.
 
     Examples
     --------
@@ -107,6 +113,12 @@ def open_source(data: Any, options: FileOptions | None = None) -> Source:
     ['race', 'risk']
     """
     if isinstance(data, str | os.PathLike):
+        paths = matching_files(os.fspath(data))
+        foreign = read_foreign(paths[0]) if len(paths) == 1 else None
+        if foreign is not None:
+            return replace(
+                open_source(foreign.data), backend=None, paths=tuple(paths), notes=foreign.notes, labels=foreign.labels
+            )
         files = open_files(os.fspath(data), options or FileOptions())
         frame = _in_plain_types(nw.from_native(files.relation))
         return Source(frame, None, files.paths, files.notes, files.connection)
@@ -125,9 +137,15 @@ def open_source(data: Any, options: FileOptions | None = None) -> Source:
             f"got {type(data).__name__}."
         ) from error
     backend = frame.implementation.name.lower()
+    own: Any = None
+    if backend == "pyarrow" and any(_is_long(data.column(name)) for name in data.column_names):
+        # Arrow refuses to compare or multiply such numbers with fractions; DuckDB reads the same memory.
+        refuse_repeated_names(data.column_names, "the Arrow table", any_case=True)
+        own = connect()
+        frame = nw.from_native(own.from_arrow(data))
     with engine_errors():
         plain = _in_plain_types(frame)
-    return Source(plain, backend=backend if backend in {"pandas", "polars", "pyarrow"} else None)
+    return Source(plain, backend if backend in {"pandas", "polars", "pyarrow"} else None, connection=own)
 
 
 def fetch(frame: Frame) -> dict[str, list[Any]]:
@@ -175,7 +193,13 @@ def _in_plain_types(frame: Frame) -> Any:
     """Turn decimals into floats, Python objects and numeric categories into what they hold, unknown types into text."""
     changes: list[Any] = []
     for name, dtype in frame.collect_schema().items():
-        if dtype.is_decimal():
+        if unusable(name) or _is_complex(frame, name, dtype):
+            continue
+        if dtype in (nw.Int128, nw.UInt128):
+            # Engines make them of sums. A column in memory that needs them stays, and is refused if it is read.
+            if isinstance(frame, nw.LazyFrame) or _fits(frame.get_column(name)):
+                changes.append(nw.col(name).cast(nw.Int64))
+        elif dtype.is_decimal():
             # By way of text, because engines round decimals to floats differently.
             changes.append(nw.col(name).cast(nw.String).cast(nw.Float64))
         elif dtype == nw.Unknown:
@@ -189,6 +213,27 @@ def _in_plain_types(frame: Frame) -> Any:
     return frame.with_columns(*changes) if changes else frame
 
 
+def _fits(column: nw.Series[Any]) -> bool:
+    """Tell whether whole numbers have at most 64 bits."""
+    return bool(column.is_null().all()) or (int(column.min()) >= -(2**63) and int(column.max()) < 2**63)
+
+
+def _is_complex(frame: Frame, name: str, dtype: Any) -> bool:
+    """Tell whether a column of a pandas-like frame holds complex numbers, a type that no other engine has."""
+    if dtype not in (nw.Unknown, nw.Object) or not isinstance(frame, nw.DataFrame):
+        return False
+    native = frame.get_column(name).to_native()
+    return getattr(getattr(native, "dtype", None), "kind", "") == "c"
+
+
+def _is_long(column: Any) -> bool:
+    """Tell whether an Arrow column has whole numbers beyond 2**53, up to which floats have every one."""
+    if str(column.type) not in ("int64", "uint64") or column.null_count == len(column):
+        return False
+    ends: Any = nw.from_native(column, series_only=True, allow_series=True)
+    return max(-int(ends.min()), int(ends.max())) > 2**53
+
+
 def _typed_objects(native: Any) -> Any:
     """Return a pandas column of Python objects in one type; values of several types become text."""
     column = native.astype(object).infer_objects()
@@ -197,11 +242,12 @@ def _typed_objects(native: Any) -> Any:
     if column.dtype != object:
         return column
     kinds = {type(value) for value in column.dropna()}
-    if kinds <= {Decimal, int, float}:
+    if kinds <= {Decimal, int, float} and kinds != {int}:
         return column.astype("float64")
     if kinds == {date}:
         return column.astype("datetime64[us]")
-    return column if kinds & {list, tuple, dict, set, np.ndarray} else column.map(label_of, na_action="ignore")
+    too_long = kinds == {int}  # or pandas would have found a type for them
+    return column if too_long or kinds & _NOT_PLAIN else column.map(label_of, na_action="ignore")
 
 
 def _typed_dictionary(column: nw.Series[Any]) -> list[Any]:
@@ -237,8 +283,10 @@ def _array(values: Any) -> Any:
 
 
 def _readable(array: Any) -> Any:
+    if array.dtype.kind == "c":
+        return np.full(len(array), b"", dtype=object)  # DuckDB has none; bytes are refused as well, if they are read
     if array.dtype.kind == "S":
-        return array.astype(str).astype(object)
+        return array.astype(object)
     if array.dtype.kind == "U":
         # DuckDB reads fixed-width text as an enum; objects become plain text.
         return array.astype(object)

@@ -19,7 +19,7 @@ from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, read_coded, read_people, read_scores
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source
-from evenhand.table.validation import MAX_CELLS, Validation, sound_roles, state_key
+from evenhand.table.validation import MAX_CELLS, Validation, column_fault, sound_roles, state_key
 
 T = TypeVar("T")
 
@@ -148,7 +148,7 @@ class Table:
         self.source = open_source(self.data, self._options)
         with engine_errors():
             schema = self.source.frame.collect_schema()
-        self.kinds: dict[str, Kind] = {name: keys.kind_of(dtype) for name, dtype in schema.items()}
+        self.kinds: dict[str, Kind] = keys.kinds_of(schema)
         if self._weighty is not None:
             self.source = self.source.only(*self._weighty)
 
@@ -286,20 +286,19 @@ class Table:
         `columns` gives each column a name of the caller's, by which messages call it too.
         """
         for role, column in columns.items():
-            if column not in self.kinds:
-                raise ConfigError(
-                    f"`{role}` is {column!r}, which is not in the data; {did_you_mean(column, self.kinds)}"
-                )
-            if self.kinds[column] == "other":
-                raise ConfigError(f"`{role}` is {column!r}, which holds no plain values; give a column that does.")
+            self._require_column(f"`{role}` is {column!r}, which", column)
         return self.with_type_retry(lambda: read_coded(self, columns))
 
     def _require_numbers(self, columns: Sequence[str]) -> None:
         for column in columns:
-            if column not in self.kinds:
-                raise ConfigError(f"column {column!r} is not in the data; {did_you_mean(column, self.kinds)}")
+            self._require_column(f"column {column!r}", column)
             if self.kinds[column] not in NUMBERS:
                 raise ConfigError(f"column {column!r} must hold numbers, one per person; it does not.")
+
+    def _require_column(self, start: str, column: str) -> None:
+        fault = column_fault(column, self.kinds)
+        if fault:
+            raise ConfigError(f"{start} {fault}")
 
     def refuse_columns_starting(self, prefix: str) -> None:
         """Refuse a column whose name begins like those that are worked out beside the data's own."""
@@ -370,9 +369,7 @@ class Table:
     def _reduce(self, name: str, within: Sequence[str], model: str, measures: Sequence[Measure], *more: Key) -> Cells:
         if name not in self._reductions:
             for column in within:
-                if column not in self.kinds:
-                    hint = did_you_mean(column, self.kinds)
-                    raise ConfigError(f"`within` column {column!r} is not in the data; {hint}")
+                self._require_column(f"`within` column {column!r}", column)
             self._reductions[name] = self.with_type_retry(
                 lambda: reduce(self.complete_rows(), [*self._keys(within, model), *more], measures)
             )

@@ -11,7 +11,7 @@ import narwhals as nw
 from evenhand.errors import count, did_you_mean
 from evenhand.table import keys
 from evenhand.table.cells import Cells, exponent_for
-from evenhand.table.keys import NUMBERS, Kind, is_absent, plain_value, prediction_kind, showable, shown
+from evenhand.table.keys import NUMBERS, Kind, is_absent, plain_value, prediction_kind, shown, unusable
 from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
 
@@ -39,12 +39,9 @@ class Validation:
     def schema_problems(self) -> Iterator[Misfit]:
         """Yield what is wrong with a column's role as soon as its name and type are known, with the column."""
         for role, column in _role_columns(self.roles):
-            if column not in self.kinds:
-                yield column, f"{role} column {column!r} is not in the data; {did_you_mean(column, self.kinds)}"
-            elif showable(column) != column:
-                yield column, f"{role} column {column!r} has control characters in its name; rename it."
-            elif self.kinds[column] == "other":
-                yield column, f"{role} column {column!r} holds {_in_words('other')}; give a column of plain values."
+            fault = column_fault(column, self.kinds)
+            if fault:
+                yield column, f"{role} column {column!r} {fault}"
         for column in self.roles.cuts:
             if column not in self.roles.group_columns:
                 yield (
@@ -264,6 +261,15 @@ class Validation:
                 yield from (f"{column}: {remark}" for remark in _label_remarks(labels))
 
 
+def column_fault(column: str, kinds: Mapping[str, Kind]) -> str:
+    """Say why a column cannot be read, as the end of a sentence; nothing where it can."""
+    if column not in kinds:
+        return f"is not in the data; {did_you_mean(column, kinds)}"
+    if unusable(column):
+        return f"{unusable(column)}; rename it."
+    return f"holds {_in_words('other')}; give a column of plain values." if kinds[column] == "other" else ""
+
+
 def sound_roles(roles: Roles, bad: Collection[str | None]) -> Roles:
     """Return the roles without the bad columns, so that the rows of the others can still be checked."""
     kept = {name: p for name, p in roles.predictions.items() if p.column not in bad}
@@ -315,7 +321,11 @@ def _rows(cells: Cells, key: str, state: int) -> int:
 
 
 def _in_words(kind: Kind) -> str:
-    words = {"text": "text", "boolean": "true/false values", "other": "times, nested or binary values"}
+    words = {
+        "text": "text",
+        "boolean": "true/false values",
+        "other": "times, nested, binary, complex or 128-bit values",
+    }
     return words.get(kind, "numbers" if kind in NUMBERS else "dates")
 
 

@@ -141,6 +141,19 @@ class TestText:
         assert exported.json()[0]["reason"] == SCRIPT
         assert exported.headers["content-disposition"].startswith("attachment")
 
+    def test_text_that_turns_around_is_written_out_on_every_page_and_in_the_export(self, feedback: Any) -> None:
+        turned = "yes \u202eon\u202c really"
+        browser = feedback.browser()
+        browser.begin()
+        browser.answer("/step/0")
+        browser.answer("/step/1", reason=turned)
+        assert "yes \\u202eon\\u202c really" in browser.get("/step/1").text
+        researcher = feedback.researcher()
+        typed = researcher.post("/researcher/withdraw", {"csrf": researcher.token("/researcher"), "who": turned})
+        for page in (browser.get("/step/1"), typed, researcher.get("/researcher")):
+            assert "\u202e" not in page.text
+        assert researcher.get("/researcher/export/json").json()[0]["reason"] == "yes \\u202eon\\u202c really"
+
     def test_a_script_that_a_researcher_types_is_text(self, effort: Any) -> None:
         researcher = effort.researcher()
         page = researcher.post("/researcher/withdraw", {"csrf": researcher.token("/researcher"), "who": SCRIPT})

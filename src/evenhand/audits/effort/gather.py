@@ -14,11 +14,12 @@ from evenhand.audits.effort.spec import EffortSpec, History
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.types import FloatArray
-from evenhand.table.keys import NUMBERS, id_text, kind_of, plain_value
+from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
 from evenhand.table.roles import MISSING
 from evenhand.table.rows import Coded, PersonRows
 from evenhand.table.sources import engine_errors, fetch_arrays, open_source
 from evenhand.table.table import Table
+from evenhand.table.validation import column_fault
 
 LARGEST = 1e15
 
@@ -214,11 +215,12 @@ def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[s
 def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any, FloatArray, FloatArray]:
     """Fetch id, time and value of every row; a row without one of the first two is an error."""
     with engine_errors():
-        kinds = {name: kind_of(dtype) for name, dtype in frame.collect_schema().items()}
+        kinds = kinds_of(frame.collect_schema())
     names = {"id": history.id or id_column, "time": history.time, "value": history.value}
     for role, name in names.items():
-        if name not in kinds:
-            raise ConfigError(f"`{role}` of `history` is {name!r}, which is no column; {did_you_mean(name, kinds)}")
+        fault = column_fault(name, kinds)
+        if fault:
+            raise ConfigError(f"`{role}` of `history` is {name!r}, which {fault}")
         if role != "id" and kinds[name] not in NUMBERS:
             raise ConfigError(f"`{role}` of `history` must be a column of numbers; {name!r} is not.")
     owner = plain_value(names["id"], kinds[names["id"]])

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,6 +24,7 @@ from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials, fit_candidate, make_splits, training_rows
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
+from evenhand.core.writing import write_files
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.stats.improvability import FairnessTest
 
@@ -308,21 +309,10 @@ class ImprovabilityResult(Result):
             decisions: tuple[Decision, ...] = self.rows("decisions", test=JUDGED, model=name)
             exhibit = _Exhibit(inputs, trials[name], trial).files(decisions)
             files |= {f"{_stem(name, number)}{ending}": content for ending, content in exhibit.items()}
-        return _write(Path(folder), files)
+        return list(write_files(folder, files).values())
 
 
 # Candidates as files -------------------------------------------------------------------------------------------------
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    paths = {folder / name: content for name, content in files.items()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, content in paths.items():
-            path.write_bytes(content)
-    except OSError as error:
-        raise ConfigError(f"the folder '{folder}' cannot be written to: {error.strerror or error}.") from error
-    return list(paths)
 
 
 def _stem(name: str, number: int) -> str:

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from evenhand.audits.reliability.noise import PilotTable
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.errors import ConfigError, DataError, EvenhandError, count
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, showable
 from evenhand.models.features import Feature, FeatureMatrix, read_features
 from evenhand.stats.noise import Pilot
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
-from evenhand.table.keys import label_of, showable, yes_or_no
+from evenhand.table.keys import label_of, yes_or_no
 from evenhand.table.roles import MISSING, Scalar
 from evenhand.table.rows import Coded
 from evenhand.table.sources import engine_errors, open_source

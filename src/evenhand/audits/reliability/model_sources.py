@@ -45,7 +45,7 @@ _SAFE = frozenset(
         "sklearn.utils._bunch.Bunch",
     )
 )
-"""Types of plain scikit-learn pipelines that skops asks about and that only hold values: they run no code of the file's,
+"""Types of plain scikit-learn pipelines that skops asks about and that only hold values: they run no code of the file,
 and index no memory by it. Trees and their relatives do the latter, so they are not among them."""
 
 

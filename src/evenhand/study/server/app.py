@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from evenhand._version import __version__
+from evenhand.core.display import showable_value
 from evenhand.study.server import api, participant, researcher
 from evenhand.study.server.dashboard import Dashboard, Estimator
 from evenhand.study.server.middleware import RequestLimits, RequestLog, SecurityHeaders, error_response
@@ -131,6 +132,7 @@ def make_templates(files: Mapping[str, StaticFile]) -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=showable_value,
         auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,

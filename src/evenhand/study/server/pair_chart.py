@@ -7,13 +7,13 @@ sheet knows light from dark. The two lines differ in colour, in marker and in da
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from markupsafe import Markup, escape
 
+from evenhand.errors import showable
 from evenhand.study.flow.language import show_number
 
 WIDTH, HEIGHT = 360, 250
@@ -22,7 +22,6 @@ _LETTER = 6.9
 """Width of a letter at the 12 units that the style sheet sets; a little more than the faces need."""
 _APART = 15
 _LONGEST_NAME = 14
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,5 +227,5 @@ def _shorter(name: str) -> str:
 
 
 def _printable(text: str) -> Markup:
-    """Escape a text, and replace the control characters that a page may not hold."""
-    return escape(_UNPRINTABLE.sub("\ufffd", text))
+    """Escape a text, and write out the control characters that a page may not hold."""
+    return escape(showable(text))
