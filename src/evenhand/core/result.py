@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from html import escape
 from importlib import import_module
 from itertools import count
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from evenhand.core.display import DisplayTable, Figure, Section
-from evenhand.core.findings import VERDICT_WORDS, Finding
+from evenhand.core.families import adjust_tables, answer, in_words
+from evenhand.core.findings import VERDICT_WORDS, Claim, ClaimsAt, Finding, FindingMaker
 from evenhand.core.metrics import Metric
 from evenhand.core.records import LeftOut, Record
 from evenhand.core.spec import Spec
@@ -165,8 +167,15 @@ class Result:
             verdict = "" if finding.verdict == "no_threshold" else f" [{VERDICT_WORDS[finding.verdict]}]"
             lines.append(f"- {finding.headline}{verdict}")
             lines += [f"  {layer}" for layer in (finding.detail, finding.reason) if layer]
+        lines += self.families
         lines += [f"Note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """What its p-values and verdicts hold for together, in sentences."""
+        gaps = self.tables.get("gaps", ())
+        return tuple(in_words(self.findings, gaps, self.spec.finding_alpha))
 
     def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Any:
         """Return a chart (Altair).
@@ -331,3 +340,52 @@ def _figure_html(figure: Figure) -> str:
     )
     more = f" The first {_PANELS} of {len(figure.charts)} panels." if len(figure.charts) > _PANELS else ""
     return f"<figure>{charts}<figcaption>{escape(figure.title)}. {escape(figure.caption)}{more}</figcaption></figure>"
+
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+
+R = TypeVar("R", bound=Result)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft(Generic[R]):
+    """The result of one audit before its run is known: it has no findings yet, and its gaps are not adjusted.
+
+    Parameters
+    ----------
+    result : the result, without findings.
+    claims : what can be told or judged.
+    at : the same claims, in the same order, by limits at another confidence: verdicts of a run hold together.
+    sentences : the audit's own sentences, by id.
+    bounds : the settings that claims are judged by, where they are not the result's.
+    notes : more remarks, which rest on what was found.
+    """
+
+    result: R
+    claims: Sequence[Claim]
+    at: ClaimsAt | None = None
+    sentences: Mapping[str, str] = field(default_factory=dict)
+    bounds: Spec | None = None
+    notes: Callable[[R], Iterable[str]] = lambda _: ()
+
+
+def settle(drafts: Sequence[Draft[Any]]) -> list[Any]:
+    """Return the results of a run: findings, verdicts and "worse off" hold for all its audits together."""
+    makers = [FindingMaker(draft.bounds or draft.result.spec, draft.sentences) for draft in drafts]
+    asked = [
+        maker.questions(draft.claims, draft.at and cache(draft.at)) for maker, draft in zip(makers, drafts, strict=True)
+    ]
+    answers = iter(answer([question for questions in asked for question in questions]))
+    tables = adjust_tables([draft.result.gaps for draft in drafts], [1.0 - maker.spec.confidence for maker in makers])
+    results = []
+    for draft, maker, questions, gaps in zip(drafts, makers, asked, tables, strict=True):
+        findings = maker.told(draft.claims, questions, [next(answers) for _ in questions])
+        result = replace(draft.result, findings=findings, gaps=gaps)
+        results.append(replace(result, notes=tuple(dict.fromkeys((*result.notes, *draft.notes(result))))))
+    return results
+
+
+def settled(draft: Draft[R]) -> R:
+    """Return the result of an audit that is a run of its own."""
+    result: R = settle([draft])[0]
+    return result

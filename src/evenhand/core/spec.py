@@ -158,6 +158,15 @@ class Spec(Settings):
         return self.aliases[threshold.metric][0] if threshold.metric in self.aliases else threshold.metric
 
     @property
+    def finding_alpha(self) -> float:
+        """The level at which a finding without a threshold claims a difference."""
+        return 1.0 - self.confidence
+
+    def at(self, confidence: float) -> Self:
+        """Return the same settings with another confidence."""
+        return self.model_copy(update={"confidence": confidence})
+
+    @property
     def folder(self) -> Path:
         """The folder that file names in the settings are relative to: that of `audit.toml`."""
         return self._folder
@@ -227,6 +236,8 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
         @wraps(function)
         def checked(*arguments: Any, **given: Any) -> Any:
             bound = signature.bind(*arguments, **given)
+            if "table" not in bound.arguments:  # the analysis of a study takes responses
+                return function(*arguments, **given)
             require_table(bound.arguments["table"], function.__name__)
             passed = bound.arguments.get("settings", {})
             table, bound.arguments["settings"] = name_columns(bound.arguments["table"], spec, passed)

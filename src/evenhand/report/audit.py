@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
 from evenhand.audits import REGISTRY
+from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
 from evenhand.core.progress import shown_in_notebook, step
 from evenhand.core.provenance import data_record, run_record
-from evenhand.core.result import Result, badge
+from evenhand.core.result import Result, badge, settle
 from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
 from evenhand.core.writing import write_files
@@ -69,6 +70,12 @@ class Audit:
             notes[name] = tuple(note for note in result.notes if note not in said)
             said.update(result.notes)
         return notes
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """What p-values, verdicts and “worse off” hold for together, in sentences."""
+        gaps = [gap for result in self.results.values() for gap in result.tables.get("gaps", ())]
+        return tuple(in_words(self.findings, gaps, max(result.spec.finding_alpha for result in self.results.values())))
 
     def __getitem__(self, audit: str) -> Result:
         require_choice("audit", audit, list(self.results))
@@ -247,10 +254,11 @@ def audit(
     if config.models is not None:
         with clock.timing("models"):
             table = add_models(table, arguments, config.models, step)
-    results = {}
+    drafts = {}
     for name, spec in config.audits.items():
         with clock.timing(name):
-            results[name] = REGISTRY[name].run(table, spec)
+            drafts[name] = REGISTRY[name].run(table, spec)
+    results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
     config = config.model_copy(update={"data": table.settings()})
     return Audit(config, results, data_record(table), run_record(started, clock.seconds))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from evenhand.audits.improvability.gather import Predictions, Sample, read_sampl
 from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials, rows_of, run_splits
-from evenhand.core.findings import FindingMaker
+from evenhand.core.findings import Claim
 from evenhand.core.progress import step
+from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, EvenhandError, count, require_extra
@@ -61,10 +63,10 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     >>> [(decision.metric, decision.rejected) for decision in decisions]
     [('improvable_fairness', True), ('improvable_accuracy', True)]
     """
-    return run(table, ImprovabilitySpec.parse(settings, "the arguments of improvability()"))
+    return settled(run(table, ImprovabilitySpec.parse(settings, "the arguments of improvability()")))
 
 
-def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
+def run(table: Table, spec: ImprovabilitySpec) -> Draft[ImprovabilityResult]:
     """Audit a table as a spec says."""
     step("Reading the rows of the improvability test")
     sample = read_sample(table, spec)
@@ -79,7 +81,7 @@ def run(table: Table, spec: ImprovabilitySpec) -> ImprovabilityResult:
     return _result(table, inputs, trials)
 
 
-def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult:
+def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[ImprovabilityResult]:
     spec, sample = inputs.spec, inputs.sample
     values = tuple(estimate.value_records(inputs, trials))
     curves = estimate.make_curves(inputs, trials)
@@ -90,9 +92,9 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult
     claims = list(make_claims(inputs, trials, decisions, margins, values, reasons))
     bounds = spec.model_copy(update={"confidence": 1 - spec.test.alpha})  # a margin is a bound at the test's level
     pair = next(iter(trials.values()))[0].worst[0]
-    return ImprovabilityResult(
+    result = ImprovabilityResult(
         spec=spec,
-        findings=FindingMaker(bounds, SENTENCES).findings(claims),
+        findings=(),
         left_out=sample.left_out,
         notes=(*table.source.notes, *make_notes(inputs, trials)),
         backend=table.backend,
@@ -114,6 +116,15 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> ImprovabilityResult
         hash=sample.digest(),
         kept=Evidence(inputs, trials),
     )
+
+    def at(confidence: float) -> list[Claim]:
+        test = spec.test.model_copy(update={"alpha": 1.0 - confidence})
+        strict = replace(inputs, spec=spec.model_copy(update={"test": test}))
+        curves = estimate.make_curves(strict, trials)
+        made = (tuple(estimate.decision_records(strict, curves)), tuple(estimate.margin_records(strict, curves)))
+        return list(make_claims(strict, trials, *made, values, reasons))
+
+    return Draft(result=result, claims=claims, at=at, sentences=SENTENCES, bounds=bounds)
 
 
 def _check(sample: Sample, spec: ImprovabilitySpec) -> None:

@@ -205,6 +205,11 @@ class ImprovabilitySpec(Spec):
         "backends (Dask, Ray) can take them.",
     )
 
+    @property
+    def finding_alpha(self) -> float:
+        """The level at which a finding without a threshold claims an improvement."""
+        return self.test.alpha
+
     def known_metrics(self) -> Mapping[str, Metric]:
         """Return the metrics, with the user's own utilities."""
         return METRICS | {utility.name: utility_metric(utility) for utility in self.criteria.utilities}
