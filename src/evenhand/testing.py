@@ -55,7 +55,7 @@ def assert_meets(
     >>> try:
     ...     assert_meets(table, [{"metric": "selection_rate", "max": 0.05}])
     ... except AssertionError as failed:
-    ...     print(str(failed)[:94])
+    ...     print(str(failed)[:92])
     1 of 1 thresholds is not met:
     - hired, by sex: selection rate is 60.0% for M and 40.0% for F
     """
