@@ -38,10 +38,16 @@ def run(path: Path) -> list[Cell]:
 
 def _run(source: str, namespace: dict[str, Any], where: str) -> Cell:
     body = ast.parse(source)
-    last = body.body.pop() if isinstance(body.body[-1], ast.Expr) else None
+    last = body.body[-1]
+    if isinstance(last, ast.Expr):
+        body.body.pop()
     with contextlib.redirect_stdout(io.StringIO()) as out:
         exec(compile(body, where, "exec"), namespace)  # noqa: S102
-        value = None if last is None else eval(compile(ast.Expression(last.value), where, "eval"), namespace)  # noqa: S307
+        value = (
+            eval(compile(ast.Expression(last.value), where, "eval"), namespace)  # noqa: S307
+            if isinstance(last, ast.Expr)
+            else None
+        )
     return Cell("code", source, out.getvalue(), value)
 
 

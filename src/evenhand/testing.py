@@ -62,7 +62,8 @@ def assert_meets(
     limits = [
         limit.model_dump(exclude_none=True) if isinstance(limit, Threshold) else dict(limit) for limit in thresholds
     ]
-    found = audit(source, **({"thresholds": limits} if limits else {}), **sections)
+    given: dict[str, Any] = {**sections, **({"thresholds": limits} if limits else {})}
+    found = audit(source, **given)
     judged = [finding for finding in found.findings if finding.threshold is not None]
     if not judged:
         raise ConfigError(

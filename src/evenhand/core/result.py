@@ -17,6 +17,7 @@ from evenhand.core.findings import VERDICT_WORDS, Claim, ClaimsAt, Finding, Find
 from evenhand.core.metrics import Metric
 from evenhand.core.records import LeftOut, Record
 from evenhand.core.spec import Spec
+from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, brief, did_you_mean, require_choice
 from evenhand.table.frames import build_frame
 
@@ -304,14 +305,14 @@ def _record_type(annotation: Any) -> type[Record] | None:
 _SHOWN = 12  # findings; the others are folded
 _PANELS = 4
 _figures = count(1)
-_BADGES = {
+_BADGES: dict[Verdict, tuple[str, str, str]] = {
     "does_not_meet": ("#8f1d14", "#fbe6e3", "✕"),
     "insufficient_evidence": ("#6b4e00", "#fdf3d0", "?"),
     "meets": ("#14532d", "#e2f4e7", "✓"),
 }
 
 
-def badge(verdict: str) -> str:
+def badge(verdict: Verdict) -> str:
     """Return a verdict as a badge: a sign, a word and a colour; nothing where there is none."""
     if verdict not in _BADGES:
         return ""

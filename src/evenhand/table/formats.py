@@ -112,7 +112,7 @@ def _column(cells: list[Any]) -> Any:
         return column
     whole = all(float(value).is_integer() and abs(value) < 2**53 for value in given)
     kind: type = np.int64 if whole else np.float64
-    filled = np.array([0 if value is None else value for value in values]).astype(kind)
+    filled: Any = np.array([0 if value is None else value for value in values]).astype(kind)
     return np.ma.MaskedArray(filled, mask=absent) if any(absent) else filled
 
 
