@@ -192,7 +192,7 @@ _VALUE = r"'[^']*'|\([^()]*\)|\[[^\[\]]*\]|\{(?:[^{}\[\]]|\[[^\[\]]*\])*\}|-?\d[
 _GIVEN = re.compile(rf"\b([a-z_]+)=({_VALUE})(?: in eh\.Table)?")
 _NAMED = re.compile(r"`([a-z_]+)`")
 _DATA_WHERE = "the roles of the table|the options of the file"
-_WHERE = re.compile(rf"`([^`]+)` in (?:{_DATA_WHERE}|\[parity\] of the arguments of audit\(\))")
+_WHERE = re.compile(rf"`([^`]+)` in (?:{_DATA_WHERE}|\[parity\] of the arguments of audit\(\))(: )?")
 _IN_DATA = re.compile(f"in (?:{_DATA_WHERE})")
 
 
@@ -290,8 +290,9 @@ def _named(name: str) -> str | None:
 
 
 def _place_of_flag(match: re.Match[str]) -> str:
-    """Return the flag that a setting such as `predictions.risk.threshold` comes from."""
+    """Return the flag that a setting such as `predictions.risk.threshold` comes from; of a whole model, nothing."""
     parts = [part for part in match[1].split(".") if not part.isdigit()]
-    if parts[0] == "thresholds":
-        return "--require"
-    return _named(parts[-1]) or ("the prediction" if parts[0] == "predictions" else match[0])
+    flag = "--require" if parts[0] == "thresholds" else _named(parts[-1])
+    if flag is None:
+        return "" if parts[0] == "predictions" and match[2] else match[0]
+    return flag + (match[2] or "")

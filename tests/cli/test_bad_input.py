@@ -306,9 +306,9 @@ def test_toml_with_a_byte_order_mark_is_read(cli: Cli, place: Path) -> None:
         ("predictions = 3", "`predictions` must be a column, a list of columns, or a table of models"),
         ("predictions = [['y']]", "`predictions"),
         ("predictions = [{column = 'y'}]", "`predictions"),
-        ("predictions = {m = ['y']}", "`predictions.m` in the roles of the table: "),
+        ("predictions = {m = ['y']}", "`predictions.m` in [data]: "),
         ("predictions = 'y'\ndata = 3", "there is no setting `data` in [data] of 'audit.toml'"),
-        ("predictions = 'y'\npositive = {a = 1}", "`positive` in the roles of the table: "),
+        ("predictions = 'y'\npositive = {a = 1}", "`positive` in [data]: "),
         ("predictions = 'y'\n[models]\nfit = 3\nfeatures = 's'", "`fit` in [models] of audit.toml: give estimators by"),
         ("predictions = 'y'\n[models]\nfit = [['x']]\nfeatures = 's'", "`fit` in [models] of audit.toml: give estim"),
         ("predictions = 'y'\n[models]\nfit = {a = 3}\nfeatures = 's'", "`fit.a` in [models] of audit.toml: "),
@@ -378,7 +378,7 @@ def test_no_argument_steers_the_terminal(cli: Cli, place: Path, arguments: list[
 def test_model_names_that_steer_are_refused(cli: Cli, place: Path) -> None:
     told = refusal(cli, toml(place, 'predictions = { "m\\u001b[31m" = "y" }\n[parity]\n'))
     assert told.endswith("the model name 'm\\x1b[31m' has control characters; rename it.")
-    with pytest.raises(ConfigError, match=r"valid string; got '\\ud800'|has control characters; rename it"):
+    with pytest.raises(ConfigError, match=r"string; got '\\ud800'|has control characters; rename it"):
         eh.Table({"g": ["a", "b"], "d": [1, 0]}, groups="g", predictions={"\ud800": "d"})
     table = eh.Table({"g": ["a", "b"] * 20, "d": [1, 0] * 20}, groups="g", predictions="d")
     with pytest.raises(ConfigError, match="`title` in "):
