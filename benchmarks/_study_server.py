@@ -48,6 +48,10 @@ class Server:
             str(self.port),
             "--rate",
             "0",
+            "--connections",
+            "0",
+            "--enrolments",
+            "0",
             "--workers",
             str(self.workers),
         ]

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.random_intercept import random_intercept
+from evenhand.stats.random_intercept import random_intercept, robust_by_people
 from evenhand.stats.regression import (
     NO_FIT,
     LinearFit,
@@ -132,7 +132,7 @@ def test_random_intercept_equals_the_closed_form_of_balanced_data() -> None:
     np.testing.assert_allclose(fit.coef, plain.coef, rtol=1e-7)
     assert fit.within == pytest.approx(within, rel=1e-6)
     assert fit.between == pytest.approx(plain.residual_variance - within / 8, rel=1e-6)
-    assert fit.coefficients().stderr == pytest.approx(plain.coefficients().stderr, rel=1e-6)
+    assert np.sqrt(np.diagonal(fit.covariance)) == pytest.approx(plain.coefficients().stderr, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -145,7 +145,8 @@ def test_random_intercept_equals_statsmodels_where_that_converges(seed: int) -> 
     model = mixed.MixedLM(y[keep], np.column_stack([np.ones(keep.sum()), x[keep]]), groups=who[keep])
     theirs = model.fit(reml=True, method=["powell"])
     np.testing.assert_allclose(ours.coef, theirs.fe_params, rtol=1e-4)
-    np.testing.assert_allclose(ours.coefficients().stderr, theirs.bse_fe, rtol=0.02)  # theirs: observed information
+    errors = np.sqrt(np.diagonal(ours.covariance))
+    np.testing.assert_allclose(errors, theirs.bse_fe, rtol=0.02)  # theirs: observed information
     design = np.column_stack([np.ones(keep.sum()), x[keep]])
     whole = ours.within * np.eye(keep.sum()) + ours.between * (who[keep][:, None] == who[keep])
     by_hand = np.linalg.inv(design.T @ np.linalg.solve(whole, design))
@@ -171,6 +172,83 @@ def test_random_intercept_is_undefined_where_nothing_can_be_fitted() -> None:
     x, y, who = clustered(people=6)
     assert np.isnan(random_intercept(np.column_stack([x[:, 0]] * 2), y, NAMES, who).coef).all()
     assert np.isnan(random_intercept(x, y, NAMES, np.zeros(len(y))).share)
+
+
+def by_definition(x: np.ndarray, errors: np.ndarray, who: np.ndarray, ratio: float) -> tuple[Any, Any]:
+    """CR2 and Satterthwaite's degrees of freedom from the matrices of the definition, all rows by all rows."""
+    whole = np.eye(len(x)) + ratio * (who[:, None] == who)
+    weight = np.linalg.inv(whole)
+    bread = np.linalg.inv(x.T @ weight @ x)
+    rest = np.eye(len(x)) - x @ bread @ x.T @ weight
+    pulls = []
+    for person in np.unique(who):
+        at = np.flatnonzero(who == person)
+        root = np.linalg.cholesky(whole[np.ix_(at, at)]).T
+        values, vectors = np.linalg.eigh(root @ rest[at] @ whole @ rest[at].T @ root.T)
+        kept = values > 1e-9
+        inverse = vectors[:, kept] / np.sqrt(values[kept]) @ vectors[:, kept].T
+        pulls.append(bread @ x[at].T @ np.linalg.inv(whole[np.ix_(at, at)]) @ (root.T @ inverse @ root) @ rest[at])
+    scores = np.array([pull @ errors for pull in pulls])
+    df = []
+    for term in range(x.shape[1]):
+        forms = np.array([pull[term] for pull in pulls])
+        products = forms @ whole @ forms.T
+        df.append(np.trace(products) ** 2 / (products**2).sum())
+    return scores.T @ scores, df
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.7, 5.0])
+def test_robust_by_people_equals_its_definition(ratio: float) -> None:
+    rng = np.random.default_rng(5)
+    who = np.repeat(np.arange(9), [3, 5, 2, 4, 6, 1, 3, 4, 5])
+    x = np.column_stack([np.ones(33), rng.normal(size=(33, 2)) + rng.normal(size=9)[who][:, None], who % 2])
+    y = rng.normal(size=33) + rng.normal(size=9)[who]
+    weight = np.linalg.inv(np.eye(33) + ratio * (who[:, None] == who))
+    errors = y - x @ np.linalg.solve(x.T @ weight @ x, x.T @ weight @ y)
+    covariance, df = robust_by_people(x, errors, who, ratio)
+    expected, expected_df = by_definition(x, errors, who, ratio)
+    np.testing.assert_allclose(covariance, expected, atol=1e-12)
+    np.testing.assert_allclose(df, expected_df, rtol=1e-9)
+    order = rng.permutation(33)
+    again, again_df = robust_by_people(x[order], errors[order], 100 - who[order], ratio)
+    np.testing.assert_allclose(again, covariance, atol=1e-12)
+    np.testing.assert_allclose(again_df, df, rtol=1e-9)
+
+
+def test_robust_by_people_of_one_row_each_is_hc2() -> None:
+    """Against statsmodels, and the degrees of freedom against Imbens and Kolesár (2016), page 704."""
+    linear_model = pytest.importorskip("statsmodels.regression.linear_model")
+    rng = np.random.default_rng(6)
+    for few in (3, 10):
+        x = np.column_stack([np.ones(30), np.arange(30) < few])
+        theirs = linear_model.OLS(rng.normal(size=30), x).fit()
+        covariance, df = robust_by_people(x, theirs.resid, np.arange(30))
+        np.testing.assert_allclose(np.sqrt(np.diagonal(covariance)), theirs.HC2_se, rtol=1e-10)
+        many = 30 - few
+        expected = 30**2 * (many - 1) * (few - 1) / (few**2 * (few - 1) + many**2 * (many - 1))
+        assert df[1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 1.3])
+def test_two_conditions_of_equally_many_alike_people_have_people_less_two_degrees_of_freedom(ratio: float) -> None:
+    x = np.column_stack([np.ones(60), np.arange(60) < 30])
+    _, df = robust_by_people(x, np.random.default_rng(0).normal(size=60), np.repeat(np.arange(12), 5), ratio)
+    assert df[1] == pytest.approx(10.0)
+
+
+def test_slopes_of_few_people_have_no_interval() -> None:
+    x, y, who = clustered(people=11)
+    few = random_intercept(x, y, NAMES, who).coefficients()
+    assert np.isfinite(few.value).all()
+    assert np.isnan([few.low, few.high, few.p_value]).all()
+    x, y, who = clustered(people=12)
+    fit = random_intercept(x, y, NAMES, who)
+    enough = fit.coefficients()
+    assert np.isfinite([enough.low, enough.high, enough.p_value]).all()
+    design, ratio = np.column_stack([np.ones(len(x)), x]), fit.between / fit.within
+    covariance, df = robust_by_people(design, y - design @ fit.coef, who, ratio)
+    np.testing.assert_allclose(fit.robust, covariance, rtol=1e-6)
+    np.testing.assert_allclose(enough.df, df, rtol=1e-6)
 
 
 def test_the_weight_and_its_delta_interval(fit: LinearFit) -> None:

@@ -60,7 +60,7 @@ def test_decimals(engine: str) -> None:
     exact = [Decimal("0.1"), Decimal("0.6"), Decimal("0.7"), Decimal("0.2")]
     assert read(ENGINES[engine](BASE | {"s": exact})) == read_base()
     groups = [Decimal("1.50"), Decimal("2.00"), None, Decimal("2.00")]
-    assert read(ENGINES[engine](BASE | {"g": groups}))["groups"] == ("1.5", "2", "(missing)")
+    assert read(ENGINES[engine](BASE | {"g": groups}))["groups"] == ("g = 1.5", "g = 2", "(missing)")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -93,7 +93,7 @@ def test_a_short_float_is_compared_as_it_is(engine: str, threshold: float) -> No
 @pytest.mark.parametrize("engine", ENGINES)
 def test_minus_zero_is_zero(engine: str) -> None:
     found = read(ENGINES[engine](BASE | {"g": [0.0, -0.0, 1.5, -0.0]}))
-    assert found["groups"] == ("0", "1.5")
+    assert found["groups"] == ("g = 0", "g = 1.5")
     assert found["rows"] == [(0.1, 0), (0.2, 0), (0.6, 0), (0.7, 1)]
 
 
@@ -109,16 +109,16 @@ def test_outcomes_of_any_number(engine: str) -> None:
 
 def test_mixed_objects_in_pandas_and_mappings() -> None:
     mixed = [1, "a", True, 2.0, None, "1"]
-    told = ("1", "2", "a", "true", "(missing)")
+    told = ("g = 1", "g = 2", "a", "g = true", "(missing)")
     assert labels(*mixed) == told
     assert Table({"g": mixed, "d": [1, 0] * 3}, groups="g", predictions="d").cells.labels["g"] == told
 
 
 def test_objects_of_one_type_in_pandas() -> None:
     assert labels(pd.NA, "a", "b", np.nan) == ("a", "b", "(missing)")
-    assert labels(*pd.Series([True, None, False, True], dtype=object)) == ("false", "true", "(missing)")
-    assert labels(*pd.Series([10, None, 9, 10], dtype=object)) == ("9", "10", "(missing)")
-    assert labels(*pd.Series([1, 2.5, 1.0, None], dtype=object)) == ("1", "2.5", "(missing)")
+    assert labels(*pd.Series([True, None, False, True], dtype=object)) == ("g = false", "g = true", "(missing)")
+    assert labels(*pd.Series([10, None, 9, 10], dtype=object)) == ("g = 9", "g = 10", "(missing)")
+    assert labels(*pd.Series([1, 2.5, 1.0, None], dtype=object)) == ("g = 1", "g = 2.5", "(missing)")
     scores = pd.DataFrame({"g": BASE["g"], "y": BASE["y"], "s": pd.Series(BASE["s"], dtype=object)})
     assert read(scores) == read_base()
 
@@ -130,14 +130,14 @@ def test_pandas_categories() -> None:
         pd.Categorical(["x", "y", None, "x"], categories=["y", "x", "never"]),
         pd.Categorical([2, 1, None, 2]),
     ]
-    for category, told in zip(categories, [("x", "y", "(missing)"), ("1", "2", "(missing)")], strict=True):
+    for category, told in zip(categories, [("x", "y", "(missing)"), ("g = 1", "g = 2", "(missing)")], strict=True):
         data = pd.DataFrame({"g": category, "d": [1, 0, 1, 0]})
         assert Table(data, groups="g", predictions="d").cells.labels["g"] == told
 
 
 def test_arrow_dictionary_of_numbers() -> None:
     data = pa.table(BASE | {"g": pa.array([2, 1, None, 2]).dictionary_encode()})
-    assert read(data)["groups"] == ("1", "2", "(missing)")
+    assert read(data)["groups"] == ("g = 1", "g = 2", "(missing)")
 
 
 def test_duckdb_types() -> None:

@@ -215,9 +215,12 @@ def test_the_expected_facts_are_not_empty(expected: dict[str, Any]) -> None:
     first = expected["every type of group"]
     assert first["labels"]["race"] == ("=cmd()", "Asian 🙂", "Black", "White", "two words", "(missing)")
     assert first["labels"]["age"] == ("under 25", "25 to under 45", "45 to under 65", "65 and over", "(missing)")
-    assert first["labels"]["district"] == ("1", "2", "3", "4", "(missing)")
-    assert first["labels"]["income"] == ("0.5", "1", "1.5", "2", "2.5", "(missing)")
-    assert first["labels"]["veteran"] == ("false", "true", "(missing)")
+    assert first["labels"]["district"] == (*(f"district = {number}" for number in range(1, 5)), "(missing)")
+    assert first["labels"]["income"] == (
+        *(f"income = {number}" for number in ("0.5", "1", "1.5", "2", "2.5")),
+        "(missing)",
+    )
+    assert first["labels"]["veteran"] == ("veteran = false", "veteran = true", "(missing)")
     assert first["rows"] == (400, 0)
     kept, dropped = expected["dropped rows"]["rows"]
     assert kept + dropped == 400

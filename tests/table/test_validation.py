@@ -82,7 +82,7 @@ def test_the_table_without_changes_is_sound() -> None:
         (
             {"predictions": {"m": {"column": "race", "kind": "score"}}},
             "score column 'race' (model 'm') holds text (such as 'A', 'B'), not numbers; convert it; "
-            "in a file, decimal commas need decimal=',' and words for missing values need missing_values.",
+            "in a file, words for missing values need missing_values.",
         ),
         ({"outcome": None, "positive": 1}, "`positive` is 1 but no `outcome` column is named."),
         ({"positive": "yes"}, "`positive` is 'yes', but outcome column 'hired' holds numbers."),
@@ -428,12 +428,13 @@ def test_the_error_lists_its_problems() -> None:
 
 def test_odd_labels_are_remarked_on() -> None:
     data = {
-        "sex": ["Female", "female", "FEMALE ", "Male"] * 10,
-        "origin": ["White", "N/A"] * 20,
-        "age": [str(20 + i) for i in range(30)] + ["unknown"] * 10,
-        "y": [0, 1, 1, 0] * 10,
+        "sex": ["Female", "female", "FEMALE ", "Male"] * 100,
+        "origin": ["White", "N/A"] * 200,
+        "age": ([str(20 + i) for i in range(30)] + ["unknown"] * 10) * 10,
+        "y": [0, 1, 1, 0] * 100,
     }
     notes = " ".join(Table(data, groups=["sex", "origin", "age"], predictions="y").source.notes)
-    assert "sex: 'FEMALE ', 'Female', 'female' differ only in capitals or spaces; they are 3 groups here." in notes
+    assert "sex: 'FEMALE', 'Female', 'female' differ only in capitals or spaces; they are 3 groups here." in notes
+    assert "sex: blanks around values were trimmed (such as 'FEMALE ')." in notes
     assert "origin: 'N/A' looks like a word for missing; if it is, name it among `missing_values`." in notes
     assert "age: 30 of 31 groups are numbers; 'unknown' makes it text without cut points." in notes

@@ -1,96 +1,100 @@
-"""`evenhand init`: look at a table, guess the roles of its columns, write a commented audit.toml that runs."""
+"""`evenhand init`: look at a table, settle the roles of its columns, write a commented audit.toml."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from math import isfinite
+import sys
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.columns import Columns
+from rich.text import Text
 
-from evenhand.cli.console import FINE, print_line
-from evenhand.errors import ConfigError
-from evenhand.table.files import FileOptions
-from evenhand.table.profile import ColumnProfile, profile
+from evenhand.cli.audit_toml import audit_toml
+from evenhand.cli.console import FINE, out, print_line
+from evenhand.cli.proposal import Proposal, in_unit_range, propose
+from evenhand.core.writing import write_files
+from evenhand.errors import ConfigError, did_you_mean
+from evenhand.report.config import open_settings
+from evenhand.table.files import FileOptions, dialect
+from evenhand.table.profile import Look, look
 
-_WORDS = {
-    "id": "id uuid key household person applicant customer patient defendant case",
-    "group": "race ethnicity ethnic sex gender age religion disability disabled nationality country marital language "
-    "veteran orientation region citizenship agegroup agecat",
-    "outcome": "outcome label target truth actual y recid reoffended default defaulted missed repaid churned "
-    "readmitted employed performed died event result observed",
-    "score": "score risk prob probability proba pred prediction predicted model logit rating decile yhat",
-    "decision": "decision approved approve selected select flag flagged accepted accept denied offer granted "
-    "shortlisted admitted invited yhat pred predicted prediction hired",
-    "weight": "weight weights wt pweight sampleweight",
-}
-_RISK_WORDS = {"risk", "recid", "default", "fraud", "flag", "flagged", "denied", "decile"}
-_MOST_GROUPS = 20
-_FURTHER_SETTINGS = """\
-[parity]
-# metrics = ["selection_rate", "tpr", "fpr"]    # default: all that the data allows
-# within = ["..."]    # a legitimate factor: compare like with like
-# reference = "..."    # default: the largest group
-# min_count = 10    # smaller groups are listed but left out of gaps
-
-# Thresholds are yours. With --check, a broken one makes the command fail.
-# [[thresholds]]
-# metric = "selection_rate"
-# min = 0.8    # smallest ratio between two groups; or max = 0.1 for the largest difference
-
-# [report]
-# title = "Fairness audit"
-# system = "..."
-# auditor = "..."
-"""
+Many = list[str] | None
+T = TypeVar("T")
+_SIDES = ("selected", "not_selected")
 
 
 def init(
     data: Annotated[str, typer.Argument(help="A CSV, Parquet or JSON file (a glob in quotes).")],
     path: Annotated[Path, typer.Option("--out", "-o", help="Where to write the audit.toml.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    decimal: Annotated[str, typer.Option(help="Decimal sign of a CSV file: '.' or ','.")] = ".",
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nothing: write what is certain, leave the rest open.")
+    ] = False,
+    outcome: Annotated[str | None, typer.Option(help="Column of what really happened.")] = None,
+    groups: Annotated[
+        Many, typer.Option(help="Group columns: race,sex; race+sex is an intersection; repeat it.")
+    ] = None,
+    decisions: Annotated[Many, typer.Option(help="Decision columns, with commas between; repeat it.")] = None,
+    scores: Annotated[Many, typer.Option(help="Score columns, with commas between; repeat it.")] = None,
+    id_column: Annotated[str | None, typer.Option("--id", help="Column that identifies a person.")] = None,
+    favourable: Annotated[
+        str | None,
+        typer.Option(help="Which side is good for a person: selected (a loan) or not_selected (a risk flag)."),
+    ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Drop rows without outcome or prediction, and count them.")
+    ] = False,
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal sign of a CSV file: '.' or ',' (default: looked up).")
+    ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Encoding of a CSV file: utf-8, latin-1 or utf-16 (default: guessed).")
     ] = None,
 ) -> int:
-    """Look at a table, guess what its columns mean, and write a commented audit.toml that runs as it is.
+    """Look at a table, settle what its columns mean, and write a commented audit.toml.
 
-    Read what it guessed before you trust a number: only you know what the columns mean.
+    On a terminal it asks, with its best guesses first. Otherwise, or with --yes, it takes only what is certain: what an
+    option says, and columns whose name and values fit exactly one role. What stays open is blank in the file, and
+    `evenhand audit` refuses it by name. Only you know what the columns mean.
     """
     if path.exists() and not force:
         raise ConfigError(f"'{path}' exists already; give --force to overwrite it, or another name with --out.")
-    options = FileOptions.parse({"decimal": decimal, "encoding": encoding}, "the options of the command")
-    columns = profile(data, options)
-    roles = propose(columns)
-    _require_roles(data, roles, columns)
-    text = "\n".join(_toml(_relative(data, path), options, roles, columns)) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    seen, options, remarks = _read(data, decimal, encoding)
+    given = _given(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
+    said = {
+        role
+        for role, value in (("groups", groups), ("predictions", decisions or scores), ("outcome", outcome))
+        if value
+    }
+    if favourable is not None and favourable not in _SIDES:
+        raise ConfigError(f"--favourable got {favourable!r}; {did_you_mean(favourable, _SIDES)}")
+    given.favourable, given.drop_missing = favourable, drop_missing
+    roles = propose(seen, given)
+    _show_columns(seen)
+    for remark in (*remarks, *_remarks(roles, seen)):
+        print_line(remark)
+    if not yes and _is_terminal():
+        _Dialogue(seen, roles, said).run()
+    text = audit_toml(_relative(data, path), options, roles, seen)
+    write_files(path.parent, {path.name: text})
     print_line(f"Wrote {path}")
-    for role, value in _summary(roles):
+    for role, value in _summary(roles, seen):
         print_line(f"  {role:<12}{value}")
-    print_line(f"Check these roles, then: evenhand audit {path}")
+    left = open_settings(tomllib.loads(text))
+    print_line(
+        f"Fill in what is open ({', '.join(left)}), then: evenhand audit {path}"
+        if left
+        else f"Check these roles, then: evenhand audit {path}"
+    )
     return FINE
 
 
-def _require_roles(data: str, roles: Proposal, columns: Sequence[ColumnProfile]) -> None:
-    lacking = [] if roles.scores or roles.decisions else ["a score or a decision"]
-    lacking += [] if roles.groups else ["a group"]
-    if lacking:
-        names = ", ".join(column.name for column in columns[:30])
-        raise ConfigError(
-            f"no column of '{data}' looks like {', or like '.join(lacking)}; name the columns yourself, for example: "
-            f"evenhand audit {data} --groups COLUMN --scores COLUMN (columns: {names})"
-        )
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _relative(data: str, path: Path) -> str:
@@ -98,221 +102,260 @@ def _relative(data: str, path: Path) -> str:
     return Path(os.path.relpath(data, path.parent)).as_posix()
 
 
-def _summary(roles: Proposal) -> Iterator[tuple[str, str]]:
-    yield "id", roles.id or "none found"
-    yield "outcome", roles.outcome.name if roles.outcome else "none found: error rates need one"
-    yield "groups", ", ".join(column.name for column in roles.groups)
-    yield "scores", ", ".join(column.name for column in roles.scores) or "none found"
-    yield "decisions", ", ".join(column.name for column in roles.decisions) or "none found"
+# What the file is like ------------------------------------------------------------------------------------
+
+
+def _read(data: str, decimal: str | None, encoding: str | None) -> tuple[Look, FileOptions, list[str]]:
+    """Look at the data; read it again where decimal commas or words for missing values keep numbers from being read."""
+    chosen = {"decimal": decimal, "encoding": encoding}
+    options = FileOptions.parse({k: v for k, v in chosen.items() if v is not None}, "the options of the command")
+    seen = look(data, options)
+    remarks = list(seen.notes)
+    delimiter = dialect(data)
+    if delimiter not in (None, ","):
+        remarks.append(f"Columns are separated by {delimiter!r}.")
+    changes: dict[str, Any] = {}
+    commas = [c for c in seen.columns.values() if c.decimal_commas]
+    if commas and decimal is None and delimiter not in (None, ","):
+        changes["decimal"] = ","
+        remarks.append(f"Numbers have decimal commas ({_names(commas)}): read and written with decimal = ','.")
+    words = sorted({word for c in seen.columns.values() for word in c.missing_words})
+    if words:
+        changes["missing_values"] = ("", *words)
+        held = [c for c in seen.columns.values() if c.missing_words]
+        remarks.append(f"{', '.join(map(repr, words))} among numbers ({_names(held)}) is read as missing.")
+    if changes and delimiter is not None:
+        options = options.model_copy(update=changes)
+        seen = look(data, options)
+    return seen, options, remarks
+
+
+def _names(columns: Sequence[Any]) -> str:
+    return ", ".join(c.name for c in columns[:3]) + (" ..." if len(columns) > 3 else "")
+
+
+def _show_columns(seen: Look) -> None:
+    """Show the name of every column, as many beside each other as fit."""
+    print_line(f"{len(seen.columns)} columns, {seen.rows:,} rows looked at:")
+    names = [Text(name) for name in seen.columns]
+    out.print(Columns(names, padding=(0, 2, 0, 2), equal=True, column_first=True))
+
+
+def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
+    """Yield what somebody should know before they settle the roles."""
+    if roles.repeated:
+        n = seen.columns[roles.repeated].distinct
+        yield f"{roles.repeated} repeats ({n:,} values in {seen.rows:,} rows): it is no id of a row."
+    if roles.long:
+        person, time = roles.long
+        yield f"A long table: {person} has a row for each {time}. It is offered to the effort audit as its `history`."
+    if roles.panel:
+        first, *_, last = roles.panel
+        yield f"One feature over time, {first} ... {last}? An [effort] section for it is in the file, commented out."
+    for members in roles.one_hot.values():
+        yield f"Columns of 0 and 1 that are one grouping: {', '.join(members)}."
+    for name in roles.scores or roles.guesses.get("predictions", []):
+        column = seen.columns[name]
+        low, high = (column.low or 0.0, column.high or 0.0) if column.distinct > 2 else (0.0, 0.0)
+        if column.is_number and low >= 0 and 10 < high <= 100:
+            yield f"{name} runs from {low:g} to {high:g}: percent? Its range would be [0, 100]."
+
+
+# What was said by options ---------------------------------------------------------------------------------
+
+
+def _given(seen: Look, *, outcome: str | None, groups: Many, decisions: Many, scores: Many, id: str | None) -> Proposal:  # noqa: A002
+    """Return the roles that options gave, or refuse a column that the data lacks."""
+    listed = {
+        option: [part for text in texts or () for part in _columns_of(option, text, seen)]
+        for option, texts in {"--groups": groups, "--decisions": decisions, "--scores": scores}.items()
+    }
+    single = {"--outcome": outcome, "--id": id}
+    for option, name in single.items():
+        if name is not None:
+            _require(option, name, seen)
+    constant = seen.columns[outcome] if outcome is not None else None
+    if constant is not None and constant.distinct < 2:
+        held = f"is {constant.values[0]!r} in every row" if constant.values else "has no values"
+        raise ConfigError(f"--outcome {outcome!r} {held}; an outcome has two values: name another column.")
+    for name in listed["--scores"]:
+        if not seen.columns[name].is_number:
+            raise ConfigError(f"--scores {name!r} holds no numbers; give it as --decisions, or convert it.")
+    return Proposal(
+        id=id, outcome=outcome, groups=listed["--groups"], decisions=listed["--decisions"], scores=listed["--scores"]
+    )
+
+
+def _columns_of(option: str, text: str, seen: Look) -> list[str]:
+    """Return the columns that a text names: itself, or its parts between commas."""
+    names = [text] if text in seen.columns else [part.strip() for part in text.split(",")]
+    for name in names:
+        for part in [name] if name in seen.columns or option != "--groups" else name.split("+"):
+            _require(option, part, seen)
+    return names
+
+
+def _require(option: str, name: str, seen: Look) -> None:
+    if name not in seen.columns:
+        raise ConfigError(f"{option} got {name!r}, which is not in the data; {did_you_mean(name, seen.columns)}")
+
+
+# What is settled ------------------------------------------------------------------------------------------
+
+
+def _summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
+    def told(chosen: Sequence[str], role: str, nothing: str) -> str:
+        guesses = roles.guesses.get(role, [])
+        asked = f" ({', '.join(guesses[:6])}{' ...' if len(guesses) > 6 else ''}?)" if guesses else ""
+        return ", ".join(chosen) or (f"open{asked}" if role in roles.open else nothing)
+
+    yield "groups", told(roles.groups, "groups", "none")
+    if roles.scores or not roles.decisions:
+        yield "scores", ", ".join(roles.scores) or "none found"
+    if roles.predictions:
+        yield "decisions", ", ".join(roles.decisions) or "none found"
+    else:
+        yield "decisions", told([], "predictions", "none found")
+    yield "outcome", told([roles.outcome] if roles.outcome else [], "outcome", "none found: error rates need one")
+    yield "id", (roles.long[0] if roles.long else roles.id) or "none found"
     if roles.weight:
         yield "weight", roles.weight
-    if roles.drops_rows:
-        yield "missing", "drop: some rows have no outcome or prediction; they are dropped and counted"
+    lacking = [c for c in (roles.outcome, *roles.predictions) if c and seen.columns[c].missing]
+    if lacking and not roles.drop_missing:
+        yield "missing", f'some rows lack {", ".join(lacking)}: an audit stops there, unless missing = "drop" is set'
+    if not roles.favourable:
+        yield "favourable", "not said: no side of a gap in selection rates is called worse off"
 
 
-def _text(value: object) -> str:
-    """Return a TOML string; JSON's quoting is TOML's for every text."""
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+class _Dialogue:
+    """Asks for the roles on a terminal: one question a line, the best guesses first, Enter takes what is offered."""
+
+    def __init__(self, seen: Look, roles: Proposal, said: Collection[str]) -> None:
+        self.seen, self.roles, self.said = seen, roles, said
+
+    def run(self) -> None:
+        """Ask for every role that no option gave."""
+        roles = self.roles
+        print_line("Enter takes what stands in brackets, - is none; several names go with commas between.")
+        if roles.long and not self._yes(
+            f"Does a person ({roles.long[0]}) have several rows, one for each {roles.long[1]}?"
+        ):
+            roles.id = roles.long = None
+        roles.groups = self._columns("Groups to compare", roles.groups, "groups")
+        roles.one_hot = {name: members for name, members in roles.one_hot.items() if name in roles.groups}
+        chosen = self._columns("Decisions or scores", roles.predictions, "predictions")
+        roles.scores = [name for name in chosen if self._is_score(name)]
+        roles.decisions = [name for name in chosen if name not in roles.scores]
+        outcome = self._columns("Outcome: what really happened", [roles.outcome] if roles.outcome else [], "outcome", 1)
+        roles.outcome = outcome[0] if outcome else None
+        roles.open = {"groups"} if not roles.groups else set()
+        roles.open |= {"predictions"} if not roles.predictions else set()
+        self._values()
+        self._side()
+        lacking = [c for c in (roles.outcome, *roles.predictions) if c and self.seen.columns[c].missing]
+        if lacking and not roles.drop_missing:
+            roles.drop_missing = self._yes(
+                f"Some rows lack {', '.join(lacking)}. Drop them, and count them?", default=False
+            )
+
+    def _is_score(self, name: str) -> bool:
+        column = self.seen.columns[name]
+        return column.is_number and column.distinct > 2
+
+    def _columns(self, question: str, offered: Sequence[str], role: str, most: int | None = None) -> list[str]:
+        if role in self.said:
+            return list(offered)
+        guesses = [name for name in self.roles.guesses.get(role, ()) if name not in offered]
+        if guesses and not offered:
+            print_line(f"  could be: {', '.join(guesses[:8])}{' ...' if len(guesses) > 8 else ''}")
+
+        def read(answer: str) -> list[str]:
+            if answer == "-":
+                return []
+            names = [answer] if answer in self.seen.columns else [part.strip() for part in answer.split(",")]
+            known = {*self.seen.columns, *self.roles.one_hot}
+            for name in names:
+                for part in [name] if name in known or role != "groups" else name.split("+"):
+                    if part not in known:
+                        raise ConfigError(f"{part!r} is not in the data; {did_you_mean(part, known)}")
+            if most is not None and len(names) > most:
+                raise ConfigError("name one column.")
+            return names
+
+        return _asked(question, ", ".join(offered) or "-", read) if offered else _asked(question, "-", read)
+
+    def _values(self) -> None:
+        """Ask for what outcome and predictions need beside their column."""
+        roles = self.roles
+        if roles.outcome and not self.seen.columns[roles.outcome].two_valued:
+            roles.positive = self._value("Which value of the outcome counts?", roles.outcome)
+        plain = [name for name in roles.decisions if not self.seen.columns[name].two_valued]
+        if plain:
+            roles.selected = self._value(f"Which value of {plain[0]} means selected?", plain[0])
+        wide = [self.seen.columns[name] for name in roles.scores if not in_unit_range(self.seen.columns[name])]
+        if wide:
+            low, high = wide[0].low or 0.0, wide[0].high or 0.0
+            roles.range = _asked(
+                f"Lowest and highest possible {wide[0].name} (seen: {low:g} to {high:g})", "", _two_numbers
+            )
+            roles.threshold = _asked("Above which score is a person selected?", "", _one_number)
+
+    def _value(self, question: str, column: str) -> str | None:
+        values = [str(value) for value in self.seen.columns[column].values]
+        print_line(f"  it holds: {', '.join(values[:8])}{' ...' if len(values) > 8 else ''}")
+
+        def read(answer: str) -> str | None:
+            if answer and values and answer not in values:
+                raise ConfigError(f"{answer!r} is not among its values; {did_you_mean(answer, values)}")
+            return answer or None
+
+        return _asked(question, "", read)
+
+    def _side(self) -> None:
+        if self.roles.favourable is not None or not self.roles.predictions:
+            return
+        sides = {"good": "selected", "bad": "not_selected", "": None}
+
+        def read(answer: str) -> str | None:
+            if answer.lower() not in sides:
+                raise ConfigError("answer good, bad, or nothing.")
+            return sides[answer.lower()]
+
+        self.roles.favourable = _asked("Is being selected good or bad for a person? Enter leaves it unsaid", "", read)
+
+    def _yes(self, question: str, default: bool = True) -> bool:
+        def read(answer: str) -> bool:
+            if answer.lower() not in ("y", "yes", "n", "no"):
+                raise ConfigError("answer y or n.")
+            return answer.lower().startswith("y")
+
+        return _asked(question, "y" if default else "n", read)
 
 
-def _toml(source: str, options: FileOptions, roles: Proposal, columns: Sequence[ColumnProfile]) -> Iterator[str]:
-    yield "# What evenhand guessed from the data. Check every role: only you know what the columns mean."
-    yield "# Run it with evenhand audit and the name of this file."
-    yield ""
-    yield "[data]"
-    yield f"source = {_text(source)}    # a CSV, Parquet or JSON file, or a glob; seen from this file's folder"
-    if options.decimal != ".":
-        yield f"decimal = {_text(options.decimal)}"
-    if options.encoding:
-        yield f"encoding = {_text(options.encoding)}"
-    yield from _person_and_outcome(roles)
-    yield from _groups(roles.groups)
-    yield from _weight_and_sides(roles)
-    yield ""
-    yield from _predictions(roles)
-    yield from _FURTHER_SETTINGS.splitlines()
-    unused = [column.name for column in columns if column.name not in _used(roles)]
-    if unused:
-        yield ""
-        yield f"# Columns not used: {', '.join(_text(name) for name in unused)}"
+def _asked(question: str, offered: str, read: Callable[[str], T]) -> T:
+    """Ask until the answer can be read."""
+    while True:
+        out.print(Text.assemble(question, (f" [{offered}]" if offered else "", "bold"), ": "), end="")
+        try:
+            return read(input().strip() or offered)
+        except EOFError:
+            raise typer.Abort from None
+        except ConfigError as error:
+            print_line(f"  {error}")
 
 
-def _person_and_outcome(roles: Proposal) -> Iterator[str]:
-    if roles.id:
-        yield f"id = {_text(roles.id)}    # identifies a person; must not repeat"
-    if roles.outcome:
-        yield f"outcome = {_text(roles.outcome.name)}    # what really happened"
-        yield "# positive = 1    # the outcome's value that counts as positive (default: 1, true, yes)"
-    else:
-        yield '# outcome = "..."    # what really happened: error rates and calibration need it'
-
-
-def _groups(columns: Sequence[ColumnProfile]) -> Iterator[str]:
-    groups = [_text(column.name) for column in columns]
-    if len(groups) > 1:
-        groups.append(f"[{groups[0]}, {groups[1]}]")
-    yield f"groups = [{', '.join(groups)}]    # a list inside the list is an intersection"
-    cuts = ((column.name, cut_points(column)) for column in columns)
-    inner = ", ".join(f"{_text(name)} = {points}" for name, points in cuts if points)
-    if inner:
-        yield f"cuts = {{ {inner} }}    # numeric groups: under the first cut, between cuts, the last and over"
-
-
-def _weight_and_sides(roles: Proposal) -> Iterator[str]:
-    if roles.weight:
-        yield f"weight = {_text(roles.weight)}    # survey weight"
-    else:
-        yield '# weight = "..."    # survey weight, if any'
-    side = "not_selected" if is_risk(column.name for column in (*roles.scores, *roles.decisions)) else "selected"
-    yield f"favourable = {_text(side)}    # is being selected good for the person ('selected') or bad ('not_selected')?"
-    rows = _text("drop" if roles.drops_rows else "error")
-    yield f"missing = {rows}    # rows without outcome or prediction: 'error' or 'drop' (counted)"
-
-
-def _predictions(roles: Proposal) -> Iterator[str]:
-    kinds = [*((column, "score") for column in roles.scores), *((column, "decision") for column in roles.decisions)]
-    for column, kind in kinds:
-        yield f"[data.predictions.{_text(column.name)}]"
-        yield f"column = {_text(column.name)}"
-        yield f"kind = {_text(kind)}"
-        low, high = column.low or 0.0, column.high or 0.0
-        if kind == "score" and (low < 0 or high > 1):
-            ends = f"{_number(low)}, {_number(high)}"
-            yield f"range = [{ends}]    # lowest and highest possible score: seen in the data, check it"
-            yield f"threshold = {_number((low + high) / 2)}    # selected when the score is above it: check it"
-        elif kind == "score":
-            yield "threshold = 0.5    # selected when the score is above it"
-        yield ""
-
-
-def _number(value: float) -> str:
-    """Return a number without losing a digit: a range must hold every score seen."""
-    return str(int(value)) if value.is_integer() else repr(value)
-
-
-def _used(roles: Proposal) -> set[str | None]:
-    named = {column.name for column in (*roles.groups, *roles.scores, *roles.decisions)}
-    return named | {roles.id, roles.weight, roles.outcome.name if roles.outcome else None}
-
-
-@dataclass
-class Proposal:
-    """Roles that a table seems to have, with a reason for each."""
-
-    id: str | None = None
-    outcome: ColumnProfile | None = None
-    groups: list[ColumnProfile] = field(default_factory=list)
-    scores: list[ColumnProfile] = field(default_factory=list)
-    decisions: list[ColumnProfile] = field(default_factory=list)
-    weight: str | None = None
-
-    @property
-    def drops_rows(self) -> bool:
-        """Whether some row lacks its outcome or prediction."""
-        return any(c.missing for c in (self.outcome, *self.scores, *self.decisions) if c is not None)
-
-
-def propose(columns: Sequence[ColumnProfile]) -> Proposal:
-    """Guess the roles of columns from their names and values."""
-    free = list(columns)
-    roles = Proposal(id=_take(free, _is_id), weight=_take(free, _is_weight))
-    roles.groups = _groups_by_name(free)
-    free = [c for c in free if c not in roles.groups]
-    roles.scores = [c for c in free if _is_score(c)]
-    roles.decisions, roles.outcome = _decisions_and_outcome([c for c in free if c.two_valued], bool(roles.scores))
-    if not roles.groups:  # none sounds like one: what could be one
-        used = [*roles.scores, *roles.decisions, roles.outcome]
-        roles.groups = [c for c in free if c not in used and c.kind in ("text", "boolean") and _can_group(c)][:3]
-    return roles
-
-
-def _decisions_and_outcome(
-    binary: Sequence[ColumnProfile], has_scores: bool
-) -> tuple[list[ColumnProfile], ColumnProfile | None]:
-    """Tell decisions from the outcome; where nothing else predicts, what looks like an outcome must be the decision."""
-    decisions = [c for c in binary if _sounds(c, "decision") and not _sounds(c, "outcome")]
-    others = [c for c in binary if c not in decisions]
-    outcome = next((c for c in others if _sounds(c, "outcome")), others[0] if others else None)
-    if outcome is not None and not decisions and not has_scores:
-        return [outcome], None
-    return decisions, outcome
-
-
-def cut_points(column: ColumnProfile) -> list[int] | None:
-    """Return cut points for a numeric group column with many values; the usual ones for an age."""
-    if not _is_number(column) or column.distinct <= _MOST_GROUPS or column.low is None or column.high is None:
+def _two_numbers(answer: str) -> tuple[float, float] | None:
+    if not answer:
         return None
-    if "age" in words(column.name):
-        return [cut for cut in (25, 45, 65) if column.low < cut <= column.high] or None
-    step = (column.high - column.low) / 4
-    cuts = sorted({round(column.low + step * part) for part in (1, 2, 3)})
-    return cuts if len(cuts) == 3 else None
+    try:
+        low, high = (float(part) for part in answer.replace("to", ",").split(","))
+    except ValueError:
+        raise ConfigError("write two numbers, as 0, 100.") from None
+    return low, high
 
 
-def is_risk(names: Iterable[str]) -> bool:
-    """Tell whether being selected sounds bad for the person, as with a risk score."""
-    return any(_RISK_WORDS & set(words(name)) for name in names)
-
-
-def words(name: str) -> list[str]:
-    """Split a column name into lower-case words.
-
-    Examples
-    --------
-    >>> words("riskScore_XGB"), words("age_group")
-    (['risk', 'score', 'xgb'], ['age', 'group'])
-    """
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return [word for word in re.split(r"[^a-z0-9]+", spaced.lower()) if word]
-
-
-def _sounds(column: ColumnProfile, role: str) -> bool:
-    return bool(set(words(column.name)) & set(_WORDS[role].split()))
-
-
-def _take(free: list[ColumnProfile], fits: Callable[[ColumnProfile], bool]) -> str | None:
-    """Take the first column that fits out of the free ones, and return its name."""
-    column = next((c for c in free if fits(c)), None)
-    if column is None:
-        return None
-    free.remove(column)
-    return column.name
-
-
-def _is_id(column: ColumnProfile) -> bool:
-    return column.unique and column.kind in ("whole", "text") and _sounds(column, "id")
-
-
-def _is_weight(column: ColumnProfile) -> bool:
-    return _sounds(column, "weight") and _is_number(column) and (column.low or 0) >= 0
-
-
-def _groups_by_name(free: Sequence[ColumnProfile]) -> list[ColumnProfile]:
-    """Return what sounds like a group, but not a number such as `age` where the table has `age_group` too."""
-    groups = [c for c in free if _sounds(c, "group") and _can_group(c)]
-    return [
-        c
-        for c in groups
-        if not (cut_points(c) and any(o is not c and set(words(c.name)) < set(words(o.name)) for o in groups))
-    ]
-
-
-def _is_number(column: ColumnProfile) -> bool:
-    return column.kind in ("whole", "real")
-
-
-def _can_group(column: ColumnProfile) -> bool:
-    if column.distinct < 2 or column.kind in ("other", "date", "datetime"):
-        return False
-    if _is_number(column):
-        return column.distinct <= _MOST_GROUPS or cut_points(column) is not None
-    return column.distinct <= _MOST_GROUPS * 5
-
-
-def _is_score(column: ColumnProfile) -> bool:
-    if not _is_number(column) or column.distinct <= 2 or column.low is None or column.high is None:
-        return False
-    if not (isfinite(column.low) and isfinite(column.high)):
-        return False
-    unit = column.kind == "real" and column.low >= 0 and column.high <= 1
-    return _sounds(column, "score") and (unit or column.kind == "real" or column.distinct <= 100)
+def _one_number(answer: str) -> float | None:
+    try:
+        return float(answer) if answer else None
+    except ValueError:
+        raise ConfigError("write a number, as 50.") from None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import os
 import secrets
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -112,21 +113,21 @@ def _own_data(kind: Kind, data: Sequence[Path], id_column: str | None, decision:
 
 def _columns(path: Path, id_column: str | None, decision: str | None) -> dict[str, Any]:
     """Find out what the columns of a file of cases mean: as told, by the template's names, or by a guess."""
-    from evenhand.cli.init import propose
+    from evenhand.cli.proposal import propose
     from evenhand.study.schema import as_text, read_columns
     from evenhand.table.files import FileOptions
-    from evenhand.table.profile import profile
+    from evenhand.table.profile import look
 
-    columns = profile(str(path), FileOptions())
-    proposal, names = propose(columns), [column.name for column in columns]
-    guesses = [column.name for column in (*proposal.decisions, proposal.outcome) if column is not None]
+    seen = look(str(path), FileOptions())
+    proposal, names = propose(seen), list(seen.columns)
+    guesses = [*proposal.decisions, proposal.outcome]
     case = _column(path, names, ("--id", id_column), ["case", proposal.id], "identifies a case")
     decided = _column(
         path, names, ("--decision", decision), ["label", "decision", *guesses], "is what the system decided"
     )
     cells, _ = read_columns(path)
     labels = {str(label) for label in as_text(cells[decided]) if label is not None}
-    groups = [column.name for column in proposal.groups if column.name not in (case, decided)][:1]
+    groups = [name for name in proposal.groups if name not in (case, decided)][:1]
     return {
         "cases": path.name,
         "id": case,
@@ -209,6 +210,12 @@ def serve(
     rate: Annotated[
         float, typer.Option(min=0, help="Requests a second that one address may send; 0 is any number.")
     ] = 50.0,
+    connections: Annotated[
+        int, typer.Option(min=0, help="Connections that one address may hold, of a proxy any number; 0 is any number.")
+    ] = 256,
+    enrolments: Annotated[
+        int, typer.Option(min=0, help="New people an hour from one address, all at once if need be; 0 is any number.")
+    ] = 300,
     accept: Annotated[
         bool, typer.Option("--accept", help="Go on with a study.toml that shows something else than it did.")
     ] = False,
@@ -220,8 +227,8 @@ def serve(
     On the open internet put a proxy with https in front, and give --https and --proxy.
     """
     opened, design = start_study(study, database, accept=accept)
-    limit = rate or float("inf")
-    serving = Serving(str(study), opened.url, host, port, workers, https=https, proxy=proxy, rate=limit)
+    serving = Serving(str(study), opened.url, host, port, workers, https=https, proxy=proxy, connections=connections)
+    serving = replace(serving, rate=rate or math.inf, enrolments=enrolments or math.inf)
     with opened:
         return serve_study(opened, design, serving)
 
@@ -255,6 +262,8 @@ class Serving:
     https: bool = False
     proxy: str | None = None
     rate: float = 50.0
+    connections: int = 256
+    enrolments: float = 300.0
 
 
 def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
@@ -265,7 +274,7 @@ def serve_study(opened: Opened, design: Design, serving: Serving) -> int:
     from evenhand.study.server.protocol import listen, server_options
 
     require_proxies(serving.proxy)
-    listener, options = listen(serving.host, serving.port), server_options(serving.proxy)
+    listener, options = listen(serving.host, serving.port), server_options(serving.proxy, serving.connections)
     single = make_app(opened, design, serving) if serving.workers == 1 else None
     _announce(opened, serving, listener.getsockname()[1], first_password(opened.study))
     try:
@@ -297,7 +306,8 @@ def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
         opened.store.close()
         gc.unfreeze()
 
-    app = create_app(design, opened.study, estimates=estimates, https=serving.https, rate=serving.rate, on_close=close)
+    limits = {"rate": serving.rate, "enrolments": serving.enrolments}
+    app = create_app(design, opened.study, estimates=estimates, https=serving.https, on_close=close, **limits)
     # What is there now stays: the garbage collector need not look through it, which would hold everybody up.
     gc.collect()
     gc.freeze()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from evenhand.core.records import OVERALL, LeftOut
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.stats.types import IntArray
 from evenhand.table.cells import Cells
+from evenhand.table.labels import known_label
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
@@ -57,14 +58,15 @@ def compared_groups(table: Table, people: Cells, reference: Reference, min_count
     coded = {name: people.joint(columns) for name, columns in table.groupings.items()}
     require_reference({name: labels for name, (_, labels) in coded.items()}, reference)
     return [
-        _compared(name, codes, labels, reference_of(reference, name), min_count)
+        _compared(name, codes, labels, reference_of(reference, name, labels), min_count)
         for name, (codes, labels) in coded.items()
     ]
 
 
-def reference_of(reference: Reference, grouping: str) -> str | None:
-    """Return the reference group that was asked for in one grouping, if any."""
-    return reference.get(grouping) if isinstance(reference, Mapping) else reference
+def reference_of(reference: Reference, grouping: str, labels: Sequence[str]) -> str | None:
+    """Return the reference group that was asked for in one grouping, if any; a bare value stands for its label."""
+    wanted = reference.get(grouping) if isinstance(reference, Mapping) else reference
+    return None if wanted is None else known_label(grouping, wanted, labels)
 
 
 def require_reference(labels: Mapping[str, tuple[str, ...]], reference: Reference) -> None:
@@ -74,13 +76,13 @@ def require_reference(labels: Mapping[str, tuple[str, ...]], reference: Referenc
             raise DataError(
                 f"group column {grouping!r} has a group called {OVERALL!r}, our name for everybody: rename it."
             )
-    if isinstance(reference, str) and not any(reference in groups for groups in labels.values()):
+    if isinstance(reference, str) and not any(reference_of(reference, *item) in item[1] for item in labels.items()):
         known = sorted({label for groups in labels.values() for label in groups})
         raise ConfigError(f"`reference` {reference!r} is not a group; {did_you_mean(reference, known)}")
     for grouping, wanted in reference.items() if isinstance(reference, Mapping) else ():
         if grouping not in labels:
             raise ConfigError(f"`reference` names the grouping {grouping!r}; {did_you_mean(grouping, labels)}")
-        if wanted not in labels[grouping]:
+        if known_label(grouping, wanted, labels[grouping]) not in labels[grouping]:
             hint = did_you_mean(wanted, labels[grouping])
             raise ConfigError(f"`reference` {wanted!r} is not a group of {grouping!r}; {hint}")
 

@@ -17,6 +17,7 @@ from evenhand.core.metrics import Limit, Metric, Of, Side
 from evenhand.core.records import Against, Gap, Kind, Value, limits_to_judge
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.settings import Settings
+from evenhand.table.labels import known_label
 from evenhand.table.roles import grouping_name
 
 Verdict = Literal["meets", "does_not_meet", "insufficient_evidence", "no_threshold"]
@@ -204,6 +205,8 @@ def limits_record(threshold: Threshold, record: Value | Gap, aliases: Mapping[st
         return False
     for name in COORDINATES:
         wanted = getattr(threshold, name)
+        if name == "group" and wanted is not None and record.grouping is not None:
+            wanted = known_label(record.grouping, wanted, [str(record.group)])
         if (wanted is not None or name in _NULL_IS_POOLED) and getattr(record, name, None) != wanted:
             return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
@@ -95,6 +95,7 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
     name = os.fspath(path)
     raw = read_toml(name, "write one with: evenhand init DATA")
     data = dict(_section(raw, "data", name))
+    _refuse_blanks(raw, name)
     if "data" in data:
         raise ConfigError(f"there is no setting `data` in [data] of '{name}'; the path of the data is its `source`.")
     source = data.pop("source", None)
@@ -109,6 +110,34 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
         return config, {**data, "data": str(Path(name).parent / source)}
     dataset = DatasetSettings.parse(invented, f"[data] of {name}")
     return config.model_copy(update={"dataset": dataset}), {**data, "data": dataset.make()}
+
+
+def _refuse_blanks(raw: Mapping[str, Any], name: str) -> None:
+    """Refuse settings that were left open, by their names: blanks such as `evenhand init` leaves."""
+    blanks = open_settings(raw)
+    if blanks:
+        listed = ", ".join(blanks)
+        raise ConfigError(f"'{name}' leaves open {listed}; fill it in, or remove the line if you can do without it.")
+
+
+def open_settings(raw: Mapping[str, Any]) -> list[str]:
+    """Return the settings of an `audit.toml` that are blank, each with its section.
+
+    Examples
+    --------
+    >>> open_settings({"data": {"source": "d.csv", "groups": [""], "predictions": ""}})
+    ['`groups` in [data]', '`predictions` in [data]']
+    """
+    places = [place for section in ("data", "effort") for place in _blanks(raw.get(section), section)]
+    return [f"`{setting}` in [{section}]" for section, setting in places]
+
+
+def _blanks(section: Any, path: str) -> Iterator[tuple[str, str]]:
+    for setting, value in section.items() if isinstance(section, Mapping) else ():
+        if isinstance(value, Mapping):
+            yield from _blanks(value, f"{path}.{setting}")
+        elif value == "" or (value == [""] and setting != "missing_values"):
+            yield path, setting
 
 
 def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow_code: bool) -> AuditConfig:

@@ -33,11 +33,11 @@ _ROUNDING = 1e-12
 
 
 class Coefficients(NamedTuple):
-    """One entry a term: value, standard error, t, its p-value and limits; `df` is the same for all terms."""
+    """One entry a term: value, standard error, t, its p-value and limits; `df` may be the same for all terms."""
 
     value: FloatArray
     stderr: FloatArray
-    df: float
+    df: float | FloatArray
     statistic: FloatArray
     p_value: FloatArray
     low: FloatArray

@@ -201,6 +201,9 @@ class Recruitment(Settings):
     required: bool = Field(False, description="Whether only people with such an id may take part.")
     completion_code: Code | None = Field(None, description="Code shown at the end; by default one made with the study.")
     completion_url: Link | None = Field(None, description="Link at the end; {code} in it becomes the completion code.")
+    most_people: int | None = Field(
+        None, ge=1, description="How many people may take part; by default any number that there are places for."
+    )
     abandon_after: float = Field(
         4.0, gt=0, description="Hours without an answer after which somebody else may take a person's place."
     )

@@ -20,7 +20,7 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.keys import NO_RANGE, Key, column_key, label_of, sort_key
+from evenhand.table.keys import BLANKS, NO_RANGE, Key, column_key, sort_key
 from evenhand.table.roles import MISSING, TIMES, Prediction
 from evenhand.table.sources import Frame, engine_errors, fetch
 
@@ -50,19 +50,24 @@ class Cells:
     labels : for each key the text of every code, in order; the last is "(missing)" where values are missing.
     n : rows of each cell.
     sums : for each measure the sum over each cell's rows.
-    values : for each key the value in the data behind every label but "(missing)".
+    values : for each key the values in the data behind the labels, each with its code.
     """
 
     codes: dict[str, IntArray]
     labels: dict[str, tuple[str, ...]]
     n: IntArray
     sums: dict[str, FloatArray] = field(default_factory=dict)
-    values: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    values: dict[str, dict[Any, int]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         """The number of rows that all cells count."""
         return int(self.n.sum())
+
+    def missing_code(self, name: str) -> int:
+        """Return the code of a missing value of a key: the one after those of its labels."""
+        labels = self.labels[name]
+        return len(labels) - (labels[-1:] == (MISSING,))
 
     def where(self, keep: Any) -> Cells:
         """Return the cells that a boolean mask keeps."""
@@ -180,35 +185,47 @@ def _canonical(
 ) -> Cells:
     labels: dict[str, tuple[str, ...]] = {}
     codes: dict[str, IntArray] = {}
-    distinct: dict[str, tuple[Any, ...]] = {}
+    distinct: dict[str, dict[Any, int]] = {}
     for key, values in zip(keys, raw_keys, strict=True):
-        codes[key.name], labels[key.name], distinct[key.name] = _code_values(values, key.labels)
+        codes[key.name], labels[key.name], distinct[key.name] = _code_values(values, key)
     order = np.lexsort(tuple(codes[key.name] for key in reversed(keys))) if keys else np.arange(len(raw["n"]))
+    ordered = {name: values[order] for name, values in codes.items()}
+    starts = _starts(ordered, len(order))
     sums = {}
     for position, measure in enumerate(measures):
         divisor = 2 ** (64 - measure.exponent)
         pairs = zip(raw[f"high{position}"], raw[f"low{position}"], strict=True)
-        # Python divides whole numbers of any size with one correct rounding.
-        sums[measure.name] = np.array([((int(h) << 32) + int(low)) / divisor for h, low in pairs])[order]
-    counts = np.array([int(value) for value in raw["n"]], dtype=np.int64)[order]
-    return Cells({name: values[order] for name, values in codes.items()}, labels, counts, sums, distinct)
+        # Python adds and divides whole numbers of any size with one correct rounding.
+        exact = np.array([(int(h) << 32) + int(low) for h, low in pairs], dtype=object)[order]
+        sums[measure.name] = np.array([total / divisor for total in np.add.reduceat(exact, starts)])
+    counts = np.add.reduceat(np.array([int(value) for value in raw["n"]], dtype=np.int64)[order], starts)
+    return Cells({name: values[starts] for name, values in ordered.items()}, labels, counts, sums, distinct)
 
 
-def _code_values(
-    values: list[Any], fixed_labels: tuple[str, ...] | None
-) -> tuple[IntArray, tuple[str, ...], tuple[Any, ...]]:
-    """Give every distinct value a code in sorted order, with missing last."""
-    if fixed_labels is not None:
-        values = [None if value == NO_RANGE else value for value in values]
-    known = [value for value in values if value is not None]
-    if fixed_labels is None:
-        distinct = sorted(set(known), key=sort_key)
-        labels = tuple(label_of(value) for value in distinct)
+def _starts(codes: Mapping[str, IntArray], rows: int) -> IntArray:
+    """Return where each cell begins among sorted rows: values of one label are in one cell."""
+    new = np.arange(rows) == 0
+    for values in codes.values():
+        new[1:] |= values[1:] != values[:-1]
+    return np.flatnonzero(new)
+
+
+def _code_values(values: list[Any], key: Key) -> tuple[IntArray, tuple[str, ...], dict[Any, int]]:
+    """Give every label a code in the sorted order of the values, with missing last; return the code of each value."""
+    if key.labels is not None:
+        position = {code: code for code in range(len(key.labels))}
+        labels, values = key.labels, [None if value == NO_RANGE else value for value in values]
     else:
-        distinct, labels = list(range(len(fixed_labels))), fixed_labels
-    position = {value: code for code, value in enumerate(distinct)}
-    codes = np.array([len(labels) if v is None else position[v] for v in values], dtype=np.int64)
-    return codes, labels + ((MISSING,) if len(known) < len(values) else ()), tuple(distinct)
+        called = {value: key.label(value) for value in sorted({v for v in values if v is not None}, key=_trimmed)}
+        labels = tuple(dict.fromkeys(label for label in called.values() if label != MISSING))
+        code = {label: place for place, label in enumerate((*labels, MISSING))}
+        position = {value: code[label] for value, label in called.items()}
+    codes = np.array([position.get(value, len(labels)) for value in values], dtype=np.int64)
+    return codes, labels + ((MISSING,) if (codes == len(labels)).any() else ()), position
+
+
+def _trimmed(value: Any) -> tuple[int, Any, str]:
+    return *sort_key(value.strip(BLANKS) if isinstance(value, str) else value), str(value)
 
 
 def _is_missing(codes: IntArray, labels: tuple[str, ...]) -> Any:

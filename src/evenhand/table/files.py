@@ -347,6 +347,14 @@ def _guess_delimiter(path: str, encoding: str) -> str:
     return max(fields, key=lambda mark: fields[mark])
 
 
+def dialect(pattern: str) -> str | None:
+    """Return what separates the columns of a text file, as guessed; None for files of another format."""
+    paths = _matches(pattern)
+    if _format_of(paths) != "csv":
+        return None
+    return _guess_delimiter(paths[0], _guess_encoding(paths[0]))
+
+
 def _header(path: str, encoding: str, delimiter: str) -> list[str]:
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(f"`delimiter` must be one character, and no quotation mark; got {delimiter!r}.")

@@ -5,7 +5,7 @@ A state is a small whole number, so that one group-by both counts the cells and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -99,6 +99,7 @@ class Key:
     name : its name.
     expression : what rows are grouped by.
     labels : for cut points, the labels of the codes.
+    label : for other groups, what makes the label of a value; values of one label are one group.
     column : the one column it is a function of, where that has few distinct values; rows are then counted by the
         column first, and the expression is worked out once for each of its values.
     """
@@ -106,6 +107,7 @@ class Key:
     name: str
     expression: nw.Expr
     labels: tuple[str, ...] | None = None
+    label: Callable[[Any], str] = label_of
     column: str | None = None
 
 
@@ -179,7 +181,7 @@ def id_text(value: nw.Expr, kind: Kind) -> nw.Expr:
     return nw.when(whole).then(value.cast(nw.Int64).cast(nw.String)).otherwise(value.cast(nw.String))
 
 
-def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None) -> Key:
+def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None, label: Callable[[Any], str]) -> Key:
     """Return the key of one group column; blank text, "(missing)" and not-a-number are missing."""
     absent, value = is_absent(column, kind), plain_value(column, kind)
     if cuts is not None:
@@ -189,7 +191,7 @@ def group_key(column: str, kind: Kind, cuts: tuple[float, ...] | None) -> Key:
         return Key(column_key(column), code.otherwise(nw.lit(len(cuts))).cast(nw.Int64), cut_labels(cuts))
     if kind == "text":
         absent = absent | (value == MISSING)
-    return Key(column_key(column), nw.when(~absent).then(value), column=discrete(column, kind))
+    return Key(column_key(column), nw.when(~absent).then(value), label=label, column=discrete(column, kind))
 
 
 def discrete(column: str, kind: Kind) -> str | None:

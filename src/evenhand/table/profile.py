@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from evenhand.errors import DataError
-from evenhand.table.keys import NUMBERS, Kind, is_absent, kinds_of, plain_value, yes_or_no
-from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, fetch, open_source
+from evenhand.table.keys import BLANKS, NUMBERS, Kind, kinds_of, plain_value, yes_or_no
+from evenhand.table.labels import MISSING_WORDS
+from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source
 
 SAMPLE = 100_000
 _MOST_VALUES = 50
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+_COMMA_NUMBER = re.compile(r"\s*[+-]?\d*,\d+\s*")
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,8 @@ class ColumnProfile:
     rows, missing, distinct : rows looked at, how many are missing, how many different values there are.
     low, high : smallest and largest number (None for text).
     values : the values themselves where there are few, most frequent first.
+    decimal_commas : whether it is text that is numbers, some of them with a decimal comma.
+    missing_words : of text that is numbers otherwise, the words among them that stand for a missing value.
     """
 
     name: str
@@ -35,6 +43,8 @@ class ColumnProfile:
     low: float | None
     high: float | None
     values: tuple[Any, ...]
+    decimal_commas: bool = False
+    missing_words: tuple[str, ...] = ()
 
     @property
     def two_valued(self) -> bool:
@@ -48,6 +58,41 @@ class ColumnProfile:
         """Whether no value repeats."""
         return self.missing == 0 and self.distinct == self.rows > 1
 
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers."""
+        return self.kind in NUMBERS
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """The first rows of a table: what each column holds, and how columns hang together.
+
+    Parameters
+    ----------
+    columns : what each column holds, by name.
+    rows : how many rows were looked at.
+    notes : what was found out about the file.
+    """
+
+    columns: dict[str, ColumnProfile]
+    rows: int
+    notes: tuple[str, ...]
+    _cells: dict[str, tuple[Any, Any]]
+
+    def unique_together(self, first: str, second: str) -> bool:
+        """Tell whether no two rows have the same values in both columns."""
+        pairs = np.column_stack([_codes(*self._cells[name]) for name in (first, second)])
+        return len(np.unique(pairs, axis=0)) == self.rows
+
+    def exclusive(self, names: list[str]) -> bool:
+        """Tell whether no row says yes in two of these 0/1 columns."""
+        said = np.zeros(self.rows, dtype=np.int64)
+        for name in names:
+            values, absent = self._cells[name]
+            said[~absent] += [yes_or_no(value) is True for value in values[~absent].tolist()]
+        return bool((said <= 1).all())
+
 
 def profile(data: Any, options: FileOptions | None = None) -> list[ColumnProfile]:
     """Look at the first 100,000 rows of a table.
@@ -57,35 +102,109 @@ def profile(data: Any, options: FileOptions | None = None) -> list[ColumnProfile
     >>> [(c.name, c.kind, c.two_valued) for c in profile({"race": ["A", "B", "A"], "hired": [1, 0, 1]})]
     [('race', 'text', False), ('hired', 'whole', True)]
     """
+    return list(look(data, options).columns.values())
+
+
+def look(data: Any, options: FileOptions | None = None) -> Look:
+    """Look at the first 100,000 rows of a table, and keep them.
+
+    Examples
+    --------
+    >>> seen = look({"person": [1, 1, 2], "year": [1, 2, 1]})
+    >>> seen.columns["person"].unique, seen.unique_together("person", "year")
+    (False, True)
+    """
     chosen = options or FileOptions()
     try:
-        return _profile(data, chosen)
+        return _look(data, chosen)
     except MisreadTypeError:
-        return _profile(data, chosen.model_copy(update={"types_from_all_rows": True}))
+        return _look(data, chosen.model_copy(update={"types_from_all_rows": True}))
 
 
-def _profile(data: Any, options: FileOptions) -> list[ColumnProfile]:
+def _look(data: Any, options: FileOptions) -> Look:
     source = open_source(data, options)
     with engine_errors():
         frame: Any = source.head(SAMPLE)
         kinds = kinds_of(frame.collect_schema())
-        rows = int(fetch(frame.select(n=nw.len()))["n"][0])
-        if rows == 0:
-            raise DataError("the data has no rows.")
-        return [_column(frame, name, kind, rows) for name, kind in kinds.items()]
+        rows, cells = _fetched(frame, kinds)
+    if rows == 0:
+        raise DataError("the data has no rows.")
+    columns = {name: _column(name, kinds[name], rows, *cells[name]) for name in kinds}
+    return Look(columns, rows, source.notes, cells)
 
 
-def _column(frame: Any, name: str, kind: Kind, rows: int) -> ColumnProfile:
+def _fetched(frame: Any, kinds: dict[str, Kind]) -> tuple[int, dict[str, tuple[Any, Any]]]:
+    """Return the values of every column as an array, beside which of them are missing."""
+    plain = {f"column{i}": (name, kind) for i, (name, kind) in enumerate(kinds.items())}
+    selected = frame.select(
+        rows=nw.lit(1), **{key: plain_value(name, kind) for key, (name, kind) in plain.items() if kind != "other"}
+    )
+    if isinstance(selected, nw.LazyFrame) and selected.implementation.is_duckdb():
+        read = {key: (np.ma.getdata(v), np.ma.getmaskarray(v)) for key, v in selected.to_native().fetchnumpy().items()}
+    else:
+        collected: Any = selected.collect() if isinstance(selected, nw.LazyFrame) else selected
+        read = {key: _array(collected.get_column(key)) for key in collected.columns}
+    rows = len(read["rows"][0])
+    nothing = np.zeros(0, dtype=object), np.ones(rows, dtype=np.bool_)
+    return rows, {
+        name: nothing if kind == "other" else (read[key][0], _absent(*read[key], kind))
+        for key, (name, kind) in plain.items()
+    }
+
+
+def _array(column: nw.Series[Any]) -> tuple[Any, Any]:
+    absent = column.is_null().to_numpy()
+    return np.asarray(column.to_numpy()), np.asarray(absent, dtype=np.bool_)
+
+
+def _absent(values: Any, absent: Any, kind: Kind) -> Any:
+    if kind == "real":
+        return absent | np.isnan(np.where(absent, np.nan, values).astype(np.float64))
+    if kind == "text":
+        return absent | np.array([isinstance(v, str) and not v.strip(BLANKS) for v in values.tolist()], dtype=np.bool_)
+    return absent
+
+
+def _codes(values: Any, absent: Any) -> Any:
+    """Return a number for each value, and one of its own for what is missing."""
+    codes = np.full(len(absent), -1, dtype=np.int64)
+    known = values[~absent]
+    codes[~absent] = np.unique(known.astype(str) if known.dtype == object else known, return_inverse=True)[1]
+    return codes
+
+
+def _column(name: str, kind: Kind, rows: int, values: Any, absent: Any) -> ColumnProfile:
     if kind == "other":
         return ColumnProfile(name, kind, rows, 0, 0, None, None, ())
-    present = frame.filter(~is_absent(name, kind)).select(value=plain_value(name, kind))
-    counted = present.group_by("value").agg(nw.len().alias("n"))
-    total = fetch(counted.select(distinct=nw.len(), n=nw.col("n").sum()))
-    distinct, known = int(total["distinct"][0]), int(total["n"][0] or 0)
-    low = high = None
-    if kind in NUMBERS and known:
-        ends = fetch(counted.select(low=nw.col("value").min(), high=nw.col("value").max()))
-        low, high = float(ends["low"][0]), float(ends["high"][0])
-    few = distinct <= _MOST_VALUES
-    top = fetch(counted.sort("n", "value", descending=[True, False]).head(_MOST_VALUES))["value"] if few else []
-    return ColumnProfile(name, kind, rows, rows - known, distinct, low, high, tuple(top))
+    known = values[~absent]
+    missing = rows - len(known)
+    if kind == "text" or not len(known):
+        return _text(name, kind, rows, missing, Counter(known.tolist()))
+    if known.dtype == object and kind != "boolean":
+        known = known.astype(np.float64) if kind in NUMBERS else known.astype(str)
+    distinct, counts = np.unique(known.astype(np.bool_) if kind == "boolean" else known, return_counts=True)
+    low, high = (float(distinct[0]), float(distinct[-1])) if kind in NUMBERS else (None, None)
+    top = distinct[np.argsort(-counts, kind="stable")].tolist() if len(distinct) <= _MOST_VALUES else []
+    if kind == "whole":
+        top = [int(value) for value in top]
+    return ColumnProfile(name, kind, rows, missing, len(distinct), low, high, tuple(top))
+
+
+def _text(name: str, kind: Kind, rows: int, missing: int, counts: Counter[str]) -> ColumnProfile:
+    top = sorted(counts, key=lambda value: (-counts[value], value)) if len(counts) <= _MOST_VALUES else []
+    odd = [text for text in counts if not _NUMBER.fullmatch(text)]
+    words = tuple(sorted(text for text in odd if text.strip(BLANKS).casefold() in MISSING_WORDS))
+    commas = [text for text in odd if _COMMA_NUMBER.fullmatch(text)]
+    numbers = len(counts) > len(words) and len(commas) + len(words) == len(odd)
+    return ColumnProfile(
+        name,
+        kind,
+        rows,
+        missing,
+        len(counts),
+        None,
+        None,
+        tuple(top),
+        numbers and bool(commas),
+        words if numbers else (),
+    )

@@ -69,6 +69,8 @@ class Roles(Settings):
     positive: Scalar | None = None
     groups: tuple[Columns, ...] = ()
     cuts: dict[str, tuple[float, ...]] = Field({})
+    labels: dict[str, dict[str, str]] = Field({})
+    one_hot: dict[str, Columns] = Field({})
     predictions: dict[str, Prediction] = Field({})
     weight: str | None = None
     missing: Literal["error", "drop"] = "error"
@@ -85,6 +87,25 @@ class Roles(Settings):
         for name, grouping in zip(names, value, strict=True):
             if len(set(grouping)) < len(grouping) or names.count(name) > 1:
                 raise ValueError(f"`groups` names {name!r} twice")
+        return value
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _values_as_text(cls, value: Any) -> Any:
+        from evenhand.table.keys import label_of  # which imports this module
+
+        if not isinstance(value, Mapping) or not all(isinstance(named, Mapping) for named in value.values()):
+            raise ValueError("`labels` must name columns, and in them values: {'black': {0: 'not Black', 1: 'Black'}}")
+        return {column: {label_of(key): label for key, label in named.items()} for column, named in value.items()}
+
+    @field_validator("one_hot")
+    @classmethod
+    def _at_least_two(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for family, columns in value.items():
+            if len(set(columns)) < max(2, len(columns)):
+                raise ValueError(
+                    f"`one_hot` {family!r} needs at least two columns, each named once; got {list(columns)}"
+                )
         return value
 
     @field_validator("cuts")

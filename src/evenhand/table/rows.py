@@ -171,6 +171,15 @@ def read_scores(table: Table, model: str) -> ScoreRows:
     return ScoreRows(score[order], positive[order], weight[order], weight[order] ** 2, groups, binned=False)
 
 
+def binned_scores(cells: Cells) -> ScoreRows:
+    """Return scores that were counted in bins as rows: the bin in place of the score."""
+    bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.float64)[cells.codes["bin"]]
+    is_yes = np.array([label == str(YES) for label in cells.labels["outcome"]], dtype=np.bool_)
+    rows = cells.n.astype(np.float64)
+    weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
+    return ScoreRows(bins, is_yes[cells.codes["outcome"]], weight, squares, cells, binned=True)
+
+
 def read_people(table: Table, columns: Sequence[str]) -> PersonRows:
     """Return numeric columns and all scores row by row, with the ids."""
     models = [model for model in table.models if table.has_scores(model)]
@@ -224,8 +233,9 @@ def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
 
 def _known_codes(table: Table, column: str, coded: Coded) -> IntArray:
     """Return the codes of a group column as the counted cells have them."""
-    known = {value: code for code, value in enumerate(table.cells.values[column_key(column)])}
-    codes = [known.get(value, len(known)) for value in (*coded.values, None)]  # the last is what is missing
+    known = table.cells.values[column_key(column)]
+    missing = table.cells.missing_code(column_key(column))
+    codes = [known.get(value, missing) for value in (*coded.values, None)]  # the last is what is missing
     return np.array(codes, dtype=np.int64)[coded.codes]
 
 

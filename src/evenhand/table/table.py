@@ -15,9 +15,10 @@ from evenhand.table import keys
 from evenhand.table.arrays import from_arrays, name_arrays
 from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
 from evenhand.table.keys import NUMBERS, Key, Kind
+from evenhand.table.labels import families, labelled_key
 from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
-from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, read_coded, read_people, read_scores
+from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, binned_scores, read_coded, read_people, read_scores
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source
 from evenhand.table.validation import MAX_CELLS, Validation, column_fault, sound_roles, state_key
 
@@ -45,6 +46,12 @@ class Table:
         Columns that define groups; a list inside the list is an intersection: ``["race", "sex", ["race", "sex"]]``.
     cuts
         Cut points of numeric group columns: ``{"age": [25, 45, 65]}``.
+    labels
+        Names of groups, by column and value: ``{"black": {0: "not Black", 1: "Black"}}``. Values of one label are one
+        group. Without a label, a bare number, yes or no is called by its column: "black = 1".
+    one_hot
+        Groups that are spread over columns of 0 and 1, by the name of the group column that they become:
+        ``{"race": ["race_black", "race_white"]}``. ``labels`` may name them by column.
     predictions
         Columns by model name, ``{"xgboost": "risk"}``; settings of one model as a mapping,
         ``{"compas": {"column": "decile", "threshold": 4, "range": [1, 10], "favourable": "not_selected"}}``.
@@ -76,6 +83,8 @@ class Table:
         positive: Scalar | None = None,
         groups: Any = (),
         cuts: Mapping[str, Sequence[float]] | None = None,
+        labels: Mapping[str, Mapping[Any, str]] | None = None,
+        one_hot: Mapping[str, Sequence[str]] | None = None,
         predictions: Any = None,
         weight: Any = None,
         threshold: float | None = None,
@@ -89,7 +98,14 @@ class Table:
         columns = {"id": id, "outcome": outcome, "groups": groups, "predictions": predictions, "weight": weight}
         data, columns = name_arrays(data, columns)
         self.roles: Roles = make_roles(
-            positive=positive, cuts=cuts, threshold=threshold, favourable=favourable, missing=missing, **columns
+            positive=positive,
+            cuts=cuts,
+            labels=labels,
+            one_hot=one_hot,
+            threshold=threshold,
+            favourable=favourable,
+            missing=missing,
+            **columns,
         )
         options = FileOptions.parse(
             {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing_values": missing_values},
@@ -149,6 +165,9 @@ class Table:
         with engine_errors():
             schema = self.source.frame.collect_schema()
         self.kinds: dict[str, Kind] = keys.kinds_of(schema)
+        for family, column in families(self.roles, self.kinds).items():
+            self.source = replace(self.source, frame=self.source.frame.with_columns(**{family: column}))
+            self.kinds[family] = "text"
         if self._weighty is not None:
             self.source = self.source.only(*self._weighty)
 
@@ -182,7 +201,7 @@ class Table:
         self.roles = all_roles
         if problems:
             raise DataError(problems)
-        notes = (*self.source.notes, *check.label_notes(counted))
+        notes = (*self.source.notes, *check.notes(counted))
         self.source = replace(self.source, notes=notes)
         self._drop_absent(counted)
 
@@ -264,7 +283,7 @@ class Table:
         """Return one model's scores row by row; above 5,000,000 rows, in 16,384 bins of the score's range."""
         if self.rows > EXACT_ROWS:
             bin_key = Key("bin", keys.score_bin(self.prediction(model), FINE_BINS))
-            return _binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
+            return binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
         return self.with_type_retry(lambda: read_scores(self, model))
 
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
@@ -389,7 +408,7 @@ class Table:
         return frame
 
     def _group_key(self, column: str) -> Key:
-        return keys.group_key(column, self.kinds[column], self.roles.cuts.get(column))
+        return labelled_key(self.roles, column, self.kinds[column])
 
     def group_keys(self) -> list[Key]:
         """Return the keys of the group columns."""
@@ -423,14 +442,6 @@ class Table:
         if key.labels is not None:
             missing = key.expression == keys.NO_RANGE
             return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
-        values = self.cells.values[key.name]
-        codes = list(range(len(values)))
-        return key.expression.replace_strict(values, codes, default=nw.lit(len(values)), return_dtype=nw.Int64)
-
-
-def _binned_scores(cells: Cells) -> ScoreRows:
-    bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.float64)[cells.codes["bin"]]
-    is_yes = np.array([label == str(keys.YES) for label in cells.labels["outcome"]], dtype=np.bool_)
-    rows = cells.n.astype(np.float64)
-    weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
-    return ScoreRows(bins, is_yes[cells.codes["outcome"]], weight, squares, cells, binned=True)
+        codes = self.cells.values[key.name]
+        missing = nw.lit(self.cells.missing_code(key.name))
+        return key.expression.replace_strict(list(codes), list(codes.values()), default=missing, return_dtype=nw.Int64)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import narwhals as nw
+import numpy as np
 
 from evenhand.errors import count, did_you_mean
 from evenhand.table import keys
 from evenhand.table.cells import Cells, exponent_for
 from evenhand.table.keys import NUMBERS, Kind, is_absent, plain_value, prediction_kind, shown, unusable
+from evenhand.table.labels import MAX_NUMERIC_GROUPS, label_notes, label_problems, name_problems, numbers_as_text
 from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
 
 WIDEST_WEIGHTS = 1e8
 MAX_GROUPS = 1_000
-MAX_NUMERIC_GROUPS = 20
+MIN_COUNT = 10
 MAX_CELLS = 1_000_000
 LARGEST_WEIGHT = 1e30
 _SHOWN = 5
-_MISSING_WORDS = ("na", "n/a", "#n/a", "nan", "null", "none", "unknown", "missing", "not available", *"-?.", "--")
-_CONVERT = "; convert it; in a file, decimal commas need decimal=',' and words for missing values need missing_values"
+_CONVERT = "; convert it; in a file, words for missing values need missing_values"
+_DECIMAL_COMMA = "; these are decimal commas: in a file, say decimal=','"
+_NUMBER = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
+_COMMA_NUMBER = re.compile(r"\s*[+-]?\d*,\d+\s*")
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./](\d{4}|\d\d)")
+_TIMES = frozenset(("year", "time", "date", "month", "quarter", "wave", "period", "visit", "jahr", "annee", "ano"))
 
 Misfit: TypeAlias = tuple[str | None, str]
 """A column, or none, and what is wrong with its role."""
@@ -38,9 +45,10 @@ class Validation:
 
     def schema_problems(self) -> Iterator[Misfit]:
         """Yield what is wrong with a column's role as soon as its name and type are known, with the column."""
+        yield from name_problems(self.roles, self.kinds)
         for role, column in _role_columns(self.roles):
             fault = column_fault(column, self.kinds)
-            if fault:
+            if fault and column not in self.roles.one_hot:
                 yield column, f"{role} column {column!r} {fault}"
         for column in self.roles.cuts:
             if column not in self.roles.group_columns:
@@ -67,7 +75,7 @@ class Validation:
             yield from self._unfit_value("decision", prediction.column, "selected", prediction.selected)
         else:
             start = f"score column {prediction.column!r} (model {name!r})"
-            yield from self._no_numbers(start, prediction.column, advice=_CONVERT if kind == "text" else "")
+            yield from self._no_numbers(start, prediction.column, advice=_CONVERT)
 
     def _unfit_value(self, role: str, column: str, option: str, value: Scalar | None) -> Iterator[Misfit]:
         kind = self.kinds.get(column)
@@ -79,10 +87,15 @@ class Validation:
         kind = self.kinds.get(column, "other")
         if kind in (*NUMBERS, "other"):
             return
-        examples = self._distinct(column, ~self._absent(column))
+        known = ~self._absent(column)
+        if kind == "text":  # what makes it text, not the numbers beside it
+            known = known & ~self._value(column).str.contains(_NUMBER)
+        examples = self._distinct(column, known) or self._distinct(column, ~self._absent(column))
         if examples:
+            if kind == "text" and all(_COMMA_NUMBER.fullmatch(str(example)) for example in examples):
+                advice = _DECIMAL_COMMA
             held = f"{_in_words(kind)} (such as {shown(examples, _SHOWN)})"
-            yield column, f"{start} holds {held}, not numbers{advice}."
+            yield column, f"{start} holds {held}, not numbers{advice if kind == 'text' else ''}."
         elif fetch(self.source.frame.select(n=nw.len()))["n"][0]:
             yield column, f"{start} has no values: every row is missing."
         else:
@@ -158,8 +171,18 @@ class Validation:
             repeats = f"{count(n, 'id')} {'is' if n == 1 else 'are'} in {count(int(facts['rows'][0]), 'row')}"
             yield (
                 f"id column {column!r} repeats: {repeats} of {rows:,} (for example {shown([facts['example'][0]], 1)}); "
-                "each person must have one row."
+                f"each person must have one row.{self._long_table(column)}"
             )
+
+    def _long_table(self, column: str) -> str:
+        """Say where a table belongs that has a row for each person and time."""
+        times = [name for name in self.kinds if name != column and _TIMES & set(re.split(r"[\W_]+", name.lower()))]
+        if not times:
+            return ""
+        return (
+            f" If {times[0]!r} is the time of a row, keep one row a person here, and give the long table to the "
+            "effort audit as its `history`."
+        )
 
     def crowded_columns(self) -> list[str]:
         """Return what is wrong with groups that are too many to be counted."""
@@ -204,8 +227,19 @@ class Validation:
             values = self._distinct(prediction.column, outside)
             yield (
                 f"score column {prediction.column!r} lies outside {low:g} to {high:g} in {count(invalid, 'row')} "
-                f"(such as {shown(values, _SHOWN)}); rescale it, or give its range=(lowest, highest) and threshold."
+                f"(such as {shown(values, _SHOWN)}); {self._rescale(prediction)}"
             )
+
+    def _rescale(self, prediction: Prediction) -> str:
+        """Say how to mend a score outside its range; scores from 0 to 100 are most likely percent."""
+        value = nw.col(prediction.column).cast(nw.Float64)
+        ends = fetch(
+            self.source.frame.filter(~self._absent(prediction.column)).select(low=value.min(), high=value.max())
+        )
+        low, high = float(ends["low"][0]), float(ends["high"][0])
+        if prediction.range == (0.0, 1.0) and low >= 0 and 10 < high <= 100:
+            return f"it runs from {low:g} to {high:g}: if it is percent, give range=(0, 100) and threshold=50."
+        return "rescale it, or give its range=(lowest, highest) and threshold."
 
     def _absent_states(self, cells: Cells, role: str, key: str, column: str) -> Iterator[str]:
         absent = _rows(cells, key, keys.ABSENT)
@@ -216,8 +250,9 @@ class Validation:
             yield f"{role} column {column!r} is missing in {where}; fill {them}, or drop {them} with missing='drop'."
 
     def _bad_group(self, cells: Cells, column: str) -> Iterator[str]:
-        labels = cells.labels[keys.column_key(column)]
-        groups = [label for label in labels if label != MISSING]
+        key = keys.column_key(column)
+        yield from label_problems(self.roles, column, list(cells.values[key]))
+        groups = [label for label in cells.labels[key] if label != MISSING]
         if column in self.roles.cuts:
             groups = [label for label in cells.joint([column])[1] if label != MISSING]
         start = f"group column {column!r}"
@@ -230,8 +265,30 @@ class Validation:
                 f"{start} is numeric with {len(groups):,} distinct values; "
                 f"give cut points, for example cuts={{{column!r}: [25, 45, 65]}}."
             )
+        elif len(groups) > MAX_NUMERIC_GROUPS and self._are_dates(column, groups):
+            yield (
+                f"{start} holds {len(groups):,} dates (such as {groups[0]!r}); make periods of them, such as years, "
+                "in a column of text or numbers."
+            )
         elif len(groups) > MAX_GROUPS:
             yield _too_many(start, len(groups))
+        elif len(groups) > MAX_NUMERIC_GROUPS and column not in self.roles.cuts:
+            yield from self._tiny_groups(cells, column, start, len(groups))
+
+    def _are_dates(self, column: str, groups: Sequence[str]) -> bool:
+        return self.kinds[column] in ("date", "datetime") or all(_DATE.fullmatch(group) for group in groups)
+
+    def _tiny_groups(self, cells: Cells, column: str, start: str, groups: int) -> Iterator[str]:
+        """Refuse many groups of which no two are large enough to be compared."""
+        codes, labels = cells.joint([column])
+        sizes = np.bincount(codes, weights=cells.n, minlength=len(labels))
+        large = sum(size >= MIN_COUNT for size, label in zip(sizes, labels, strict=True) if label != MISSING)
+        if large < 2:
+            mixed = "".join(f" {remark}" for remark in numbers_as_text(list(cells.values[keys.column_key(column)])))
+            yield (
+                f"{start} has {groups:,} groups, and only {large} of them with {MIN_COUNT} people or more: nothing "
+                f"could be compared; choose something coarser.{mixed}"
+            )
 
     def _absent(self, column: str) -> nw.Expr:
         return is_absent(column, self.kinds[column])
@@ -253,12 +310,22 @@ class Validation:
         named = f" (row{'' if len(numbers) == 1 else 's'} {listed})" if numbers else ""
         return f"{count(n, 'row')} of {rows:,}{named}"
 
-    def label_notes(self, cells: Cells) -> Iterator[str]:
-        """Yield remarks on group labels that a person would take for one group, or for none."""
+    def notes(self, cells: Cells) -> Iterator[str]:
+        """Yield remarks on an outcome that never differs, and on group labels that a person would read otherwise."""
+        outcome = self.roles.outcome
+        for state, rates in ((keys.NO, "true positive rates"), (keys.YES, "false positive rates")):
+            if (
+                outcome is not None
+                and _rows(cells, "outcome", state) + _rows(cells, "outcome", keys.ABSENT) == cells.rows
+            ):
+                word = "positive" if state == keys.YES else "negative"
+                yield (
+                    f"The outcome {outcome!r} is {word} in every row: {rates}, AUC and calibration say nothing here. "
+                    "Is it the right column, and is `positive` right?"
+                )
         for column in self.roles.group_columns:
-            if self.kinds[column] == "text":
-                labels = [label for label in cells.labels[keys.column_key(column)] if label != MISSING]
-                yield from (f"{column}: {remark}" for remark in _label_remarks(labels))
+            key = keys.column_key(column)
+            yield from label_notes(column, self.kinds[column], list(cells.values[key]), cells.labels[key])
 
 
 def column_fault(column: str, kinds: Mapping[str, Kind]) -> str:
@@ -338,27 +405,6 @@ def _unusual_weights(column: str, lightest: float, largest: float) -> Iterator[s
             f"the weights of column {column!r} run from {lightest:g} to {largest:g}, over {WIDEST_WEIGHTS:g} times "
             "apart: next to the heaviest, the lightest people count for nothing; check them."
         )
-
-
-def _label_remarks(labels: Sequence[str]) -> Iterator[str]:
-    spellings: dict[str, list[str]] = {}
-    for label in labels:
-        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
-    for alike in spellings.values():
-        if len(alike) > 1:
-            listed = ", ".join(repr(label) for label in alike)
-            yield f"{listed} differ only in capitals or spaces; they are {len(alike)} groups here."
-    for label in labels:
-        if label.strip().casefold() in _MISSING_WORDS:
-            yield f"{label!r} looks like a word for missing; if it is, name it among `missing_values`."
-    words = [repr(label) for label in labels if not _is_number(label)]
-    numbers = len(labels) - len(words)
-    if len(labels) > MAX_NUMERIC_GROUPS and numbers > 0.8 * len(labels):
-        yield f"{numbers} of {len(labels)} groups are numbers; {', '.join(words)} makes it text without cut points."
-
-
-def _is_number(label: str) -> bool:
-    return label.replace(".", "", 1).replace("-", "", 1).isdigit()
 
 
 def _bad_intersection(cells: Cells, columns: tuple[str, ...]) -> Iterator[str]:

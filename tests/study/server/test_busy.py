@@ -20,7 +20,9 @@ def test_a_writer_elsewhere_holds_up_nobody_who_reads(feedback: Any, tmp_path: P
     fields = writer.fields(url, **({"answer": ""} if method == "incomplete POST" else {}))
     with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as other:
         if method == "GET":
-            other.execute("UPDATE participants SET seen_at = seen_at - 7200, since = since - 7200")
+            other.execute(
+                "UPDATE participants SET seen_at = seen_at - 7200, since = since - 7200, steady = steady - 7200"
+            )
         other.execute("BEGIN IMMEDIATE")
 
         async def both() -> tuple[Any, float]:

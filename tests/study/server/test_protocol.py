@@ -11,6 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from evenhand.cli.main import main
 from evenhand.study.server.protocol import BoundedProtocol, allow_files
 
 PATIENCE = 0.6
+LARGE = 32 * 2**20
+MOST = 5
 
 
 class Impatient(BoundedProtocol):
@@ -41,7 +45,7 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
         length, more = length + len(message["body"]), message["more_body"]
     if scope["path"] == "/slow":
         await asyncio.sleep(2 * PATIENCE)
-    body = str(length).encode()
+    body = b"x" * LARGE if scope["path"] == "/large" else str(length).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body})
 
@@ -52,7 +56,12 @@ def port() -> Iterator[int]:
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(
         uvicorn.Config(
-            echo, http=Impatient, lifespan="off", log_level="critical", access_log=False, timeout_keep_alive=30
+            echo,
+            http=partial(Impatient, per_address=MOST, proxies=(ip_network("127.0.0.9"),)),  # type: ignore[arg-type]
+            lifespan="off",
+            log_level="critical",
+            access_log=False,
+            timeout_keep_alive=30,
         )
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -65,9 +74,15 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def connect(port: int) -> Iterator[Callable[[], socket.socket]]:
+def connect(port: int) -> Iterator[Callable[..., socket.socket]]:
+    """Return a function that connects, if asked from another address of this machine."""
     with contextlib.ExitStack() as stack:
-        yield lambda: stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10 * PATIENCE))
+        yield lambda own="127.0.0.1": stack.enter_context(
+            socket.create_connection(("127.0.0.1", port), timeout=10 * PATIENCE, source_address=(own, 0))
+        )
+    end = time.monotonic() + 5
+    while BoundedProtocol._held and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def heard(connection: socket.socket) -> bytes:
@@ -218,3 +233,53 @@ def _listens(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=2):
         return True
     return False
+
+
+REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+
+
+def test_an_address_holds_so_many_connections_and_others_are_free(connect: Callable[..., socket.socket]) -> None:
+    for _ in range(3):  # closed connections count no more
+        held = [connect() for _ in range(MOST)]
+        for connection in held:
+            connection.sendall(REQUEST.replace(b"connection: close\r\n", b""))
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        refused = heard(connect())
+        assert refused.startswith(b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 30\r\n")
+        other = connect("127.0.0.2")
+        other.sendall(REQUEST)
+        assert heard(other).startswith(b"HTTP/1.1 200")
+        for connection in held:
+            connection.close()
+        while BoundedProtocol._held:
+            time.sleep(0.01)
+
+
+def test_the_connections_of_a_proxy_are_not_counted(connect: Callable[..., socket.socket]) -> None:
+    held = [connect("127.0.0.9") for _ in range(2 * MOST)]
+    for connection in held:
+        connection.sendall(REQUEST)
+        assert heard(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_who_asks_and_never_reads_is_cut_off(connect: Callable[..., socket.socket]) -> None:
+    connection = connect()
+    connection.sendall(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n")
+    end = time.monotonic() + 10 * PATIENCE
+    while not BoundedProtocol._held:
+        time.sleep(0.01)
+    while BoundedProtocol._held and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not BoundedProtocol._held
+    assert len(heard(connection)) < LARGE
+
+
+def test_who_reads_slowly_gets_it_all(connect: Callable[..., socket.socket]) -> None:
+    connection = connect()
+    connection.sendall(b"GET /large HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    got, started = 0, time.monotonic()
+    while part := connection.recv(2**20):
+        got += len(part)
+        if time.monotonic() - started < 1.5:
+            time.sleep(PATIENCE / 10)
+    assert got > LARGE

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from evenhand.errors import ConfigError
+from evenhand.study.server import middleware
 from evenhand.study.server.middleware import require_proxies
 from evenhand.study.store import StoreError
 
@@ -510,6 +511,21 @@ class TestAnswers:
         assert int(refused.headers["retry-after"]) >= 1
         assert served.browser("203.0.113.8").get("/api/health").status_code == 200
 
+    def test_an_address_enrols_so_many_people_an_hour_and_others_are_free(self, serve: Any, effort_design: Any) -> None:
+        served = serve(effort_design, enrolments=2)
+        first = served.browser()
+        assert first.begin("?PROLIFIC_PID=1").status_code == 303
+        assert served.browser().begin("?PROLIFIC_PID=2").status_code == 303
+        refused = served.browser().begin("?PROLIFIC_PID=3")
+        assert refused.status_code == 429
+        assert 1_700 <= int(refused.headers["retry-after"]) <= 1_800
+        assert "try again" in refused.text
+        # Who is known goes on, in the same browser or another, and so does everybody elsewhere.
+        assert first.get("/").headers["location"] == "/step/0"
+        assert served.browser().get("/?PROLIFIC_PID=1").headers["location"] == "/step/0"
+        assert served.browser("203.0.113.8").begin("?PROLIFIC_PID=3").status_code == 303
+        assert sum(row.enrolled for row in served.study.results.counts().conditions) == 3
+
 
 class TestProxies:
     @pytest.mark.parametrize("given", ["192.0.2.1", "10.0.0.0/8", "192.0.2.1, 2001:db8::/32", "::1", None])
@@ -537,6 +553,30 @@ class TestLogs:
         assert "disk" not in answer.text
         (said,) = [one for one in caplog.records if one.levelno == logging.ERROR]
         assert sentence in said.getMessage()
+
+    def test_an_outage_of_the_database_is_one_line_and_a_count(
+        self, effort: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sentence = "the database 'study' cannot be used: connection refused."
+
+        def away(_: Any) -> bool:
+            raise StoreError(sentence)
+
+        later = 0.0
+        monkeypatch.setattr(middleware, "monotonic", lambda: later)
+        browser = effort.browser()
+        with monkeypatch.context() as broken:
+            broken.setattr(type(effort.study), "closed", property(away))
+            assert [browser.get("/api/health").status_code for _ in range(50)] == [500] * 50
+            said = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
+            assert said == [f"a request failed: {sentence}"]
+            later = 61.0
+            browser.get("/api/health")
+        said = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
+        assert said[1:] == [f"50 more requests failed in 61 s; the last: {sentence}"]
+        later = 130.0
+        assert browser.get("/api/health").status_code == 200
+        assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 2
 
     def test_a_whole_run_leaves_no_secret_in_the_log(self, effort: Any, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG)

@@ -26,10 +26,13 @@ def make_design() -> MakeDesign:
         fingerprint: str = "f" * 64,
         completion_code: str | None = None,
         abandon_after: float = 4.0,
+        most_people: int | None = None,
         points: int = 6,
         parts: dict[str, str] | None = None,
     ) -> Design:
-        recruitment = SimpleNamespace(completion_code=completion_code, abandon_after=abandon_after)
+        recruitment = SimpleNamespace(
+            completion_code=completion_code, abandon_after=abandon_after, most_people=most_people
+        )
         values: dict[str, Any] = {
             "name": name,
             "kind": kind,

@@ -149,8 +149,8 @@ def test_clocks_that_differ_stop_no_export(study: Study, start: datetime) -> Non
     late = study.participants.enrol("middle", now=start)
     study.answers.save(late, pair("1", "A", 1), 0, {"overall": 1}, revision=0, now=start - timedelta(seconds=1))
     responses = study.results.responses()
-    assert responses.people["duration"].tolist() == [0.0, 0.0]
-    assert responses.numbers("seconds").tolist() == [0.0, 0.0]
+    assert np.isnan(responses.people["duration"]).all()
+    assert np.isnan(responses.numbers("seconds")).all()
 
 
 def test_the_version_changes_with_what_is_exported(study: Study, start: datetime) -> None:

@@ -276,3 +276,16 @@ def test_the_log_is_emptied_at_the_end_and_at_the_start(tmp_path: Path, make_des
         assert (tmp_path / "study.db-wal").stat().st_size > 0
         with open_store(path):
             assert (tmp_path / "study.db-wal").stat().st_size == 0
+
+
+def test_no_more_people_than_the_quota(store: Store, make_design: Any, start: datetime) -> None:
+    study = store.register(make_design(conditions={"a": 1.0, "b": 1.0}, most_people=2))
+    first = study.participants.enrol("1", now=start)
+    study.participants.enrol("2", now=start)
+    with pytest.raises(StudyFull, match="has its 2 people"):
+        study.participants.enrol("3", now=start)
+    assert study.participants.enrol("1", now=start) == first
+    study.participants.withdraw(first, now=start)
+    assert study.participants.enrol("3", now=start).code != first.code
+    anybody = store.register(make_design(conditions={"a": 1.0, "b": 1.0}))
+    assert anybody.participants.enrol("4", now=start).reached == 0

@@ -15,6 +15,7 @@ from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.effort import aggregate_scores, effort_scores
 from evenhand.stats.types import FloatArray
 from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
+from evenhand.table.labels import known_label
 from evenhand.table.roles import MISSING
 from evenhand.table.rows import Coded, PersonRows
 from evenhand.table.sources import engine_errors, fetch_arrays, open_source
@@ -117,6 +118,7 @@ def group_rates(table: Table, spec: EffortSpec) -> tuple[str, dict[str, float]]:
             f"{did_you_mean(by, table.roles.group_columns)}"
         )
     codes, labels = table.cells.joint([by])
+    rates = {known_label(by, group, labels): rate for group, rate in rates.items()}
     unknown = [label for code, label in enumerate(labels) if label not in (MISSING, *rates) and (codes == code).any()]
     if unknown:
         raise DataError(

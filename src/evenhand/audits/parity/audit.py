@@ -252,7 +252,7 @@ def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator
 def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
     """Return the position of the reference group: the one named, else the largest."""
     size = cells.n.sum(axis=(0, 2, 3))
-    wanted = reference_of(spec.reference, grouping)
+    wanted = reference_of(spec.reference, grouping, cells.labels)
     if wanted in cells.labels:
         return cells.labels.index(str(wanted))
     return int(cells.known[np.argmax(size[cells.known])])

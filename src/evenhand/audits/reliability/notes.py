@@ -125,7 +125,7 @@ def _group_indicators(people: People) -> tuple[list[FloatArray], list[str]]:
         for code, label in enumerate(known if len(known) <= _MOST_GROUPS else ()):
             if label != MISSING:
                 indicators.append((codes == code).astype(np.float64))
-                labels.append(f"{column} = {label}")
+                labels.append(label if label.startswith(f"{column} = ") else f"{column} = {label}")
     return indicators, labels
 
 

@@ -45,7 +45,7 @@ def make_claims(values: Sequence[StudyValue], gaps: Sequence[StudyGap], spec: An
     compared = [gap for gap in gaps if (gap.metric, gap.method) == ("rank_correlation", BY_PEOPLE)]
     for gap in compared:
         sides = {side: correlations.get((gap.condition, gap.target, side)) for side in (gap.group, gap.reference)}
-        sentence_id, told = _comparison(gap, sides)
+        sentence_id, told = _comparison(gap, sides, spec.alpha)
         tests = sum(other.p_adjusted is not None for other in compared)
         yield replace(_claim(gap, sentence_id, "correlations_undefined", told, spec), tests=tests)
     for record in values:
@@ -69,16 +69,13 @@ def _claim(
     )
 
 
-def _comparison(gap: StudyGap, sides: dict[str | None, float | None]) -> tuple[str, dict[str, Any]]:
-    """Return which of the two the interval shows to be the stronger, if any, and both correlations."""
+def _comparison(gap: StudyGap, sides: dict[str | None, float | None], alpha: float) -> tuple[str, dict[str, Any]]:
+    """Return which of the two is the stronger, if the p-value for all comparisons together says so, and both."""
     group, reference = sides
-    if gap.low is not None and gap.low > 0:
-        stronger, weaker = group, reference
-    elif gap.high is not None and gap.high < 0:
-        stronger, weaker = reference, group
-    else:
-        sentence_id = "not_tested" if gap.low is None else "no_clear_difference"
+    if gap.value is None or gap.p_adjusted is None or gap.p_adjusted >= alpha:
+        sentence_id = "not_tested" if gap.p_adjusted is None else "no_clear_difference"
         return sentence_id, {"group_value": sides[group], "reference_value": sides[reference]}
+    stronger, weaker = (group, reference) if gap.value > 0 else (reference, group)
     told = {"stronger": stronger, "weaker": weaker}
     return "goes_with_one", {**told, "stronger_value": sides[stronger], "weaker_value": sides[weaker]}
 

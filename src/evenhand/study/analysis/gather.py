@@ -110,7 +110,8 @@ def estimate(part: Part, method: str, value: float, *, status: str = "", **numbe
 def numbers_at(estimates: ClusterEstimate | Coefficients, position: int) -> dict[str, Any]:
     """Return standard error, test and limits of one of several estimates, as `estimate` takes them."""
     names = (name for name in _NUMBERS if name != "df")
-    return {"df": estimates.df, **{name: float(getattr(estimates, name)[position]) for name in names}}
+    df = float(np.broadcast_to(estimates.df, estimates.stderr.shape)[position])
+    return {"df": df, **{name: float(getattr(estimates, name)[position]) for name in names}}
 
 
 Tested = TypeVar("Tested", StudyValue, StudyGap, RegressionRecord)

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.core.progress import step
 from evenhand.stats import regression as linear
-from evenhand.stats.random_intercept import random_intercept
+from evenhand.stats.random_intercept import FEWEST_PEOPLE, random_intercept
 from evenhand.stats.regression import Coefficients, Inference, LinearFit, WeightEstimate
 from evenhand.stats.types import FloatArray
 from evenhand.study.analysis.estimate import BY_PEOPLE
@@ -110,8 +110,10 @@ class Regression:
     ) -> Iterator[RegressionRecord]:
         for position, term in enumerate(terms):
             value, numbers = float(coefficients.value[position]), numbers_at(coefficients, position)
-            has_no_interval = np.isfinite(value) and not np.isfinite(numbers["stderr"])
-            status = f"no interval: {why_no_spread(self.part)}" if has_no_interval else ""
+            has_no_interval = np.isfinite(value) and not np.isfinite(numbers["low"])
+            few = method == "random_intercept" and self.part.people < FEWEST_PEOPLE
+            why = f"fewer than {FEWEST_PEOPLE} people" if few else why_no_spread(self.part)
+            status = f"no interval: {why}" if has_no_interval else ""
             yield self._record("coefficient", method, value, term, status=status, **numbers)
 
     def _no_test(self, fit: LinearFit, statistic: float) -> str:

@@ -320,9 +320,11 @@ def methods(_result: StudyResult) -> Iterator[Method]:
     yield Method(
         "Regressions",
         "Least squares of the target on both distances. Classical standard errors as published; clustered by person "
-        "(CR1, people - 1 degrees of freedom); a random intercept for each person. Two nulls are tested by name: both "
+        "(CR1, people - 1 degrees of freedom); a random intercept for each person, with standard errors by people "
+        "(CR2) and Satterthwaite's degrees of freedom, from 12 people on. Two nulls are tested by name: both "
         "coefficients 0, and both equal. The paper states the first and prints the second.",
-        f"{paper}, table 5 and footnotes; Cameron and Miller 2015, Journal of Human Resources 50",
+        f"{paper}, table 5 and footnotes; Cameron and Miller 2015, Journal of Human Resources 50; Pustejovsky and "
+        "Tipton 2018, Journal of Business and Economic Statistics 36",
     )
     yield Method(
         "Weight of effort",

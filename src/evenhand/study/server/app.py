@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import mimetypes
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -22,7 +23,7 @@ from evenhand._version import __version__
 from evenhand.core.display import showable_value
 from evenhand.study.server import api, participant, researcher
 from evenhand.study.server.dashboard import Dashboard, Estimator
-from evenhand.study.server.middleware import RequestLimits, RequestLog, SecurityHeaders, error_response
+from evenhand.study.server.middleware import Rates, RequestLimits, RequestLog, SecurityHeaders, error_response
 from evenhand.study.server.security import Security
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from evenhand.study.store import Study
 
 _HERE = Path(__file__).parent
+_HOUR = 3600.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class AppContext:
     security : cookies and tokens.
     templates : the Jinja environment; everything is escaped. `static("style.css")` in a template is a file's address.
     files : the static files by name.
+    newcomers : how many people an address may enrol; None for any number.
     """
 
     design: Design
@@ -58,6 +61,7 @@ class AppContext:
     security: Security
     templates: jinja2.Environment
     files: Mapping[str, StaticFile]
+    newcomers: Rates | None = None
 
     def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page made from a template."""
@@ -71,6 +75,7 @@ def create_app(
     estimates: Estimator | None = None,
     https: bool = False,
     rate: float = 50.0,
+    enrolments: float = math.inf,
     on_close: Callable[[], None] | None = None,
 ) -> FastAPI:
     """Return the application of one study.
@@ -81,10 +86,13 @@ def create_app(
     estimates : what the dashboard estimates from responses; none by default.
     https : whether people reach it over https, directly or through a proxy.
     rate : requests a second that one address may send, four seconds' worth at once; `math.inf` for any number.
+    enrolments : people an hour whom one address may enrol, an hour's worth at once; `math.inf` for any number.
     on_close : called when the server stops, such as `Store.close`.
     """
     files = read_static(_HERE / "static")
-    context = AppContext(design, study, Security(study.secret, design.name, https=https), make_templates(files), files)
+    security = Security(study.secret, design.name, https=https)
+    newcomers = None if math.isinf(enrolments) else Rates(enrolments / _HOUR, burst=_HOUR)
+    context = AppContext(design, study, security, make_templates(files), files, newcomers)
     dashboard = Dashboard(design, study, estimates)
 
     @asynccontextmanager

@@ -1,7 +1,8 @@
 """The charts of the dashboard, drawn in a process of their own and kept for as long as their numbers stay.
 
-Each chart carries in words what it shows. The renderer of charts holds Python's lock for 60 to 120 ms a chart, and a
-second for the first one: in the server's own process every participant's page would wait for it, as measured.
+Each chart carries in words what it shows. The renderer of charts takes 60 to 120 ms of CPU a chart, all the while with
+Python's lock, and a second for the first one: in the server's own process every participant's page would wait for it,
+as measured.
 """
 
 from __future__ import annotations

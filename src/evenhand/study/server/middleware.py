@@ -78,11 +78,13 @@ class RequestLog:
     """Logs every request, and answers an error of ours with an apology: nothing of the error reaches the visitor.
 
     The log has the method, the path without its query, the status and the milliseconds; of an error the kind and the
-    places in the code, but not its message, which may quote what people wrote, except where the database fails.
+    places in the code, but not its message, which may quote what people wrote. A database that fails gets one line
+    when it begins, and one a minute with how many requests failed.
     """
 
     def __init__(self, app: ASGIApp, *, context: AppContext) -> None:
         self._app, self._context = app, context
+        self._outage = Outage()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -102,11 +104,12 @@ class RequestLog:
         except ClientDisconnect:
             status = _CLIENT_GONE
         except Exception as error:
-            _log_error(error)
+            self._log_error(error)
             if status:
                 raise ConnectionAbortedError("an answer broke off") from None
             await self._apology(scope)(scope, receive, send_noted)
         finally:
+            self._outage.tell()
             path = quote(scope["path"][:200], safe="/")
             spent = 1e3 * (perf_counter() - clock)
             log.info("method=%s path=%s status=%d ms=%.1f", scope["method"], path, status, spent)
@@ -116,8 +119,53 @@ class RequestLog:
         try:
             return error_response(self._context, scope, 500)
         except Exception as error:
-            _log_error(error)
+            self._log_error(error)
             return PlainTextResponse(SENTENCES[500], 500)
+
+    def _log_error(self, error: Exception) -> None:
+        if isinstance(error, StoreError):
+            self._outage.note(str(error))  # a sentence of ours, free of values
+            return
+        places = "".join(traceback.format_tb(error.__traceback__))
+        log.error("internal error %s\n%s", type(error).__name__, places)
+
+
+class Outage:
+    """Failures of the database in the log: the first in a line, those that follow as a count, once in `pause` seconds.
+
+    Examples
+    --------
+    >>> clock = iter([0.0, 1.0, 2.0, 70.0, 140.0])
+    >>> outage = Outage(clock=lambda: next(clock))
+    >>> for _ in range(3):
+    ...     outage.note("the database 'study.db' cannot be used: no space left.")
+    >>> outage.tell()
+    >>> outage.tell()
+    """
+
+    def __init__(self, pause: float = 60.0, clock: Callable[[], float] | None = None) -> None:
+        self._pause, self._clock = pause, clock or monotonic
+        self._since: float | None = None
+        self._more, self._said = 0, ""
+
+    def note(self, said: str) -> None:
+        """Count a request that failed; the first of an outage is logged."""
+        now = self._clock()
+        if self._since is None:
+            self._since = now
+            log.error("a request failed: %s", said)
+        else:
+            self._more, self._said = self._more + 1, said
+
+    def tell(self) -> None:
+        """Log how many more failed, if it is time; a pause without a failure ends the outage."""
+        if self._since is None or (now := self._clock()) - self._since < self._pause:
+            return
+        if not self._more:
+            self._since = None
+            return
+        log.error("%d more requests failed in %.0f s; the last: %s", self._more, now - self._since, self._said)
+        self._since, self._more = now, 0
 
 
 class RequestLimits:
@@ -172,15 +220,8 @@ def error_response(
     return response
 
 
-def _log_error(error: Exception) -> None:
-    places = "".join(traceback.format_tb(error.__traceback__))
-    # What the store says is a sentence of ours, free of values; other messages may quote what people wrote.
-    said = f"{type(error).__name__}: {error}" if isinstance(error, StoreError) else type(error).__name__
-    log.error("internal error %s\n%s", said, places)
-
-
 class Rates:
-    """A token bucket for each address: `rate` requests a second, and four seconds' worth at once.
+    """A token bucket for each address: `rate` requests a second, and `burst` seconds' worth at once.
 
     Addresses that were heard of longest ago are forgotten first, so that memory is bounded.
 
@@ -192,8 +233,8 @@ class Rates:
     [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
     """
 
-    def __init__(self, rate: float, clock: Callable[[], float] = monotonic) -> None:
-        self._rate, self._most, self._clock = rate, max(1.0, rate * _BURST), clock
+    def __init__(self, rate: float, clock: Callable[[], float] = monotonic, burst: float = _BURST) -> None:
+        self._rate, self._most, self._clock = rate, max(1.0, rate * burst), clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, address: str) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Hashable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,9 @@ from evenhand.study.flow.pages import Fields, read_form
 from evenhand.study.server import pages as templates
 from evenhand.study.server.middleware import is_plain, is_small_number, read_fields
 from evenhand.study.server.pages import Filled, StepPage, as_fields, common_values
-from evenhand.study.server.security import WRITTEN_BY, VisitorCookie
+from evenhand.study.server.security import WRITTEN_BY, VisitorCookie, address_of
 from evenhand.study.store.participants import enrolment_of
-from evenhand.study.store.records import Busy, StudyClosed, StudyFull
+from evenhand.study.store.records import StudyClosed, StudyFull
 
 if TYPE_CHECKING:
     from evenhand.study.server.app import AppContext
@@ -104,6 +104,10 @@ class Pages:
         if fields.get("agree") != "yes":
             return _redirect("/consent?missing=1")
         language = self._language(request, cookie)
+        if wait := self._wait_to_enrol(request):
+            response = self._message(language, "slow_down", again=True, status=429)
+            response.headers["retry-after"] = str(math.ceil(wait))
+            return response
         try:
             # The session is random and signed: a form sent twice, or from two tabs, enrols one person.
             person = self._study.participants.enrol(
@@ -116,15 +120,17 @@ class Pages:
         self._security.remember(response, replace(cookie, token=person.token, first=first, language=language))
         return response
 
+    def _wait_to_enrol(self, request: Request) -> float:
+        """Return how many seconds the address of somebody new has to wait, because it enrolled many; 0 if none."""
+        newcomers = self._context.newcomers
+        return 0.0 if newcomers is None else newcomers.wait(address_of(request.client))
+
     async def show_step(self, request: Request) -> Response:
         """Show the page of a step with what was stored or begun."""
-        # On SQLite a page is read and an answer is stored without a thread of its own, for threads wait for Python's
-        # lock. Measured with benchmarks/study_load.py at 200 answers a second: an answer and the next page take 2.8 ms
-        # of CPU, and 3.6 to 5.1 ms with threads, which one process cannot do 300 times a second.
-        if self._study.in_file:
-            with suppress(Busy):
-                return self._show_step(request, wait=False)
-        return await run_in_threadpool(self._show_step, request)
+        # Pages are read and answers stored without a thread of their own, for threads wait for Python's lock. Measured
+        # with benchmarks/study_load.py on SQLite at 200 answers a second: an answer and the next page take 2.8 ms of
+        # CPU, and 3.6 to 5.1 ms with threads, which one process cannot do 300 times a second.
+        return await self._study.run_page(self._show_step, request)
 
     def _show_step(self, request: Request, *, wait: bool = True) -> Response:
         cookie = self._security.visitor(request)
@@ -197,12 +203,7 @@ class Pages:
     async def take_step(self, request: Request) -> Response:
         """Store the answer of a step."""
         fields = await read_fields(request)
-        if not self._study.in_file:
-            return await run_in_threadpool(self._answer, request, fields)
-        try:
-            response = self._answer(request, fields, wait=False)
-        except Busy:
-            response = await run_in_threadpool(self._answer, request, fields)
+        response = await self._study.run_page(self._answer, request, fields)
         await self._study.sync()
         return response
 

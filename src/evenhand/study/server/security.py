@@ -229,8 +229,7 @@ class Logins:
         device = self._security.device(request)
         if device is not None and device.name.casefold() == name.casefold():
             return [(f"device:{device.key}", NAME_ATTEMPTS)]
-        client = request.client
-        address = address_of((client.host, client.port) if client else None)
+        address = address_of(request.client)
         return [(f"address:{address}", ADDRESS_ATTEMPTS), (f"name:{name.casefold()}", NAME_ATTEMPTS)]
 
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, TextClause, bindparam, null, select, text, union_all
+from sqlalchemy import TextClause, bindparam, null, select, text, union_all
 
 from evenhand.study.flow.design import Step
 from evenhand.study.store.database import Database, Direct
-from evenhand.study.store.records import Answer, Participant, Saved, seconds_of
+from evenhand.study.store.records import CLOCK, Answer, Participant, Saved, seconds_of, steady_of
 from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS
 
 AWAY_SECONDS = 30 * 60
@@ -20,13 +20,17 @@ AWAY_SECONDS = 30 * 60
 
 The time on a step begins anew with the first sign of life after it: a page that is opened, a draft, or an earlier
 answer that is changed. Where the answer itself is the first sign, nobody knows when they came back, and its seconds are
-missing.
+missing. Times are those of a clock that nobody can set, wherever one saw both ends.
 """
 DRAFT_BYTES = 32 * 1024
 _SEEN_SECONDS = 60
 
+_BEGIN = (
+    "since = :now, seen_at = :now, steady = :tick, clock = :clock, drift = drift + CAST(:drift AS double precision)"
+)
+"""A new time begins; what the clock on the wall was set by meanwhile is added up, and stays unknown once it was."""
 _ADVANCE = text(
-    "UPDATE participants SET reached = reached + 1, since = :now, seen_at = :now, finished_at = :finished_at"
+    f"UPDATE participants SET reached = reached + 1, {_BEGIN}, finished_at = :finished_at"  # noqa: S608
     " WHERE id = :person AND reached = :index AND finished_at IS NULL AND withdrawn_at IS NULL"
 )
 _STORE = text(
@@ -37,7 +41,7 @@ _STORE = text(
     " revision = answers.revision + 1 RETURNING revision"
 )
 _ADVANCE_AT_ONCE = text(
-    "WITH moved AS (UPDATE participants SET reached = reached + 1, since = :now, seen_at = :now,"
+    f"WITH moved AS (UPDATE participants SET reached = reached + 1, {_BEGIN},"  # noqa: S608
     " finished_at = CAST(:finished_at AS double precision)"
     " WHERE id = :person AND reached = :index AND finished_at IS NULL AND withdrawn_at IS NULL RETURNING id),"
     " gone AS (DELETE FROM drafts USING moved WHERE participant_id = moved.id AND step = CAST(:step AS text))"
@@ -51,7 +55,7 @@ _ADVANCE_AT_ONCE = text(
 """_ADVANCE, _STORE and _NO_DRAFT in one statement, for which PostgreSQL needs one message instead of five."""
 _NO_DRAFT = text("DELETE FROM drafts WHERE participant_id = :person AND step = :step")
 _SEEN = text("UPDATE participants SET seen_at = :now WHERE id = :person")
-_BACK = text("UPDATE participants SET seen_at = :now, since = :now WHERE id = :person AND finished_at IS NULL")
+_BACK = text(f"UPDATE participants SET {_BEGIN} WHERE id = :person AND finished_at IS NULL")  # noqa: S608
 _DRAFT = text(
     "INSERT INTO drafts (participant_id, step, fields, saved_at) VALUES (:person, :step, :fields, :now)"
     " ON CONFLICT (participant_id, step) DO UPDATE SET fields = excluded.fields, saved_at = excluded.saved_at"
@@ -107,15 +111,14 @@ class Answers:
         wait : whether to wait while somebody else writes to a SQLite file; else `Busy` is raised and nothing is done.
         now : the moment; by default the clock's.
         """
-        moment, written = seconds_of(now), _as_json(payload)
-        away = moment - person.seen_at.timestamp() > AWAY_SECONDS
-        seconds = None if away else round(max(0.0, moment - person.since.timestamp()), 3)
-        values = {"person": person.id, "payload": written, "seconds": seconds, "now": moment}
+        clock = Clock.of(person, now)
+        seconds = None if clock.away or clock.taken < 0 else round(clock.taken, 3)
+        values: dict[str, Any] = {**clock.sign, "payload": _as_json(payload), "seconds": seconds}
         values |= {"step": step.key, "index": index, "kind": step.kind, "position": step.position}
         values |= {"item": step.item, "subject": step.subject, "check": step.check}
-        onwards = {"person": person.id, "index": index, "now": moment, "finished_at": moment if last else None}
+        onwards = {**clock.sign, "index": index, "finished_at": clock.sign["now"] if last else None}
         if not self.database.sqlite and index == person.reached:
-            with self.database.page_reading() as direct:
+            with self.database.page_change() as direct:
                 stored = direct.execute(_ADVANCE_AT_ONCE, {**values, **onwards}).scalar()
             if stored is not None:
                 return Saved("saved", int(stored), index + 1)
@@ -123,7 +126,7 @@ class Answers:
             moved = connection.execute(_ADVANCE, onwards)
             if moved.rowcount == 1:
                 return Saved("saved", _write(connection, values), index + 1)
-            return _change(connection, step, index, values, revision, _BACK if away else _SEEN)
+            return _change(connection, step, index, values, revision, _BACK if clock.away else _SEEN)
 
     def page(
         self, person: Participant, step_key: str, *, wait: bool = True, now: datetime | None = None
@@ -133,10 +136,10 @@ class Answers:
         Opening a page after more than half an hour without a sign of life starts the time on it anew; for this `wait`
         is as in `save`.
         """
-        moment = seconds_of(now)
-        if person.finished_at is person.withdrawn_at is None and moment - person.seen_at.timestamp() > AWAY_SECONDS:
+        clock = Clock.of(person, now)
+        if person.finished_at is person.withdrawn_at is None and clock.away:
             with self.database.page_writing(durable=False, wait=wait) as connection:
-                connection.execute(_BACK, {"person": person.id, "now": moment})
+                connection.execute(_BACK, clock.sign)
         with self.database.page_reading() as connection:
             rows = connection.execute(_PAGE, {"person": person.id, "step": step_key}).all()
         answer = next((Answer(json.loads(row[0]), row[1]) for row in rows if row[1] is not None), None)
@@ -145,7 +148,7 @@ class Answers:
 
     def get(self, person: Participant, step_key: str) -> Answer | None:
         """Return the stored answer to a step; None where there is none."""
-        with self.database.reading() as connection:
+        with self.database.page_reading() as connection:
             row = connection.execute(_STORED, {"person": person.id, "step": step_key}).first()
         return None if row is None else Answer(json.loads(row[0]), row[1])
 
@@ -165,11 +168,10 @@ class Answers:
         the form was made from) is no longer the stored one: a late draft never hides a newer answer. `wait` is as in
         `save`.
         """
-        moment, written = seconds_of(now), _as_json(fields)
+        clock, written = Clock.of(person, now), _as_json(fields)
         if len(written) > DRAFT_BYTES:
             return False
         key = {"person": person.id, "step": step_key}
-        silence = moment - person.seen_at.timestamp()
         with self.database.page_writing(durable=False, wait=wait) as connection:
             _, finished_at, withdrawn_at = connection.execute(_STATE, {"person": person.id}).one()
             if finished_at is not None or withdrawn_at is not None:
@@ -178,21 +180,50 @@ class Answers:
                 stored = connection.execute(_STORED, key).first()
                 if revision != (0 if stored is None else stored[1]):
                     return False
-            connection.execute(_DRAFT, {**key, "fields": written, "now": moment})
-            if silence > _SEEN_SECONDS:
-                sign = _BACK if silence > AWAY_SECONDS else _SEEN
-                connection.execute(sign, {"person": person.id, "now": moment})
+            connection.execute(_DRAFT, {**key, "fields": written, "now": clock.sign["now"]})
+            if clock.away:
+                connection.execute(_BACK, clock.sign)
+            elif abs(clock.silence) > _SEEN_SECONDS:
+                connection.execute(_SEEN, {"person": person.id, "now": clock.sign["now"]})
         return True
 
 
-def _write(connection: Connection | Direct, values: Mapping[str, Any]) -> int:
+class Clock(NamedTuple):
+    """The time of a request of a person.
+
+    Parameters
+    ----------
+    taken : seconds since their time on the step began.
+    silence : seconds since they were last seen, by the clock on the wall.
+    away : whether they were away; also where the clock was set back meanwhile and nobody can tell.
+    sign : the parameters of a statement that begins a new time.
+    """
+
+    taken: float
+    silence: float
+    away: bool
+    sign: dict[str, Any]
+
+    @classmethod
+    def of(cls, person: Participant, now: datetime | None) -> Clock:
+        """Return the time of this moment, or of one that is given."""
+        moment, tick = seconds_of(now), steady_of(now)
+        taken, drift = person.time_on_step(moment, tick)
+        silence = moment - person.seen_at.timestamp()
+        away = taken > AWAY_SECONDS and not 0 <= silence <= AWAY_SECONDS
+        return cls(
+            taken, silence, away, {"person": person.id, "now": moment, "tick": tick, "clock": CLOCK, "drift": drift}
+        )
+
+
+def _write(connection: Direct, values: Mapping[str, Any]) -> int:
     revision = connection.execute(_STORE, values).scalar_one()
     connection.execute(_NO_DRAFT, {"person": values["person"], "step": values["step"]})
     return int(revision)
 
 
 def _change(
-    connection: Connection | Direct, step: Step, index: int, values: Mapping[str, Any], revision: int, sign: TextClause
+    connection: Direct, step: Step, index: int, values: Mapping[str, Any], revision: int, sign: TextClause
 ) -> Saved:
     """Store an answer to an earlier step with its sign of life, or say why not."""
     reached, finished_at, withdrawn_at = connection.execute(_STATE, {"person": values["person"]}).one()
@@ -206,7 +237,7 @@ def _change(
         return Saved("too_early", current, reached)
     if revision != current:
         return Saved("stale", current, reached)
-    connection.execute(sign, {"person": values["person"], "now": values["now"]})
+    connection.execute(sign, {name: values[name] for name in ("person", "now", "tick", "clock", "drift")})
     return Saved("saved", _write(connection, values), reached)
 
 

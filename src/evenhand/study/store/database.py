@@ -1,8 +1,8 @@
 """Engines and transactions: SQLite or PostgreSQL by URL, one writer at a time on SQLite, nothing acknowledged unsynced.
 
 Pages go a shorter way than all else, by `Direct`. Measured with `benchmarks/study_load.py` on SQLite (2 shared cores):
-an answer and the next page cost the server 2.9 ms of CPU by it, and 4.8 to 5.7 ms by SQLAlchemy's connections, with
-which one process would not hold 300 answers a second.
+an answer and the next page cost the server 2.9 ms of CPU by it, and 3.6 to 3.9 ms by SQLAlchemy's connections at the
+same rate, with which one process would not hold 300 answers a second.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from sqlalchemy import URL, ClauseElement, Connection, Dialect, Engine, create_e
 from sqlalchemy.engine.interfaces import IsolationLevel
 from sqlalchemy.exc import DBAPIError, DisconnectionError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
+from sqlalchemy.util.concurrency import in_greenlet
 
 from evenhand.errors import ConfigError
 from evenhand.study.store import sqlite
+from evenhand.study.store.pipeline import Pipeline, Rows
 from evenhand.study.store.records import Busy, StoreError
 from evenhand.study.store.sqlite import BUSY_SECONDS
 
-_BEGIN_WRITE, _COMMIT, _ROLLBACK = text("BEGIN IMMEDIATE"), text("COMMIT"), text("ROLLBACK")
+_BEGIN, _COMMIT, _ROLLBACK = text("BEGIN"), text("COMMIT"), text("ROLLBACK")
+_BEGIN_WRITE, _LAZILY = text("BEGIN IMMEDIATE"), text("SET LOCAL synchronous_commit = off")
 _TIDY_MILLISECONDS = 200
 _TIDY_PAUSE = 0.1
 _IMPATIENT = text(f"PRAGMA busy_timeout = {sqlite.IMPATIENT_MILLISECONDS}")
@@ -34,9 +37,10 @@ _PATIENT = text(f"PRAGMA busy_timeout = {1_000 * BUSY_SECONDS}")
 _IDLE_SECONDS = 5
 _CONNECTIONS = 64
 """To SQLite: more than the threads of a server, so nobody waits for a connection, only for the writer's turn."""
-_POSTGRES_CONNECTIONS = 12
+_POSTGRES_CONNECTIONS = 10
 _PAGE_CONNECTIONS = 8
-"""To PostgreSQL, for each process: 20 together. A server of PostgreSQL has 100 for everybody; more than that wait."""
+"""To PostgreSQL, for each process: 20 with the two that pages share. A server of PostgreSQL has 100 for everybody."""
+_POSTGRES_OPTIONS = {"connect_timeout": 10, "application_name": "evenhand"}
 _COMPILED: dict[tuple[str, ClauseElement], tuple[str, tuple[str, ...]]] = {}
 
 
@@ -66,43 +70,6 @@ class Direct:
         self._cursor.close()
 
 
-class Rows:
-    """What a statement returned; to be read before the next statement is sent."""
-
-    def __init__(self, cursor: Any) -> None:
-        self._cursor = cursor
-
-    @property
-    def rowcount(self) -> int:
-        """How many rows a statement changed."""
-        return int(self._cursor.rowcount)
-
-    def all(self) -> list[tuple[Any, ...]]:
-        """Return all rows."""
-        rows: list[tuple[Any, ...]] = self._cursor.fetchall()
-        return rows
-
-    def first(self) -> Any:
-        """Return the first row, or None."""
-        return self._cursor.fetchone()
-
-    def one(self) -> Any:
-        """Return the first row, which must be there."""
-        row = self._cursor.fetchone()
-        if row is None:
-            raise LookupError("the row that a page needs is gone")
-        return row
-
-    def scalar_one(self) -> Any:
-        """Return the first value of the first row, which must be there."""
-        return self.one()[0]
-
-    def scalar(self) -> Any:
-        """Return the first value of the first row, or None."""
-        row = self._cursor.fetchone()
-        return None if row is None else row[0]
-
-
 class Database:
     """A database with its connections.
 
@@ -123,6 +90,7 @@ class Database:
         self._snapshot: Engine
         self._write: Engine
         self._pages = self.engine
+        self._lines: tuple[Pipeline, Pipeline] | None = None
         if self.sqlite:
             self._once = self.engine.execution_options(begin="")
             self._snapshot = self.engine.execution_options(begin="BEGIN")
@@ -132,6 +100,10 @@ class Database:
             self._snapshot = self.engine.execution_options(isolation_level="REPEATABLE READ")
             self._write = self.engine
             self._pages = self._postgres_engine("AUTOCOMMIT", _PAGE_CONNECTIONS)
+            # Two, for reads do not wait until what was written is on the disk.
+            address = self.url.set(drivername="postgresql").render_as_string(hide_password=False)
+            reads, writes = (Pipeline(address, BUSY_SECONDS, **_POSTGRES_OPTIONS) for _ in range(2))
+            self._lines = reads, writes
 
     def _postgres_engine(
         self, isolation: IsolationLevel = "READ COMMITTED", connections: int = _POSTGRES_CONNECTIONS
@@ -143,7 +115,7 @@ class Database:
             pool_timeout=BUSY_SECONDS,
             hide_parameters=True,
             isolation_level=isolation,
-            connect_args={"connect_timeout": 10, "application_name": "evenhand"},
+            connect_args=_POSTGRES_OPTIONS,
         )
         event.listen(engine, "checkin", _note_use)
         event.listen(engine, "checkout", _check_idle)
@@ -184,42 +156,60 @@ class Database:
                 self._log.wait()
 
     @contextmanager
-    def page_reading(self) -> Iterator[Direct]:
+    def page_reading(self) -> Iterator[Direct | Pipeline]:
         """Give the shortest way to the database, for one statement, which is a transaction by itself."""
-        with self._as_sentences(), self._direct() as direct:
-            yield direct
+        with self._as_sentences():
+            if self._lines is not None and in_greenlet():
+                yield self._lines[0]
+                return
+            with self._direct() as direct:
+                yield direct
 
     @contextmanager
-    def page_writing(self, *, durable: bool = True, wait: bool = True) -> Iterator[Connection | Direct]:
-        """Give what a page writes with: one transaction, as `writing`, on SQLite the shortest way there is.
-
-        With `wait` False it raises `Busy`, before anything is done, where it is not its turn on SQLite.
-        """
-        if self._lock is None or self._log is None:
-            with self.writing(durable=durable) as connection:
-                yield connection
+    def page_change(self) -> Iterator[Direct | Pipeline]:
+        """Give the shortest way to PostgreSQL, for one statement that changes something; it is on the disk then."""
+        if self._lines is None or not in_greenlet():
+            with self.page_reading() as direct:
+                yield direct
             return
         with self._as_sentences():
-            with self._turn(self._lock, wait), self._direct() as direct:
-                _begin_writing(direct, wait)
+            yield self._lines[1]
+
+    @contextmanager
+    def page_writing(self, *, durable: bool = True, wait: bool = True) -> Iterator[Direct]:
+        """Give what a page writes with: one transaction, as `writing`, the shortest way there is.
+
+        With `wait` False it raises `Busy`, before anything is done, where it is not its turn on SQLite, and on
+        PostgreSQL always: a transaction of several statements holds up whoever waits for it.
+        """
+        if not (wait or self.sqlite):
+            raise Busy(f"the database '{self.shown}' has to be waited for.")
+        with self._as_sentences():
+            with self._turn(wait), self._direct() as direct:
+                _begin_writing(direct, wait, self.sqlite)
                 try:
+                    if not (durable or self.sqlite):
+                        direct.execute(_LAZILY, {})
                     yield direct
                     direct.execute(_COMMIT, {})
                 except BaseException:
-                    with suppress(sqlite3.Error):
+                    with suppress(sqlite3.Error, psycopg.Error):
                         direct.execute(_ROLLBACK, {})
                     raise
-            if durable:
+            if durable and self._log is not None:
                 self._log.wait()
 
     @contextmanager
-    def _turn(self, lock: threading.Lock, wait: bool) -> Iterator[None]:
-        if not lock.acquire(blocking=wait):
+    def _turn(self, wait: bool) -> Iterator[None]:
+        if self._lock is None:
+            yield
+            return
+        if not self._lock.acquire(blocking=wait):
             raise Busy(f"the database '{self.shown}' is being written.")
         try:
             yield
         finally:
-            lock.release()
+            self._lock.release()
 
     @contextmanager
     def _direct(self) -> Iterator[Direct]:
@@ -247,7 +237,7 @@ class Database:
             raise StoreError(f"the database '{self.shown}' cannot be used: {_reason(error)}.") from None
         except (sqlite3.Error, psycopg.Error) as error:
             refused = isinstance(error, sqlite3.IntegrityError | psycopg.IntegrityError | psycopg.DataError)
-            said = "it refused a value" if refused else _first_line(str(error))
+            said = "it refused a value" if refused else _told(str(error))
             raise StoreError(f"the database '{self.shown}' cannot be used: {said}.") from None
         except OSError as error:
             raise StoreError(f"the database '{self.shown}' cannot be written: {error.strerror or error}.") from None
@@ -285,12 +275,15 @@ class Database:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {1_000 * BUSY_SECONDS}")
         return not busy
 
-    def close(self) -> None:
-        """Close all connections."""
+    def close(self, *, tidy: bool = True) -> None:
+        """Close all connections, by default after `tidy_log`."""
         with suppress(StoreError):
-            self.tidy_log()
+            if tidy:
+                self.tidy_log()
         self.engine.dispose()
         self._pages.dispose()
+        for line in self._lines or ():
+            line.close()
         if self._log is not None:
             self._log.close()
 
@@ -331,10 +324,10 @@ def _without_secrets(url: URL) -> str:
     return plain.render_as_string()
 
 
-def _begin_writing(direct: Direct, wait: bool) -> None:
+def _begin_writing(direct: Direct, wait: bool, in_file: bool) -> None:
     """Begin a transaction that writes; `Busy` where another process writes and we do not want to wait for it."""
-    if wait:
-        direct.execute(_BEGIN_WRITE, {})
+    if wait or not in_file:
+        direct.execute(_BEGIN_WRITE if in_file else _BEGIN, {})
         return
     direct.execute(_IMPATIENT, {})
     try:
@@ -355,7 +348,8 @@ def _check_idle(connection: Any, record: Any, _proxy: Any) -> None:
     """Replace a connection that broke while it lay idle; asking before every use would cost a round trip each."""
     if time.monotonic() - record.info.get("used", time.monotonic()) > _IDLE_SECONDS:
         try:
-            connection.execute("SELECT 1")
+            with closing(connection.cursor()) as cursor:
+                cursor.execute("SELECT 1")
             connection.rollback()
         except Exception as error:
             raise DisconnectionError from error
@@ -365,8 +359,11 @@ def _reason(error: SQLAlchemyError) -> str:
     """Return what a driver said, without values that people gave or a password."""
     if isinstance(error, exc.IntegrityError | exc.DataError):
         return "it refused a value"
-    return _first_line(str(error.orig) if isinstance(error, DBAPIError) else str(error))
+    return _told(str(error.orig) if isinstance(error, DBAPIError) else str(error))
 
 
-def _first_line(said: str) -> str:
+def _told(said: str) -> str:
+    """Return the first line of what a driver said, or what to do where another process holds a file."""
+    if said.startswith("database is locked"):
+        return f"another process has held it for {BUSY_SECONDS} s; stop that process, or wait until it is done"
     return (said.strip().splitlines() or ["no reason was given"])[0].rstrip(". ")

@@ -179,10 +179,17 @@ def _changed_studies(op: Operations) -> None:
     op.drop_table("old_answers")
 
 
+def _steady_clock(op: Operations) -> None:
+    """Add what times are measured with; unknown for who is there."""
+    for column in optional(steady=sa.Double, clock=sa.Text, drift=sa.Double):
+        op.add_column("participants", column)
+
+
 REVISIONS: dict[str, Callable[[Operations], None]] = {
     "0001": _first_schema,
     "0002": _action_log,
     "0003": _changed_studies,
+    "0004": _steady_clock,
 }
 """The revisions by name, oldest first."""
 HEAD = list(REVISIONS)[-1]

@@ -21,7 +21,8 @@ _ERASE_SECONDS = 3.0
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _P, _R = PARTICIPANTS.c, RECRUITS.c
 _PERSON = tuple(_P[field.name] for field in fields(Participant) if field.name != "completion_code")
-_FIRST_TIME = _PERSON.index(_P.since)
+_NAMES = [column.name for column in _PERSON]
+_FIRST_TIME, _AFTER_TIMES = _NAMES.index("since"), _NAMES.index("fingerprint")
 _OF_STUDY = _P.study_id == bindparam("study")
 _BY_TOKEN = select(*_PERSON).where(_OF_STUDY, _P.token == bindparam("token"))
 _BY_ENROLMENT = select(*_PERSON).where(_OF_STUDY, _P.enrolment == bindparam("enrolment"))
@@ -103,6 +104,7 @@ class Participants:
             values |= {"code": code, "token": secrets.token_urlsafe(32)}
             values |= {"condition": condition, "place": place, "reached": 0}
             values |= dict.fromkeys(("since", "enrolled_at", "seen_at"), moment)
+            values |= {"steady": records.steady_of(now), "clock": records.CLOCK, "drift": 0.0}
             number = connection.execute(insert(PARTICIPANTS).returning(_P.id), values).scalar_one()
             if recruitment is not None:
                 ids = {"participant_id": number, "study_id": self.row.id, "recruitment_id": recruitment}
@@ -123,6 +125,8 @@ class Participants:
         asked = {"study": study.id, "cutoff": moment - study.abandon_after, "silent_cutoff": silent_cutoff}
         tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
         enrolled = sum(tally.everybody for tally in tallies.values())
+        if study.most_people is not None and sum(tally.held for tally in tallies.values()) >= study.most_people:
+            raise StudyFull(f"the study {study.name!r} has its {study.most_people:,} people.")
         for name in by_need(study, {name: tally.held for name, tally in tallies.items()}, enrolled):
             tally = tallies.get(name, Tally())
             place = 0 if tally.highest is None else tally.highest + 1
@@ -219,8 +223,8 @@ class Participants:
         return [BonusRow(row[0], row[1], row[2], records.moment_of(row[3])) for row in rows]
 
     def _participant(self, row: Any) -> Participant:
-        times = [None if seconds is None else records.moment_of(seconds) for seconds in row[_FIRST_TIME:-1]]
-        values: list[Any] = [*row[:_FIRST_TIME], *times, self.row.completion_code, row[-1]]
+        times = [None if seconds is None else records.moment_of(seconds) for seconds in row[_FIRST_TIME:_AFTER_TIMES]]
+        values: list[Any] = [*row[:_FIRST_TIME], *times, self.row.completion_code, *row[_AFTER_TIMES:]]
         return Participant(*values)
 
 

@@ -6,7 +6,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
+from uuid import uuid4
 
 from evenhand.errors import EvenhandError
 from evenhand.study.schema import Kind
@@ -45,6 +47,7 @@ class StudyRow:
     seed : seed of the draws between conditions.
     points : points of the scale.
     abandon_after : seconds after which a person who does nothing no longer holds their place.
+    most_people : how many people may take part; None for any number.
     secret : what cookies are signed with.
     completion_code : what people hand in to be paid.
     """
@@ -60,6 +63,7 @@ class StudyRow:
     abandon_after: float
     secret: bytes = field(repr=False)
     completion_code: str
+    most_people: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class Participant:
     finished_at, withdrawn_at : when they reached the end, or took their answers back.
     completion_code : the code that they hand in to be paid.
     fingerprint : of the design that they were enrolled with; None where that was not noted yet.
+    steady, clock : `since` on a clock that nobody can set, and which one; None where that was not noted yet.
     """
 
     id: int
@@ -97,6 +102,23 @@ class Participant:
     withdrawn_at: datetime | None
     completion_code: str
     fingerprint: str | None = None
+    steady: float | None = None
+    clock: str | None = None
+
+    def time_on_step(self, moment: float, tick: float) -> tuple[float, float | None]:
+        """Return the seconds since `since`, and how far the clock on the wall went ahead of them meanwhile.
+
+        Where no steady clock saw both ends (another machine, one started anew, or an entry from before), the seconds
+        are those of the clock on the wall, and the second is None: nobody knows whether that was set.
+
+        Parameters
+        ----------
+        moment, tick : now, on the clock on the wall and on the steady one.
+        """
+        shown = moment - self.since.timestamp()
+        if self.steady is None or self.clock != CLOCK:
+            return shown, None
+        return tick - self.steady, shown - (tick - self.steady)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +255,26 @@ class Action:
 def seconds_of(now: datetime | None) -> float:
     """Return a moment, by default this one, as seconds since 1970."""
     return time.time() if now is None else now.timestamp()
+
+
+def steady_of(now: datetime | None) -> float:
+    """Return the seconds of a clock that nobody can set; of a moment that was given, its own."""
+    if now is not None:
+        return now.timestamp()
+    return time.monotonic() if _STEADY is None else time.clock_gettime(_STEADY)
+
+
+def _clock_name() -> str:
+    """Return which clock `steady_of` reads: that of this start of the machine, else one of this process alone."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip() if _STEADY else uuid4().hex
+    except OSError:
+        return uuid4().hex
+
+
+_STEADY: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+"""It runs on while the machine sleeps, and is the same in all processes until the machine is started anew."""
+CLOCK = _clock_name()
 
 
 def moment_of(seconds: float) -> datetime:

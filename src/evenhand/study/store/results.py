@@ -36,10 +36,11 @@ class Results:
         """Return everything that people answered, in the tidy schema.
 
         People are called by their codes. Practice and instructions are left out, and so are people who withdrew; who
-        answered nothing is kept without answers. The duration runs from the consent to the end, or to the last answer.
+        answered nothing is kept without answers. The duration runs from the consent to the end, or to the last answer,
+        without what the clock was set by meanwhile; where nobody knows that, `duration_clock` says "wall".
         """
         here = (_P.study_id == self.row.id, _P.withdrawn_at.is_(None))
-        who = select(_P.id, _P.code, _P.condition, _P.enrolled_at, _P.finished_at, _P.language).where(*here)
+        who = select(_P.id, _P.code, _P.condition, _P.enrolled_at, _P.finished_at, _P.language, _P.drift).where(*here)
         what = (
             select(
                 *(_A.participant_id, _A.kind, _A.item, _A.subject, _A.position, _A.seconds, _A.payload, _A.saved_at),
@@ -128,7 +129,7 @@ def _tidy_columns(study: StudyRow, people: Sequence[Any], answers: Sequence[Any]
 
 
 def _personal_columns(people: Sequence[Any], who: IntArray, answers: Sequence[Any]) -> dict[str, Values]:
-    return {
+    columns = {
         "participant": _field(people, 1),
         "condition": _field(people, 2),
         "language": _field(people, 5),
@@ -136,6 +137,10 @@ def _personal_columns(people: Sequence[Any], who: IntArray, answers: Sequence[An
         "duration": _durations(people, who, np.array([row[7] for row in answers], dtype=np.float64)),
         "finished": np.array([float(row[4] is not None) for row in people]),
     }
+    unsure = np.array([row[6] is None for row in people], dtype=bool) & np.isfinite(columns["duration"])
+    marks: Values = np.full(len(people), None, dtype=object)
+    marks[unsure] = "wall"
+    return {**columns, "duration_clock": marks} if unsure.any() else columns
 
 
 def _check_columns(people: int, who: IntArray, answers: Sequence[Any], payloads: Sequence[Any]) -> dict[str, Values]:
@@ -162,14 +167,15 @@ def _field(rows: Sequence[Any], position: int) -> Values:
 def _durations(people: Sequence[Any], who: IntArray, saved_at: FloatArray) -> FloatArray:
     """Return seconds from the consent to the end, else to the last answer; nan where there is neither.
 
-    They are at least 0: the clocks of two servers, or one that was set back, may say that an answer came before.
+    What the clock was set by is taken off. Where it is not known, the end may seem to come first: that is nan too.
     """
     last = np.full(len(people), -np.inf)
     np.maximum.at(last, who, saved_at)
     end = np.array([np.nan if row[4] is None else row[4] for row in people], dtype=np.float64)
     end = np.where(np.isnan(end), np.where(np.isfinite(last), last, np.nan), end)
-    taken: FloatArray = np.round(end - np.array([row[3] for row in people], dtype=np.float64), 3)
-    return np.where(taken < 0, 0.0, taken)
+    start = np.array([row[3] + (row[6] or 0.0) for row in people], dtype=np.float64)
+    taken: FloatArray = np.round(end - start, 3)
+    return np.where(taken < 0, np.nan, taken)
 
 
 @dataclass(frozen=True, slots=True)

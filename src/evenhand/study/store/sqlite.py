@@ -171,14 +171,15 @@ def make_private(path: str, shown: str) -> None:
 
 
 def prepare(connection: Any, _record: Any) -> None:
-    """Set up a new connection to SQLite."""
-    for attempt in range(200):
+    """Set up a new connection to SQLite; one that another process holds for itself is waited for `BUSY_SECONDS`."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
         try:
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             break
         except Exception as error:
             # Two processes that open a new file at once: SQLite does not wait for this one by itself.
-            if "locked" not in str(error) or attempt == 199:
+            if "locked" not in str(error) or time.monotonic() >= until:
                 raise
             time.sleep(0.05)
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if mode == 'wal' else 'FULL'}")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection, bindparam, select, text, update
+from sqlalchemy.util.concurrency import greenlet_spawn
 
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.study.flow.design import Design
@@ -18,12 +20,13 @@ from evenhand.study.store import migrations
 from evenhand.study.store.answers import Answers
 from evenhand.study.store.database import Database, parse_url
 from evenhand.study.store.participants import Participants
-from evenhand.study.store.records import StudyRow, seconds_of
+from evenhand.study.store.records import Busy, StudyRow, seconds_of
 from evenhand.study.store.researchers import Researchers
 from evenhand.study.store.results import Results
 from evenhand.study.store.sqlite import AwaitedSync
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, STUDIES
 
+R = TypeVar("R")
 SECRET_VARIABLE = "EVENHAND_STUDY_SECRET"  # noqa: S105
 _SHORTEST_SECRET = 32
 _CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -54,7 +57,7 @@ def open_store(url: str, *, migrate: bool = True) -> Store:
             migrations.require_current(store.database)
         store.database.tidy_log()
     except BaseException:
-        store.close()
+        store.database.close(tidy=False)  # which would wait for a locked file once more
         raise
     return store
 
@@ -173,6 +176,19 @@ class Study:
         """Whether the database is a file that is read at once (SQLite), and not a server that is waited for."""
         return self._database.sqlite
 
+    async def run_page(self, page: Callable[..., R], *values: Any) -> R:
+        """Return what a function returns that speaks with the database as pages do, called with `wait=False`.
+
+        A file is read and written at once. PostgreSQL is waited for by the event loop, on connections that all pages
+        share. Where it has to wait longer (`Busy`), the function is called again, in a thread and without `wait`.
+        """
+        try:
+            if self.in_file:
+                return page(*values, wait=False)
+            return await greenlet_spawn(page, *values, wait=False)
+        except Busy:
+            return await asyncio.to_thread(page, *values)
+
     async def sync(self) -> None:
         """Return when everything that was stored before this call is on the disk."""
         await self._awaited_sync.wait()
@@ -219,9 +235,10 @@ _MAKE = text(
 
 
 def _settings(design: Design) -> str:
-    points, hours = len(design.spec.scale), design.spec.recruitment.abandon_after
+    points, asked = len(design.spec.scale), design.spec.recruitment
     settings = {"conditions": design.conditions, "places": design.places, "seed": design.seed, "points": points}
-    return json.dumps({**settings, "abandon_after": 3600 * hours, "parts": dict(design.parts)})
+    people = {"abandon_after": 3600 * asked.abandon_after, "most_people": asked.most_people}
+    return json.dumps({**settings, **people, "parts": dict(design.parts)})
 
 
 def _changed(settings: Mapping[str, Any], design: Design) -> str:
@@ -249,4 +266,5 @@ def _broken(kind: str, settings: Mapping[str, Any], design: Design) -> str | Non
 
 def _row(row: Mapping[str, Any]) -> StudyRow:
     held = {**json.loads(row["settings"]), **row, "secret": bytes(row["secret"])}
-    return StudyRow(**{field.name: held[field.name] for field in fields(StudyRow)})
+    # A database from before may lack the newest settings.
+    return StudyRow(**{field.name: held[field.name] for field in fields(StudyRow) if field.name in held})

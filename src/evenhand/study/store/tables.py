@@ -47,6 +47,8 @@ PARTICIPANTS = Table(
     *required(enrolment=Text, code=Text, token=Text, condition=Text, place=Integer, language=Text),
     *required(reached=Integer, since=Double, enrolled_at=Double, seen_at=Double),
     *optional(finished_at=Double, withdrawn_at=Double, fingerprint=Text),
+    # `since` on a steady clock, which one, and how far the clock on the wall went ahead of it so far (None: unknown).
+    *optional(steady=Double, clock=Text, drift=Double),
     UniqueConstraint("study_id", "enrolment"),
     UniqueConstraint("study_id", "code"),
     UniqueConstraint("study_id", "token"),

@@ -1,0 +1,241 @@
+"""The commented audit.toml that `evenhand init` writes: what is certain, and what is open as blanks.
+
+A blank is an empty text. `evenhand audit` refuses it by the name of its setting.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from evenhand.cli.proposal import Proposal, cut_points, in_unit_range
+from evenhand.table.files import FileOptions
+from evenhand.table.profile import ColumnProfile, Look
+
+_GUESSES = 6
+_FURTHER_SETTINGS = """\
+[parity]
+# metrics = ["selection_rate", "tpr", "fpr"]    # default: all that the data allows
+# within = ["..."]    # a legitimate factor: compare like with like
+# reference = "..."    # default: the largest group
+# min_count = 10    # smaller groups are listed but left out of gaps
+
+# Thresholds are yours. With --check, a broken one makes the command fail.
+# [[thresholds]]
+# metric = "selection_rate"
+# min = 0.8    # smallest ratio between two groups; or max = 0.1 for the largest difference
+
+# [report]
+# title = "Fairness audit"
+# system = "..."
+# auditor = "..."
+"""
+
+
+def audit_toml(source: str, options: FileOptions, roles: Proposal, seen: Look) -> str:
+    """Return the text of an audit.toml for these roles."""
+    return "\n".join(_Writer(source, options, roles, seen).lines()) + "\n"
+
+
+def quoted(value: object) -> str:
+    """Return a TOML string; JSON's quoting is TOML's for every text."""
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+class _Writer:
+    """Writes the file, section by section."""
+
+    def __init__(self, source: str, options: FileOptions, roles: Proposal, seen: Look) -> None:
+        self.source, self.options, self.roles, self.seen = source, options, roles, seen
+
+    def lines(self) -> Iterator[str]:
+        yield "# Written by evenhand init. Check every role: only you know what the columns mean."
+        yield "# What is open is blank, with the best guesses beside it. Then: evenhand audit FILE."
+        yield ""
+        yield "[data]"
+        yield from self._file()
+        yield from self._person_and_outcome()
+        yield from self._groups()
+        yield from self._rest()
+        yield ""
+        yield from self._predictions()
+        yield from self._history() if self.roles.long else ()
+        yield from _FURTHER_SETTINGS.splitlines()
+        yield from self._panel() if self.roles.panel else ()
+        unused = [name for name in self.seen.columns if name not in self.roles.used]
+        if unused:
+            yield ""
+            yield "# Columns without a role:"
+            yield from _wrapped(unused)
+
+    def _file(self) -> Iterator[str]:
+        if self.roles.long:
+            time = self.roles.long[1]
+            yield f'source = ""    # open: a table with one row a person; {self.source} has one a {time}'
+            yield "# If every row there is a decision of its own, name that file here, and remove `id` and [effort]."
+        else:
+            yield f"source = {quoted(self.source)}    # a file or a glob, seen from this file's folder"
+        if self.options.delimiter:
+            yield f"delimiter = {quoted(self.options.delimiter)}"
+        if self.options.decimal != ".":
+            yield f"decimal = {quoted(self.options.decimal)}    # decimal commas"
+        if self.options.encoding:
+            yield f"encoding = {quoted(self.options.encoding)}"
+        if self.options.missing_values != ("",):
+            words = ", ".join(map(quoted, self.options.missing_values))
+            yield f"missing_values = [{words}]    # these words stand among numbers"
+
+    def _person_and_outcome(self) -> Iterator[str]:
+        roles = self.roles
+        person = roles.long[0] if roles.long else roles.id
+        if roles.repeated:
+            many = f"{self.seen.columns[roles.repeated].distinct:,} values in {self.seen.rows:,} rows"
+            yield f"# {roles.repeated} repeats ({many}): it cannot be the `id` of a row."
+        elif person:
+            yield f"id = {quoted(person)}    # identifies a person; must not repeat"
+        guesses = self._listed("outcome")
+        if roles.outcome:
+            yield f"outcome = {quoted(roles.outcome)}    # what really happened"
+            yield from self._value("positive", roles.positive, roles.outcome)
+        elif "outcome" in roles.open:
+            yield f'outcome = ""    # open: what really happened{guesses}; or remove the line'
+        else:
+            yield f'# outcome = "..."    # what really happened: error rates and calibration need it{guesses}'
+
+    def _value(self, setting: str, said: str | None, column: str) -> Iterator[str]:
+        """Yield the value that counts as yes, where that is not plain."""
+        profile = self.seen.columns[column]
+        if said is not None:
+            yield f"{setting} = {said if profile.is_number else quoted(said)}    # the value that counts"
+        elif not profile.two_valued:
+            held = ", ".join(quoted(value) for value in profile.values[:_GUESSES]) or "many values"
+            yield f'{setting} = ""    # open: the value of {column} that counts; it holds {held}'
+
+    def _groups(self) -> Iterator[str]:
+        roles = self.roles
+        if not roles.groups:
+            yield f'groups = [""]    # open: the columns to compare people by{self._listed("groups")}'
+            return
+        single = [group for group in roles.groups if "+" not in group or group in self.seen.columns]
+        listed = [
+            quoted(group) if group in single else f"[{', '.join(quoted(part) for part in group.split('+'))}]"
+            for group in roles.groups
+        ]
+        yield f'groups = [{", ".join(listed)}]    # a list inside the list is an intersection, as ["race", "sex"]'
+        if roles.one_hot:
+            families = ", ".join(
+                f"{quoted(name)} = [{', '.join(map(quoted, members))}]" for name, members in roles.one_hot.items()
+            )
+            yield f"one_hot = {{ {families} }}    # these columns of 0 and 1 are one grouping"
+        columns = [self.seen.columns[c] for group in roles.groups for c in self._parts(group) if c in self.seen.columns]
+        yield from self._cuts(list(dict.fromkeys(columns)))
+        dummies = [c.name for c in columns if c.two_valued and c.is_number]
+        if dummies:
+            yield (
+                f'# labels = {{ {quoted(dummies[0])} = {{ 0 = "...", 1 = "..." }} }}    '
+                f'# names of groups; without them "{dummies[0]} = 1"'
+            )
+
+    def _parts(self, group: str) -> list[str]:
+        return [group] if group in self.seen.columns else group.split("+")
+
+    def _cuts(self, columns: Sequence[ColumnProfile]) -> Iterator[str]:
+        many = [c for c in columns if c.is_number and c.distinct > 20]
+        if not many:
+            return
+        cuts = {column.name: cut_points(column) if "age" in column.name.lower() else None for column in many}
+        inner = ", ".join(f"{quoted(name)} = {points or chr(34) * 2}" for name, points in cuts.items())
+        note = "proposed" if all(cuts.values()) else "open where blank"
+        yield f"cuts = {{ {inner} }}    # {note}; choose cut points before you see results"
+
+    def _rest(self) -> Iterator[str]:
+        roles = self.roles
+        if roles.weight:
+            yield f"weight = {quoted(roles.weight)}    # survey weight"
+        else:
+            yield '# weight = "..."    # survey weight, if any'
+        if roles.favourable:
+            yield f"favourable = {quoted(roles.favourable)}    # the side that is good for a person"
+        else:
+            yield '# favourable = "..."    # good for a person: "selected" (a loan) or "not_selected" (a risk flag)'
+        lacking = [c for c in (roles.outcome, *roles.predictions) if c and self.seen.columns[c].missing]
+        if roles.drop_missing:
+            yield 'missing = "drop"    # rows without outcome or prediction are dropped and counted'
+        else:
+            held = f"; some rows lack {', '.join(lacking)}" if lacking else ""
+            yield f'# missing = "drop"    # drops rows without outcome or prediction, and counts them{held}'
+        if "predictions" in roles.open and not roles.predictions:
+            yield f'predictions = ""    # open: the column of a decision or a score{self._listed("predictions")}'
+
+    def _predictions(self) -> Iterator[str]:
+        roles = self.roles
+        for name in roles.scores:
+            yield from (f"[data.predictions.{quoted(name)}]", f"column = {quoted(name)}", 'kind = "score"')
+            yield from self._score(self.seen.columns[name])
+            yield ""
+        for name in roles.decisions:
+            yield from (f"[data.predictions.{quoted(name)}]", f"column = {quoted(name)}", 'kind = "decision"')
+            yield from self._value("selected", roles.selected, name)
+            yield ""
+        if "decisions" in roles.open:
+            others = [name for name in roles.guesses["predictions"] if name not in roles.predictions]
+            yield f"# Decisions too? {', '.join(others[:_GUESSES])}: each has a section like the ones above."
+            yield ""
+
+    def _score(self, column: ColumnProfile) -> Iterator[str]:
+        seen = f"seen: {number(column.low or 0.0)} to {number(column.high or 0.0)}"
+        if self.roles.range:
+            low, high = self.roles.range
+            yield f"range = [{number(low)}, {number(high)}]    # lowest and highest possible score"
+        elif not in_unit_range(column):
+            percent = "; percent is [0, 100]" if (column.low or 0) >= 0 and 10 < (column.high or 0) <= 100 else ""
+            yield f'range = ""    # open: lowest and highest possible score, as [1, 10] ({seen}{percent})'
+        if self.roles.threshold is not None:
+            yield f"threshold = {number(self.roles.threshold)}    # selected when the score is above it"
+        elif in_unit_range(column) and not self.roles.range:
+            yield "# threshold = 0.5    # selected when the score is above it; 0.5 unless you say otherwise"
+        else:
+            yield 'threshold = ""    # open: selected when the score is above it'
+
+    def _history(self) -> Iterator[str]:
+        person, time = self.roles.long or ("", "")
+        yield "[effort.history]    # the long table: one row for each person and time"
+        yield f"source = {quoted(self.source)}"
+        yield f"id = {quoted(person)}"
+        yield f"time = {quoted(time)}"
+        numbers = [c.name for c in self.seen.columns.values() if c.is_number and c.distinct > 20 and c.name != person]
+        listed = f": {', '.join(numbers[:_GUESSES])} ..." if numbers else ""
+        yield f'value = ""    # open: the column of the feature{listed}'
+        yield ""
+
+    def _panel(self) -> Iterator[str]:
+        years = list(self.roles.panel.values())
+        yield ""
+        yield "# One feature over time? Then remove the # of these lines: is equal effort treated equally?"
+        yield "# [effort]"
+        yield f"# trajectory = [{', '.join(map(quoted, self.roles.panel))}]"
+        if len({b - a for a, b in pairwise(years)}) > 1:
+            yield f"# times = {years}"
+        yield "# desirable = true    # is more of it good?"
+        yield "# unit = 1    # what counts as one step of it, as 10_000 dollars"
+        yield "# scale = 1    # what the total of all times is divided by, as 200_000 dollars"
+
+    def _listed(self, role: str) -> str:
+        names = self.roles.guesses.get(role, [])
+        return f": {', '.join(names[:_GUESSES])}{' ...' if len(names) > _GUESSES else ''}?" if names else ""
+
+
+def _wrapped(names: Sequence[str]) -> Iterator[str]:
+    line = "#"
+    for name in names:
+        if len(line) + len(name) > 110:
+            yield line
+            line = "#"
+        line += f" {quoted(name)}"
+    yield line
+
+
+def number(value: float) -> str:
+    """Return a number without losing a digit: a range must hold every score seen."""
+    return str(int(value)) if value.is_integer() else repr(value)

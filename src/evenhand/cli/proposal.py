@@ -1,0 +1,320 @@
+"""Which roles the columns of a table may have: what is certain, what is a question, and the best guesses for it.
+
+Certain is what somebody said, and a column whose name and values fit exactly one role. Nothing else is taken: a bare
+0/1 column can be an outcome, a decision, a group or none of them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evenhand.table.profile import ColumnProfile, Look
+
+MOST_GROUPS = 20
+_OLDEST = 120
+
+# Words of names, in several languages. The first list of a role makes a column certain where its values fit; the
+# second only puts it before others in a question.
+_WORDS: dict[str, tuple[str, str]] = {
+    "id": (
+        "id uuid key household person applicant customer patient defendant case student client borrower nr pid "
+        "personid caseid persnr",
+        "number no num code",
+    ),
+    "group": (
+        "sex gender female male woman fem race racial ethnicity ethnic black white nonwhite asian latino latina latinx "
+        "hisp hispan hispanic indigenous minority caste age married marital widowed divorced disabled disability disab "
+        "handicap veteran religion muslim nationality citizenship citizen foreign foreigner foreignborn immigrant "
+        "migrant pregnant orientation transgender agegroup agegrp agecat ageband "
+        "geschlecht weiblich maennlich mannlich alter herkunft staatsangehoerigkeit nationalitat behinderung "
+        "verheiratet familienstand sexe femme homme origine nationalite marie sexo genero mujer hombre edad raza "
+        "etnia nacionalidad discapacidad casado casada sesso genere donna uomo eta razza cittadinanza disabilita "
+        "mulher homem idade raca cor geslacht vrouw leeftijd kon alder",
+        "region country language native born single children kids parent student district county urban rural group",
+    ),
+    "outcome": (
+        "outcome label target truth ytrue actual recid recidivism reoffend reoffended rearrest rearrested defaulted "
+        "missed repaid readmitted relapsed",
+        "y default died survived event result observed performed employed churned graduated success failed arrested "
+        "convicted passed unemployed dropout",
+    ),
+    "decision": (
+        "decision approved approve accepted admitted selected shortlisted hired granted denied rejected reject "
+        "flagged offered invited yhat pred predicted prediction",
+        "flag offer accept deny admit hire select promoted detained released audit",
+    ),
+    "score": (
+        "risk prob probability proba propensity pred predicted prediction yhat decile score",
+        "rating logit",
+    ),
+    "weight": ("pweight sampleweight surveyweight wgt fweight", "weight weights wt"),
+}
+_TIMES = frozenset(
+    ("year", "time", "wave", "period", "visit", "month", "quarter", "yr", "jahr", "annee", "ano", "jaar")
+)
+_YEAR_OF = re.compile(r"(.*?)[\W_]*((?:19|20)\d\d|[5-9]\d)")
+_AGES = frozenset(["age", "edad", "alter", "eta", "idade", "leeftijd", "alder"])
+
+
+@dataclass
+class Proposal:
+    """What the columns of a table may be.
+
+    Parameters
+    ----------
+    id, outcome, groups, scores, decisions, weight : what is certain.
+    guesses : for each role that is open, columns that could have it, the best first.
+    open : the roles that somebody has to settle before an audit can run as it is meant.
+    one_hot : families of 0/1 columns that are one grouping, by its name.
+    panel : columns of one feature over time, earliest first, and their years.
+    long : the columns of the person and of the time, where a person has several rows.
+    repeated : a column that sounds like an id but repeats.
+    favourable, positive, selected, threshold, range : what was said of outcome and predictions.
+    drop_missing : whether rows without outcome or prediction are to be dropped, as was said.
+    """
+
+    id: str | None = None
+    outcome: str | None = None
+    groups: list[str] = field(default_factory=list)
+    scores: list[str] = field(default_factory=list)
+    decisions: list[str] = field(default_factory=list)
+    weight: str | None = None
+    guesses: dict[str, list[str]] = field(default_factory=dict)
+    open: set[str] = field(default_factory=set)
+    one_hot: dict[str, list[str]] = field(default_factory=dict)
+    panel: dict[str, int] = field(default_factory=dict)
+    long: tuple[str, str] | None = None
+    repeated: str | None = None
+    favourable: str | None = None
+    positive: str | None = None
+    selected: str | None = None
+    threshold: float | None = None
+    range: tuple[float, float] | None = None
+    drop_missing: bool = False
+
+    @property
+    def used(self) -> set[str]:
+        """Every column that has a role."""
+        named = {*self.groups, *self.scores, *self.decisions, *self.panel, *(self.long or ())}
+        return (named | {c for c in (self.id, self.outcome, self.weight) if c}) | {
+            member for members in self.one_hot.values() for member in members
+        }
+
+    @property
+    def predictions(self) -> list[str]:
+        """The columns of scores and of decisions."""
+        return [*self.scores, *self.decisions]
+
+
+def propose(seen: Look, given: Proposal | None = None) -> Proposal:
+    """Find the roles of columns; what was `given` stands.
+
+    Examples
+    --------
+    >>> from evenhand.table.profile import look
+    >>> found = propose(look({"female": [1, 0, 1, 0], "approved": [1, 1, 0, 1], "south": [0, 0, 1, 1]}))
+    >>> found.groups, found.decisions, found.outcome
+    (['female'], ['approved'], None)
+    """
+    roles = given or Proposal()
+    free = [c for c in seen.columns.values() if c.name not in roles.used and c.distinct > 1]
+    _people(seen, roles, free)
+    free = [c for c in free if c.name not in roles.used]
+    if roles.weight is None:
+        roles.weight = next((c.name for c in free if sounds(c.name, "weight") and _is_weight(c)), None)
+    _groups(seen, roles, [c for c in free if c.name not in roles.used])
+    roles.panel = {} if roles.long else _panel([c for c in free if c.name not in roles.used])
+    free = [c for c in free if c.name not in roles.used]
+    _outcome(roles, free)
+    _predictions(roles, [c for c in free if c.name not in roles.used])
+    roles.guesses = {role: [n for n in names if n not in roles.used] for role, names in roles.guesses.items()}
+    return roles
+
+
+# Who is in a row ------------------------------------------------------------------------------------------
+
+
+def _people(seen: Look, roles: Proposal, free: Sequence[ColumnProfile]) -> None:
+    """Find the id, and whether a person has several rows."""
+    named = [c for c in free if sounds(c.name, "id") and c.kind in ("whole", "text") and c.distinct > MOST_GROUPS]
+    if roles.id is None:
+        roles.id = next((c.name for c in named if c.unique), None)
+    if roles.id is not None and seen.columns[roles.id].unique:
+        return
+    times = [c for c in free if _TIMES & set(words(c.name)) and c.is_number and 3 <= c.distinct <= seen.rows / 2]
+    others = [c for c in free if c not in (*named, *times)]
+    persons = [seen.columns[roles.id]] if roles.id else [*named, *others]
+    for time in times:
+        for person in persons:
+            if _has_several_rows(person, time, seen.rows) and seen.unique_together(person.name, time.name):
+                roles.long = person.name, time.name
+                return
+    roles.repeated = roles.id or next((c.name for c in named if c.missing == 0), None)
+
+
+def _has_several_rows(person: ColumnProfile, time: ColumnProfile, rows: int) -> bool:
+    """Tell whether a column can be of persons who have a row for most times."""
+    if person is time or person.missing or person.kind not in ("whole", "text") or person.distinct <= MOST_GROUPS:
+        return False
+    return rows / 2 <= person.distinct * time.distinct <= 2 * rows and person.distinct < rows / 2
+
+
+# Groups ---------------------------------------------------------------------------------------------------
+
+
+def _groups(seen: Look, roles: Proposal, free: Sequence[ColumnProfile]) -> None:
+    if not roles.groups:
+        roles.one_hot = _families(seen, free)
+        members = {member for family in roles.one_hot.values() for member in family}
+        named = [c for c in free if c.name not in members and sounds(c.name, "group") and can_group(c)]
+        in_bands = [c for c in named if not cut_points(c)]
+        roles.groups = [
+            *roles.one_hot,
+            # a number such as `age` is left out where the table has `age_group` too
+            *(c.name for c in named if c in in_bands or not any(_says(c, other) for other in in_bands)),
+        ]
+    if not roles.groups:
+        roles.open.add("groups")
+        weak = [c for c in free if _sounds_weakly(c.name, "group") and can_group(c)]
+        text = [c for c in free if c.kind in ("text", "boolean") and can_group(c) and c not in weak]
+        dummies = [c for c in free if c.two_valued and c not in (*weak, *text)]
+        roles.guesses["groups"] = [c.name for c in (*weak, *text, *dummies)]
+
+
+def _says(number: ColumnProfile, bands: ColumnProfile) -> bool:
+    """Tell whether a column of bands is named after a column of numbers."""
+    return any(word.startswith(tuple(words(number.name))) for word in words(bands.name))
+
+
+def _families(seen: Look, free: Sequence[ColumnProfile]) -> dict[str, list[str]]:
+    """Return the 0/1 columns of one name and one group each, as `race_black` and `race_white`."""
+    found: dict[str, list[str]] = {}
+    for column in free:
+        family, mark, rest = column.name.rpartition("_")
+        if mark and rest and column.two_valued and sounds(family, "group"):
+            found.setdefault(family, []).append(column.name)
+    return {
+        family: members
+        for family, members in found.items()
+        if len(members) > 1 and family not in seen.columns and seen.exclusive(members)
+    }
+
+
+def can_group(column: ColumnProfile) -> bool:
+    """Tell whether the values of a column can be groups of people."""
+    if column.distinct < 2 or column.kind in ("other", "date", "datetime") or column.unique:
+        return False
+    if _AGES & set(words(column.name)) and column.is_number:
+        return column.low is not None and column.high is not None and column.low >= 0 and column.high <= _OLDEST
+    return column.distinct <= MOST_GROUPS and (column.kind != "real" or column.two_valued)
+
+
+def cut_points(column: ColumnProfile) -> list[int] | None:
+    """Return the usual cut points for a column of ages with many values."""
+    if not column.is_number or column.distinct <= MOST_GROUPS or column.low is None or column.high is None:
+        return None
+    return [cut for cut in (25, 45, 65) if column.low < cut <= column.high] or None
+
+
+# Outcome and predictions ----------------------------------------------------------------------------------
+
+
+def _outcome(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
+    if roles.outcome is not None:
+        return
+    binary = [c for c in free if c.two_valued]
+    strong = [c.name for c in binary if sounds(c.name, "outcome")]
+    weak = [c.name for c in binary if _sounds_weakly(c.name, "outcome") and c.name not in strong]
+    if len(strong) == 1 and not weak and not sounds(strong[0], "decision"):
+        roles.outcome = strong[0]
+    elif strong or weak:
+        roles.open.add("outcome")
+    roles.guesses["outcome"] = [*strong, *weak]
+
+
+def _predictions(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
+    if roles.predictions:
+        return
+    binary = [c.name for c in free if c.two_valued]
+    numbers = [c for c in free if c.is_number and c.distinct > 2]
+    roles.scores = [c.name for c in numbers if sounds(c.name, "score") and _is_score(c)]
+    strong = [name for name in binary if sounds(name, "decision")]
+    if len(strong) == 1 and not sounds(strong[0], "outcome"):
+        roles.decisions = strong
+    if not roles.predictions:
+        roles.open.add("predictions")
+    elif len(strong) > 1:
+        roles.open.add("decisions")
+    weak = [name for name in binary if _sounds_weakly(name, "decision") and name not in strong]
+    texts = [c.name for c in free if c.kind == "text" and sounds(c.name, "decision") and c.distinct <= 5]
+    scores = [c.name for c in numbers if sounds(c.name, "score") or _sounds_weakly(c.name, "score")]
+    roles.guesses["predictions"] = [*strong, *texts, *scores, *weak]
+
+
+def _is_score(column: ColumnProfile) -> bool:
+    """Tell whether numbers with a score's name can only be one: from 0 to 1, or deciles."""
+    if column.low is None or column.high is None:
+        return False
+    shares = column.kind == "real" and column.low >= 0 and column.high <= 1
+    deciles = "decile" in words(column.name) and column.kind == "whole" and column.low >= 0 and column.high <= 10
+    return shares or deciles
+
+
+def in_unit_range(column: ColumnProfile) -> bool:
+    """Tell whether numbers lie between 0 and 1."""
+    return column.low is not None and column.high is not None and column.low >= 0 and column.high <= 1
+
+
+def _is_weight(column: ColumnProfile) -> bool:
+    return column.is_number and (column.low or 0) >= 0 and column.distinct > 2
+
+
+# One feature over time ------------------------------------------------------------------------------------
+
+
+def _panel(free: Iterable[ColumnProfile]) -> dict[str, int]:
+    """Return the first feature that has columns for three years or more, earliest first, each with its year."""
+    stems: dict[str, dict[str, int]] = {}
+    for column in free:
+        match = _YEAR_OF.fullmatch(column.name)
+        if match and match[1] and column.is_number and column.distinct > 2:
+            year = int(match[2])
+            stems.setdefault(match[1], {})[column.name] = year if year > 100 else 1900 + year
+    for years in stems.values():
+        if len(years) >= 3 and len(set(years.values())) == len(years):
+            return dict(sorted(years.items(), key=lambda item: item[1]))
+    return {}
+
+
+# Names ----------------------------------------------------------------------------------------------------
+
+
+def words(name: str) -> list[str]:
+    """Split a column name into lower-case words without accents.
+
+    Examples
+    --------
+    >>> words("riskScore_XGB"), words("Âge du client")
+    (['risk', 'score', 'xgb'], ['age', 'du', 'client'])
+    """
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("ß", "ss"))
+    plain = unicodedata.normalize("NFKD", spaced).encode("ascii", "ignore").decode()
+    return [word for word in re.split(r"[^a-z0-9]+", plain.lower()) if word]
+
+
+def sounds(name: str, role: str) -> bool:
+    """Tell whether a name has a word that stands for a role."""
+    parts = words(name)
+    return bool({*parts, "".join(parts)} & _SETS[role][0])
+
+
+def _sounds_weakly(name: str, role: str) -> bool:
+    return bool(set(words(name)) & _SETS[role][1])
+
+
+_SETS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    role: (frozenset(strong.split()), frozenset(weak.split())) for role, (strong, weak) in _WORDS.items()
+}

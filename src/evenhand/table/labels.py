@@ -1,0 +1,165 @@
+"""How groups are called: the labels of their values, families of 0/1 columns, and what is odd about the labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import narwhals as nw
+
+from evenhand.errors import DataError, did_you_mean
+from evenhand.table.keys import (
+    ABSENT,
+    BLANKS,
+    INVALID,
+    YES,
+    Key,
+    Kind,
+    binary_state,
+    group_key,
+    label_of,
+    shown,
+)
+from evenhand.table.roles import MISSING, Roles
+
+MAX_NUMERIC_GROUPS = 20
+NONE_OF_THESE, SEVERAL_OF_THESE = "none of these", "several of these"
+_NEITHER = "neither 0/1 nor yes/no"
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_YES_OR_NO = ("true", "false", "yes", "no")
+MISSING_WORDS = ("na", "n/a", "#n/a", "nan", "null", "none", "unknown", "missing", "not available", *"-?.", "--")
+_SHOWN = 5
+
+
+def group_label(column: str, named: Mapping[str, str], value: Any) -> str:
+    """Return what a group is called: its label where one was given; a bare number, yes or no with its column.
+
+    Examples
+    --------
+    >>> group_label("black", {}, 1.0), group_label("sex", {}, " F "), group_label("black", {"1": "Black"}, 1)
+    ('black = 1', 'F', 'Black')
+    """
+    text = label_of(value).strip(BLANKS)
+    if text in named:
+        return named[text]
+    return f"{column} = {text}" if _NUMBER.fullmatch(text) or text.lower() in _YES_OR_NO else text
+
+
+def known_label(grouping: str, wanted: str, labels: Sequence[str]) -> str:
+    """Return the label that somebody means who names a group by its bare value; else what was named.
+
+    Examples
+    --------
+    >>> known_label("black", "1", ["black = 0", "black = 1"])
+    'black = 1'
+    """
+    full = f"{grouping} = {wanted}"
+    return full if wanted not in labels and full in labels else wanted
+
+
+def labelled_key(roles: Roles, column: str, kind: Kind) -> Key:
+    """Return the key of a group column, with the names of its groups."""
+    named = dict(roles.labels.get(column, {}))
+    for member in roles.one_hot.get(column, ()):
+        named.setdefault(member, re.sub(rf"^{re.escape(column)}[\W_]+", "", member))
+    return group_key(column, kind, roles.cuts.get(column), partial(group_label, column, named))
+
+
+# One column of groups from several of 0 and 1 -------------------------------------------------------------
+
+
+def families(roles: Roles, kinds: Mapping[str, Kind]) -> dict[str, nw.Expr]:
+    """Return a column for each sound family of 0/1 columns: the name of the one that says yes."""
+    for family in roles.one_hot:
+        if family in kinds:
+            raise DataError(f"`one_hot` makes a column {family!r}, which the data has already; choose another name.")
+    return {
+        family: _member(members, kinds)
+        for family, members in roles.one_hot.items()
+        if all(kinds.get(member, "other") != "other" for member in members)
+    }
+
+
+def _member(members: Sequence[str], kinds: Mapping[str, Kind]) -> Any:
+    states = [binary_state(member, kinds[member], None) for member in members]
+    said = sum(((state == YES).cast(nw.Int64) for state in states[1:]), (states[0] == YES).cast(nw.Int64))
+    value: Any = nw.when(_any([state == INVALID for state in states])).then(nw.lit(_NEITHER))
+    value = value.when(_any([state == ABSENT for state in states])).then(nw.lit(MISSING))
+    value = value.when(said == 0).then(nw.lit(NONE_OF_THESE)).when(said > 1).then(nw.lit(SEVERAL_OF_THESE))
+    for member, state in zip(members[:-1], states[:-1], strict=True):
+        value = value.when(state == YES).then(nw.lit(member))
+    return value.otherwise(nw.lit(members[-1]))
+
+
+def _any(tests: Sequence[nw.Expr]) -> nw.Expr:
+    first, *others = tests
+    for test in others:
+        first = first | test
+    return first
+
+
+def name_problems(roles: Roles, kinds: Mapping[str, Kind]) -> Iterator[tuple[str | None, str]]:
+    """Yield what is wrong with the families of 0/1 columns and with the labels, as far as names tell."""
+    for family, members in roles.one_hot.items():
+        start = f"`one_hot` {family!r}"
+        for member in members:
+            if member not in kinds:
+                yield family, f"{start} names {member!r}, which is not in the data; {did_you_mean(member, kinds)}"
+            elif kinds[member] == "other":
+                yield family, f"{start} names {member!r}, which holds no plain values; give columns of 0 and 1."
+        if family not in roles.group_columns:
+            yield None, f"{start} is not among the `groups`; name it there."
+    for column in roles.labels:
+        if column not in kinds and column not in roles.one_hot:
+            yield None, f"`labels` names {column!r}, which is not in the data; {did_you_mean(column, kinds)}"
+
+
+def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator[str]:
+    """Yield what is wrong with the labels of a group column, and with the values of a family of 0/1 columns."""
+    named, texts = roles.labels.get(column, {}), [label_of(value).strip(BLANKS) for value in values]
+    if named and not set(named) & set(texts):
+        yield (
+            f"`labels` of {column!r} name {shown(list(named), _SHOWN)}, which it never holds; it holds "
+            f"{shown(texts, _SHOWN)}."
+        )
+    if column in roles.one_hot and _NEITHER in texts:
+        listed = ", ".join(map(repr, roles.one_hot[column]))
+        yield f"the columns of `one_hot` {column!r} ({listed}) must hold 0/1 or yes/no; some row holds something else."
+
+
+# What is odd about labels ---------------------------------------------------------------------------------
+
+
+def label_notes(column: str, kind: Kind, values: Sequence[Any], labels: Sequence[str]) -> Iterator[str]:
+    """Yield remarks on group labels that a person would take for one group, or for none."""
+    if kind != "text":
+        return
+    padded = [value for value in values if str(value).strip(BLANKS) != str(value)]
+    if padded:
+        yield f"{column}: blanks around values were trimmed (such as {shown(padded, 2)})."
+    remarks = (*_remarks([name for name in labels if name != MISSING]), *numbers_as_text(values))
+    yield from (f"{column}: {remark}" for remark in remarks)
+
+
+def numbers_as_text(values: Sequence[Any]) -> Iterator[str]:
+    """Yield that a word among many numbers makes text of them, so that they cannot be cut."""
+    texts = [label_of(value).strip(BLANKS) for value in values]
+    words = [text for text in texts if not _NUMBER.fullmatch(text)]
+    numbers = len(texts) - len(words)
+    if words and len(texts) > MAX_NUMERIC_GROUPS and numbers > 0.8 * len(texts):
+        yield f"{numbers} of {len(texts)} groups are numbers; {shown(words, _SHOWN)} makes it text without cut points."
+
+
+def _remarks(labels: Sequence[str]) -> Iterator[str]:
+    spellings: dict[str, list[str]] = {}
+    for label in labels:
+        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    for alike in spellings.values():
+        if len(alike) > 1:
+            listed = ", ".join(repr(label) for label in alike)
+            yield f"{listed} differ only in capitals or spaces; they are {len(alike)} groups here."
+    for label in labels:
+        if label.casefold() in MISSING_WORDS:
+            yield f"{label!r} looks like a word for missing; if it is, name it among `missing_values`."
