@@ -110,16 +110,16 @@ def test_tables(cli: Cli, place: Path, content: str, message: str) -> None:
         (
             ["low", "high"] * 2,
             "score column 's' (model 's') holds text (such as 'high', 'low'), not numbers; "
-            "convert it; in a file, decimal commas need decimal=',' and words for missing values need missing_values.",
+            "convert it; in a file, words for missing values need --missing-values high.",
         ),
         (
             ["0.5", "1.5", "inf", "0"],
             "score column 's' lies outside 0 to 1 in 2 rows (such as '1.5', 'inf'); "
-            "rescale it, or give its range=(lowest, highest) and threshold.",
+            "rescale it, or give its --range lowest,highest and --threshold.",
         ),
         (
             ["0.5", "", "nan", "0"],
-            "prediction column 's' is missing in 2 rows of 4 (rows 2, 3); fill them, or drop them with missing='drop'.",
+            "prediction column 's' is missing in 2 rows of 4 (rows 2, 3); fill them, or drop them with --drop-missing.",
         ),
         ([""] * 4, "score column 's' (model 's') has no values: every row is missing."),
     ],
@@ -218,7 +218,7 @@ def test_decimal_commas(cli: Cli, place: Path) -> None:
     write(place / "d.csv", GOOD.replace(",", ";").replace("0.", "0,"))
     message = refusal(cli, *by_score("d.csv"))
     assert "holds text (such as '0,2', '0,4', '0,7', '0,9'), not numbers" in message
-    assert "decimal commas need decimal=','" in message
+    assert "these are decimal commas: in a file, say --decimal ','." in message
     assert groups_found(cli, *by_score("d.csv"), "--decimal", ",") == ["a", "b"]
 
 
