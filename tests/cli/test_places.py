@@ -73,7 +73,7 @@ def test_a_file_that_is_something_else_inside(cli: Cli, place: Path, start: byte
 @pytest.mark.parametrize(
     ("message", "flags", "settings"),
     [
-        ("drop them with missing='drop'.", "drop them with --drop-missing.", 'drop them with `missing = "drop"` in [data].'),
+        ("drop it with missing='drop'.", "drop it with --drop-missing.", 'drop it with `missing = "drop"` in [data].'),
         ("give cuts={'my age': [1.5, 2]}", "give --cuts 'my age'=1.5,2", 'give `cuts = { "my age" = [1.5, 2] }`'),
         ("kind='score' and its range", "--scores and its range", '`kind = "score"` and its range'),
         ("give groups=['column', ...].", "give --groups column.", 'give `groups = ["column"]`.'),

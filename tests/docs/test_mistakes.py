@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
@@ -144,31 +143,42 @@ gets. For programs, `--json-errors` writes an error as one line of JSON to stand
 """
 
 
-def sections() -> Iterator[str]:
-    for place, (mistakes, message_of) in PLACES.items():
-        yield f"## {place}\n"
-        for what, done in mistakes.items():
-            line = f"$ evenhand audit {done}" if message_of is of_command else done.removeprefix(DATA).strip()
-            yield f"### {what}\n\n```text\n{line}\n\n{message_of(done)}\n```\n"
+def block(place: str, what: str) -> str:
+    """Run one mistake, and return what the page says of it."""
+    mistakes, message_of = PLACES[place]
+    done = mistakes[what]
+    line = f"$ evenhand audit {done}" if message_of is of_command else done.removeprefix(DATA).strip()
+    return f"### {what}\n\n```text\n{line}\n\n{message_of(done)}\n```\n"
 
 
-def render() -> str:
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        write_files(Path(folder))
-        return "\n".join([HEAD, *sections()])
+def shown(place: str) -> list[str]:
+    """Return what the page says of each mistake of a place."""
+    section = PAGE.read_text(encoding="utf-8").split(f"## {place}\n")[1].split("\n## ")[0]
+    return [f"### {part.rstrip()}\n" for part in section.split("\n### ")[1:]]
 
 
-@pytest.mark.usefixtures("capsys")
-def test_every_mistake_gets_the_message_that_the_page_shows() -> None:
-    assert sum(len(mistakes) for mistakes, _ in PLACES.values()) >= 30
-    assert render() == PAGE.read_text(encoding="utf-8")
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    made = tmp_path_factory.mktemp("mistakes")
+    write_files(made)
+    with contextlib.chdir(made):
+        yield
+
+
+@pytest.mark.parametrize(("place", "what"), [(place, what) for place, (all_, _) in PLACES.items() for what in all_])
+def test_a_mistake_gets_the_message_that_the_page_shows(place: str, what: str) -> None:
+    assert block(place, what) in shown(place)
+
+
+def test_the_page_shows_nothing_else() -> None:
+    assert PAGE.read_text(encoding="utf-8").startswith(HEAD)
+    assert sum(map(len, map(shown, PLACES))) == sum(len(mistakes) for mistakes, _ in PLACES.values()) >= 30
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_message_speaks_the_language_of_its_place(place: str) -> None:
-    shown = PAGE.read_text(encoding="utf-8").split(f"## {place}\n")[1].split("\n## ")[0]
-    messages = [block.split("\n\n", 1)[1] for block in shown.split("```text\n")[1:]]
-    for message in messages:
+    for part in shown(place):
+        message = part.split("```")[1].split("\n\n", 1)[1]
         if place == "In Python":
             assert " --" not in message
         else:
@@ -193,5 +203,9 @@ def _is_broken(text: str) -> bool:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("COLUMNS", "200")
-    PAGE.write_text(render(), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as temporary, contextlib.chdir(temporary):
+        write_files(Path(temporary))
+        parts = [HEAD]
+        for name, (listed, _) in PLACES.items():
+            parts += [f"## {name}\n", *(block(name, mistake) for mistake in listed)]
+        PAGE.write_text("\n".join(parts), encoding="utf-8")
