@@ -23,7 +23,7 @@ import evenhand as eh
 from evenhand.audits import REGISTRY
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.records import Gap, Value
-from evenhand.core.result import Result
+from evenhand.core.result import Result, settled
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.report import results_schema
 
@@ -138,7 +138,9 @@ def run(
     given = {name: list(column) for name, column in columns.items()} if isinstance(columns, dict) else columns
     table = eh.Table(given, **{**ROLES, **case.roles, **(roles or {})})
     entry = REGISTRY[audit]
-    return entry.run(table, entry.spec.parse({**case.settings, "thresholds": thresholds, **settings}, "a test"))
+    spec = entry.spec.parse({**case.settings, "thresholds": thresholds, **settings}, "a test")
+    found: Result = settled(entry.run(table, spec))
+    return found
 
 
 @cache

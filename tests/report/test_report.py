@@ -146,3 +146,48 @@ def test_findings_come_worst_first() -> None:
     verdicts = [f.verdict for f in eh.audit(table, parity={"resamples": 100}, thresholds=limits).findings]
     assert verdicts[:2] == ["does_not_meet", "meets"]
     assert set(verdicts[2:]) == {"no_threshold"}
+
+
+# Families -------------------------------------------------------------------------------------------------
+
+
+def family_table() -> eh.Table:
+    rng = np.random.default_rng(3)
+    race, sex = rng.choice(["A", "B", "C"], 600), rng.choice(["F", "M"], 600)
+    first = rng.random(600) < 0.3 + 0.3 * (race == "A")
+    second = np.where(rng.random(600) < 0.75 + 0.2 * (sex == "F"), first, ~first)
+    columns = {"race": race, "sex": sex, "a": first.astype(int), "b": second.astype(int)}
+    return eh.Table({name: list(values) for name, values in columns.items()}, groups=["race", "sex"], predictions="a")
+
+
+PARITY = {"metrics": ["selection_rate"]}
+RATERS = {"raters": ["a", "b"], "resamples": 200}
+LIMITS = [
+    {"metric": "selection_rate", "max": 0.1, "kind": "difference"},
+    {"metric": "selection_rate", "min": 0.8, "kind": "ratio"},
+]
+
+
+def test_one_audit_alone_is_a_run_of_its_own() -> None:
+    table = family_table()
+    alone, run = eh.parity(table, **PARITY, thresholds=LIMITS), eh.audit(table, parity=PARITY, thresholds=LIMITS)
+    assert run["parity"].findings == alone.findings
+    assert run["parity"].tables == alone.tables
+    assert run.families == alone.families
+
+
+def test_a_section_without_thresholds_changes_no_verdict_and_the_order_of_sections_nothing() -> None:
+    table = family_table()
+    alone = eh.audit(table, parity=PARITY, thresholds=LIMITS)
+    both = eh.audit(table, parity=PARITY, agreement=RATERS, thresholds=LIMITS)
+    other_way = eh.audit(table, agreement=RATERS, parity=PARITY, thresholds=LIMITS)
+    assert [f for f in both.findings if f.threshold] == [f for f in alone.findings if f.threshold]
+    assert {f.headline: f.p_adjusted for f in both.findings} == {f.headline: f.p_adjusted for f in other_way.findings}
+    assert both["parity"].tables == other_way["parity"].tables
+
+
+def test_the_report_says_what_its_families_are() -> None:
+    audit = eh.audit(family_table(), parity=PARITY, agreement=RATERS, thresholds=LIMITS)
+    assert any(sentence.startswith("The 4 verdicts of parity are one family: ") for sentence in audit.families)
+    assert all(sentence in audit.to_html() for sentence in audit.families)
+    assert {finding.family for finding in audit.findings if finding.threshold} == {"4 verdicts of parity"}

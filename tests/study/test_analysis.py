@@ -264,8 +264,9 @@ def test_findings_and_thresholds(responses: Responses, result: StudyResult) -> N
     assert first.headline.startswith(
         "CLUE: the overall distance goes with trajectory more than with aggregate distance"
     )
-    assert (first.value, first.low, first.high, first.p_adjusted) == (gap.value, gap.low, gap.high, gap.p_adjusted)
-    assert f"adjusted for 4 tests; n = {gap.n}. {gap.n} people gave {gap.answers} answers" in first.detail
+    assert (first.value, first.low, first.high, first.p_adjusted) == (gap.value, gap.low, gap.high, gap.p_holm)
+    assert "adjusted for 4 tested findings" in first.detail
+    assert f"n = {gap.n}. {gap.n} people gave {gap.answers} answers" in first.detail
     judged = analyze(responses, thresholds=[{"audit": "study", "metric": "effort_weight", "min": 0.4}], **QUICK)
     assert {f.verdict for f in judged.findings if f.metric == "effort_weight"} == {"meets"}
     with pytest.raises(ConfigError, match="did you mean 'effort_weight'"):

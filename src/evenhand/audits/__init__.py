@@ -9,17 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.core.result import Result
+    from evenhand.core.result import Draft, Result
     from evenhand.core.spec import Spec
     from evenhand.table.table import Table
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An audit as `audit.toml` knows it: its settings, the function that runs them, and what that returns."""
+    """An audit as `audit.toml` knows it: its settings, the function that drafts its result, and what that becomes."""
 
     spec: type[Spec]
-    run: Callable[[Table, Any], Result]
+    run: Callable[[Table, Any], Draft[Any]]
     result: type[Result]
 
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from evenhand.core.families import Answer, Clarity, Question, answer
 from evenhand.core.formats import Format, show, show_confidence, show_interval, show_p
 from evenhand.core.metrics import Metric
 from evenhand.core.records import Gap, Record, Value, column, coordinates_of, limits_to_judge, open_range
 from evenhand.core.thresholds import (
     Threshold,
     Verdict,
-    judge_all,
     judged_size,
     limits_record,
 )
@@ -45,6 +45,17 @@ SENTENCES: dict[str, str] = {
     "two_values_worse_off": (
         "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference} "
         "({worse_off} worse off)."
+    ),
+    "two_values_differ": (
+        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; they differ "
+        "beyond chance."
+    ),
+    "no_clear_difference": (
+        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; no clear "
+        "difference."
+    ),
+    "not_tested": (
+        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; not tested."
     ),
     "value": "{where}: {title} is {value:unit}.",
     "undefined": "{where}: {title} cannot be computed.",
@@ -83,11 +94,12 @@ class Finding(Record):
     value: float | None = column("the number")
     low: float | None = column("lower limit of this number", None)
     high: float | None = column("upper limit of this number", None)
-    joint_low: float | None = column("lower limit for the family", None)
-    joint_high: float | None = column("upper limit for the family", None)
+    joint_low: float | None = column("lower limit for the joint family", None)
+    joint_high: float | None = column("upper limit for the joint family", None)
     p_value: float | None = column("p-value of this comparison alone", None)
-    p_adjusted: float | None = column("p-value adjusted for the family", None)
-    family: str | None = column("what the adjusted p-value and the joint limits hold for together", None)
+    p_adjusted: float | None = column("p-value adjusted for all findings of the run without a threshold (Holm)", None)
+    family: str | None = column("what the adjusted p-value, or the verdict, holds for together", None)
+    joint_family: str | None = column("what the joint limits hold for together", None)
     n: int = column("the people (or answers) behind it")
     threshold: str | None = column("the limit in words", None)
     limit: float | None = column("the limit as a number", None)
@@ -110,9 +122,7 @@ class Finding(Record):
 
     def interval(self) -> str:
         """Return the interval that a verdict rests on, as it is written."""
-        joint = self.joint_low is not None or self.joint_high is not None
-        low, high = (self.joint_low, self.joint_high) if joint else (self.low, self.high)
-        return show_interval(low, high, self.style)
+        return show_interval(*limits_to_judge(self), self.style)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +133,14 @@ class Claim:
     ----------
     records : the first is told; a threshold is broken when it is for any of them, met when it is for all.
     sentence_id : the sentence of its headline.
+    when : what is said instead where a difference is clear, unclear or untested in its family, as the parts of the
+        claim that change; with a threshold it is clear where the limit is broken, and else nothing is said of it.
     arguments : what the sentence is filled with, or a function of the record that is told; always `where`, `title`.
     headline : whether it is told where no threshold is about it.
     aside : what else belongs into the detail, or a function of the record that is told.
-    family : what joint limits and adjusted p-values hold for together, as in "all pairs of groups".
+    family : what joint limits hold for together, as in "all pairs of groups".
     undefined_id : the sentence where the number is undefined; by default one of core's.
-    tests : how many tests the adjusted p-value is adjusted for.
+    p_value : that of what is claimed, where it is not that of the record.
     key : claims with the same key say the same thing, which is told once; None where it has no other.
     withheld : why no verdict may be given, whatever the interval; None where one may. Where there is no number, it is
         the reason with or without a threshold.
@@ -141,9 +153,20 @@ class Claim:
     aside: str | Callable[[Any], str] = ""
     family: str | None = None
     undefined_id: str | None = None
-    tests: int = 1
+    p_value: float | None = None
     key: Hashable | None = None
     withheld: str | None = None
+    when: Mapping[Clarity, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def tested(self) -> float | None:
+        """The p-value of what is claimed; None where nothing is tested."""
+        own: float | None = getattr(self.records[0], "p_value", None)
+        return own if self.p_value is None else self.p_value
+
+
+ClaimsAt: TypeAlias = Callable[[float], Sequence[Claim]]
+"""All claims of an audit, in their order, by limits at this confidence; limits are nested in it."""
 
 
 @dataclass(frozen=True)
@@ -160,28 +183,53 @@ class FindingMaker:
     sentences: Mapping[str, str] = field(default_factory=dict)
 
     def findings(self, claims: Sequence[Claim]) -> tuple[Finding, ...]:
-        """Return a finding for everything that a threshold is about, then for the headline claims that none is.
+        """Return the findings of an audit that is a run of its own."""
+        questions = self.questions(claims)
+        return self.told(claims, questions, answer(questions))
+
+    def questions(self, claims: Sequence[Claim], at: ClaimsAt | None = None) -> list[Question]:
+        """Return what is asked: everything that a threshold is about, then the headline claims that none is.
+
+        `at` gives the same claims by limits at another confidence.
+        """
+        told: set[Hashable] = set()
+        questions: list[Question] = []
+
+        def ask(position: int, threshold: Threshold | None) -> None:
+            told.add(_key(claims[position]))
+            again = None if at is None else lambda confidence: at(confidence)[position]
+            alpha = 1.0 - self.spec.confidence if threshold is not None else self.spec.finding_alpha
+            questions.append(Question(self.spec.audit, claims[position], threshold, alpha, again))
+
+        for threshold in self.spec.thresholds:
+            for position, claim in enumerate(claims):
+                if limits_record(threshold, claim.records[0], self.spec.aliases):
+                    ask(position, threshold)
+        for position, claim in enumerate(claims):
+            if claim.headline and _key(claim) not in told:
+                ask(position, None)
+        return questions
+
+    def told(
+        self, claims: Sequence[Claim], questions: Sequence[Question], answers: Sequence[Answer]
+    ) -> tuple[Finding, ...]:
+        """Return the findings, those with a threshold first, as the whole run answers them.
 
         A threshold that fits nothing gives a finding too: insufficient evidence, with its reason.
         """
-        told: set[Hashable] = set()
+        told = list(zip(questions, answers, strict=True))
         findings: list[Finding] = []
         for threshold in self.spec.thresholds:
-            matching = [claim for claim in claims if limits_record(threshold, claim.records[0], self.spec.aliases)]
-            told.update(_key(claim) for claim in matching)
-            findings += [self._finding(claim, threshold) for claim in matching]
-            if not matching:
-                findings.append(self._nothing_fits(threshold, claims))
-        for claim in claims:
-            if claim.headline and _key(claim) not in told:
-                told.add(_key(claim))
-                findings.append(self._finding(claim, None))
-        return tuple(findings)
+            fitting = [self._finding(asked, said) for asked, said in told if asked.threshold is threshold]
+            findings += fitting or [self._nothing_fits(threshold, claims)]
+        return (*findings, *(self._finding(asked, said) for asked, said in told if asked.threshold is None))
 
-    def _finding(self, claim: Claim, threshold: Threshold | None) -> Finding:
-        record, verdict = judge_all(threshold, claim.records)
-        if claim.withheld is not None and threshold is not None:
-            verdict = "insufficient_evidence"
+    def _finding(self, asked: Question, said: Answer) -> Finding:
+        threshold, record = asked.threshold, said.record
+        claim = asked.claim
+        if said.clarity is not None and said.clarity in claim.when:
+            claim = replace(claim, **claim.when[said.clarity])
+            record = record if threshold is not None else claim.records[0]
         metric = self.spec.known_metrics()[record.metric]
         kind = record.kind if isinstance(record, Gap) else None
         sentence_id = claim.sentence_id
@@ -199,23 +247,28 @@ class FindingMaker:
             sentence_id=sentence_id,
             arguments=arguments,
             headline=render(sentence_id, arguments, self.sentences),
-            detail=self._detail(record, metric, claim),
-            reason=_reason(record, metric, threshold, verdict, claim.withheld, self.spec.counted),
+            detail=self._detail(record, metric, claim, said),
+            reason=_reason(record, metric, asked, said, self.spec.counted),
             unit=metric.unit,
             **{name: getattr(record, name, None) for name in _NUMBERS},
-            family=claim.family,
+            p_value=claim.tested,
+            p_adjusted=said.p_adjusted,
+            family=said.family,
+            joint_family=claim.family,
             n=record.n,
             threshold=threshold.in_words(points=metric.style(kind) == "points") if threshold else None,
             limit=threshold.limit if threshold else None,
-            verdict=verdict,
+            verdict=said.verdict,
         )
 
-    def _detail(self, record: Value | Gap, metric: Metric, claim: Claim) -> str:
+    def _detail(self, record: Value | Gap, metric: Metric, claim: Claim, said: Answer) -> str:
         """Return the size, interval and p-value of a number, the people behind it, and what the audit adds."""
         parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence)]
-        said = "; ".join([*parts, f"n = {record.n:,}"])
+        if said.p_adjusted is not None and claim.tested is not None:
+            parts.append(_p_values(said, claim.tested))
+        counted = "; ".join([*parts, f"n = {record.n:,}"]) if record.value is not None else "; ".join(parts)
         aside = claim.aside(record) if callable(claim.aside) else claim.aside
-        return f"{said[:1].upper()}{said[1:]}.{' ' if aside else ''}{aside}" if parts else aside
+        return " ".join(part for part in (_sentence(counted), aside) if part)
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
         """Return the finding of a threshold that no record fits: what it names is not in these data, or too small."""
@@ -254,7 +307,7 @@ def _key(claim: Claim) -> Hashable:
 
 
 _PLACE = ("model", "model_reference", "grouping", "group", "reference", "stratum")
-_NUMBERS = ("value", "low", "high", "joint_low", "joint_high", "p_value", "p_adjusted")
+_NUMBERS = ("value", "low", "high", "joint_low", "joint_high")
 
 
 def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: float) -> Iterator[str]:
@@ -269,15 +322,14 @@ def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: fl
         joint = (low, high) == (record.joint_low, record.joint_high)
         together = f" for {claim.family} together" if joint and claim.family else ""
         yield f"{show_confidence(confidence)} interval{together} {show_interval(low, high, style)}"
-    if isinstance(record, Gap):
-        yield from _p_value(record, claim.tests)
 
 
-def _p_value(gap: Gap, tests: int) -> Iterator[str]:
-    if gap.p_adjusted is not None:
-        yield show_p(gap.p_adjusted) + (f" adjusted for {tests} tests" if tests > 1 else "")
-    elif gap.p_value is not None:
-        yield show_p(gap.p_value)
+def _p_values(said: Answer, alone: float) -> str:
+    """Return the adjusted p-value, what it is adjusted for, and that of the test alone where they differ."""
+    adjusted = show_p(said.p_adjusted or 0.0)
+    if said.family is None or said.family.startswith("1 "):
+        return adjusted
+    return f"{adjusted} adjusted for {said.family.partition(' of ')[0]} ({show_p(alone)} by itself)"
 
 
 def _size(gap: Gap, style: Format) -> str:
@@ -288,21 +340,17 @@ def _size(gap: Gap, style: Format) -> str:
     return f"{'a ratio' if gap.kind == 'ratio' else 'a gap'} of {size}{noun}"
 
 
-def _reason(
-    record: Value | Gap,
-    metric: Metric,
-    threshold: Threshold | None,
-    verdict: Verdict,
-    withheld: str | None,
-    counted: str,
-) -> str:
+def _reason(record: Value | Gap, metric: Metric, asked: Question, said: Answer, counted: str) -> str:
     """Return why there is no verdict, and what it would take to have one."""
+    threshold, withheld = asked.threshold, asked.claim.withheld
     if withheld is not None and (threshold is not None or record.value is None):
         return _sentence(withheld)
     if record.value is None:
         return _sentence(record.status.removeprefix("undefined: "))
-    if threshold is None or verdict != "insufficient_evidence":
+    if threshold is None or said.verdict != "insufficient_evidence":
         return ""
+    if said.alone == "does_not_meet":
+        return f"The interval lies beyond the limit, but not when the {said.family} are held together."
     return _sentence(_undecided(record, metric, threshold.limit, counted))
 
 

@@ -23,6 +23,7 @@ from pydantic.functional_validators import PlainValidator
 
 from evenhand.core.metrics import Metric
 from evenhand.core.names import OtherName, translate
+from evenhand.core.progress import shown_in_notebook
 from evenhand.core.thresholds import Alias, Threshold, resolve
 from evenhand.errors import ConfigError
 from evenhand.settings import Settings
@@ -157,6 +158,15 @@ class Spec(Settings):
         return self.aliases[threshold.metric][0] if threshold.metric in self.aliases else threshold.metric
 
     @property
+    def finding_alpha(self) -> float:
+        """The level at which a finding without a threshold claims a difference."""
+        return 1.0 - self.confidence
+
+    def at(self, confidence: float) -> Self:
+        """Return the same settings with another confidence."""
+        return self.model_copy(update={"confidence": confidence})
+
+    @property
     def folder(self) -> Path:
         """The folder that file names in the settings are relative to: that of `audit.toml`."""
         return self._folder
@@ -226,11 +236,14 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
         @wraps(function)
         def checked(*arguments: Any, **given: Any) -> Any:
             bound = signature.bind(*arguments, **given)
+            if "table" not in bound.arguments:  # the analysis of a study takes responses
+                return function(*arguments, **given)
             require_table(bound.arguments["table"], function.__name__)
             passed = bound.arguments.get("settings", {})
             table, bound.arguments["settings"] = name_columns(bound.arguments["table"], spec, passed)
             bound.arguments["table"] = table
-            return function(*bound.args, **bound.kwargs)
+            with shown_in_notebook():
+                return function(*bound.args, **bound.kwargs)
 
         vars(checked)["__signature__"] = signature.replace(parameters=[*own, *derived])
         return cast(AuditFunction, checked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
 from evenhand.audits import REGISTRY
+from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.progress import step
+from evenhand.core.progress import shown_in_notebook, step
 from evenhand.core.provenance import data_record, run_record
-from evenhand.core.result import Result
+from evenhand.core.result import Result, badge, settle
 from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
 from evenhand.core.writing import write_files
@@ -27,6 +29,7 @@ from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.arrays import is_frame
+from evenhand.table.frames import build_frame
 from evenhand.table.table import Table
 
 if TYPE_CHECKING:
@@ -67,6 +70,12 @@ class Audit:
             notes[name] = tuple(note for note in result.notes if note not in said)
             said.update(result.notes)
         return notes
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """What p-values, verdicts and “worse off” hold for together, in sentences."""
+        gaps = [gap for result in self.results.values() for gap in result.tables.get("gaps", ())]
+        return tuple(in_words(self.findings, gaps, max(result.spec.finding_alpha for result in self.results.values())))
 
     def __getitem__(self, audit: str) -> Result:
         require_choice("audit", audit, list(self.results))
@@ -129,7 +138,42 @@ class Audit:
         return f"<Audit: {', '.join(self.results)}; {len(self.findings)} findings>"
 
     def _repr_html_(self) -> str:
-        return "".join(result._repr_html_() for result in self.results.values())
+        counts = Counter(finding.verdict for finding in self.findings)
+        verdicts = " ".join(f"{counts[verdict]} {badge(verdict)}" for verdict in VERDICTS[:3] if counts[verdict])
+        return f"<p>{verdicts}</p>" + "".join(result._repr_html_() for result in self.results.values())
+
+    def to_frame(self, table: str = "findings", *, audit: str | None = None) -> Any:
+        """Return the findings of all audits, or one table of one audit, as a data frame.
+
+        Parameters
+        ----------
+        table
+            `findings`, or a table of an audit such as `gaps`.
+        audit
+            Which audit; by default the first that has the table. Its findings only, where the table is `findings`.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+        >>> audit = eh.audit(eh.Table(data, groups="sex", predictions="hired"))
+        >>> len(audit.to_frame()) == len(audit.findings)
+        True
+        """
+        chosen = list(self.results.values()) if audit is None else [self[audit]]
+        if table == "findings":
+            findings = [finding for finding in self.findings if audit in (None, finding.audit)]
+            columns = [name for name in Finding.columns() if name not in ("arguments", "coordinates")]
+            backend = next((result.backend for result in chosen if result.backend), None)
+            return build_frame({name: [getattr(f, name) for f in findings] for name in columns}, backend)
+        having = [result for result in chosen if table in result.record_types()]
+        known = dict.fromkeys(name for result in chosen for name in result.record_types())
+        require_choice("table", table, ["findings", *known])
+        return having[0].to_frame(table)
+
+    def plot(self, chart: str | None = None, *, audit: str | None = None, grouping: str | None = None) -> Any:
+        """Return a chart of an audit, by default the main one of the first; see `Result.plot`."""
+        return self[next(iter(self.results)) if audit is None else audit].plot(chart, grouping=grouping)
 
     def to_html(self) -> str:
         """Return the report as one self-contained page."""
@@ -146,6 +190,7 @@ class Audit:
         return write_files(folder, {**contents, "run.json": json_text(run)})
 
 
+@shown_in_notebook()
 def audit(
     source: str | os.PathLike[str] | Table | Responses,
     *,
@@ -214,10 +259,11 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
     if config.models is not None:
         with clock.timing("models"):
             table = add_models(table, arguments, config.models, step)
-    results = {}
+    drafts = {}
     for name, spec in config.audits.items():
         with clock.timing(name):
-            results[name] = REGISTRY[name].run(table, spec)
+            drafts[name] = REGISTRY[name].run(table, spec)
+    results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
     config = config.model_copy(update={"data": table.settings()})
     return Audit(config, results, data_record(table), run_record(clock.started, clock.seconds))
 

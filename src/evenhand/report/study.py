@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from evenhand.core.provenance import run_record
+from evenhand.core.result import settled
 from evenhand.errors import ConfigError
 from evenhand.report.audit import Audit
 from evenhand.report.config import AuditConfig, ReportSettings
@@ -33,7 +34,7 @@ def audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: i
     spec = _spec(sections.get("study", {}), sections.get("thresholds", ()), seed)
     about = {"title": "Human study", **sections.get("report", {})}
     report = ReportSettings.parse(about, "`report` in the arguments of audit()")
-    result = run(responses, spec)
+    result = settled(run(responses, spec))
     data = {"kind": responses.kind, "points": responses.points, "conditions": list(responses.conditions)}
     config = AuditConfig(source=None, data=data, audits={"study": spec}, report=report)
     seconds = {"study": perf_counter() - clock}

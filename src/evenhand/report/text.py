@@ -44,6 +44,8 @@ def print_summary(audit: Audit, console: Console) -> None:
         hidden = len(others) - MOST_FINDINGS
         more = f"{count(hidden, 'more finding')} in the report. " if hidden > 0 else ""
         console.print(Text(f"{more}No thresholds were set.", style="dim"))
+    for sentence in audit.families:
+        console.print(Text(sentence, style="dim"))
     for notes in audit.notes.values():
         for note in notes:
             console.print(Text(f"Note: {note}", style="dim"))

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
+from evenhand.core.result import settled
 from evenhand.errors import ConfigError, count, did_you_mean
 from evenhand.settings import Settings, read_toml
 from evenhand.study import sections
@@ -228,7 +229,7 @@ class StudySpec(Settings):
 
     def analyze(self, responses: Responses) -> StudyResult:
         """Analyse responses as [analysis] says."""
-        return run(responses, self.analysis)
+        return settled(run(responses, self.analysis))
 
     def words(self, text: str | Mapping[str, str], language: str | None = None) -> str:
         """Return a text in a language, by default the first."""

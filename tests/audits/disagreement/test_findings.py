@@ -53,7 +53,10 @@ def test_verdicts(full: eh.DisagreementResult) -> None:
     race = judged["calibration", "race"]
     assert race.low is not None
     assert race.threshold == "at most 2 points"
-    assert race.verdict == ("does_not_meet" if race.low > 0.02 else "insufficient_evidence")
+    assert race.low > 0.02
+    assert race.verdict == "insufficient_evidence"  # it would not meet alone
+    assert race.reason.startswith("The interval lies beyond the limit, but not when the ")
+    assert race.reason.endswith(" verdicts of disagreement are held together.")
     assert {judged["accuracy_equality", g].verdict for g in ("race", "sex")} == {"meets"}
     patients = [f for f in full.findings if f.threshold and f.coordinates.get("stakeholder") == "Patient"]
     assert [f.metric for f in patients] == ["equal_opportunity", "equal_opportunity"]  # by race and by sex

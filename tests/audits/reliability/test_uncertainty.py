@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,12 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.reliability.findings import SENTENCES, make_claims
-from evenhand.audits.reliability.gaps import with_adjusted_p
+from evenhand.audits.reliability.gaps import with_worse_off
 from evenhand.audits.reliability.notes import outcome_notes
 from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.display import DisplayTable
+from evenhand.core.families import adjust_tables
 from evenhand.core.findings import FindingMaker
 from evenhand.stats.noise import Experiment, Flip, Linear, NoiseItem, replicate_seeds, simulate
 from evenhand.stats.reliability import pilot_variance
@@ -59,6 +61,7 @@ def learned_by_group(frame: pd.DataFrame, twice: dict[str, Any], *, resample: bo
     return reliability(score, eh.Table(frame, groups="g"), **asked | settings)
 
 
+@pytest.mark.slow
 def test_a_pilot_by_group_does_not_find_what_is_not_there() -> None:
     """Six of these had five findings while only people were resampled."""
     frame = two_alike(1_200)
@@ -69,6 +72,7 @@ def test_a_pilot_by_group_does_not_find_what_is_not_there() -> None:
     assert wrong <= 1
 
 
+@pytest.mark.slow
 def test_the_standard_error_of_a_gap_holds_that_of_the_pilot() -> None:
     """Gaps of eight pilots vary as much as the standard errors say, within the error of a standard deviation."""
     frame, rng = two_alike(1_000), np.random.default_rng(1)
@@ -289,9 +293,15 @@ def gap_record(**given: Any) -> ReliabilityGap:
 SPEC = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1})
 
 
+def adjusted(gaps: Sequence[ReliabilityGap]) -> list[ReliabilityGap]:
+    """Return gaps as a run of these alone has them."""
+    return list(adjust_tables([[with_worse_off(gap) for gap in gaps]], [0.05])[0])
+
+
 def test_all_groupings_and_models_are_one_family() -> None:
     eight = [gap_record(grouping=f"g{number}", model=model, p_value=0.01) for number in range(4) for model in "mn"]
-    assert [gap.p_adjusted for gap in with_adjusted_p(eight, SPEC)] == pytest.approx([0.08] * 8)
+    findings = FindingMaker(SPEC, SENTENCES).findings(list(make_claims(eight, [], SPEC)))
+    assert [finding.p_adjusted for finding in findings] == pytest.approx([0.08] * 8)
 
 
 def test_groups_that_were_given_different_mistakes_are_told_so() -> None:
@@ -312,7 +322,7 @@ def test_groups_that_were_given_different_mistakes_are_told_so() -> None:
 def test_metrics_disagree_only_where_both_sides_are_clear() -> None:
     lower, higher = gap_record(metric="kappa"), gap_record(value=0.05, low=0.03, high=0.07)
     unsure = replace(higher, p_value=0.4, low=-0.03)
-    assert any("disagree" in note for note in outcome_notes([], with_adjusted_p([lower, higher], SPEC), SPEC))
-    assert not any("disagree" in note for note in outcome_notes([], with_adjusted_p([lower, unsure], SPEC), SPEC))
-    gaps = [*with_adjusted_p([lower, higher], SPEC), replace(lower, noise_level=0.1, p_value=None)]
+    assert any("disagree" in note for note in outcome_notes([], adjusted([lower, higher]), SPEC))
+    assert not any("disagree" in note for note in outcome_notes([], adjusted([lower, unsure]), SPEC))
+    gaps = [*adjusted([lower, higher]), replace(lower, noise_level=0.1, p_value=None)]
     assert len(FindingMaker(SPEC, SENTENCES).findings(list(make_claims(gaps, [], SPEC)))) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,12 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.reliability.findings import SENTENCES, make_claims
-from evenhand.audits.reliability.gaps import with_adjusted_p
+from evenhand.audits.reliability.gaps import with_worse_off
 from evenhand.audits.reliability.metrics import COMPARED
 from evenhand.audits.reliability.notes import outcome_notes
 from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.families import adjust_tables
 from evenhand.core.findings import Finding, FindingMaker
 from evenhand.errors import ConfigError, DataError
 
@@ -173,11 +175,16 @@ def gap_record(**given: Any) -> ReliabilityGap:
     return ReliabilityGap(**values | given)
 
 
+def adjusted(gaps: Sequence[ReliabilityGap]) -> list[ReliabilityGap]:
+    """Return gaps as a run of these alone has them."""
+    return list(adjust_tables([[with_worse_off(gap) for gap in gaps]], [0.05])[0])
+
+
 def told(*gaps: ReliabilityGap) -> tuple[list[Finding], list[str]]:
     """Return the findings and notes of gaps as the audit makes them."""
     spec = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1}, metrics=COMPARED)
     levels = [replace(gap, noise_level=level, p_value=None) for gap in gaps for level in (0.1, 0.2)]
-    every = with_adjusted_p([*gaps, *levels], spec)
+    every = adjusted([*gaps, *levels])
     findings = FindingMaker(spec, SENTENCES).findings(list(make_claims(every, [], spec)))
     return list(findings), list(outcome_notes([], every, spec))
 
@@ -225,11 +232,10 @@ def test_findings_count_all_tests_of_a_run() -> None:
     first = findings[0]
     assert "no clear difference in Cohen's kappa between A and B" in first.headline
     assert "A gap of −0.050;" in first.detail
-    assert "p = 0.120 adjusted for 7 tests;" in first.detail
-    assert "Of this test alone, p = 0.020." in first.detail
+    assert "p = 0.120 adjusted for 7 tested findings (p = 0.020 by itself);" in first.detail
     assert "mistakes hurt A more" in findings[-1].headline
-    assert "p = 0.001 adjusted for 7 tests;" in findings[-1].detail
-    assert "Of this test alone, p < 0.001." in findings[-1].detail
+    assert "p = 0.001 adjusted for 7 tested findings" in findings[-1].detail
+    assert "(p < 0.001 by itself)" in findings[-1].detail
 
 
 def test_adjusted_p_is_holms_over_the_run() -> None:
@@ -243,14 +249,15 @@ def test_adjusted_p_is_holms_over_the_run() -> None:
     ]
     records.append(replace(records[0], noise_level=0.1, p_value=None))
     spec = ReliabilitySpec(model={"m": "logistic"}, features=("x",), noise={"x": 1})
-    found = with_adjusted_p(records, spec)
-    assert found[-1].p_adjusted is None
-    tested = sorted((r for r in found if r.p_value is not None), key=lambda r: r.p_value or 0.0)
+    found = FindingMaker(spec, SENTENCES).findings(list(make_claims(records, [], spec)))
+    assert len(found) == len(records) - 1
+    tested = sorted(found, key=lambda finding: finding.p_value or 0.0)
     steps = [(len(tested) - place) * (r.p_value or 0.0) for place, r in enumerate(tested)]
-    for place, record in enumerate(tested):
-        assert record.p_adjusted == pytest.approx(min(1.0, max(steps[: place + 1])))
+    for place, finding in enumerate(tested):
+        assert finding.p_adjusted == pytest.approx(min(1.0, max(steps[: place + 1])))
 
 
+@pytest.mark.slow
 def test_many_groups_are_not_many_false_findings() -> None:
     """Six groups at random, four statistics, 20 data sets: before, nearly half of them had something to tell."""
     wrong = 0

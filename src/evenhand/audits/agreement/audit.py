@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.agreement.estimate import GroupDraws, count_records, draw_group, pooled, value_records
-from evenhand.audits.agreement.findings import SENTENCES, agreement_notes, is_told, make_claims
-from evenhand.audits.agreement.gaps import gap_records, with_adjusted_p
+from evenhand.audits.agreement.findings import SENTENCES, agreement_notes, make_claims
+from evenhand.audits.agreement.gaps import gap_records
 from evenhand.audits.agreement.gather import Rated, gather
 from evenhand.audits.agreement.metrics import AgreementMetric, metrics_for
 from evenhand.audits.agreement.result import AgreementGap, AgreementResult, AgreementValue, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
-from evenhand.core.findings import FindingMaker
 from evenhand.core.groups import ComparedGroups, compared_groups
 from evenhand.core.progress import step
 from evenhand.core.records import OVERALL, LeftOut
+from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, count, did_you_mean
@@ -55,46 +55,61 @@ def agreement(table: Table, **settings: Any) -> AgreementResult:
     >>> [round(kappa, 3) for kappa in kappas]
     [0.667, 0.0]
     """
-    return run(table, AgreementSpec.parse(settings, "the arguments of agreement()"))
+    return settled(run(table, AgreementSpec.parse(settings, "the arguments of agreement()")))
 
 
-def run(table: Table, spec: AgreementSpec) -> AgreementResult:
+def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
     """Audit the raters of a table as a spec says."""
     require_known(spec.thresholds, groupings=table.groupings)
     step("Reading the ratings")
     rated = gather(table, spec)
     metrics = _chosen(rated, spec)
     groupings = compared_groups(table, rated.groups, spec.reference, spec.min_count)
-    values: list[AgreementValue] = []
     counts: list[CountRecord] = []
-    gaps: list[AgreementGap] = []
+    drawn: dict[str | None, list[GroupDraws]] = {}
     spread = pooled(rated)
 
-    def draw(inside: BoolArray, grouping: str | None, group: str) -> GroupDraws:
+    def draw(inside: BoolArray, grouping: str | None, group: str) -> None:
         names = (group,) if grouping is None else (grouping, group)
-        drawn = draw_group(rated, inside, list(metrics.values()), spread, spec, *names)
-        values.extend(value_records(drawn, grouping, group, metrics, spec))
+        group_draws = draw_group(rated, inside, list(metrics.values()), spread, spec, *names)
+        drawn.setdefault(grouping, []).append(group_draws)
         counts.extend(count_records(rated, inside, grouping, group))
-        return drawn
 
     step("Resampling everybody")
     draw(np.ones(len(rated.ratings), dtype=np.bool_), None, OVERALL)
     for grouping in groupings:
         step(f"Resampling the groups of {grouping.name}")
-        drawn = [draw(grouping.code == code, grouping.name, group) for code, group in enumerate(grouping.groups)]
-        gaps += gap_records(grouping, drawn, metrics, spec)
-    told = [metric.name for metric in metrics.values() if metric.compared and is_told(metric, spec)]
-    gaps = with_adjusted_p(gaps, told)
-    return AgreementResult(
+        for code, group in enumerate(grouping.groups):
+            draw(grouping.code == code, grouping.name, group)
+
+    def estimated(spec: AgreementSpec) -> tuple[list[AgreementValue], list[AgreementGap]]:
+        values = list(value_records(drawn[None][0], None, OVERALL, metrics, spec))
+        gaps: list[AgreementGap] = []
+        for grouping in groupings:
+            of_groups = drawn.get(grouping.name, [])
+            for one, group in zip(of_groups, grouping.groups, strict=True):
+                values += value_records(one, grouping.name, group, metrics, spec)
+            gaps += gap_records(grouping, of_groups, metrics, spec)
+        return values, gaps
+
+    values, gaps = estimated(spec)
+    result = AgreementResult(
         spec=spec,
-        findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(values, gaps, metrics, spec))),
+        findings=(),
         left_out=tuple(_left_out(table, rated, groupings)),
-        notes=(*table.source.notes, *agreement_notes(rated, values, gaps, metrics, groupings, spec)),
+        notes=table.source.notes,
         backend=table.backend,
         values=tuple(values),
         gaps=tuple(gaps),
         counts=tuple(counts),
         scale=rated.scale,
+    )
+    return Draft(
+        result=result,
+        claims=list(make_claims(values, gaps, metrics, spec)),
+        at=lambda confidence: list(make_claims(*estimated(spec.at(confidence)), metrics, spec)),
+        sentences=SENTENCES,
+        notes=lambda found: agreement_notes(rated, values, found.gaps, metrics, groupings, spec),
     )
 
 

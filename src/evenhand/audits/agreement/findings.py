@@ -14,6 +14,7 @@ from evenhand.audits.agreement.gather import Rated
 from evenhand.audits.agreement.metrics import AgreementMetric
 from evenhand.audits.agreement.result import AgreementGap, AgreementValue
 from evenhand.audits.agreement.spec import AgreementSpec
+from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
 from evenhand.core.groups import ComparedGroups
 from evenhand.errors import count
@@ -29,8 +30,6 @@ SENTENCES = {
     "raters": "{title} of the {raters} raters is {value:unit}.",
     "raters_undefined": "{title} of the {raters} raters cannot be computed.",
     "same": "{where}: {title} is the same for {group} and {reference}, {group_value:unit}.",
-    "not_tested": f"{_BOTH}; not tested.",
-    "no_clear_difference": f"{_BOTH}; no clear difference.",
     "less_agreement": f"{_BOTH}; raters agree less about {{lower}}.",
     "lower": f"{_BOTH}; it is lower for {{lower}}.",
 }
@@ -49,26 +48,25 @@ def make_claims(
     told = {r.metric for r in values if r.grouping is None and is_told(metrics[r.metric], spec)}
     yield from _value_claims([record for record in values if record.grouping is None], told, metrics, spec)
     by_group = {(record.grouping, record.group, record.metric): record.value for record in values}
-    yield from _gap_claims(gaps, told, by_group, metrics, spec)
+    yield from _gap_claims(gaps, told, by_group, metrics)
 
 
 def _gap_claims(
-    gaps: Sequence[AgreementGap], told: Collection[str], by_group: _Values, metrics: Metrics, spec: AgreementSpec
+    gaps: Sequence[AgreementGap], told: Collection[str], by_group: _Values, metrics: Metrics
 ) -> Iterator[Claim]:
     two = groupings_of_two(gaps)
-    tests = sum(gap.p_adjusted is not None for gap in gaps if gap.against == "reference" or gap.grouping not in two)
     others = {(gap.grouping, gap.group) for gap in gaps if gap.against == "reference"}
     sizes = Counter(grouping for grouping, _ in others)
     for gap in gaps:
         metric = metrics[gap.metric]
-        sentence_id = _sentence_id(gap, metric, spec)
+        same = gap.value is None or abs(gap.value) <= SAME
         yield Claim(
             records=(gap,),
-            sentence_id=sentence_id,
+            sentence_id="same" if same else "two_values",
+            when={} if same else _when(gap, metric),
             arguments=_arguments(gap, metric, by_group),
             headline=gap.metric in told and gap.value is not None,
-            aside=_aside(gap, metric, sentence_id),
-            tests=tests,
+            aside=_of_some(gap),
             family=_family(gap, sizes[gap.grouping] + 1),
             key=(gap.grouping, gap.metric) if gap.grouping in two else None,
         )
@@ -100,26 +98,22 @@ def _family(gap: AgreementGap, groups: int) -> str | None:
 
 
 def is_significant(gap: AgreementGap, spec: AgreementSpec) -> bool:
-    """Return whether a gap is beyond chance, all that are tested together considered."""
-    return gap.p_adjusted is not None and gap.p_adjusted < 1.0 - spec.confidence
+    """Return whether a gap is beyond chance, all tables of the run considered."""
+    return gap.p_adjusted is not None and gap.p_adjusted <= 1.0 - spec.confidence
 
 
-def _sentence_id(gap: AgreementGap, metric: AgreementMetric, spec: AgreementSpec) -> str:
-    """Return what the gap means: less agreement where the metric is nothing else, else no more than lower."""
-    if gap.value is None or abs(gap.value) <= SAME:
-        return "same"
-    if gap.p_value is None:
-        return "not_tested"
-    if not is_significant(gap, spec):
-        return "no_clear_difference"
-    return "less_agreement" if metric.direct else "lower"
+def _when(gap: AgreementGap, metric: AgreementMetric) -> dict[Clarity, dict[str, str]]:
+    """Return what is said of the gap: less agreement where the metric is nothing else, else no more than lower."""
+    clear = {"sentence_id": "less_agreement" if metric.direct else "lower"}
+    if metric.moves_with and not metric.direct:
+        moves = f"{metric.title}: {metric.moves_with}, so a lower value need not mean less agreement."
+        clear["aside"] = f"{_of_some(gap)} {moves}".lstrip()
+    unclear, untested = ({"sentence_id": name} for name in ("no_clear_difference", "not_tested"))
+    return {"clear": clear, "unclear": unclear, "untested": untested}
 
 
-def _aside(gap: AgreementGap, metric: AgreementMetric, sentence_id: str) -> str:
-    some = "It is the largest gap of the groups that can be tested. " if gap.status.startswith("unbounded") else ""
-    if sentence_id == "lower" and metric.moves_with:
-        return f"{some}{metric.title}: {metric.moves_with}, so a lower value need not mean less agreement."
-    return some.rstrip()
+def _of_some(gap: AgreementGap) -> str:
+    return "It is the largest gap of the groups that can be tested." if gap.status.startswith("unbounded") else ""
 
 
 def _arguments(gap: AgreementGap, metric: AgreementMetric, by_group: _Values) -> dict[str, str | float | None]:

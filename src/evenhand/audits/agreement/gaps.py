@@ -16,7 +16,6 @@ from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
 from evenhand.stats.agreement import coefficient_difference, p_of_equality, share_difference
 from evenhand.stats.intervals import bonferroni, tail_share
-from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
 
@@ -166,27 +165,6 @@ class _GapMaker:
             if reason is not None:
                 return f"no interval: {reason}"
         return "no interval: the formula has no limits"
-
-
-def with_adjusted_p(gaps: Sequence[AgreementGap], told: Sequence[str]) -> list[AgreementGap]:
-    """Return the gaps with p-values adjusted for all that are told as findings, over all groups and groupings (Holm).
-
-    Between two groups the worst pair is the gap to the reference group: one test, counted once.
-    """
-    two = groupings_of_two(gaps)
-    family = [
-        index
-        for index, gap in enumerate(gaps)
-        if gap.metric in told and (gap.against == "reference" or gap.grouping not in two)
-    ]
-    p_values = [gaps[index].p_value for index in family]
-    adjusted = adjusted_p([np.nan if p is None else p for p in p_values])
-    by_index = {index: finite(p) for index, p in zip(family, adjusted, strict=True)}
-    of_two = {(gaps[i].grouping, gaps[i].metric): p for i, p in by_index.items() if gaps[i].grouping in two}
-    return [
-        replace(gap, p_adjusted=by_index.get(index, of_two.get((gap.grouping, gap.metric))))
-        for index, gap in enumerate(gaps)
-    ]
 
 
 def groupings_of_two(gaps: Sequence[AgreementGap]) -> set[str | None]:

@@ -24,7 +24,7 @@ class AgreementGap(Gap):
     """A group's metric less another's, and the test that they are equal.
 
     `joint_low` and `joint_high` hold for all groups of the grouping together, as do those of the worst pair, which
-    limit the largest gap. `p_adjusted` is Holm's, over all gaps that are told as findings.
+    limit the largest gap. `p_adjusted` is for all tables of the run.
     """
 
     method: str = column("what the interval rests on")

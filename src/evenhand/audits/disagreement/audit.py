@@ -30,8 +30,8 @@ from evenhand.audits.disagreement.result import (
     TruthRecord,
 )
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.core.findings import FindingMaker
 from evenhand.core.progress import step
+from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
@@ -78,7 +78,7 @@ def disagreement(table: Table, **settings: Any) -> DisagreementResult:
     >>> result.get("plan", metric="accuracy_equality", design="new cases").answers
     0
     """
-    return run(table, DisagreementSpec.parse(settings, "the arguments of disagreement()"))
+    return settled(run(table, DisagreementSpec.parse(settings, "the arguments of disagreement()")))
 
 
 @dataclass
@@ -93,7 +93,7 @@ class _Tables:
     truth: list[TruthRecord] = field(default_factory=list)
 
 
-def run(table: Table, spec: DisagreementSpec) -> DisagreementResult:
+def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
     """Audit a table as a spec says."""
     if not table.groupings:
         raise ConfigError("the table names no groups to compare; give groups=['column', ...].")
@@ -112,15 +112,21 @@ def run(table: Table, spec: DisagreementSpec) -> DisagreementResult:
             fewer[grouping.name] = draws
     claims = make_claims(tables.gaps, tables.values, tables.stakeholders, spec)
     notes = (*panel_notes(panel, spec, tables.gaps, fewer), *label_notes(tables.values, groupings))
-    return DisagreementResult(
+    result = DisagreementResult(
         spec=spec,
-        findings=FindingMaker(spec, SENTENCES).findings(list(claims)),
+        findings=(),
         left_out=tuple(left_out_records(panel, groupings, spec.min_count)),
         notes=(*table.source.notes, *notes),
         backend=table.backend,
         **{name: tuple(records) for name, records in vars(tables).items()},
         labels=panel.labels.names,
         hash=panel.digest(),
+    )
+    return Draft(
+        result=result,
+        claims=list(claims),
+        at=lambda confidence: run(table, spec.at(confidence)).claims,
+        sentences=SENTENCES,
     )
 
 

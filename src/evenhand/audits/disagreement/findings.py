@@ -15,7 +15,7 @@ from evenhand.audits.disagreement.metrics import DISAGREEMENT, METRICS
 from evenhand.audits.disagreement.result import DisagreementGap, DisagreementValue, StakeholderGap
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.core.findings import Claim
-from evenhand.core.formats import show, show_p
+from evenhand.core.formats import show
 from evenhand.errors import count
 
 LEAST_CRITICS = 5
@@ -51,6 +51,13 @@ SENTENCES = {
 }
 
 
+SENTENCES |= {
+    f"{metric}_unclear": SENTENCES[metric].removesuffix(".") + "; no clear difference."
+    for metric in METRICS
+    if metric in SENTENCES
+}
+
+
 def make_claims(
     gaps: Sequence[DisagreementGap],
     values: Sequence[DisagreementValue],
@@ -80,6 +87,7 @@ def make_claims(
             undefined_id="undefined_gap",
             arguments=arguments,
             headline=gap.stakeholder is None and gap.same_as is None,
+            when={"unclear": {"sentence_id": f"{gap.metric}_unclear"}} if gap.identified != "bounded" else {},
             aside=_largest_at(gap),
             withheld=_too_few(gap.critics),
         )
@@ -121,24 +129,29 @@ def _stakeholder_claims(rows: Sequence[StakeholderGap], spec: DisagreementSpec) 
 
 
 def _tested_claim(tested: Sequence[StakeholderGap], untested: Sequence[StakeholderGap], level: float) -> Claim:
-    """Return the claim of the comparison with the least p-value; the kind that disagrees more comes first."""
+    """Return the claim of the comparison with the least p-value; the kind that disagrees more comes first.
+
+    The p-value of the claim is adjusted for all comparisons that it was picked from.
+    """
     clearest = min(tested, key=_clearness)
     if (clearest.value or 0.0) < 0:
         clearest = _turned(clearest)
-    more = sum((r.p_adjusted or 0.0) < level for r in tested) - 1
-    if more >= 0:
-        aside = f"{more} more of these differences {'is' if more == 1 else 'are'} beyond chance."
-        return _kinds_claim("kinds_differ", clearest, aside if more else "", len(tested))
-    least = f"Least adjusted {show_p(clearest.p_adjusted or 0.0)}, of {count(len(tested), 'test')}."
-    sentence_id = "kinds_partly_alike" if untested else "kinds_alike"
-    return _kinds_claim(sentence_id, _untold(clearest), f"{least} {_not_tested(untested)}".rstrip())
+    more = sum((r.p_adjusted or 0.0) <= level for r in tested) - 1
+    aside = f"{more} more of these differences {'is' if more == 1 else 'are'} beyond chance." if more > 0 else ""
+    alike = _kinds_claim("kinds_partly_alike" if untested else "kinds_alike", _untold(clearest), _not_tested(untested))
+    names = ("records", "sentence_id", "undefined_id", "arguments", "aside")
+    return replace(
+        _kinds_claim("kinds_differ", clearest, aside),
+        p_value=clearest.p_adjusted,
+        when={"unclear": {name: getattr(alike, name) for name in names}},
+    )
 
 
 def _clearness(record: StakeholderGap) -> tuple[float, float]:
     return record.p_adjusted or 0.0, -abs(record.statistic or 0.0)
 
 
-def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str, tests: int = 1) -> Claim:
+def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str) -> Claim:
     arguments = {
         **_place(record),
         "stakeholder": record.stakeholder,
@@ -155,7 +168,6 @@ def _kinds_claim(sentence_id: str, record: StakeholderGap, aside: str, tests: in
         arguments=arguments,
         headline=True,
         aside=f"{shared}{aside}".rstrip(),
-        tests=tests,
     )
 
 

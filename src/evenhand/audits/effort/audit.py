@@ -13,10 +13,10 @@ from evenhand.audits.effort.gather import People, gather
 from evenhand.audits.effort.large_table import MOST_IN_MEMORY, Estimates, LargeTable, gather_large
 from evenhand.audits.effort.result import EffortResult
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.core.findings import FindingMaker
 from evenhand.core.groups import require_reference
 from evenhand.core.progress import step
 from evenhand.core.records import LeftOut
+from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, count
@@ -59,7 +59,7 @@ def effort(table: Table, **settings: Any) -> EffortResult:
     >>> fairness.pairs, fairness.status
     (124750, 'ok')
     """
-    return run(table, EffortSpec.parse(settings, "the arguments of effort()"))
+    return settled(run(table, EffortSpec.parse(settings, "the arguments of effort()")))
 
 
 @audit_function(EffortSpec)
@@ -99,7 +99,7 @@ def person_scores(table: Table, **settings: Any) -> Any:
     return build_frame({"id": ids, "effort": people.effort, "aggregate": people.aggregate}, table.backend)
 
 
-def run(table: Table, spec: EffortSpec) -> EffortResult:
+def run(table: Table, spec: EffortSpec) -> Draft[EffortResult]:
     """Audit a table as a spec says."""
     _require_scores(table)
     require_known(spec.thresholds, groupings=table.groupings, models=table.models)
@@ -134,14 +134,14 @@ def _result(
     notes: Iterator[str],
     steps: tuple[str, ...],
     **individual_tables: Any,
-) -> EffortResult:
+) -> Draft[EffortResult]:
     fairness, curves = estimates
     group_values, group_gaps = estimate.compare_groups(table, subjects, spec)
     values = (*estimate.individual_values(fairness), *group_values)
     gaps = (*estimate.model_gaps(fairness, spec), *group_gaps)
-    return EffortResult(
+    result = EffortResult(
         spec=spec.described() if spec.history is not None else spec,  # without the rows of a history
-        findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(values, gaps, specifications, spec))),
+        findings=(),
         left_out=tuple(_left_out(subjects.dropped, table)),
         notes=(*table.source.notes, *notes),
         backend=table.backend,
@@ -154,6 +154,10 @@ def _result(
         flips=tuple(r for curve in specifications for r in robustness.flip_records(curve)),
         steps=steps,
         **individual_tables,
+    )
+    claims = list(make_claims(values, gaps, specifications, spec))
+    return Draft(
+        result=result, claims=claims, at=lambda confidence: run(table, spec.at(confidence)).claims, sentences=SENTENCES
     )
 
 

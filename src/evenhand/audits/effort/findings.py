@@ -21,6 +21,10 @@ SENTENCES = {
     "fairer_model": "{model} is fairer to individuals than {other} at effort weight {weight}, by {value:number}.",
     "close_models": ("{model} and {other} cannot be distinguished in individual fairness at effort weight {weight}."),
     "least_equal": "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}.",
+    "least_equal_unclear": (
+        "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}; no clear "
+        "difference."
+    ),
     "no_bin": "{where}: no bin of effort has two groups of {min_count} people or more, so none can be compared.",
     "fairest": "{models} is the fairest {scope} in {share:percent} of {ranked:count} specifications.",
     "fairest_always": "{models} is the fairest {scope} in all {ranked:count} ranked specifications.",
@@ -62,10 +66,11 @@ def make_claims(
 def _model_claim(gap: EffortGap) -> Claim:
     if (gap.value or 0.0) < 0:  # the fairer model first
         gap = _turned(gap)
-    is_fairer = gap.joint_low is not None and gap.joint_low > 0
+    is_fairer = gap.joint_low is not None and gap.joint_low > 0 and gap.p_value is None
     return Claim(
         records=(gap,),
         sentence_id="fairer_model" if is_fairer else "close_models",
+        when={"clear": {"sentence_id": "fairer_model"}},
         arguments={"model": gap.model, "other": gap.model_reference, "weight": gap.weight, "value": gap.value},
         headline=True,
         family="all pairs of models at this weight",
@@ -105,6 +110,8 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
         headline=True,
         aside=bin_of,
         family=f"{'all ' if len(compared) > 1 else ''}{count(len(compared), 'bin')} compared",
+        p_value=None if (p := compared[0].p_value) is None else min(1.0, len(compared) * p),  # the bin was picked
+        when={"unclear": {"sentence_id": "least_equal_unclear"}},
     )
 
 

@@ -16,10 +16,10 @@ from evenhand.audits.parity.metrics import DEFAULTS, METRICS, ParityMetric, cust
 from evenhand.audits.parity.resampled import Custom, Metrics, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
-from evenhand.core.findings import FindingMaker
 from evenhand.core.groups import reference_of, require_reference
 from evenhand.core.progress import step
 from evenhand.core.records import STANDARDISED, LeftOut, Value
+from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
@@ -56,10 +56,10 @@ def parity(table: Table, **settings: Any) -> ParityResult:
     >>> round(gap.value, 2), gap.group, gap.reference
     (0.2, 'M', 'F')
     """
-    return run(table, ParitySpec.parse(settings, "the arguments of parity()"))
+    return settled(run(table, ParitySpec.parse(settings, "the arguments of parity()")))
 
 
-def run(table: Table, spec: ParitySpec) -> ParityResult:
+def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     """Audit a table as a spec says."""
     _require_roles(table)
     require_reference(
@@ -96,9 +96,9 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
     _require_computed(spec, {value.metric for value in values})
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
-    return ParityResult(
+    result = ParityResult(
         spec=spec,
-        findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(gaps, values, spec))),
+        findings=(),
         left_out=tuple(left_out),
         notes=tuple(dict.fromkeys(notes)),
         backend=table.backend,
@@ -106,6 +106,12 @@ def run(table: Table, spec: ParitySpec) -> ParityResult:
         gaps=tuple(gaps),
         calibration=tuple(calibration),
         favourable={model: table.prediction(model).favourable for model in table.models},
+    )
+    return Draft(
+        result=result,
+        claims=list(make_claims(gaps, values, spec)),
+        at=lambda confidence: run(table, spec.at(confidence)).claims,
+        sentences=SENTENCES,
     )
 
 

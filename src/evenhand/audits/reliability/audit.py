@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from evenhand.audits.reliability.derived import make_derivation
 from evenhand.audits.reliability.estimate import model_records, run_simulation, value_records
 from evenhand.audits.reliability.findings import SENTENCES, make_claims
-from evenhand.audits.reliability.gaps import attribution_records, gap_records, undefined_gaps, with_adjusted_p
+from evenhand.audits.reliability.gaps import attribution_records, gap_records, undefined_gaps, with_worse_off
 from evenhand.audits.reliability.gather import People, deal_folds, gather
 from evenhand.audits.reliability.mistakes import make_mistakes, untouched_features
 from evenhand.audits.reliability.models import FOLDS, Model, needs_folds, prepare_model
 from evenhand.audits.reliability.notes import mistake_notes, model_notes, outcome_notes, setup_notes, simulation_notes
 from evenhand.audits.reliability.result import AttributionRecord, ReliabilityGap, ReliabilityResult, ReliabilityValue
 from evenhand.audits.reliability.spec import ReliabilitySpec
-from evenhand.core.findings import FindingMaker
 from evenhand.core.groups import ComparedGroups, compared_groups
 from evenhand.core.progress import step
 from evenhand.core.records import LeftOut
+from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.table.table import Table
@@ -78,10 +79,10 @@ def reliability(model: Any, table: Table, **settings: Any) -> ReliabilityResult:
     >>> gap.group, gap.reference, gap.status
     ('Female', 'Male', 'ok')
     """
-    return run(table, ReliabilitySpec.parse({"model": model, **settings}, "the arguments of reliability()"))
+    return settled(run(table, ReliabilitySpec.parse({"model": model, **settings}, "the arguments of reliability()")))
 
 
-def run(table: Table, spec: ReliabilitySpec) -> ReliabilityResult:
+def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
     """Audit models on a table as a spec says."""
     require_known(spec.thresholds, groupings=table.groupings, models=spec.model)
     step("Reading the features")
@@ -96,7 +97,7 @@ def run(table: Table, spec: ReliabilitySpec) -> ReliabilityResult:
     notes += setup_notes(table, people, groups, untouched, spec)
     models = _models(table, people, spec)
     values: list[ReliabilityValue] = []
-    gaps: list[ReliabilityGap] = []
+    compared: list[Callable[[ReliabilitySpec], Iterable[ReliabilityGap]]] = []
     attribution: list[AttributionRecord] = []
     for model in models:
         notes += model_notes(model, people)
@@ -104,20 +105,23 @@ def run(table: Table, spec: ReliabilitySpec) -> ReliabilityResult:
             remarked = False
             for grouping in groups:
                 if len(grouping.groups) < 2:
-                    gaps += undefined_gaps(model.name, mistakes.setting.name, grouping, spec)
+                    compared.append(partial(undefined_gaps, model.name, mistakes.setting.name, grouping))
                 if not grouping.groups:
                     continue
                 simulated = run_simulation(model, mistakes, grouping, people, derivation, spec)
                 values += value_records(simulated, spec)
-                gaps += gap_records(simulated, spec)
+                compared.append(partial(gap_records, simulated))
                 attribution += attribution_records(simulated, spec)
                 notes += () if remarked else simulation_notes(simulated)
                 remarked = True
-    gaps = with_adjusted_p(gaps, spec)
-    notes += outcome_notes(values, gaps, spec)
-    return ReliabilityResult(
+
+    def estimated(spec: ReliabilitySpec) -> list[ReliabilityGap]:
+        return [with_worse_off(gap) for gaps in compared for gap in gaps(spec)]
+
+    gaps = estimated(spec)
+    result = ReliabilityResult(
         spec=spec,
-        findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(gaps, groups, spec))),
+        findings=(),
         left_out=tuple(_left_out(table, people, groups)),
         notes=tuple(dict.fromkeys(notes)),
         backend=table.backend,
@@ -126,6 +130,13 @@ def run(table: Table, spec: ReliabilitySpec) -> ReliabilityResult:
         attribution=tuple(attribution),
         models=tuple(model_records(models, people)),
         hash=people.digest(),
+    )
+    return Draft(
+        result=result,
+        claims=list(make_claims(gaps, groups, spec)),
+        at=lambda confidence: list(make_claims(estimated(spec.at(confidence)), groups, spec)),
+        sentences=SENTENCES,
+        notes=lambda found: outcome_notes(values, found.gaps, spec),
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evenhand.audits.reliability.gaps import is_clear, is_tested
 from evenhand.audits.reliability.metrics import METRICS, measures_harm
 from evenhand.audits.reliability.noise import GroupNoise
 from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
-from evenhand.core.formats import show_p
 from evenhand.core.groups import ComparedGroups
 
 SMALLEST_TOLD = 0.001
@@ -25,6 +24,7 @@ SENTENCES = {
     "lower": "{where}: {title} is {size:unit} lower for {lower} than for {higher}.",
     "slightly_lower": "{where}: {title} is less than {least:unit} lower for {lower} than for {higher}.",
     "no_clear_difference": "{where}: no clear difference in {title} between {group} and {reference}.",
+    "not_tested": "{where}: {title} of {group} and {reference} cannot be tested for a difference.",
     "same": "{where}: {title} is the same for {group} and {reference}.",
     "worst_pair": "{where}: of all pairs of groups, {title} differs most between {lower} and {higher}, by {size:unit}.",
     "no_pair_apart": "{where}: no pair of groups differs by {least:unit} or more in {title}.",
@@ -37,22 +37,22 @@ def make_claims(
 ) -> Iterator[Claim]:
     """Yield what can be told: every gap averaged over noise levels. Those to the reference are told in any case."""
     levels = _levels(gaps)
-    tests = sum(is_tested(gap) for gap in gaps)
     counts = _group_counts(gaps)
     unequal = _unequal_mistakes(groups, spec)
     for gap in gaps:
         if gap.noise_level is not None:
             continue
         compared = counts[gap.grouping]
+        asides = " ".join(_asides(gap, levels.get(_place(gap), ""), unequal))
         yield Claim(
             records=(gap,),
-            sentence_id=_sentence_id(gap, compared, spec),
+            sentence_id=_sentence_id(gap, compared),
+            when=_when(gap, compared, asides),
             undefined_id="gap_undefined" if gap.group is not None else None,
             arguments=_arguments(gap, spec),
             headline=gap.against == "reference" and gap.group is not None,
-            aside=" ".join(_asides(gap, levels.get(_place(gap), ""), tests, unequal, spec)),
+            aside=asides,
             family=_family(gap, compared),
-            tests=tests,
             key=_place(gap) if compared == 2 else None,
         )
 
@@ -76,17 +76,29 @@ def _family(gap: ReliabilityGap, groups: int) -> str | None:
     return "all pairs of groups" if gap.against == "worst_pair" else f"all {groups - 1} groups"
 
 
-def _sentence_id(gap: ReliabilityGap, groups: int, spec: ReliabilitySpec) -> str:
+def _sentence_id(gap: ReliabilityGap, groups: int) -> str:
+    """Return what is said beside a verdict: how large the gap is."""
     if not gap.value:
         return "same"
     small = abs(gap.value) < SMALLEST_TOLD
     if gap.against == "worst_pair" and groups > 2:
         return "no_pair_apart" if small else "worst_pair"
-    if is_clear(gap, spec) and measures_harm(gap.metric):
-        return "hurt_slightly_more" if small else "hurt_more"
-    if is_clear(gap, spec) or gap.p_value is None:
-        return "slightly_lower" if small else "lower"
-    return "no_clear_difference"
+    return "slightly_lower" if small else "lower"
+
+
+def _when(gap: ReliabilityGap, groups: int, aside: str) -> dict[Clarity, dict[str, str]]:
+    """Return what is said of the gap alone: whom mistakes hurt more only where the metric is of nothing else."""
+    if not gap.value or (gap.against == "worst_pair" and groups > 2):
+        return {}
+    plain = _sentence_id(gap, groups)
+    clear = {"sentence_id": plain}
+    if measures_harm(gap.metric):
+        clear = {"sentence_id": "hurt_more" if plain == "lower" else "hurt_slightly_more"}
+    else:
+        moved = METRICS[gap.metric].moves_with
+        clear["aside"] = f"{aside} {moved[:1].upper()}{moved[1:]}, so it does not say whom mistakes hurt more.".lstrip()
+    unclear, untested = ({"sentence_id": name} for name in ("no_clear_difference", "not_tested"))
+    return {"clear": clear, "unclear": unclear, "untested": untested}
 
 
 def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Mapping[str, Any]:
@@ -107,18 +119,13 @@ def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Mapping[str, Any]:
     }
 
 
-def _asides(gap: ReliabilityGap, levels: str, tests: int, unequal: str, spec: ReliabilitySpec) -> Iterator[str]:
+def _asides(gap: ReliabilityGap, levels: str, unequal: str) -> Iterator[str]:
     """Yield what belongs to a gap beside its size, interval and p-value."""
     if gap.value is not None:
         direction = f"{gap.group} less {gap.reference}, on average" if gap.against == "reference" else "On average"
         yield f"{direction} over {levels}."
-    if gap.p_value is not None and tests > 1:
-        yield f"Of this test alone, {show_p(gap.p_value)}."
     if gap.status.startswith("unbounded above: "):
         yield f"{gap.status.removeprefix('unbounded above: ')}."
-    if is_clear(gap, spec) and not measures_harm(gap.metric):
-        moved = METRICS[gap.metric].moves_with
-        yield f"{moved[:1].upper()}{moved[1:]}, so it does not say whom mistakes hurt more."
     if unequal:
         yield f"{unequal}: a gap can come from that alone, and need not be what the model makes of equal mistakes."
 

@@ -25,7 +25,6 @@ from evenhand.core.records import Against
 from evenhand.core.thresholds import size_of_gap
 from evenhand.errors import count
 from evenhand.stats.intervals import bonferroni, t_quantile
-from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.noise import Attribution
 from evenhand.stats.reliability import (
     Curves,
@@ -77,44 +76,15 @@ def undefined_gaps(model: str, setting: str, groups: ComparedGroups, spec: Relia
             )
 
 
-def with_adjusted_p(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> list[ReliabilityGap]:
-    """Return the gaps with Holm's p-values, and who is worse off; the family is all tests of a run.
-
-    That is over models, groupings, groups, metrics and ways of going wrong. The worst pair of two groups is their gap
-    to the reference turned round, and no other test.
-    """
-    tested = [gap for gap in gaps if is_tested(gap)]
-    p_values = adjusted_p([gap.p_value or 0.0 for gap in tested]).tolist()
-    by_id = {id(gap): _adjusted(gap, p, spec) for gap, p in zip(tested, p_values, strict=True)}
-    by_pair = {_pair_key(gap): by_id[id(gap)] for gap in tested}
-    return [by_id.get(id(gap)) or _like_its_twin(gap, by_pair.get(_pair_key(gap))) for gap in gaps]
-
-
-def _adjusted(gap: ReliabilityGap, p_adjusted: float, spec: ReliabilitySpec) -> ReliabilityGap:
-    gap = replace(gap, p_adjusted=p_adjusted)
+def with_worse_off(gap: ReliabilityGap) -> ReliabilityGap:
+    """Return a gap with whom mistakes hurt more, if the gap is beyond chance."""
     lower = gap.group if (gap.value or 0.0) < 0 else gap.reference
-    return replace(gap, worse_off=lower if is_clear(gap, spec) and measures_harm(gap.metric) else None)
-
-
-def _like_its_twin(gap: ReliabilityGap, twin: ReliabilityGap | None) -> ReliabilityGap:
-    """Return the worst pair of two groups with what was found of their gap to the reference; others as they are."""
-    if gap.against != "worst_pair" or gap.p_value is None or twin is None:
-        return gap
-    return replace(gap, p_adjusted=twin.p_adjusted, worse_off=twin.worse_off)
-
-
-def is_tested(gap: ReliabilityGap) -> bool:
-    """Tell whether a gap is one of the tests of a run."""
-    return gap.p_value is not None and gap.against == "reference"
+    return replace(gap, worse_off=lower if gap.value and measures_harm(gap.metric) else None)
 
 
 def is_clear(gap: ReliabilityGap, spec: ReliabilitySpec) -> bool:
-    """Tell whether a gap differs clearly from 0, counting all tests of the run."""
-    return bool(gap.value) and gap.p_adjusted is not None and gap.p_adjusted < 1.0 - spec.confidence
-
-
-def _pair_key(gap: ReliabilityGap) -> tuple[str | None, ...]:
-    return gap.model, gap.setting, gap.grouping, gap.metric
+    """Tell whether a gap differs clearly from 0, all tables of the run considered."""
+    return bool(gap.value) and gap.p_adjusted is not None and gap.p_adjusted <= 1.0 - spec.confidence
 
 
 # Gaps to the reference ------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ class ReliabilityGap(Gap):
     """A group's metric less that of the reference, on average over noise levels or at one of them.
 
     At one noise level the limits hold jointly at all of them. On average, `joint_low` and `joint_high` hold for all
-    groups, or all pairs of groups, together. `p_adjusted` is Holm's, over all tests of a run. Where mistakes were
+    groups, or all pairs of groups, together. `p_adjusted` is for all tables of the run. Where mistakes were
     learned from a pilot by group, the limits allow for another pilot of the same size.
     """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evenhand.core.findings import FindingMaker
 from evenhand.core.records import LeftOut
+from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
 from evenhand.errors import ConfigError, DataError, count, require_choice
 from evenhand.study.analysis.estimate import correlation_records, factor_records
@@ -52,10 +52,10 @@ def analyze(responses: Responses | Any, **settings: Any) -> StudyResult:
     ['arrests', 'income']
     """
     spec = AnalysisSpec.parse(settings, "the arguments of analyze()")
-    return run(responses if isinstance(responses, Responses) else read_responses(responses), spec)
+    return settled(run(responses if isinstance(responses, Responses) else read_responses(responses), spec))
 
 
-def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
+def run(responses: Responses, spec: AnalysisSpec) -> Draft[StudyResult]:
     """Analyse responses as a spec says."""
     if responses.kind != "effort":
         raise ConfigError(
@@ -74,9 +74,9 @@ def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
     gaps = with_adjusted_p([*comparisons, *share_gaps], lambda record: (record.metric, record.method))
     regressions = with_adjusted_p(fitted, family_of)
     bonus, serum_notes = bonus_table(kept, spec)
-    return StudyResult(
+    result = StudyResult(
         spec=spec,
-        findings=FindingMaker(spec, SENTENCES).findings(list(make_claims(values, gaps, spec))),
+        findings=(),
         left_out=tuple(_left_out(kept, parts)),
         notes=(*responses.notes, *conclusion_notes(gaps, regressions, spec), *serum_notes, *_few_people(parts)),
         backend=responses.backend,
@@ -88,6 +88,12 @@ def run(responses: Responses, spec: AnalysisSpec) -> StudyResult:
         conditions=kept.conditions,
         people=len(kept.people["participant"]),
         answers=len(kept.person),
+    )
+    return Draft(
+        result=result,
+        claims=list(make_claims(values, gaps, spec)),
+        at=lambda confidence: run(responses, spec.at(confidence)).claims,
+        sentences=SENTENCES,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
 from evenhand.core.formats import show_p
 from evenhand.errors import count
@@ -23,6 +24,7 @@ SENTENCES = {
         "{where}: the {target} distance goes with {stronger} more than with {weaker} distance; rank correlations are "
         "{stronger_value:unit} and {weaker_value:unit}."
     ),
+    "two_correlations": f"{_BOTH}.",
     "no_clear_difference": f"{_BOTH}; no clear difference.",
     "not_tested": f"{_BOTH}; not tested.",
     "correlations_undefined": (
@@ -32,6 +34,12 @@ SENTENCES = {
     "weight_undefined": (
         "{where}: the weight of trajectory against aggregate in the {target} distance cannot be computed."
     ),
+}
+
+_WHEN: dict[Clarity, dict[str, str]] = {
+    "clear": {"sentence_id": "goes_with_one"},
+    "unclear": {"sentence_id": "no_clear_difference"},
+    "untested": {"sentence_id": "not_tested"},
 }
 
 
@@ -45,9 +53,8 @@ def make_claims(values: Sequence[StudyValue], gaps: Sequence[StudyGap], spec: An
     compared = [gap for gap in gaps if (gap.metric, gap.method) == ("rank_correlation", BY_PEOPLE)]
     for gap in compared:
         sides = {side: correlations.get((gap.condition, gap.target, side)) for side in (gap.group, gap.reference)}
-        sentence_id, told = _comparison(gap, sides, spec.alpha)
-        tests = sum(other.p_adjusted is not None for other in compared)
-        yield replace(_claim(gap, sentence_id, "correlations_undefined", told, spec), tests=tests)
+        told = _comparison(gap, sides)
+        yield replace(_claim(gap, "two_correlations", "correlations_undefined", told, spec), when=_WHEN)
     for record in values:
         if (record.metric, record.method) == ("effort_weight", BY_PEOPLE):
             yield _claim(record, "weight", "weight_undefined", {"value": record.value}, spec)
@@ -69,15 +76,18 @@ def _claim(
     )
 
 
-def _comparison(gap: StudyGap, sides: dict[str | None, float | None], alpha: float) -> tuple[str, dict[str, Any]]:
-    """Return which of the two is the stronger, if the p-value for all comparisons together says so, and both."""
+def _comparison(gap: StudyGap, sides: dict[str | None, float | None]) -> dict[str, Any]:
+    """Return both correlations, and which of the two is the stronger, if they differ beyond chance."""
     group, reference = sides
-    if gap.value is None or gap.p_adjusted is None or gap.p_adjusted >= alpha:
-        sentence_id = "not_tested" if gap.p_adjusted is None else "no_clear_difference"
-        return sentence_id, {"group_value": sides[group], "reference_value": sides[reference]}
-    stronger, weaker = (group, reference) if gap.value > 0 else (reference, group)
-    told = {"stronger": stronger, "weaker": weaker}
-    return "goes_with_one", {**told, "stronger_value": sides[stronger], "weaker_value": sides[weaker]}
+    stronger, weaker = (group, reference) if (gap.value or 0.0) > 0 else (reference, group)
+    return {
+        "group_value": sides[group],
+        "reference_value": sides[reference],
+        "stronger": stronger,
+        "weaker": weaker,
+        "stronger_value": sides[stronger],
+        "weaker_value": sides[weaker],
+    }
 
 
 def _answers(record: StudyValue | StudyGap) -> str:

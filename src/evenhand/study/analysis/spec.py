@@ -52,6 +52,11 @@ class AnalysisSpec(Spec):
     )
     min_count: int = Field(10, ge=1, description="A condition with fewer people gets no verdict.")
 
+    @property
+    def finding_alpha(self) -> float:
+        """The level at which a finding without a threshold claims a difference."""
+        return self.alpha
+
     def known_metrics(self) -> Mapping[str, Metric]:
         """Return the metrics of a study."""
         return METRICS

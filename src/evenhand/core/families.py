@@ -1,0 +1,182 @@
+"""Families: which claims of a run stand when all of them are held together.
+
+A run has two families of claims. Findings without a threshold that claim a difference have p-values adjusted for all of
+them (Holm): the chance that any of them claims what is not there is at most alpha. Verdicts are the other family: "does
+not meet" is said where it holds after Holm over all verdicts of the run; "meets" is held for each alone, because it is
+wrong only where the one gap that breaks the limit is missed (an intersection-union argument). So a section without
+thresholds changes no verdict, and one more threshold can only turn "does not meet" into insufficient evidence.
+
+"Worse off" in the tables of gaps is said by the false discovery rate over all tables of the run.
+
+References
+----------
+S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.
+R. L. Berger (1982), Multiparameter hypothesis testing and acceptance sampling, Technometrics 24.
+Y. Benjamini and M. Bogomolov (2014), Selective inference on multiple families of hypotheses, Journal of the Royal
+Statistical Society B 76.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from evenhand.core.formats import show_confidence
+from evenhand.core.records import Gap, Value, limits_to_judge
+from evenhand.core.thresholds import Threshold, Verdict, judge_all
+from evenhand.errors import count
+from evenhand.stats.multiplicity import adjusted_in_tables, adjusted_p
+
+if TYPE_CHECKING:
+    from evenhand.core.findings import Claim, Finding
+
+Clarity = Literal["clear", "unclear", "untested"]
+"""Whether a difference is beyond chance, its whole family considered; where a limit is broken it is clear."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something that a run asks: whether a claim stands, or whether it meets a threshold; at level alpha.
+
+    `at` gives the same claim by limits at another confidence.
+    """
+
+    audit: str
+    claim: Claim
+    threshold: Threshold | None
+    alpha: float
+    at: Callable[[float], Claim] | None = None
+
+    def judged(self, alpha: float | None = None) -> tuple[Value | Gap, Verdict]:
+        """Return the record that tells the verdict, and the verdict by limits at this level."""
+        claim = self.claim if alpha is None or self.at is None else self.at(1.0 - alpha)
+        return judge_all(self.threshold, claim.records)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run says to a question.
+
+    Parameters
+    ----------
+    record : the record that is told.
+    verdict, alone : the verdict, and what it would be without the others of the run.
+    clarity : whether there is a difference beyond chance; None where nothing is claimed.
+    p_adjusted : the p-value adjusted for the family.
+    family : what the adjusted p-value or the verdict holds for together.
+    """
+
+    record: Value | Gap
+    verdict: Verdict = "no_threshold"
+    alone: Verdict = "no_threshold"
+    clarity: Clarity | None = None
+    p_adjusted: float | None = None
+    family: str | None = None
+
+
+def answer(questions: Sequence[Question]) -> list[Answer]:
+    """Return what is said to all questions of a run, in their order."""
+    asked = [position for position, question in enumerate(questions) if question.threshold is None]
+    judged = [position for position, question in enumerate(questions) if question.threshold is not None]
+    found = _findings([questions[position] for position in asked])
+    ruled = _verdicts([questions[position] for position in judged])
+    answers = dict(zip((*asked, *judged), (*found, *ruled), strict=True))
+    return [answers[position] for position in range(len(questions))]
+
+
+def _findings(questions: Sequence[Question]) -> Iterator[Answer]:
+    """Yield what is said of claims without a threshold: Holm over all that were tested."""
+    p_values = [question.claim.tested for question in questions]
+    adjusted = adjusted_p([np.nan if p is None else p for p in p_values])
+    family = _family(sum(p is not None for p in p_values), "tested finding", questions)
+    for question, p, own in zip(questions, adjusted, p_values, strict=True):
+        record = question.claim.records[0]
+        if own is None:
+            yield Answer(record, clarity="untested")
+        else:
+            clarity: Clarity = "clear" if p <= question.alpha else "unclear"
+            yield Answer(record, clarity=clarity, p_adjusted=float(p), family=family)
+
+
+def _verdicts(questions: Sequence[Question]) -> Iterator[Answer]:
+    """Yield the verdicts: "does not meet" by Holm over all that can be judged, the others each alone."""
+    alone = [("insufficient_evidence" if q.claim.withheld is not None else q.judged()[1]) for q in questions]
+    total = sum(q.claim.withheld is None and any(map(_has_limits, q.claim.records)) for q in questions)
+    broken = {position for position, verdict in enumerate(alone) if verdict == "does_not_meet"}
+    standing: set[int] = set()
+    while True:
+        left = total - len(standing)
+        more = {position for position in broken - standing if _still_broken(questions[position], left)}
+        if not more:
+            break
+        standing |= more
+    family = _family(total, "verdict", questions)
+    for position, (question, own) in enumerate(zip(questions, alone, strict=True)):
+        verdict: Verdict = "insufficient_evidence" if position in broken - standing else own
+        clear = verdict == "does_not_meet" and not getattr(question.claim.records[0], "signed", False)
+        yield Answer(question.judged()[0], verdict, own, "clear" if clear else None, None, family)
+
+
+def _still_broken(question: Question, others: int) -> bool:
+    """Tell whether a limit is broken at the level that Holm asks of it; limits known at one level only are not."""
+    if others <= 1:
+        return True
+    return question.at is not None and question.judged(question.alpha / others)[1] == "does_not_meet"
+
+
+def _has_limits(record: Value | Gap) -> bool:
+    return record.value is not None and limits_to_judge(record) != (None, None)
+
+
+def _family(size: int, what: str, questions: Sequence[Question]) -> str:
+    """Return a family in words, as in '8 tested findings of parity and effort'."""
+    *first, last = dict.fromkeys(question.audit for question in questions) or ["no audit"]
+    alone = " alone" if not first and what != "verdict" else ""
+    return f"{count(size, what)} of {', '.join(first) + ' and ' if first else ''}{last}{alone}"
+
+
+def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alpha: float) -> Iterator[str]:
+    """Yield a sentence for each family among findings, and for "worse off" in tables of gaps."""
+    share = show_confidence(alpha)
+    for family in dict.fromkeys(finding.family for finding in findings if finding.family is not None):
+        of_one = family.startswith("1 ")
+        promise = (
+            f"the chance that any “does not meet” is false is at most {share} (Holm); “meets” holds for each alone"
+            if " verdict" in family
+            else f"the chance that any of them claims a difference that is not there is at most {share} (Holm)"
+        )
+        yield f"The {family} {'is' if of_one else 'are'} one family: {promise}."
+    if any(gap.worse_off is not None for gap in gaps):
+        yield (
+            f"“Worse off” in tables keeps the false discovery rate over all tables of the run to {share} "
+            "(Benjamini and Bogomolov)."
+        )
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def adjust_tables(tables: Sequence[Sequence[Any]], alphas: Sequence[float]) -> list[tuple[Any, ...]]:
+    """Return the gaps of a run, a table an audit, with p-values adjusted for all tables and rows.
+
+    An audit proposes who would be worse off; it is said where the adjusted p-value is at most alpha. A gap that an
+    audit has adjusted itself stays as it is.
+    """
+    own = [[gap.p_value is not None and gap.p_adjusted is None for gap in table] for table in tables]
+    p_values = [
+        [gap.p_value if mine else np.nan for gap, mine in zip(table, rows, strict=True)]
+        for table, rows in zip(tables, own, strict=True)
+    ]
+    adjusted = adjusted_in_tables([np.array(p, dtype=np.float64) for p in p_values])
+    settled = []
+    for table, rows, p, alpha in zip(tables, own, adjusted, alphas, strict=True):
+        settled.append(
+            tuple(
+                replace(gap, p_adjusted=float(q), worse_off=gap.worse_off if q <= alpha else None) if mine else gap
+                for gap, mine, q in zip(table, rows, p, strict=True)
+            )
+        )
+    return settled

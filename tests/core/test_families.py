@@ -1,0 +1,131 @@
+"""Claims of a run hold together: Holm over findings, Holm over verdicts, the false discovery rate over tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.core.families import Question, adjust_tables, answer, in_words
+from evenhand.core.findings import Claim
+from evenhand.core.records import Gap
+from evenhand.core.thresholds import Threshold
+from evenhand.stats.multiplicity import adjusted_in_tables, adjusted_p
+
+LIMIT = Threshold(metric="tpr", max=0.1, kind="difference", against="worst_pair", of="gap")
+
+
+def gap(p: float | None = None, value: float = 0.2, low: float | None = 0.1, high: float | None = 0.3) -> Gap:
+    return Gap(
+        metric="tpr",
+        kind="difference",
+        against="worst_pair",
+        group="a",
+        reference="b",
+        n=100,
+        value=value,
+        low=low,
+        high=high,
+        p_value=p,
+        worse_off="b",
+    )
+
+
+def claim(record: Gap, **more: str) -> Claim:
+    return Claim(records=(record,), sentence_id="two_values", arguments={}, headline=True, **more)  # type: ignore[arg-type]
+
+
+def judged(p_beyond: float, audit: str = "parity") -> Question:
+    """Return a question whose limits lie beyond the limit up to the confidence 1 - p_beyond, as nested ones do."""
+
+    def at(confidence: float) -> Claim:
+        return claim(gap(low=0.11 if 1 - confidence >= p_beyond else 0.05))
+
+    return Question(audit, at(0.95), LIMIT, 0.05, at)
+
+
+def asked(p: float | None, audit: str = "parity") -> Question:
+    return Question(audit, claim(gap(p)), None, 0.05)
+
+
+def verdicts(questions: Sequence[Question]) -> list[str]:
+    return [said.verdict for said in answer(questions)]
+
+
+P = st.floats(1e-6, 1)
+
+
+@given(st.lists(P, min_size=1, max_size=8))
+def test_does_not_meet_is_said_where_holm_over_all_verdicts_allows_it(p: list[float]) -> None:
+    if any(abs(q * k - 0.05) < 1e-9 for q in p for k in range(1, 9)):
+        return  # on the boundary rounding decides
+    broken = [verdict == "does_not_meet" for verdict in verdicts([judged(q) for q in p])]
+    assert broken == [bool(adjusted <= 0.05) for adjusted in adjusted_p(p)]
+
+
+@given(st.lists(P, min_size=1, max_size=5), P, st.lists(P, max_size=4))
+def test_what_is_added_to_a_run(p: list[float], more: float, others: list[float]) -> None:
+    """Findings without a threshold change no verdict, and one more threshold can only take a "does not meet" away."""
+    before = answer([judged(q) for q in p])
+    assert answer([*(asked(q, "effort") for q in others), *(judged(q) for q in p)])[len(others) :] == before
+    for old, new in zip(before, verdicts([*(judged(q) for q in p), judged(more)]), strict=False):
+        assert new == old.verdict or (old.verdict, new) == ("does_not_meet", "insufficient_evidence")
+
+
+@given(st.permutations([0.001, 0.004, 0.02, 0.3, None]))
+def test_the_order_of_a_run_does_not_matter(p: list[float | None]) -> None:
+    def said(order: Sequence[float | None]) -> dict[float | None, object]:
+        both = answer([*(asked(q) for q in order), *(judged(q or 1.0) for q in order)])
+        answers = [replace(one, record=gap()) for one in both]
+        return dict(zip(order, zip(answers[: len(order)], answers[len(order) :], strict=True), strict=True))
+
+    assert said(p) == said([0.001, 0.004, 0.02, 0.3, None])
+
+
+def test_a_finding_is_clear_where_holm_over_all_tested_ones_allows_it() -> None:
+    said = answer([asked(0.03), asked(None), asked(0.04, "effort"), judged(0.5)])
+    assert [one.clarity for one in said] == ["unclear", "untested", "unclear", None]
+    assert [one.p_adjusted for one in said] == [pytest.approx(0.06), None, pytest.approx(0.06), None]
+    assert said[0].family == said[2].family == "2 tested findings of parity and effort"
+    assert [one.clarity for one in answer([asked(0.01), asked(0.03)])] == ["clear", "clear"]
+
+
+def test_limits_at_one_level_break_a_limit_only_alone() -> None:
+    alone = replace(judged(0.05), at=None)
+    assert verdicts([alone]) == ["does_not_meet"]
+    assert verdicts([alone, judged(1.0)]) == ["insufficient_evidence", "insufficient_evidence"]
+    assert verdicts([alone, judged(0.001)]) == ["does_not_meet", "does_not_meet"]  # Holm's last step
+
+
+def test_what_cannot_be_judged_does_not_count() -> None:
+    unknown = Question("parity", claim(gap(low=None, high=None)), LIMIT, 0.05)
+    withheld = Question("parity", claim(gap(low=0.2), withheld="too few"), LIMIT, 0.05)
+    said = answer([unknown, withheld, judged(0.05)])
+    assert [one.verdict for one in said] == ["insufficient_evidence", "insufficient_evidence", "does_not_meet"]
+    assert said[2].family == "1 verdict of parity"
+
+
+def test_meets_is_held_for_each_alone() -> None:
+    meeting = Question("parity", claim(gap(value=0.01, low=0.0, high=0.09)), LIMIT, 0.05)
+    assert set(verdicts([meeting] * 50)) == {"meets"}
+
+
+def test_worse_off_is_said_by_the_false_discovery_rate_over_all_tables() -> None:
+    tables = [[gap(0.001), gap(0.04)], [gap(0.04), gap(0.9), gap(None)], []]
+    first, second, third = adjust_tables(tables, [0.05, 0.05, 0.05])
+    expected = adjusted_in_tables([[0.001, 0.04], [0.04, 0.9], []])
+    assert [row.p_adjusted for row in first] == pytest.approx(list(expected[0]))
+    assert [row.worse_off for row in (*first, *second[:2])] == ["b", None, None, None]
+    assert third == ()
+    own = replace(gap(0.04), p_adjusted=0.01)
+    assert adjust_tables([[own]], [0.05])[0] == (own,)  # an audit's own family
+
+
+def test_a_family_is_said_in_one_sentence() -> None:
+    assert list(in_words([], [gap(None)], 0.05)) == [
+        "“Worse off” in tables keeps the false discovery rate over all tables of the run to 5% (Benjamini and "
+        "Bogomolov)."
+    ]
