@@ -55,8 +55,7 @@ def test_options_of_the_readers_and_lists_of_columns(cli: Cli, place: Path) -> N
 @pytest.mark.parametrize(
     ("start", "name", "words"),
     [
-        (b"PK\x03\x04", "d.csv", "is an Excel file (or another zip archive) by its contents"),
-        (b"\xd0\xcf\x11\xe0", "d.txt", "is an old Excel file (.xls) by its contents"),
+        (b"PK\x03\x04", "d.csv", "is a zip archive by its contents, whatever its name says; unpack it first."),
         (b"PAR1", "d.json", "is a Parquet file by its contents"),
     ],
 )

@@ -47,7 +47,7 @@ COMMANDS = {
     "A gate without a limit": "people.csv --groups race --decisions hired --check",
     "A limit with the wrong sign": "people.csv --groups race --decisions hired --require selection_rate=0.8",
     "An encoding that is none": "people.csv --groups race --scores score --encoding utf8",
-    "An Excel file that is called CSV": "excel.csv --groups race --scores score",
+    "An archive that is called CSV": "archive.csv --groups race --scores score",
     "A row with a field too many": "ragged.csv --groups race --scores score",
     "A weight that is negative": "people.csv --groups race --scores score --weight balance",
     "An option that belongs into the file": "audit.toml --outcome repaid",
@@ -105,7 +105,7 @@ def write_files(folder: Path) -> None:
     columns = people()
     lines = (";".join("" if cell is None else str(cell) for cell in row) for row in zip(*columns.values(), strict=True))
     (folder / "people.csv").write_text("\n".join([";".join(columns), *lines]) + "\n")
-    (folder / "excel.csv").write_bytes(b"PK\x03\x04\x14\x00\x06\x00" + bytes(200))
+    (folder / "archive.csv").write_bytes(b"PK\x03\x04\x14\x00\x06\x00" + bytes(200))
     (folder / "ragged.csv").write_text("race,score\nWhite,0.5\nBlack,0.4,7\n")
     (folder / "audit.toml").write_text(DATA + 'predictions = "score"\n[parity]\n')
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 _SNIFFED_BYTES = 4 * 1024 * 1024
 _SAMPLED_ROWS = 20_480
 _MARKS = {
-    b"PK\x03\x04": ("an Excel file (or another zip archive)", "name it .xlsx, or save it as CSV in Excel"),
-    b"\xd0\xcf\x11\xe0": ("an old Excel file (.xls)", "save it as CSV or .xlsx in Excel"),
+    b"PK\x03\x04": ("a zip archive", "unpack it first"),
     b"PAR1": ("a Parquet file", "name it .parquet"),
 }
 _MANY_ZEROS = 0.3  # as a share of every other byte: more of them, and it is UTF-16
