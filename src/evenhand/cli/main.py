@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import audit, data, init, study
+from evenhand.cli import audit, data, init, power, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import EvenhandError
 
@@ -28,6 +28,7 @@ app = typer.Typer(
 app.command()(data.demo)
 app.command()(init.init)
 app.command()(audit.audit)
+app.command()(power.power)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 
