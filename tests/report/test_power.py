@@ -110,9 +110,9 @@ def test_a_pilot_says_groups_and_rates(tmp_path: Path) -> None:
     rows = [f"{g},{y},{d}" for g, y, d in zip("ab" * 200, rng.integers(0, 2, 400), [0, 0, 1, 1] * 100, strict=True)]
     pilot = tmp_path / "pilot.csv"
     pilot.write_text("\n".join(["g,y,d", *rows]) + "\n")
-    (piloted,), (said,) = lines(tmp_path, power="", pilot=pilot), lines(tmp_path)
+    (piloted, _), (said,) = lines(tmp_path, power="", pilot=pilot), lines(tmp_path)
     assert (piloted.model, piloted.n) == ("model", 1_000)
-    assert piloted.gap == pytest.approx(said.gap, rel=0.1)
+    assert piloted.gap == pytest.approx(said.gap, rel=0.2)  # two tests instead of one
 
 
 def test_the_command_prints_a_line_for_every_question(tmp_path: Path) -> None:
