@@ -13,6 +13,7 @@ import pytest
 import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult
 from evenhand.audits.improvability.findings import Shares, make_notes, plausible_reason
+from evenhand.audits.improvability.result import JUDGED
 from evenhand.core.display import DisplayTable
 from evenhand.core.formats import show
 from evenhand.errors import ConfigError, DataError, EvenhandError
