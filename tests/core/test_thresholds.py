@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
@@ -81,8 +83,16 @@ def test_what_makes_no_sense_is_refused(fields: dict[str, object], message: str)
         resolved(**fields)
 
 
-def gap(value: float, low: float, high: float) -> Gap:
-    return Gap(metric="tpr", kind="difference", against="worst_pair", n=10, value=value, joint_low=low, joint_high=high)
+def gap(value: float, low: float, high: float, together: tuple[float, float] | None = None) -> Gap:
+    joint_low, joint_high = together or (low, high)
+    numbers: dict[str, Any] = {
+        "value": value,
+        "low": low,
+        "high": high,
+        "joint_low": joint_low,
+        "joint_high": joint_high,
+    }
+    return Gap(metric="tpr", kind="difference", against="worst_pair", n=10, **numbers)
 
 
 def test_several_records_are_met_together_and_broken_by_one() -> None:
@@ -93,6 +103,14 @@ def test_several_records_are_met_together_and_broken_by_one() -> None:
     assert judge_all(limit, [within, unsure]) == (within, "insufficient_evidence")
     assert judge_all(limit, [within, broken, worse]) == (worse, "does_not_meet")
     assert judge_all(None, [unsure])[1] == "no_threshold"
+
+
+def test_a_limit_is_met_by_own_limits_and_broken_by_joint_ones() -> None:
+    limit = resolved(max=0.1)
+    met, beyond = gap(0.05, 0.02, 0.08, (0.0, 0.12)), gap(0.2, 0.12, 0.3, (0.08, 0.35))
+    assert judge_all(limit, [met])[1] == "meets"
+    assert judge_all(limit, [beyond])[1] == "insufficient_evidence"
+    assert judge_all(limit, [gap(0.2, 0.13, 0.3, (0.11, 0.35))])[1] == "does_not_meet"
 
 
 def test_a_gap_is_judged_by_its_size() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import tracemalloc
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -380,3 +381,16 @@ def test_bad_cells_are_named() -> None:
         CellMoments(np.array([1, 2]), np.zeros((2, 1)), np.zeros((2, 1)))
     with pytest.raises(EvenhandError, match=r"`resamples` must be at least 2; got 1\."):
         resample(CellMoments.from_counts([1]), first_share, resamples=1, rng=generator())
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
+def test_the_p_value_is_where_the_interval_reaches_zero(method: Literal["percentile", "basic", "bca"]) -> None:
+    rng = np.random.default_rng(2)
+    shift = np.array([0.4, -0.5, 1.5, 0.05])
+    draws = Draws(shift, shift + 0.3 * (rng.gamma(4.0, 0.5, (4000, 4)) - 2.0), lambda: np.full(4, 0.03))
+    p = draws.p_value(method)
+    assert (p > 0).all()
+    for place, value in enumerate(p):
+        for alpha in (value * 0.8, min(value * 1.2, 0.999)):
+            low, high = getattr(draws, method)(1 - alpha)
+            assert bool(low[place] > 0 or high[place] < 0) == (alpha > value) or value <= 2 / 4000

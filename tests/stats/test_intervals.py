@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from evenhand.errors import EvenhandError
 from evenhand.stats.intervals import (
     bonferroni,
+    bounded_mean,
     clopper_pearson,
     effective_trials,
     logit_t,
     mover_difference,
     mover_ratio,
-    narrowest_ratio,
     normal_quantile,
+    steady_stderr,
     student_t,
     t_quantile,
     welch_difference,
     welch_log_ratio,
-    widest_difference,
     wilson,
 )
 from evenhand.stats.types import FloatArray
@@ -291,38 +291,40 @@ def test_welch_without_spread() -> None:
     np.testing.assert_allclose(known.high, 0.5 + normal_quantile() * math.sqrt(0.02))
 
 
-# Worst pairs
+# Means between bounds
 
 
-def test_worst_pairs_by_hand() -> None:
-    assert widest_difference([-0.3, 0.1, -0.2], [-0.1, 0.2, 0.4]) == (0.1, 0.4)
-    assert widest_difference([-0.3, -0.1], [0.1, 0.2]) == (0.0, 0.3)
-    assert narrowest_ratio([0.9, 1.25, 0.5], [1.1, 2.5, 3.0]) == pytest.approx((1 / 3, 0.8))
-    assert narrowest_ratio([0.9, 0.8], [1.1, 1.3]) == pytest.approx((1 / 1.3, 1.0))
+def test_two_people_at_the_bounds_steady_the_standard_error() -> None:
+    scores = np.array([0.01, 0.02, 0.02, 0.05, 0.1, 0.4])
+    mean, n = scores.mean(), scores.size
+    stderr = scores.std(ddof=1) / math.sqrt(n)
+    variance = (n * scores.var(ddof=1) + 2 * mean * (1 - mean)) / (n + 2)
+    assert float(steady_stderr(mean, stderr, n)) == pytest.approx(math.sqrt(variance / n))
+    np.testing.assert_allclose(bounded_mean(mean, stderr, n), logit_t(mean, math.sqrt(variance / n), n - 1), rtol=1e-12)
+    moved = bounded_mean(100 + 50 * mean, 50 * stderr, n, bounds=(100, 150))
+    np.testing.assert_allclose(moved, 100 + 50 * np.array(bounded_mean(mean, stderr, n)))
+    assert float(steady_stderr(0.3, 0.0, n)) == 0.0
+    assert float(steady_stderr(0.3, 1e-3, 1e9)) == pytest.approx(1e-3)
 
 
-def test_worst_pairs_with_open_ends() -> None:
-    assert widest_difference([-np.inf, 0.1], [np.inf, 0.2]) == (0.1, np.inf)
-    assert narrowest_ratio([0.0, 1.25], [np.inf, 2.0]) == (0.0, 0.8)
-    assert narrowest_ratio([0.5, 0.4], [np.inf, 0.8]) == (0.0, 0.8)
-    for limits in (
-        widest_difference([0.1, np.nan], [0.2, 0.3]),
-        widest_difference([], []),
-        narrowest_ratio([0.5, 0.5], [0.6, np.nan]),
-        narrowest_ratio([], []),
-    ):
-        assert np.isnan(limits).all()
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.2, 0.7])
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_the_limit_of_nothing_but_zeros_holds_for_the_worst_scores_there_can_be(n: int, share: float) -> None:
+    """A score of 1 with this chance, else 0, has the most zeros of all scores with its mean."""
+    limit = float(bounded_mean(0.0, 0.0, n).high)
+    assert share <= limit or (1 - share) ** n <= 0.025 + 1e-12
+    assert float(bounded_mean(1.0, 0.0, n).low) == pytest.approx(1 - limit)
 
 
-@given(st.lists(st.tuples(st.floats(0.01, 10), st.floats(0.01, 10)), min_size=1, max_size=6))
-def test_worst_pairs_do_not_depend_on_direction(pairs: list[tuple[float, float]]) -> None:
-    low, high = np.sort(np.array(pairs), axis=1).T
-    np.testing.assert_allclose(narrowest_ratio(low, high), narrowest_ratio(1 / high, 1 / low))
-    assert widest_difference(low, high) == widest_difference(-high, -low)
-    farthest, nearest = narrowest_ratio(low, high)
-    upper = np.maximum(np.abs(np.log(low)), np.abs(np.log(high))).max()
-    lower = max(0.0, np.maximum(np.log(low), -np.log(high)).max())
-    assert (farthest, nearest) == pytest.approx((math.exp(-upper), math.exp(-lower)))
+def test_confidences_broadcast() -> None:
+    levels = np.array([0.5, 0.9, 0.99])
+    for function in (clopper_pearson, lambda p, n, c: bounded_mean(p, 0.05, n, c)):
+        together = function(0.3, 20, levels)
+        for place, level in enumerate(levels):
+            alone = function(0.3, 20, float(level))
+            assert (together.low[place], together.high[place]) == pytest.approx((float(alone.low), float(alone.high)))
+    with pytest.raises(EvenhandError, match="confidence"):
+        clopper_pearson(0.3, 20, np.array([0.5, 1.0]))
 
 
 def test_everything_broadcasts() -> None:

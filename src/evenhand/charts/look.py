@@ -65,7 +65,7 @@ def data(records: list[dict[str, Any]]) -> alt.InlineData:
 def _printable(value: Any) -> Any:
     """Replace the control characters that an SVG may not hold; round numbers to what a chart can show."""
     if isinstance(value, float):
-        return float(f"{value:.9g}")
+        return float(f"{float(f'{value:.12g}'):.9g}")  # by way of the digits that `results.json` keeps
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", value) if isinstance(value, str) else value
 
 

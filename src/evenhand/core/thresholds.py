@@ -236,9 +236,15 @@ def size_of_gap(
 
 
 def judged_size(record: Value | Gap) -> tuple[float | None, float | None, float | None]:
-    """Return the number that a threshold is held against, with the limits that a verdict rests on."""
+    """Return the number that a threshold is held against, with the limits that "does not meet" rests on."""
+    return _size(record, *limits_to_judge(record))
+
+
+def _size(
+    record: Value | Gap, low: float | None, high: float | None
+) -> tuple[float | None, float | None, float | None]:
     kind = record.kind if isinstance(record, Gap) and not record.signed else None
-    return size_of_gap(kind, record.value, *limits_to_judge(record))
+    return size_of_gap(kind, record.value, low, high)
 
 
 def judge(threshold: Threshold | None, value: float | None, low: float | None, high: float | None) -> Verdict:
@@ -266,16 +272,26 @@ def judge(threshold: Threshold | None, value: float | None, low: float | None, h
 def judge_all(threshold: Threshold | None, records: Sequence[Value | Gap]) -> tuple[Value | Gap, Verdict]:
     """Return the verdict over records that are judged together, and the record that it is told by.
 
-    The limit is broken when one record lies beyond it, and met when every record is shown to meet it. It is told by
-    the one that breaks it most clearly, else by the first.
+    The limit is broken when one record lies beyond it: any of them can be the one, so their joint limits decide. It is
+    met when every record is shown to meet it, each by its own limits: where it is not met, the record that breaks it
+    would have to be missed, and that one alone (Berger 1982). It is told by the one that breaks it most clearly, else
+    by the first.
     """
     if threshold is None:
         return records[0], "no_threshold"
-    verdicts = [judge(threshold, *judged_size(record)) for record in records]
+    verdicts = [_judge_one(threshold, record) for record in records]
     if "does_not_meet" in verdicts:
         broken = [record for record, verdict in zip(records, verdicts, strict=True) if verdict == "does_not_meet"]
         return max(broken, key=lambda record: _excess(threshold, record)), "does_not_meet"
     return records[0], "meets" if all(verdict == "meets" for verdict in verdicts) else "insufficient_evidence"
+
+
+def _judge_one(threshold: Threshold, record: Value | Gap) -> Verdict:
+    """Return "meets" by a record's own limits, "does not meet" by those that hold for its family."""
+    if judge(threshold, *_size(record, record.low, record.high)) == "meets":
+        return "meets"
+    together = judge(threshold, *judged_size(record))
+    return "insufficient_evidence" if together == "meets" else together
 
 
 def _excess(threshold: Threshold, record: Value | Gap) -> float:

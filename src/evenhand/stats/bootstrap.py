@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -139,13 +139,10 @@ class Draws:
 
     def bca(self, confidence: float = 0.95) -> Interval:
         """Return the bias-corrected and accelerated interval; nan when every draw lies on one side."""
-        from scipy.special import ndtr, ndtri
+        from scipy.special import ndtr
 
         with np.errstate(all="ignore"):
-            defined = len(self.values) - self.undefined
-            tied = (self.values == self.estimate) | (np.abs(self.values - self.estimate) <= self._rounding())
-            below = (self.values < self.estimate) & ~tied
-            bias = ndtri((below.sum(axis=0) + 0.5 * tied.sum(axis=0)) / defined)
+            bias = self._bias()
             tails = []
             for sign in (-1.0, 1.0):
                 shifted = bias + sign * normal_quantile(confidence)
@@ -155,6 +152,33 @@ class Draws:
             unknown = ~np.isfinite(bias)
         low, high = self._between(*(np.where(unknown, np.nan, tail) for tail in tails))
         return Interval(low, high)
+
+    def p_value(self, method: Literal["percentile", "basic", "bca"] = "bca") -> FloatArray:
+        """Return (T,) the smallest alpha at which an interval of this kind excludes 0, to the fineness of the draws.
+
+        With z_0 the normal quantile of the share of draws below 0 (for the basic interval: above twice the estimate;
+        ties count half), b BCa's bias and a its acceleration, u = z_0 - b: BCa's lower limit is 0 at the normal
+        quantile b - u / (1 + a u). At least 2 / (draws + 1); nan where there is no interval.
+
+        Examples
+        --------
+        >>> Draws(np.array([1.0]), np.arange(-1.0, 3.1, 0.01)[:, None]).p_value("percentile").round(2)
+        array([0.49])
+        """
+        from scipy.special import ndtr, ndtri
+
+        with np.errstate(all="ignore"):
+            defined = len(self.values) - self.undefined
+            mirror = 2.0 * self.estimate if method == "basic" else np.zeros_like(self.estimate)
+            below = ((self.values < mirror).sum(axis=0) + 0.5 * (self.values == mirror).sum(axis=0)) / defined
+            share = np.clip(below, 1.0 / (defined + 1), 1.0 - 1.0 / (defined + 1))
+            z = ndtri(share)
+            if method == "bca":
+                bias = self._bias()
+                away = z - bias
+                z = away / (1.0 + self.acceleration * away) - bias
+            p = np.maximum(2.0 * ndtr(-np.abs(z)), 2.0 / (defined + 1))
+        return np.asarray(np.where(self._usable(), np.minimum(p, 1.0), np.nan))
 
     def stderr(self) -> FloatArray:
         """Return (T,) the standard deviation of the draws; nan when some are infinite or too many nan."""
@@ -188,6 +212,15 @@ class Draws:
         critical = largest[largest.size - beyond]
         half = np.where(taking_part, critical * spread, np.nan)
         return Interval(self.estimate - half, self.estimate + half)
+
+    def _bias(self) -> FloatArray:
+        """Return (T,) BCa's bias: the normal quantile of the share of draws below the estimate, ties counting half."""
+        from scipy.special import ndtri
+
+        defined = len(self.values) - self.undefined
+        tied = (self.values == self.estimate) | (np.abs(self.values - self.estimate) <= self._rounding())
+        below = (self.values < self.estimate) & ~tied
+        return np.asarray(ndtri((below.sum(axis=0) + 0.5 * tied.sum(axis=0)) / defined))
 
     def _between(self, below: FloatArray, above: FloatArray) -> Interval:
         """Return the draws that leave the given shares of the defined draws below and above."""

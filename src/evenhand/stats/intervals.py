@@ -5,22 +5,28 @@ All functions broadcast. What is undefined is nan, what is unbounded is inf; not
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_at_least, require_share
 from evenhand.stats.types import BoolArray, FloatArray, Interval
 
+_Confidence = TypeVar("_Confidence", float, FloatArray)
+_MORE_PEOPLE = 2.0  # chosen by simulation: benchmarks/parity_coverage.py
 
-def tail_share(confidence: float) -> float:
-    """Return the share (1 - confidence) / 2 that a two-sided interval leaves on either side.
+
+def tail_share(confidence: _Confidence) -> _Confidence:
+    """Return the share (1 - confidence) / 2 that a two-sided interval leaves on either side; of one, or of many.
 
     Examples
     --------
     >>> round(tail_share(0.95), 6)
     0.025
     """
-    require_share("confidence", confidence)
+    for extreme in (np.min, np.max) if np.size(confidence) else ():
+        require_share("confidence", float(extreme(confidence)))
     return (1.0 - confidence) / 2.0
 
 
@@ -37,7 +43,7 @@ def normal_quantile(confidence: float = 0.95) -> float:
     return float(-ndtri(tail_share(confidence)))
 
 
-def t_quantile(df: ArrayLike, confidence: float = 0.95) -> FloatArray:
+def t_quantile(df: ArrayLike, confidence: float | FloatArray = 0.95) -> FloatArray:
     """Return t with P(abs(T) <= t) = confidence for Student's T; df may be fractional or inf.
 
     Examples
@@ -45,12 +51,12 @@ def t_quantile(df: ArrayLike, confidence: float = 0.95) -> FloatArray:
     >>> t_quantile([1, 10, float("inf"), 0], 0.95).round(4)
     array([12.7062,  2.2281,  1.96  ,     nan])
     """
-    from scipy.special import stdtrit
+    from scipy.special import ndtri, stdtrit
 
-    freedom = _floats(df)
+    freedom, tail = _floats(df), tail_share(_floats(confidence))
     usable = (freedom > 0) & (freedom < 1e9)
-    student = -stdtrit(np.where(usable, freedom, 1.0), tail_share(confidence))
-    return np.asarray(np.where(usable, student, np.where(freedom >= 1e9, normal_quantile(confidence), np.nan)))
+    student = -stdtrit(np.where(usable, freedom, 1.0), tail)
+    return np.asarray(np.where(usable, student, np.where(freedom >= 1e9, -ndtri(tail), np.nan)))
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:
@@ -105,7 +111,7 @@ def wilson(rate: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Inte
     return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
 
 
-def clopper_pearson(rate: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
+def clopper_pearson(rate: ArrayLike, trials: ArrayLike, confidence: float | FloatArray = 0.95) -> Interval:
     """Return the exact interval of a rate: each of its tails has at most half of 1 - confidence.
 
     Wilson's interval holds on average over rates; far out in the tails, where simultaneous intervals live, its error
@@ -123,8 +129,7 @@ def clopper_pearson(rate: ArrayLike, trials: ArrayLike, confidence: float = 0.95
     """
     from scipy.special import betaincinv
 
-    p, n = np.broadcast_arrays(_floats(rate), _floats(trials))
-    tail = tail_share(confidence)
+    p, n, tail = np.broadcast_arrays(_floats(rate), _floats(trials), tail_share(_floats(confidence)))
     with np.errstate(all="ignore"):
         yes = p * n
         no = n - yes
@@ -169,7 +174,7 @@ def effective_trials(rate: ArrayLike, variance: ArrayLike, kish: ArrayLike) -> F
         return np.asarray(np.where(known, np.minimum(p * (1 - p) / v, most), most))
 
 
-def student_t(mean: ArrayLike, stderr: ArrayLike, df: ArrayLike, confidence: float = 0.95) -> Interval:
+def student_t(mean: ArrayLike, stderr: ArrayLike, df: ArrayLike, confidence: float | FloatArray = 0.95) -> Interval:
     """Return the interval mean ± t(df) stderr.
 
     References
@@ -188,7 +193,11 @@ def student_t(mean: ArrayLike, stderr: ArrayLike, df: ArrayLike, confidence: flo
 
 
 def logit_t(
-    value: ArrayLike, stderr: ArrayLike, df: ArrayLike, confidence: float = 0.95, bounds: tuple[float, float] = (0, 1)
+    value: ArrayLike,
+    stderr: ArrayLike,
+    df: ArrayLike,
+    confidence: float | FloatArray = 0.95,
+    bounds: tuple[float, float] = (0, 1),
 ) -> Interval:
     """Return Student's t interval on the logit scale of a value between bounds, such as a mean score or an AUC.
 
@@ -229,6 +238,69 @@ def logit_t(
         low, high = (lowest + below * (1.0 + odds) / (odds + np.exp(h)) for h in (half, -half))
         defined = (below > 0) & (above > 0) & (half > 0)
     return Interval(*(np.where(defined, np.clip(limit, lowest, highest), np.nan) for limit in (low, high)))
+
+
+def steady_stderr(
+    value: ArrayLike, stderr: ArrayLike, people: ArrayLike, bounds: tuple[float, float] = (0, 1)
+) -> FloatArray:
+    """Return the standard error of a mean between bounds as if two more people stood at the bounds.
+
+    With b and a the distances to the lowest and the highest value and s² = n stderr² the variance of one person,
+    sqrt((n s² + 2 a b) / (n + 2) / n): a b is the variance of people at the two bounds with the same mean, the largest
+    there can be. A sample of few that happens to hold none of the people far out has a mean too near to the bound and a
+    standard error too small, both at once; the two people make up for it, and count for nothing where n is large.
+    0 stays 0: where nobody differs, the data do not say how far the mean may be off.
+
+    Examples
+    --------
+    >>> steady_stderr(0.05, [0.015, 0.0], 20).round(4)
+    array([0.0205, 0.    ])
+    """
+    with np.errstate(all="ignore"):
+        n, error = _floats(people), _floats(stderr)
+        largest = (_floats(value) - bounds[0]) * (bounds[1] - _floats(value))
+        steady = np.sqrt((n * n * error**2 + _MORE_PEOPLE * largest) / (n + _MORE_PEOPLE) / n)
+        return np.asarray(np.where(error > 0, np.maximum(steady, error), error))
+
+
+def bounded_mean(
+    value: ArrayLike,
+    stderr: ArrayLike,
+    people: ArrayLike,
+    confidence: float | FloatArray = 0.95,
+    bounds: tuple[float, float] = (0, 1),
+) -> Interval:
+    """Return the interval of a mean of scores between bounds, or of an AUC.
+
+    Student's t on the logit scale (`logit_t`) with `steady_stderr`. Where all n people are at one bound, what that says
+    of the mean: a score in [0, 1] of mean m is above 0 with a chance of at least m, so if all are 0, m is at most
+    1 - tail^(1/n). For an AUC, n is the people of the rarer outcome: with an AUC of m, n pairs of different people are
+    all in order with a chance of at most m^n. nan where nobody differs elsewhere.
+
+    Parameters
+    ----------
+    value, stderr
+        The mean and its standard error.
+    people
+        Their number; with survey weights Kish's.
+    confidence
+        Two-sided confidence.
+    bounds
+        The lowest and highest possible score.
+
+    Examples
+    --------
+    >>> [round(float(limit), 4) for limit in bounded_mean(0.05, 0.015, 20)]
+    [0.0209, 0.115]
+    >>> [round(float(limit), 4) for limit in bounded_mean(0.0, 0.0, 20)]
+    [0.0, 0.1684]
+    """
+    limits = logit_t(value, steady_stderr(value, stderr, people, bounds), _floats(people) - 1, confidence, bounds)
+    with np.errstate(all="ignore"):
+        reach = (bounds[1] - bounds[0]) * (1.0 - tail_share(_floats(confidence)) ** (1.0 / _floats(people)))
+    ends = [(_floats(value) == bound) & (_floats(people) > 0) for bound in bounds]
+    low = np.where(ends[0], bounds[0], np.where(ends[1], bounds[1] - reach, limits.low))
+    return Interval(low, np.where(ends[0], bounds[0] + reach, np.where(ends[1], bounds[1], limits.high)))
 
 
 def mover_difference(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interval) -> Interval:
@@ -349,46 +421,6 @@ def welch_log_ratio(
         stderr, df = _satterthwaite(parts[0], _floats(df_a), parts[1], _floats(df_b))
         low, high = student_t(np.log(x) - np.log(y), stderr, df, confidence)
         return Interval(np.where(positive, np.exp(low), np.nan), np.where(positive, np.exp(high), np.nan))
-
-
-def widest_difference(differences_low: ArrayLike, differences_high: ArrayLike) -> tuple[float, float]:
-    """Return the interval of the largest absolute difference, from simultaneous intervals of all pairs.
-
-    [max lower abs(d), max upper abs(d)], where an interval [l, h] has the lower abs(d) max(l, -h, 0) and
-    the upper abs(d) max(abs(l), abs(h)). It covers whenever all the pairs' intervals do. One pair without
-    an interval leaves the far end open: both limits are then nan.
-
-    Examples
-    --------
-    >>> widest_difference([-0.1, 0.05], [0.2, 0.3])
-    (0.05, 0.3)
-    """
-    low, high = np.broadcast_arrays(_floats(differences_low), _floats(differences_high))
-    if low.size == 0 or _any_nan(low, high).any():
-        return float("nan"), float("nan")
-    nearest = float(np.maximum(low, -high).max())
-    return max(nearest, 0.0), float(np.maximum(np.abs(low), np.abs(high)).max())
-
-
-def narrowest_ratio(ratio_low: ArrayLike, ratio_high: ArrayLike) -> tuple[float, float]:
-    """Return the interval of the smallest min(r, 1/r), from simultaneous intervals of all pairs' ratios.
-
-    [exp(-max upper abs(log r)), exp(-max lower abs(log r))], computed without logarithms. It covers
-    whenever all the pairs' intervals do. One pair without an interval leaves the far end open: both limits
-    are then nan.
-
-    Examples
-    --------
-    >>> narrowest_ratio([0.8, 0.5], [1.25, 0.9])
-    (0.5, 0.9)
-    """
-    low, high = np.broadcast_arrays(_floats(ratio_low), _floats(ratio_high))
-    if low.size == 0 or _any_nan(low, high).any():
-        return float("nan"), float("nan")
-    with np.errstate(all="ignore"):
-        farthest = np.minimum(low, 1.0 / high).min()
-        nearest = np.minimum(high, 1.0 / low).min()
-    return float(farthest), min(float(nearest), 1.0)
 
 
 def _satterthwaite(

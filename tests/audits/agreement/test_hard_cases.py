@@ -14,8 +14,10 @@ from evenhand.audits.agreement.estimate import LEAST_PEOPLE
 from evenhand.audits.agreement.result import AgreementGap
 from evenhand.core.findings import Finding
 from evenhand.errors import ConfigError, DataError
-from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, widest_difference
+from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference
 from evenhand.stats.multiplicity import adjusted_p
+from evenhand.stats.types import Interval
+from evenhand.stats.worst_pair import widest_difference
 
 QUICK: dict[str, Any] = {"resamples": 200}
 Rows = dict[str, Any]
@@ -87,7 +89,8 @@ def test_the_interval_of_the_worst_pair_holds_for_all_pairs() -> None:
     shares = {"a": (0.9, 100), "middle": (0.8, 200), "z": (50 / 120, 120)}
     limits = {name: clopper_pearson(*one, bonferroni(0.95, 3)) for name, one in shares.items()}
     pairs = [mover_difference(shares[a][0], limits[a], shares[b][0], limits[b]) for a, b in combinations(shares, 2)]
-    assert (gap.low, gap.high) == pytest.approx(widest_difference(*zip(*pairs, strict=True)), abs=1e-9)
+    together = Interval(*(np.array(ends) for ends in zip(*pairs, strict=True)))
+    assert (gap.low, gap.high) == pytest.approx(widest_difference(together), abs=1e-9)
     assert (gap.joint_low, gap.joint_high) == (gap.low, gap.high)
 
 

@@ -154,7 +154,10 @@ def test_bootstrap_intervals_come_near_the_default(interval: str) -> None:
 
 def test_the_seed_changes_only_what_is_resampled() -> None:
     table = eh.Table(make_people(), outcome="outcome", groups="group", predictions={"m": "score"})
-    assert eh.parity(table, seed=1).to_dict()["gaps"] == eh.parity(table, seed=2).to_dict()["gaps"]
+    gaps, others = (eh.parity(table, seed=seed).gaps for seed in (1, 2))
+    for gap, other in zip(gaps, others, strict=True):
+        shuffled = gap.against == "worst_pair" and METRICS[gap.metric].method == "rate" and METRICS[gap.metric].headline
+        assert gap == (replace(other, p_value=gap.p_value) if shuffled else other)
     one, two, again = (eh.parity(table, seed=s, resamples=500, interval="bca") for s in (1, 2, 1))
     assert one.gaps == again.gaps
     assert one.gaps != two.gaps

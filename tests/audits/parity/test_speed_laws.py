@@ -68,9 +68,11 @@ def test_the_band_of_all_pairs_is_max_t_of_their_differences(kind: str) -> None:
     i, j = np.triu_indices(6, 1)
     with np.errstate(all="ignore"):
         expected = Draws(estimate[i] - estimate[j], values[:, i] - values[:, j]).max_t(0.9)
-        found = resampled._pairwise_band(estimate, values, 0.9)
+        found, p = resampled._pairwise_band(estimate, values, 0.9)
     np.testing.assert_array_equal(found.low, expected.low)
     np.testing.assert_array_equal(found.high, expected.high)
+    apart = (found.low > 0) | (found.high < 0)
+    assert bool(apart.any()) == (p < 0.1 - 1e-9)
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.method != "rank"])

@@ -12,7 +12,7 @@ from scipy import stats
 from evenhand.errors import EvenhandError
 from evenhand.stats.pairs import METHODS, compare, individual_fairness
 from evenhand.stats.pairs.inputs import People
-from evenhand.stats.pairs.result import jackknife
+from evenhand.stats.pairs.result import jackknife, limits, widened
 from evenhand.stats.types import FloatArray
 
 Columns = tuple[FloatArray, FloatArray, FloatArray]
@@ -25,14 +25,22 @@ def pick(columns: Columns, at: Any) -> Columns:
     return score[at], effort[at], aggregate[at]
 
 
+def pair_excess(score: FloatArray, effort: FloatArray, aggregate: FloatArray) -> FloatArray:
+    """Return max(0, D - d) of all pairs, at weight 0.5."""
+    i, j = np.triu_indices(score.size, 1)
+    distance = np.sqrt(0.5 * (effort[i] - effort[j]) ** 2 + 0.5 * (aggregate[i] - aggregate[j]) ** 2)
+    return np.asarray(np.maximum(0.0, np.abs(score[i] - score[j]) - distance))
+
+
 def test_the_interval_by_hand(people: MakeColumns, by_definition: Maker) -> None:
     columns = people("continuous", 40)
     truth, result = by_definition(*columns, 0.5), individual_fairness(*columns, confidence=0.9)
     stderr = 2 * truth.row_means.std(ddof=1) * 39 / (38 * np.sqrt(40))
     t = stats.t.ppf(0.95, 39)
-    limits = [1 - (1 - truth.value) * np.exp(sign * t * stderr / (1 - truth.value)) for sign in (1, -1)]
+    wide = stderr + 2 * np.sqrt(pair_excess(*columns).var() / 39) * 39 / (38 * np.sqrt(40))
+    ends = [1 - (1 - truth.value) * np.exp(sign * t * wide / (1 - truth.value)) for sign in (1, -1)]
     assert result.stderr == pytest.approx(stderr, rel=1e-10)
-    assert [result.low, result.high] == pytest.approx(limits, rel=1e-10)
+    assert [result.low, result.high] == pytest.approx(ends, rel=1e-10)
 
 
 def test_the_standard_error_is_that_of_leaving_each_person_out(people: MakeColumns, surveyed: bool) -> None:
@@ -64,9 +72,35 @@ def test_the_difference_of_two_models_by_hand(people: MakeColumns, by_definition
     difference = compare(a, b, 0.95)
     assert difference.value == pytest.approx(a.value - b.value)
     assert difference.stderr == pytest.approx(stderr, rel=1e-8)
-    assert difference.high - difference.value == pytest.approx(stats.t.ppf(0.975, 59) * stderr, rel=1e-8)
+    apart = pair_excess(score, effort, aggregate) - pair_excess(other, effort, aggregate)
+    wide = stderr + 2 * np.sqrt(apart.var() / 59) * 59 / (58 * np.sqrt(60))
+    assert difference.high - difference.value == pytest.approx(stats.t.ppf(0.975, 59) * wide, rel=1e-8)
+    assert difference.p_value == pytest.approx(2 * stats.t.sf(abs(difference.value) / wide, 59))
     back = compare(b, a, 0.95)
     assert (back.low, back.high) == pytest.approx((-difference.high, -difference.low))
+
+
+def test_coin_flips_are_covered() -> None:
+    """Equal effort and decisions by a coin: no person differs from another, but samples do; the jackknife covers .8."""
+    rng = np.random.default_rng(7)
+    covered = alone = 0
+    for _ in range(200):
+        score = (rng.random(50) < 0.5).astype(float)
+        result = individual_fairness(score, np.zeros(50), np.zeros(50))
+        low, high = limits(result.value, result.stderr, 49, 0.95, 0.0)
+        covered += result.low <= 0.5 <= result.high
+        alone += low <= 0.5 <= high
+    assert covered >= 190
+    assert alone <= 185
+
+
+def test_pairs_do_not_depend_on_the_order_of_people(people: MakeColumns) -> None:
+    columns = people("continuous", 500)  # more pairs than are looked at
+    order = np.random.default_rng(1).permutation(500)
+    one, other = individual_fairness(*columns), individual_fairness(*pick(columns, order))
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
+    exact = individual_fairness(*columns).stderr + 2 * pair_excess(*columns).std() * np.sqrt(499 / 500) / 498
+    assert widened(one.stderr, (People(*columns),), 0.5) == pytest.approx(exact, rel=2e-3)
 
 
 def test_a_model_does_not_differ_from_itself(people: MakeColumns) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.audits.effort import result as records
 from evenhand.audits.effort.gather import People
-from evenhand.audits.effort.group_means import GroupedMeans, GroupMeans, lowest_parity_pair, mean_limits, means_of
+from evenhand.audits.effort.group_means import GroupedMeans, GroupMeans, lowest_parity, means_of
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
 from evenhand.core.formats import finite
@@ -111,6 +111,7 @@ def model_gaps(estimates: Fairness, spec: EffortSpec) -> Iterator[records.Effort
                 value=finite(alone.value),
                 **_limits((alone.low, alone.high), (joint.low, joint.high)),
                 status="ok" if finite(alone.low) is not None else _no_interval(left),
+                p_value=finite(alone.p_value),
                 stderr=finite(alone.stderr),
             )
 
@@ -224,8 +225,8 @@ def bin_records(
     """Return the group means and the parity of every effort bin, after those of all bins together (traditional parity).
 
     In each bin of effort, [k width, (k + 1) width), the mean score of every group with at least `min_count` people;
-    parity is the smallest mean over the largest (eq. 14 of the paper). Its interval comes from simultaneous
-    intervals of all pairs of groups (Bonferroni), each from the two groups' own limits (MOVER).
+    parity is the smallest mean over the largest (eq. 14 of the paper). Its own limits are those of a worst pair
+    (`evenhand.stats.worst_pair`), its joint limits the same with the error shared over the bins (Bonferroni).
     """
     known = np.array([label != MISSING for label in means.labels])
     compared = int((((means.bins.n >= spec.min_count) & known).sum(axis=1) >= 2).sum())
@@ -260,22 +261,27 @@ def _parity_gap(
     if len(kept) < 2:
         reason = f"undefined: fewer than two groups have {spec.min_count} people here"
         return gap(group=None, reference=None, value=None, status=reason)
-    value, alone, lowest, highest = lowest_parity_pair(means, kept, spec.confidence)
-    joint = lowest_parity_pair(means, kept, bonferroni(spec.confidence, bins))[1]
+    parity = lowest_parity(means, kept)
+    alone, joint = (parity.limits(level) for level in (spec.confidence, bonferroni(spec.confidence, bins)))
     status = "ok"
-    if np.isnan(value):
+    if np.isnan(parity.value):
         status = "undefined: the mean score of every group is 0"
     elif np.isnan(alone).any():
         status = "no interval: the scores of a group do not vary"
     return gap(
-        group=labels[lowest], reference=labels[highest], value=finite(value), **_limits(alone, joint), status=status
+        group=labels[kept[parity.lowest]],
+        reference=labels[kept[parity.highest]],
+        value=finite(parity.value),
+        **_limits(alone, joint),
+        p_value=finite(parity.p_value()),
+        status=status,
     )
 
 
 def _group_values(
     means: GroupMeans, labels: tuple[str, ...], spec: EffortSpec, where: dict[str, Any]
 ) -> Iterator[records.EffortValue]:
-    limits = mean_limits(means, np.arange(len(means.n)), spec.confidence)
+    limits = means.limits(spec.confidence)
     for code in np.flatnonzero(means.n):
         n, status = int(means.n[code]), "ok"
         if labels[code] == MISSING:

@@ -14,8 +14,9 @@ from evenhand.audits.effort.gather import People
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.stats.effort import effort_bins
-from evenhand.stats.intervals import bonferroni, logit_t, mover_ratio, narrowest_ratio
+from evenhand.stats.intervals import bounded_mean
 from evenhand.stats.types import FloatArray, IntArray, Interval
+from evenhand.stats.worst_pair import equality_p, worst_pair
 from evenhand.table.cells import Cells
 
 _ROUNDING = 1e-13  # what equal scores leave of their squares
@@ -29,6 +30,10 @@ class GroupMeans:
     mean: FloatArray
     stderr: FloatArray
     trials: FloatArray
+
+    def limits(self, confidence: float) -> Interval:
+        """Return limits of each mean on its own."""
+        return bounded_mean(self.mean, self.stderr, self.trials, confidence)
 
     def bin(self, number: int) -> GroupMeans:
         """Return the groups of one bin."""
@@ -109,29 +114,37 @@ def _with_errors(shape: tuple[int, int], *sums: FloatArray) -> GroupMeans:
     return GroupMeans(*(x.reshape(shape) for x in numbers))
 
 
-def lowest_parity_pair(
-    means: GroupMeans, kept: IntArray, confidence: float
-) -> tuple[float, tuple[float, float], int, int]:
-    """Return smallest over largest mean of some groups, its limits, and the groups with the lowest and highest mean."""
-    mean = means.mean[kept]
-    highest, lowest = int(np.argmax(mean)), int(len(mean) - 1 - np.argmin(mean[::-1]))
-    value = float(mean[lowest] / mean[highest]) if mean[highest] > 0 else float("nan")
-    i, j = np.triu_indices(len(kept), 1)
-    limits = mean_limits(means, kept, bonferroni(confidence, len(i)))
-    left, right = (Interval(limits.low[side], limits.high[side]) for side in (i, j))
-    low, high = narrowest_ratio(*mover_ratio(mean[i], left, mean[j], right))
-    return value, (low, high), int(kept[lowest]), int(kept[highest])
+@dataclass(frozen=True)
+class LowestParity:
+    """The smallest mean score of some groups over the largest.
 
-
-def mean_limits(means: GroupMeans, kept: IntArray, confidence: float) -> Interval:
-    """Return limits of mean scores: Student's t on the logit scale, or what n scores of 0 (or of 1) say of the mean.
-
-    A score in [0, 1] of mean m is above 0 with a chance of at least m; so if all n are 0, m is at most 1 - a^(1/n) with
-    confidence 1 - a, here with a of one side.
+    Parameters
+    ----------
+    means : the groups that are compared.
+    lowest, highest : the positions, among them, of the groups with the lowest and the highest mean.
     """
-    mean, trials = means.mean[kept], means.trials[kept]
-    limits = logit_t(mean, means.stderr[kept], trials - 1, confidence)
-    with np.errstate(all="ignore"):
-        reach = 1.0 - ((1.0 - confidence) / 2.0) ** (1.0 / trials)
-    low = np.where(mean == 0.0, 0.0, np.where(mean == 1.0, 1.0 - reach, limits.low))
-    return Interval(low, np.where(mean == 0.0, reach, np.where(mean == 1.0, 1.0, limits.high)))
+
+    means: GroupMeans
+    lowest: int
+    highest: int
+
+    @property
+    def value(self) -> float:
+        """Parity; nan where every mean is 0."""
+        mean = self.means.mean
+        return float(mean[self.lowest] / mean[self.highest]) if mean[self.highest] > 0 else float("nan")
+
+    def limits(self, confidence: float) -> tuple[float, float]:
+        """Return limits of parity; see `evenhand.stats.worst_pair`."""
+        return worst_pair(self.means.mean, self.means.limits, "ratio", confidence)
+
+    def p_value(self) -> float:
+        """Return the smallest alpha at which the limits exclude equal means; nan where there are none."""
+        return equality_p(self.means.mean, self.means.limits)
+
+
+def lowest_parity(means: GroupMeans, kept: IntArray) -> LowestParity:
+    """Return the parity of some groups."""
+    among = GroupMeans(means.n[kept], means.mean[kept], means.stderr[kept], means.trials[kept])
+    mean = among.mean
+    return LowestParity(among, int(len(mean) - 1 - np.argmin(mean[::-1])), int(np.argmax(mean)))

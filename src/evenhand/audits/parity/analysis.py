@@ -18,7 +18,9 @@ from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.formats import finite
 from evenhand.core.records import OVERALL, Against, Kind, Value
 from evenhand.stats.intervals import wilson
+from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import FloatArray, IntArray, Interval
+from evenhand.stats.worst_pair import permutation_p
 from evenhand.table.cells import Cells
 from evenhand.table.keys import YES
 from evenhand.table.roles import MISSING
@@ -144,6 +146,7 @@ class Analysis:
 
     def _add_gaps(self, values: GroupValues, drawn: Resampled | None) -> None:
         kept = self._comparable(values)
+        p_values: dict[tuple[str, frozenset[int]], float] = {}  # a difference of 0 is a ratio of 1
         for kind in KINDS:
             reason = None
             if len(kept) < 2:
@@ -155,7 +158,9 @@ class Analysis:
                 undefined = {"n": 0, "value": None, "status": f"undefined: {reason}"}
                 self.gaps.append(self._gap(values.metric, kind, "worst_pair", **undefined))
             else:
-                self.gaps += [self._gap_record(values, gap) for gap in self._gaps_of(values, drawn, kept, kind)]
+                for gap in self._gaps_of(values, drawn, kept, kind):
+                    p_value = p_values.setdefault((gap.against, frozenset((gap.group, gap.reference))), gap.p_value)
+                    self.gaps.append(self._gap_record(values, replace(gap, p_value=p_value)))
 
     def _gaps_of(
         self, values: GroupValues, drawn: Resampled | None, kept: IntArray, kind: Kind
@@ -166,26 +171,59 @@ class Analysis:
         def with_limits(gaps: list[GapEstimate], block: str) -> list[GapEstimate]:
             if not by_bootstrap:
                 return gaps
-            limits = self._drawn_interval(drawn, values, block, np.array([gap.group for gap in gaps], dtype=np.int64))
-            return [replace(gap, limits=ends) for gap, ends in zip(gaps, zip(*limits, strict=True), strict=True)]
+            groups = np.array([gap.group for gap in gaps], dtype=np.int64)
+            own = self._drawn_interval(drawn, values, block, groups)
+            each = confidence ** (1.0 / max(len(gaps), 1))
+            joint = self._drawn_interval(drawn, values, block, groups, each)
+            equal = 0.0 if kind == "difference" else 1.0
+            if drawn is None or kind == "ratio":
+                p_values = np.full(len(gaps), np.nan)
+            else:
+                p_values = drawn.p_values(values.metric.name, block, self._method)[groups]
+            return [
+                replace(gap, limits=(low, high), joint=ends, p_value=p, differs=low > equal or high < equal)
+                for gap, low, high, ends, p in zip(gaps, *own, zip(*joint, strict=True), p_values, strict=True)
+            ]
 
         worst = estimate.worst_pair(values, kept, kind, confidence)
         if by_bootstrap and drawn is not None:
             group_limits = self._drawn_interval(drawn, values, "value", kept)
             known = not np.isnan(group_limits.low).any()  # a group whose resamples do not vary hides how unsure it is
-            ends = drawn.widest_gap(values.metric.name, kept, kind, confidence) if known else (np.nan, np.nan)
-            worst = replace(worst, limits=ends)
-        yield worst
+            ends, p = drawn.widest_gap(values.metric.name, kept, kind, confidence) if known else ((np.nan,) * 2, np.nan)
+            worst = replace(
+                worst, limits=ends, joint=ends, p_value=p, differs=ends[0] > 0 if kind == "difference" else ends[1] < 1
+            )
+        yield self._with_permutation_test(worst, values, kept)
         if self.reference in kept:
             gaps = estimate.to_reference(values, kept, self.reference, kind, confidence)
             yield from with_limits(gaps, f"reference_{kind}")
         yield from with_limits(estimate.to_overall(values, kept, kind, confidence), f"overall_{kind}")
 
-    def _drawn_interval(self, drawn: Resampled | None, values: GroupValues, block: str, groups: IntArray) -> Interval:
+    def _with_permutation_test(self, worst: GapEstimate, values: GroupValues, kept: IntArray) -> GapEstimate:
+        """Return the worst difference of rates with the p-value of shuffled labels, where it may become a finding."""
+        metric = values.metric
+        asked = worst.kind == "difference" and metric.method == "rate" and metric.headline and self.stratum is None
+        if not asked or self.cells.weighted:
+            return worst
+        yes = np.rint(values.value[kept] * values.n[kept]).astype(np.int64)
+        rng = named_rng(self.spec.seed, self.model, self.grouping, f"permutation {metric.name}")
+        return replace(worst, p_value=permutation_p(yes, values.n[kept], rng))
+
+    @property
+    def _method(self) -> resampled.Method:
+        return "bca" if self.spec.interval == "auto" else self.spec.interval
+
+    def _drawn_interval(
+        self,
+        drawn: Resampled | None,
+        values: GroupValues,
+        block: str,
+        groups: IntArray,
+        confidence: float | None = None,
+    ) -> Interval:
         if drawn is None:
             return Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
-        method: resampled.Method = "bca" if self.spec.interval == "auto" else self.spec.interval
-        low, high = drawn.interval(values.metric.name, block, method, self.spec.confidence)
+        low, high = drawn.interval(values.metric.name, block, self._method, confidence or self.spec.confidence)
         with np.errstate(invalid="ignore"):
             still = low == high  # nobody was drawn who would have made a difference: that is no certainty
         return Interval(np.where(still, np.nan, low)[groups], np.where(still, np.nan, high)[groups])
@@ -193,9 +231,11 @@ class Analysis:
     def _gap_record(self, values: GroupValues, gap: GapEstimate) -> ParityGap:
         sides = (gap.group, gap.reference)
         bounds = estimate.gap_bounds(gap.kind, gap.against, values.bounds)
-        limits = Interval(np.array(gap.limits[0]), np.array(gap.limits[1]))
-        low, high = (finite(float(end)) for end in estimate.held(limits, np.array(gap.value), bounds))
-        joint = {"joint_low": low, "joint_high": high} if gap.against == "worst_pair" else {}
+        ends = []
+        for low, high in (gap.limits, gap.joint):
+            limits = estimate.held(Interval(np.array(low), np.array(high)), np.array(gap.value), bounds)
+            ends += [finite(float(end)) for end in limits]
+        certainty = dict(zip(("low", "high", "joint_low", "joint_high"), ends, strict=True))
         return self._gap(
             values.metric,
             gap.kind,
@@ -204,9 +244,8 @@ class Analysis:
             reference=self._label(gap.reference),
             n=values.n_overall if -1 in sides else sum(int(values.n[side]) for side in sides),
             value=finite(gap.value),
-            low=low,
-            high=high,
-            **joint,
+            **certainty,
+            p_value=finite(gap.p_value),
             worse_off=self._worse_off(values.metric, gap),
             status=_gap_status(gap, values.metric),
         )
@@ -222,10 +261,8 @@ class Analysis:
     def _worse_off(self, metric: ParityMetric, gap: GapEstimate) -> str | None:
         """Return the group on the worse side, where the interval leaves no doubt that there is one."""
         worse = metric.worse_value(self.favourable)
-        equal = 0.0 if gap.kind == "difference" else 1.0
-        low, high = gap.limits
         side = gap.group if gap.higher == (worse == "higher") else gap.reference
-        return self._label(side) if worse is not None and (low > equal or high < equal) and side >= 0 else None
+        return self._label(side) if worse is not None and gap.differs and side >= 0 else None
 
     def _label(self, position: int) -> str:
         return OVERALL if position < 0 else self.cells.labels[position]

@@ -8,7 +8,9 @@ linearised variance, which with equal weights is p (1 - p) / n for a rate.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import WEIGHT, ParityMetric
 from evenhand.core.records import Against, Kind
 from evenhand.stats import intervals
+from evenhand.stats import worst_pair as pairs
 from evenhand.stats.auc import auc_influence
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.rows import ScoreRows
@@ -57,17 +60,19 @@ class GroupValues:
         """What `min_count` applies to: people in the denominator; for an AUC those of the rarer outcome."""
         return self.trials if self.metric.method == "rank" else self.n.astype(np.float64)
 
-    def limits(self, confidence: float, *, exact: bool = False) -> Interval:
-        """Return limits for each group on its own.
+    def limits(self, confidence: float | FloatArray, *, exact: bool = False) -> Interval:
+        """Return limits for each group on its own; pure in the confidence and nested in it.
 
-        Wilson's for a rate, or with `exact` Clopper and Pearson's; Student's t on the logit scale of the bounds for a
-        mean and, with DeLong's standard error, for an AUC.
+        Wilson's for a rate, or with `exact` Clopper and Pearson's; `bounded_mean` for a mean and, with DeLong's
+        standard error, for an AUC.
         """
+        if self.metric.method == "rate" and exact:
+            return intervals.clopper_pearson(self.value, self.trials, confidence)
         if self.metric.method == "rate":
-            return (intervals.clopper_pearson if exact else intervals.wilson)(self.value, self.trials, confidence)
-        if self.metric.method == "custom":  # only the bootstrap knows
+            return intervals.wilson(self.value, self.trials, float(confidence))
+        if self.metric.method == "custom" or np.isnan(self.stderr).all():  # only the bootstrap knows
             return Interval(np.full(self.value.shape, np.nan), np.full(self.value.shape, np.nan))
-        return intervals.logit_t(self.value, self.stderr, self.trials - 1, confidence, self.bounds)
+        return intervals.bounded_mean(self.value, self.stderr, self.trials, confidence, self.bounds)
 
     def only(self, groups: IntArray) -> GroupValues:
         """Return the values of some groups."""
@@ -190,6 +195,9 @@ class GapEstimate:
     group, reference : positions of the two groups, -1 for everybody.
     higher : whether the group has the higher value.
     value, limits : the gap; nan where undefined.
+    joint : limits that hold for all gaps of its kind together.
+    p_value : of equality, for a difference; that of the ratio is the same. nan where there is no test.
+    differs : whether this very pair is told apart; in the worst pair the limits may rest on another one.
     """
 
     kind: Kind
@@ -199,6 +207,9 @@ class GapEstimate:
     higher: bool
     value: float
     limits: tuple[float, float]
+    joint: tuple[float, float] = (float("nan"), float("nan"))
+    p_value: float = float("nan")
+    differs: bool = False
 
 
 def held(limits: Interval, value: FloatArray, bounds: tuple[float, float]) -> Interval:
@@ -226,7 +237,9 @@ def gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tup
     return 0.0 if against == "worst_pair" else -span, span
 
 
-def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, simultaneous: bool = False) -> Interval:
+def compare(
+    a: GroupValues, b: GroupValues, kind: Kind, confidence: float | FloatArray, *, exact: bool = False
+) -> Interval:
     """Return limits of a - b or a / b for independent groups, pairwise, from each side's own limits (MOVER).
 
     One recipe for rates, means and AUCs: it keeps the skewness that the sides' own limits have, which Welch's and
@@ -237,43 +250,32 @@ def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float, *, si
     a, b : the two sides, arrays of one length.
     kind : difference or ratio.
     confidence : of each pair on its own.
-    simultaneous : whether the pair is one of many: then exact limits for rates, since Wilson's fail far out in the
-        tails.
+    exact : for rates from exact limits, which tests and limits of many pairs need: Wilson's fail far out in the tails.
     """
-    sides = (side.limits(confidence, exact=simultaneous) for side in (a, b))
-    return _moved(kind, a.value, b.value, *sides, simultaneous=simultaneous)
-
-
-def _moved(
-    kind: Kind, a: FloatArray, b: FloatArray, a_limits: Interval, b_limits: Interval, *, simultaneous: bool
-) -> Interval:
-    if kind == "difference":
-        return intervals.mover_difference(a, a_limits, b, b_limits)
-    limits = intervals.mover_ratio(a, a_limits, b, b_limits)
-    # Of two zeros nothing is known, which among many pairs is no reason to know less of the others.
-    empty = simultaneous & (a == 0) & (b == 0) & ~np.isnan(a_limits.low + b_limits.low)
-    return Interval(np.where(empty, 0.0, limits.low), np.where(empty, np.inf, limits.high))
+    left, right = (side.limits(confidence, exact=exact) for side in (a, b))
+    move = intervals.mover_difference if kind == "difference" else intervals.mover_ratio
+    return move(a.value, left, b.value, right)
 
 
 def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> GapEstimate:
-    """Return the largest difference (or the smallest ratio) among some groups, with a simultaneous interval.
-
-    The intervals of all pairs hold together (Bonferroni). For the ratio r of every pair, the parity min r then lies in
-    [exp(-max upper |log r|), exp(-max(0, max lower |log r|))]; alike for differences.
-    """
+    """Return the largest difference (or the smallest ratio) among some groups; see `evenhand.stats.worst_pair`."""
     kept = values.only(groups)
+    limits = partial(kept.limits, exact=True)
     order = np.argsort(kept.value, kind="stable")
     bottom, top = int(order[0]), int(order[-1])
-    i, j = np.triu_indices(len(groups), 1)
-    low, high = kept.limits(intervals.bonferroni(confidence, len(i)), exact=True)  # once a group, not once a pair
-    sides = (Interval(low[side], high[side]) for side in (i, j))
-    pairs = _moved(kind, kept.value[i], kept.value[j], *sides, simultaneous=True)
     highest, lowest = int(groups[top]), int(groups[bottom])
+    joint = limits(pairs.range_confidence(confidence, len(groups)))
+    certainty: dict[str, Any] = {
+        "limits": (ends := pairs.worst_pair(kept.value, limits, kind, confidence)),
+        "joint": ends,
+        "p_value": pairs.equality_p(kept.value, limits) if kind == "difference" else np.nan,
+        "differs": pairs.pair_differs(kept.value, joint, top, bottom),
+    }
     if kind == "difference":
-        value, ends = float(kept.value[top] - kept.value[bottom]), intervals.widest_difference(*pairs)
-        return GapEstimate(kind, "worst_pair", highest, lowest, True, value, ends)
-    value, ends = _quotient(kept.value[bottom], kept.value[top]), intervals.narrowest_ratio(*pairs)
-    return GapEstimate(kind, "worst_pair", lowest, highest, False, value, ends)
+        value = float(kept.value[top] - kept.value[bottom])
+        return GapEstimate(kind, "worst_pair", highest, lowest, True, value, **certainty)
+    value = _quotient(kept.value[bottom], kept.value[top])
+    return GapEstimate(kind, "worst_pair", lowest, highest, False, value, **certainty)
 
 
 def to_reference(
@@ -282,11 +284,11 @@ def to_reference(
     """Return each group's difference from, or ratio to, the reference group."""
     others = groups[groups != reference]
     group, base = values.only(others), values.only(np.full(len(others), reference))
-    limits = compare(group, base, kind, confidence)
-    return [
-        _gap(kind, "reference", int(group), reference, values.value[group], values.value[reference], (low, high))
-        for group, low, high in zip(others, limits.low, limits.high, strict=True)
-    ]
+
+    def limits(at: float | FloatArray, exact: bool) -> Interval:
+        return compare(group, base, kind, at, exact=exact)
+
+    return _gaps(kind, "reference", values, others, reference, values.value[reference], limits, confidence)
 
 
 def to_overall(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> list[GapEstimate]:
@@ -296,33 +298,66 @@ def to_overall(values: GroupValues, groups: IntArray, kind: Kind, confidence: fl
     group - everybody = (1 - p) (group - rest) and everybody / group = p + (1 - p) rest / group, so the limits follow
     from those of the group against the rest.
     """
-    if values.metric.method == "rank":
-        limits = _auc_limits(values, groups, kind, confidence)
-    elif values.rest is None or values.share is None:  # only the bootstrap knows
-        limits = Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
-    else:
+
+    def limits(at: float | FloatArray, exact: bool) -> Interval:
+        if values.metric.method == "rank":
+            return _auc_limits(values, groups, kind, at)
+        if values.rest is None or values.share is None:  # only the bootstrap knows
+            return Interval(np.full(len(groups), np.nan), np.full(len(groups), np.nan))
         group, rest = values.only(groups), values.rest.only(groups)
-        limits = _limits_from_the_rest(group, rest, values.share[groups], kind, confidence)
-    return [
-        _gap(kind, "overall", int(group), -1, values.value[group], values.overall, (low, high))
-        for group, low, high in zip(groups, limits.low, limits.high, strict=True)
-    ]
+        return _limits_from_the_rest(group, rest, values.share[groups], kind, at, exact)
+
+    return _gaps(kind, "overall", values, groups, -1, values.overall, limits, confidence)
+
+
+def _gaps(
+    kind: Kind,
+    against: Against,
+    values: GroupValues,
+    groups: IntArray,
+    base: int,
+    base_value: float,
+    limits: Callable[[float | FloatArray, bool], Interval],
+    confidence: float,
+) -> list[GapEstimate]:
+    """Return gaps to one base: each with its own limits, exact ones that hold for all of them together, and p-values.
+
+    Together at the confidence c^(1/m) each (Sidak): two-sided limits of m comparisons, dependent or not.
+    """
+    own, joint = limits(confidence, False), limits(confidence ** (1.0 / max(len(groups), 1)), True)
+    equal = 0.0 if kind == "difference" else 1.0
+
+    def margin(at: FloatArray) -> FloatArray:
+        low, high = limits(at, True)
+        return np.maximum(low, -high)
+
+    p_value = pairs.smallest_alpha(margin, groups.shape) if kind == "difference" else np.full(groups.shape, np.nan)
+    gaps = []
+    for place, group in enumerate(groups):
+        value = values.value[group]
+        gap = float(value - base_value) if kind == "difference" else _quotient(value, base_value)
+        alone, together = ((float(each.low[place]), float(each.high[place])) for each in (own, joint))
+        sides = (kind, against, int(group), base, bool(value >= base_value))
+        differs = alone[0] > equal or alone[1] < equal
+        gaps.append(GapEstimate(*sides, gap, alone, together, float(p_value[place]), differs))
+    return gaps
 
 
 def _limits_from_the_rest(
-    group: GroupValues, rest: GroupValues, share: FloatArray, kind: Kind, confidence: float
+    group: GroupValues, rest: GroupValues, share: FloatArray, kind: Kind, confidence: float | FloatArray, exact: bool
 ) -> Interval:
     """Return limits of groups against everybody from those against the rest.
 
     The group's share of everybody is estimated too: its error is added in quadrature to both arms.
     """
     with np.errstate(all="ignore"):
-        wobble = intervals.normal_quantile(confidence) * np.sqrt(share * (1 - share) / (group.trials + rest.trials))
+        z = intervals.t_quantile(np.inf, confidence)
+        wobble = z * np.sqrt(share * (1 - share) / (group.trials + rest.trials))
         if kind == "difference":
-            apart, gap = compare(group, rest, kind, confidence), group.value - rest.value
+            apart, gap = compare(group, rest, kind, confidence, exact=exact), group.value - rest.value
             low, high = (np.hypot((1 - share) * (gap - end), wobble * gap) for end in apart)
             return Interval((1 - share) * gap - low, (1 - share) * gap + high)
-        apart, ratio = compare(rest, group, kind, confidence), rest.value / group.value
+        apart, ratio = compare(rest, group, kind, confidence, exact=exact), rest.value / group.value
         low, high = (np.hypot((1 - share) * (ratio - end), wobble * (1 - ratio)) for end in apart)
         centre = share + (1 - share) * ratio
         unbounded = np.isinf(apart.high)
@@ -332,11 +367,12 @@ def _limits_from_the_rest(
         return Interval(np.where(np.isnan(apart.low), np.nan, below), 1 / known)
 
 
-def _auc_limits(values: GroupValues, groups: IntArray, kind: Kind, confidence: float) -> Interval:
+def _auc_limits(values: GroupValues, groups: IntArray, kind: Kind, confidence: float | FloatArray) -> Interval:
     """Return limits of a group's AUC against everybody's: the delta method with their covariance, Student's t."""
     covariance = values.covariance[groups] if values.covariance is not None else np.full(len(groups), np.nan)
-    value, stderr = values.value[groups], values.stderr[groups]
-    t = intervals.t_quantile(values.trials[groups] - 1, confidence)
+    value, trials = values.value[groups], values.trials[groups]
+    stderr = intervals.steady_stderr(value, values.stderr[groups], trials)
+    t = intervals.t_quantile(trials - 1, confidence)
     with np.errstate(all="ignore"):
         t = np.where(stderr > 0, t, np.nan)
         if kind == "difference":
@@ -347,13 +383,6 @@ def _auc_limits(values: GroupValues, groups: IntArray, kind: Kind, confidence: f
         half = t * np.sqrt(relative - 2 * covariance / (value * overall))
         ratio = value / overall
         return Interval(ratio * np.exp(-half), ratio * np.exp(half))
-
-
-def _gap(
-    kind: Kind, against: Against, group: int, base: int, value: float, base_value: float, limits: tuple[float, float]
-) -> GapEstimate:
-    gap = float(value - base_value) if kind == "difference" else _quotient(value, base_value)
-    return GapEstimate(kind, against, group, base, bool(value >= base_value), gap, (float(limits[0]), float(limits[1])))
 
 
 def _quotient(above: FloatArray | float, below: FloatArray | float) -> float:

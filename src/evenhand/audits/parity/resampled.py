@@ -18,8 +18,9 @@ from evenhand.audits.parity.metrics import CELLS, ParityMetric
 from evenhand.core.records import Kind
 from evenhand.errors import ConfigError
 from evenhand.stats.bootstrap import CellMoments, Draws, Statistic, resample
-from evenhand.stats.intervals import narrowest_ratio, tail_share, widest_difference
+from evenhand.stats.intervals import tail_share
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+from evenhand.stats.worst_pair import narrowest_ratio, widest_difference
 
 Method = Literal["percentile", "basic", "bca"]
 Custom = Callable[[Totals], Any]
@@ -186,21 +187,34 @@ class Resampled:
     def _acceleration(self) -> FloatArray:
         return self.accelerate().reshape(len(self.blocks), len(self.metrics), self.groups)
 
-    def widest_gap(self, metric: str, kept: IntArray, kind: Kind, confidence: float) -> tuple[float, float]:
-        """Return limits of the worst pair's gap from one max-t band over all pairs of groups."""
+    def p_values(self, metric: str, block: str, method: Method) -> FloatArray:
+        """Return, for every group, the smallest alpha at which the interval of a block of differences excludes 0."""
+        most = max(1, _SLICE // len(self.draws.values))
+        parts = [self._part(metric, block, slice(start, start + most)) for start in range(0, self.groups, most)]
+        return np.round(np.concatenate([part.p_value(method) for part in parts]), 12)  # the same in parts of any size
+
+    def widest_gap(
+        self, metric: str, kept: IntArray, kind: Kind, confidence: float
+    ) -> tuple[tuple[float, float], float]:
+        """Return limits of the worst pair's gap from one max-t band over all pairs of groups, and its p-value."""
         if len(kept) * (len(kept) - 1) // 2 * len(self.draws.values) > _MOST_PAIRS:
-            return float("nan"), float("nan")
+            return (float("nan"), float("nan")), float("nan")
         columns = self._columns(metric).start + kept
         estimate, values = self.draws.estimate[columns], self.draws.values[:, columns]
         with np.errstate(all="ignore"):  # the log of 0, and the difference of two of them
             if kind == "ratio":
                 estimate, values = np.log(estimate), np.log(values)
-            low, high = _pairwise_band(estimate, values, confidence)
-            return widest_difference(low, high) if kind == "difference" else narrowest_ratio(np.exp(low), np.exp(high))
+            band, p = _pairwise_band(estimate, values, confidence)
+            if kind == "difference":
+                return widest_difference(band), p
+            return narrowest_ratio(Interval(np.exp(band.low), np.exp(band.high))), p
 
 
-def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) -> Interval:
-    """Return `Draws.max_t` of the differences of all pairs of columns, without holding them all at once."""
+def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) -> tuple[Interval, float]:
+    """Return `Draws.max_t` of the differences of all pairs of columns, without holding them all at once.
+
+    And the p-value of no difference at all: the share of draws whose largest distance is at least that from 0.
+    """
     i, j = np.triu_indices(len(estimate), 1)
     centre = estimate[i] - estimate[j]
     spread, largest = np.full(len(i), np.nan), np.full(len(values), np.nan)
@@ -215,7 +229,10 @@ def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) 
     largest = np.sort(largest[~np.isnan(largest)])
     beyond = np.ceil(np.round(2.0 * tail_share(confidence) * largest.size, 9))
     half = spread * largest[largest.size - max(1, int(beyond))] if largest.size else spread
-    return Interval(centre - half, centre + half)
+    with np.errstate(all="ignore"):
+        seen = float(np.fmax.reduce(np.abs(centre) / spread)) if largest.size else np.nan
+    p = (1 + float((largest >= seen).sum())) / (1 + largest.size) if np.isfinite(seen) else float("nan")
+    return Interval(centre - half, centre + half), p
 
 
 def _contrast(block: str, value: FloatArray, everybody: FloatArray, base: FloatArray) -> FloatArray:

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.random import Generator
 
 from evenhand.stats.pairs.grid import SIZE, Bounds, GridMoments, bin_people, excess_table, extrapolated_means, own_pairs
-from evenhand.stats.pairs.inputs import TOLERANCE, People
-from evenhand.stats.pairs.result import PairFairness, limits, summarise
+from evenhand.stats.pairs.inputs import TOLERANCE, People, excess_of
+from evenhand.stats.pairs.result import PairFairness, limits, summarise, widened
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains, thread_count
 
@@ -82,8 +82,7 @@ def individual_fairness_sampled(
     between = max(0.0, product - 2.0 * mean * crossed + mean**2 * lever_mean)  # E[leverage (x - mean)(y - mean)]
     n = people.counted
     stderr = float(np.sqrt((n - 1) / n * between + noise**2)) if n > 2 and mean > 0 else float("nan")
-    freedom = people.total**2 / float(np.sum(people.weights**2)) - 1.0
-    low, high = limits(1.0 - mean, stderr, freedom, confidence, 0.0)
+    low, high = limits(1.0 - mean, widened(stderr, (people,), weight), people.kish - 1.0, confidence, 0.0)
     pairs, error = 2 * _DRAWS, WIDTHS * noise
     return PairFairness(1.0 - mean, low, high, stderr, n, pairs, violated, "sampled", error, None, people.survey)
 
@@ -148,23 +147,6 @@ class PairDraw:
         somebody = np.flatnonzero(np.asarray(self._weight))
         position = np.searchsorted(somebody, i)
         return np.asarray(somebody[np.where(position + 1 < somebody.size, position + 1, position - 1)], dtype=np.int64)
-
-
-def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatArray:
-    """Return max(0, D - d) of pairs of people; 0 where D exceeds d by rounding only.
-
-    Examples
-    --------
-    >>> people = People(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.zeros(2))
-    >>> excess_of(people, 1.0, np.array([0]), np.array([1]))
-    array([0.5])
-    """
-    distance = np.sqrt(
-        weight * (people.effort[i] - people.effort[j]) ** 2
-        + (1.0 - weight) * (people.aggregate[i] - people.aggregate[j]) ** 2
-    )
-    excess = np.abs(people.score[i] - people.score[j]) - distance
-    return np.where(excess > TOLERANCE, excess, 0.0)
 
 
 class Correction(NamedTuple):
@@ -322,7 +304,8 @@ def individual_fairness_grid(
     share = min(1.0, max(0.0, violated - correction.violated))
     error = WIDTHS * correction.excess_stderr + 1e-12
     rows = row_excess(people, fine, weight, threads)
-    return summarise(people, rows, share * people.pair_weight, "grid", confidence, exact=(1.0 - excess, error))
+    exact = (1.0 - excess, error)
+    return summarise(people, weight, rows, share * people.pair_weight, "grid", confidence, exact=exact)
 
 
 def row_excess(people: People, moments: GridMoments, weight: float, threads: int | None = None) -> FloatArray:

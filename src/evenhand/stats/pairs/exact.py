@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import require_at_least
-from evenhand.stats.pairs.approximate import excess_of
 from evenhand.stats.pairs.inputs import (
     TOLERANCE,
     Merged,
     People,
     check_people,
     check_weight,
+    excess_of,
     hashes,
     merge_people,
     starts,

@@ -15,7 +15,7 @@ from evenhand.stats.pairs import approximate
 from evenhand.stats.pairs.exact import block_sums, sort_points, tile_sums
 from evenhand.stats.pairs.grid import GridMoments, bin_people, excess_table, extrapolated_means, grid_excess
 from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight, distinct, hashes, merge_people
-from evenhand.stats.pairs.result import PairFairness, limits, summarise, weighted_spread
+from evenhand.stats.pairs.result import PairFairness, limits, summarise, weighted_spread, widened
 from evenhand.stats.types import FloatArray
 from evenhand.stats.workers import Progress, thread_count
 
@@ -48,7 +48,8 @@ def individual_fairness(
     With d_ij = sqrt(w (E_i - E_j)² + (1-w) (S_i - S_j)²) and D_ij = abs(M_i - M_j) it is the mean over all pairs i < j
     of F_ij = 1 - max(0, D_ij - d_ij), weighted by v_i v_j under survey weights v. As a U-statistic it has a standard
     error from the row means h_i = mean_j F_ij alone (the jackknife): se = 2 sd(h) (n-1) / ((n-2) sqrt(n)), and the
-    interval 1 - (1-U) exp(± t se / (1-U)) with n - 1 degrees of freedom. In simulations (`benchmarks/eaif_coverage.py`)
+    interval 1 - (1-U) exp(± t se / (1-U)) with n - 1 degrees of freedom and se widened by what pairs vary beyond people
+    (`evenhand.stats.pairs.result.widened`). In simulations (`benchmarks/eaif_coverage.py`)
     it covers .94 to .96 from 10 people on where unfairness is spread over the people (.93 to .99 with survey weights),
     but .65 at 20 people, .80 at 50 and .95 at 200 where one person in twenty causes nearly all of it.
 
@@ -108,7 +109,7 @@ def individual_fairness(
             people, weight, confidence=confidence, rng=source, progress=progress
         )
     sums, violated = _exact_sums(people, weight, chosen, threads, progress)
-    return summarise(people, sums, violated, chosen, confidence)
+    return summarise(people, weight, sums, violated, chosen, confidence)
 
 
 def _exact_sums(
@@ -196,7 +197,7 @@ def individual_fairness_counts(
     excess = unit**2 * float(np.sum(people.weights * sums)) / 2.0 / all_pairs
     means = 1.0 - unit * sums / total
     share, kish = unit**2 * violated / all_pairs, total**2 / float(squared.sum())
-    return _result((excess, share), means, squared, kish, 0.0, n, confidence, method)
+    return _result((people, weight), (excess, share), means, squared, kish, 0.0, n, confidence, method)
 
 
 def individual_fairness_cells(
@@ -255,10 +256,11 @@ def individual_fairness_cells(
     means = 1.0 - approximate.row_excess(people, moments, weight) / heavy
     error = approximate.WIDTHS * float(np.sqrt(clustering)) * off.excess_stderr + TOLERANCE
     mean, kish = (value - off.excess, violated - off.violated), heavy**2 / moments.squares
-    return _result(mean, means, people.weights**2, kish, error, n, confidence, "grid")
+    return _result((people, weight), mean, means, people.weights**2, kish, error, n, confidence, "grid")
 
 
 def _result(
+    compared: tuple[People, float],
     mean: tuple[float, float],
     means: FloatArray,
     squares: FloatArray,
@@ -271,9 +273,11 @@ def _result(
     """Return the result; se² = 4 sum v² (h - mean h)² / V², with h the row means."""
     excess, violated = (min(1.0, max(0.0, share)) for share in mean)
     stderr = 2.0 * weighted_spread(means, squares) / float(np.sqrt(kish))
-    low, high = limits(1.0 - excess, stderr, kish - 1.0, confidence, error)
+    people, weight = compared
+    low, high = limits(1.0 - excess, widened(stderr, (people,), weight, kish), kish - 1.0, confidence, error)
     known, pairs = stderr if excess > 0 else float("nan"), n * (n - 1) // 2
-    return PairFairness(1.0 - excess, low, high, known, n, pairs, violated, method, error, means, squares, kish)
+    numbers = (1.0 - excess, low, high, known, n, pairs, violated, method, error)
+    return PairFairness(*numbers, means, squares, kish, people, weight)
 
 
 def fairness_by_weight(

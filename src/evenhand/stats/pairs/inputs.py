@@ -18,6 +18,7 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 # D and d are equal in many tables (scores that repeat the effort, values on a scale) but rarely to the last bit:
 # a pair counts only when D exceeds d by more than this, so that rounding decides nothing.
 TOLERANCE = 1e-12
+MOST_PAIRS = 2**16
 _Hashes = npt.NDArray[np.uint64]
 
 
@@ -55,6 +56,11 @@ class People:
     def total(self) -> float:
         """The sum of the weights."""
         return float(len(self)) if self.survey is None else float(self.survey.sum())
+
+    @cached_property
+    def kish(self) -> float:
+        """Kish's effective number of people; their number when everybody counts the same."""
+        return float(len(self)) if self.survey is None else self.total**2 / float(np.sum(self.survey**2))
 
     @property
     def others(self) -> FloatArray | float:
@@ -138,6 +144,41 @@ def _survey(values: ArrayLike, people: int) -> FloatArray | None:
     if weights.min() == weights.max():
         return None  # everybody counts the same
     return np.asarray(weights / (weights.sum() / positive))
+
+
+def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatArray:
+    """Return max(0, D - d) of pairs of people; 0 where D exceeds d by rounding only.
+
+    Examples
+    --------
+    >>> people = People(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.zeros(2))
+    >>> excess_of(people, 1.0, np.array([0]), np.array([1]))
+    array([0.5])
+    """
+    distance = np.sqrt(
+        weight * (people.effort[i] - people.effort[j]) ** 2
+        + (1.0 - weight) * (people.aggregate[i] - people.aggregate[j]) ** 2
+    )
+    excess = np.abs(people.score[i] - people.score[j]) - distance
+    return np.where(excess > TOLERANCE, excess, 0.0)
+
+
+def some_pairs(*columns: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return all pairs of people, or 65,536 random ones where there are more, whatever the order of the rows.
+
+    Examples
+    --------
+    >>> [side.size for side in some_pairs(np.zeros(4))], [side.size for side in some_pairs(np.arange(1000.0))]
+    ([6, 6], [65536, 65536])
+    """
+    size = columns[0].size
+    if size * (size - 1) // 2 <= MOST_PAIRS:
+        i, j = np.triu_indices(size, 1)
+        return np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
+    order = np.argsort(hashes(*columns), kind="stable")
+    rng = np.random.default_rng(0)
+    first, other = rng.integers(0, size, MOST_PAIRS), rng.integers(0, size - 1, MOST_PAIRS)
+    return order[first], order[other + (other >= first)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,291 @@
+"""The largest gap of several groups: its limits, and tests that all groups are equal.
+
+The largest of noisy values is biased away from equality, and so is every resample of it. Limits are built from those of
+the groups instead: `Limits` gives each group's own limits at a confidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.errors import require_at_least
+from evenhand.stats.intervals import mover_difference, mover_ratio, tail_share
+from evenhand.stats.types import FloatArray, IntArray, Interval
+
+Limits = Callable[[float], Interval]
+"""The limits of each group on its own, at a confidence; they must be nested in it."""
+
+_FARTHEST = 7.0  # normal quantiles: beyond, 1 - confidence has too few digits left. The least p-value is 2.6e-12.
+_STEPS = 10
+_TAIL = 1e-10  # below which 1 - probability of the range has too few digits, and Bonferroni is as sharp
+
+
+def widest_difference(near: Interval, far: Interval | None = None) -> tuple[float, float]:
+    """Return the interval of the largest absolute difference, from intervals of all pairs' differences.
+
+    The lower end is the largest max(l, -h, 0) of `near`, the upper end the largest max(abs(l), abs(h)) of `far`. It
+    covers when all of `near` hold together and that of the true worst pair in `far` does (see `worst_pair`). One pair
+    without an interval leaves the far end open: both limits are then nan.
+
+    Examples
+    --------
+    >>> widest_difference(Interval(np.array([-0.1, 0.05]), np.array([0.2, 0.3])))
+    (0.05, 0.3)
+    """
+    far = near if far is None else far
+    if far.low.size == 0 or np.isnan([*near, *far]).any():
+        return float("nan"), float("nan")
+    nearest = float(np.maximum(near.low, -near.high).max())
+    return max(nearest, 0.0), float(np.maximum(np.abs(far.low), np.abs(far.high)).max())
+
+
+def narrowest_ratio(near: Interval, far: Interval | None = None) -> tuple[float, float]:
+    """Return the interval of the smallest min(r, 1/r), from intervals of all pairs' ratios r.
+
+    The upper end, the one near to equality, is the smallest min(h, 1/l) of `near`, but at most 1; the lower end the
+    smallest min(l, 1/h) of `far`. One pair without an interval leaves the far end open: both limits are then nan.
+
+    Examples
+    --------
+    >>> narrowest_ratio(Interval(np.array([0.8, 0.5]), np.array([1.25, 0.9])))
+    (0.5, 0.9)
+    """
+    far = near if far is None else far
+    if far.low.size == 0 or np.isnan([*near, *far]).any():
+        return float("nan"), float("nan")
+    with np.errstate(all="ignore"):
+        farthest = np.minimum(far.low, 1.0 / far.high).min()
+        nearest = np.minimum(near.high, 1.0 / near.low).min()
+    return float(farthest), min(float(nearest), 1.0)
+
+
+def worst_pair(
+    value: FloatArray, limits: Limits, kind: Literal["difference", "ratio"], confidence: float
+) -> tuple[float, float]:
+    """Return limits of the largest difference, or of the smallest ratio, of several groups.
+
+    With theta = max(p_i - p_j) over all ordered pairs and alpha = 1 - confidence:
+
+    - far end: the largest of the pairs' upper limits, each at alpha / 2 *on its own*. With (i, j) the true worst pair,
+      P(theta > U) <= P(p_i - p_j > U_ij) <= alpha / 2: nothing is to be paid for the number of pairs
+      (intersection-union; Berger 1982).
+    - near end: the largest of lower limits that hold for all pairs *together*, since the data choose the pair: at the
+      level of the studentised range (Tukey). It spends up to alpha where all groups are equal; there theta = 0, and the
+      far end cannot miss. Far from equality it spends about alpha / 2.
+
+    The pairs' limits come from the groups' own (MOVER). Ratios the same way round: far from 1 each on its own.
+
+    Parameters
+    ----------
+    value
+        Each group's value.
+    limits
+        Each group's own limits at a confidence; exact ones for rates.
+    kind
+        Difference or ratio.
+    confidence
+        Of the interval.
+
+    References
+    ----------
+    R. L. Berger (1982), Multiparameter hypothesis testing and acceptance sampling, Technometrics 24. V. Chernozhukov,
+    S. Lee and A. M. Rosen (2013), Intersection bounds, Econometrica 81. J. W. Tukey (1953), The problem of multiple
+    comparisons. A. J. Hayter (1984), A proof of the conjecture that the Tukey-Kramer multiple comparisons procedure is
+    conservative, Annals of Statistics 12.
+
+    Examples
+    --------
+    >>> from evenhand.stats.intervals import clopper_pearson
+    >>> rate = np.array([0.50, 0.52, 0.60])
+    >>> low, high = worst_pair(rate, lambda c: clopper_pearson(rate, 500, c), "difference", 0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.025, 0.162)
+    """
+    joint = range_confidence(confidence, len(value))
+    near, far = (_pairs(value, limits(at), kind) for at in (joint, confidence))
+    return widest_difference(near, far) if kind == "difference" else narrowest_ratio(near, far)
+
+
+def _pairs(value: FloatArray, own: Interval, kind: str) -> Interval:
+    """Return the limits of all pairs' differences or ratios from the groups' own."""
+    i, j = np.triu_indices(len(value), 1)
+    sides = value[i], Interval(own.low[i], own.high[i]), value[j], Interval(own.low[j], own.high[j])
+    if kind == "difference":
+        return mover_difference(*sides)
+    found = mover_ratio(*sides)
+    # Of two zeros nothing is known, which among many pairs is no reason to know less of the others.
+    empty = (value[i] == 0) & (value[j] == 0) & ~np.isnan(sides[1].low + sides[3].low)
+    return Interval(np.where(empty, 0.0, found.low), np.where(empty, np.inf, found.high))
+
+
+def pair_differs(value: FloatArray, own: Interval, high: int, low: int) -> bool:
+    """Tell whether the limits of two groups put the one above the other, by their difference (MOVER)."""
+    room = np.hypot(value[high] - own.low[high], own.high[low] - value[low])
+    return bool(value[high] - value[low] > room)
+
+
+@lru_cache(maxsize=1024)
+def range_confidence(confidence: float, groups: int) -> float:
+    """Return the confidence of each pair's limits at which those of all pairs of groups hold together (Tukey).
+
+    With q the quantile of the range of so many standard normal numbers, P(abs(Z) <= q / sqrt(2)): of two groups the
+    confidence itself, of more a little less than Bonferroni's.
+
+    Examples
+    --------
+    >>> round(range_confidence(0.95, 2), 6), round(range_confidence(0.95, 10), 6)
+    (0.95, 0.998442)
+    """
+    require_at_least("groups", groups, 2)
+    least, most = 0.0, _FARTHEST + 3.0
+    for _ in range(60):
+        middle = (least + most) / 2
+        least, most = (middle, most) if range_p(middle, groups) > 2 * tail_share(confidence) else (least, middle)
+    from scipy.special import ndtr
+
+    return 1.0 - 2.0 * float(ndtr(-most))
+
+
+def range_p(z: float, groups: int) -> float:
+    """Return P(range of so many standard normal numbers > z sqrt(2)): the p-value of the largest pairwise z.
+
+    P(range <= q) = k times the integral of phi(x) (Phi(x) - Phi(x - q))^(k - 1).
+
+    Examples
+    --------
+    >>> round(range_p(1.959964, 2), 6), round(range_p(1.959964, 10), 4)
+    (0.05, 0.6274)
+    """
+    from scipy.special import ndtr
+
+    each = 2.0 * float(ndtr(-z))
+    pairs = groups * (groups - 1) / 2
+    x = np.linspace(-8.5, 8.5, 341)
+    density = np.exp(-(x**2) / 2) / sqrt(2 * np.pi)
+    within = groups * float(np.sum(density * (ndtr(x) - ndtr(x - z * sqrt(2))) ** (groups - 1))) * (x[1] - x[0])
+    beyond = 1.0 - float(within)
+    return min(1.0, max(beyond, each) if beyond > _TAIL else pairs * each)
+
+
+def equality_p(value: FloatArray, limits: Limits) -> float:
+    """Return the smallest alpha at which `worst_pair` excludes that all groups are equal; nan where it has no limits.
+
+    Examples
+    --------
+    >>> from evenhand.stats.intervals import clopper_pearson
+    >>> rate = np.array([0.50, 0.52, 0.60])
+    >>> round(equality_p(rate, lambda c: clopper_pearson(rate, 500, c)), 4)
+    0.0049
+    """
+
+    def margin(confidence: FloatArray) -> FloatArray:
+        own = limits(float(confidence))
+        room = np.hypot((value - own.low)[:, None], (own.high - value)[None, :])
+        return np.asarray((value[:, None] - value[None, :] - room).max())
+
+    if np.isnan([*limits(0.95)]).any():
+        return float("nan")
+    return range_p(float(_farthest_z(margin, ())), len(value))
+
+
+def smallest_alpha(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:
+    """Return the smallest alpha at which intervals exclude something; 1 where none does, at least 2.6e-12.
+
+    Parameters
+    ----------
+    margin
+        How far the intervals at some confidences, an array of this shape, stay away from it; below 0 where they hold
+        it. They must be nested. nan gives nan.
+    shape
+        Of the confidences.
+
+    Examples
+    --------
+    >>> from evenhand.stats.intervals import student_t
+    >>> smallest_alpha(lambda c: student_t([1.0, 0.8, -0.1], 0.5, float("inf"), c).low, (3,)).round(4)
+    array([0.0455, 0.1096, 1.    ])
+    """
+    from scipy.special import ndtr
+
+    return np.asarray(2.0 * ndtr(-_farthest_z(margin, shape)))
+
+
+def _farthest_z(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:
+    """Return the normal quantile at whose confidence the margin is 0: first by halves, then by the Illinois rule."""
+    from scipy.special import erf
+
+    def at(z: FloatArray) -> FloatArray:
+        return margin(np.asarray(erf(z / sqrt(2))))
+
+    low, high = np.full(shape, 1e-6), np.full(shape, _FARTHEST)
+    above, below = at(low), at(high)
+    none, all_of_it = above <= 0, below >= 0
+    before = np.zeros(shape)  # which side moved last
+    with np.errstate(all="ignore"):
+        for step in range(_STEPS):
+            chord = (low * below - high * above) / (below - above)  # the margin is nearly a line
+            middle = (low + high) / 2 if step < _STEPS // 2 else np.clip(chord, low, high)
+            found = at(np.where(np.isfinite(middle), middle, low))
+            side = np.sign(found)
+            again = side == before  # the end that stayed put twice counts half, so that it moves too
+            above, below = (
+                np.where(again & (side < 0), above / 2, above),
+                np.where(again & (side > 0), below / 2, below),
+            )
+            above, below = np.where(side > 0, found, above), np.where(side > 0, below, found)
+            low, high, before = np.where(side > 0, middle, low), np.where(side > 0, high, middle), side
+    return np.where(none, 0.0, np.where(all_of_it, _FARTHEST, middle))
+
+
+def permutation_p(yes: ArrayLike, people: ArrayLike, rng: np.random.Generator, draws: int = 9_999) -> float:
+    """Return the p-value of equal rates in all groups: Pearson's chi-square over shuffled group labels.
+
+    Where all groups have one rate, every way to deal out those who were selected is as likely as any other, whatever
+    the rate and the sizes: the test is exact. It says that groups differ, not which. Drawing stops once 20 shuffles
+    are at least as uneven as the data (then p = 20 / shuffles; Besag and Clifford), else p = (1 + how many) / (1 +
+    shuffles). 1 where nobody or everybody is selected: then no shuffle differs from the data.
+
+    Parameters
+    ----------
+    yes, people
+        Those selected, and all, by group.
+    rng
+        Source of randomness.
+    draws
+        The most shuffles.
+
+    References
+    ----------
+    R. A. Fisher (1935), The Design of Experiments. J. Besag and P. Clifford (1991), Sequential Monte Carlo p-values,
+    Biometrika 78.
+
+    Examples
+    --------
+    >>> permutation_p([30, 12], [100, 100], np.random.default_rng(0)) < 0.01
+    True
+    """
+    counts, sizes = np.asarray(yes, dtype=np.int64), np.asarray(people, dtype=np.int64)
+    total, everybody = int(counts.sum()), int(sizes.sum())
+    if total in (0, everybody):
+        return 1.0
+    observed = _unevenness(counts, sizes) * (1 - 1e-12)  # ties count, whatever the rounding
+    enough, beyond, done = 20, 0, 0
+    while done < draws:
+        block = min(1_000, draws - done)
+        shuffled: Any = rng.multivariate_hypergeometric(sizes, total, size=block, method="marginals")
+        reached = np.flatnonzero(_unevenness(shuffled, sizes) >= observed)
+        if beyond + reached.size >= enough:
+            return enough / (done + int(reached[enough - beyond - 1]) + 1)
+        beyond, done = beyond + reached.size, done + block
+    return (1 + beyond) / (1 + draws)
+
+
+def _unevenness(counts: IntArray, sizes: IntArray) -> FloatArray:
+    """Return what varies of Pearson's chi-square while the totals stay: the sum of x² / n."""
+    return np.asarray((counts.astype(np.float64) ** 2 / sizes).sum(axis=-1))
