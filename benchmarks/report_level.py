@@ -96,7 +96,8 @@ def claims(audit: eh.Audit) -> bool:
 
 def worse_off(audit: eh.Audit) -> bool:
     """Tell whether a row of a table says that a group is worse off."""
-    return any(gap.worse_off is not None for result in audit.results.values() for gap in result.tables["gaps"])
+    gaps: list[Any] = [gap for result in audit.results.values() for gap in result.tables["gaps"]]
+    return any(gap.worse_off is not None for gap in gaps)
 
 
 def claimed(samples: int, rng: Generator, **how: Any) -> list[bool]:
