@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from evenhand.audits import REGISTRY
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.progress import step
+from evenhand.core.progress import shown_in_notebook, step
 from evenhand.core.provenance import data_record, run_record
-from evenhand.core.result import Result, settle
+from evenhand.core.result import Result, badge, settle
 from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
 from evenhand.core.writing import write_files
@@ -28,6 +29,7 @@ from evenhand.errors import ConfigError, brief, require_choice
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.arrays import is_frame
+from evenhand.table.frames import build_frame
 from evenhand.table.table import Table
 
 if TYPE_CHECKING:
@@ -136,7 +138,42 @@ class Audit:
         return f"<Audit: {', '.join(self.results)}; {len(self.findings)} findings>"
 
     def _repr_html_(self) -> str:
-        return "".join(result._repr_html_() for result in self.results.values())
+        counts = Counter(finding.verdict for finding in self.findings)
+        verdicts = " ".join(f"{counts[verdict]} {badge(verdict)}" for verdict in VERDICTS[:3] if counts[verdict])
+        return f"<p>{verdicts}</p>" + "".join(result._repr_html_() for result in self.results.values())
+
+    def to_frame(self, table: str = "findings", *, audit: str | None = None) -> Any:
+        """Return the findings of all audits, or one table of one audit, as a data frame.
+
+        Parameters
+        ----------
+        table
+            `findings`, or a table of an audit such as `gaps`.
+        audit
+            Which audit; by default the first that has the table. Its findings only, where the table is `findings`.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+        >>> audit = eh.audit(eh.Table(data, groups="sex", predictions="hired"))
+        >>> len(audit.to_frame()) == len(audit.findings)
+        True
+        """
+        chosen = list(self.results.values()) if audit is None else [self[audit]]
+        if table == "findings":
+            findings = [finding for finding in self.findings if audit in (None, finding.audit)]
+            columns = [name for name in Finding.columns() if name not in ("arguments", "coordinates")]
+            backend = next((result.backend for result in chosen if result.backend), None)
+            return build_frame({name: [getattr(f, name) for f in findings] for name in columns}, backend)
+        having = [result for result in chosen if table in result.record_types()]
+        known = dict.fromkeys(name for result in chosen for name in result.record_types())
+        require_choice("table", table, ["findings", *known])
+        return having[0].to_frame(table)
+
+    def plot(self, chart: str | None = None, *, audit: str | None = None, grouping: str | None = None) -> Any:
+        """Return a chart of an audit, by default the main one of the first; see `Result.plot`."""
+        return self[next(iter(self.results)) if audit is None else audit].plot(chart, grouping=grouping)
 
     def to_html(self) -> str:
         """Return the report as one self-contained page."""
@@ -153,6 +190,7 @@ class Audit:
         return write_files(folder, {**contents, "run.json": json_text(run)})
 
 
+@shown_in_notebook()
 def audit(
     source: str | os.PathLike[str] | Table | Responses,
     *,

@@ -48,12 +48,18 @@ class OpenFiles:
     notes: tuple[str, ...]
 
 
+def matching_files(pattern: str) -> list[str]:
+    """Return the files that a path or a pattern names; refuse what is no file with something in it."""
+    paths = _matches(pattern)
+    _require_files(pattern, paths)
+    return paths
+
+
 def open_files(pattern: str, options: FileOptions) -> OpenFiles:
     """Open the files that a path or a pattern names."""
     import duckdb
 
-    paths = _matches(pattern)
-    _require_files(pattern, paths)
+    paths = matching_files(pattern)
     reader = _READERS[_format_of(paths)]
     connection = connect()
     where = f"'{pattern}'"
@@ -157,7 +163,7 @@ def _format_of(paths: list[str]) -> str:
         if _suffix(Path(path)) not in _FORMATS:
             raise DataError(
                 f"the format of '{path}' is not known from its name; evenhand reads .csv, .tsv, .txt, .parquet, .json "
-                "and .ndjson files."
+                "and .ndjson files, and one at a time .xlsx, .ods, .dta, .sav, .feather and .rds."
             )
     kinds = {_FORMATS[_suffix(Path(path))] for path in paths}
     if len(kinds) > 1:

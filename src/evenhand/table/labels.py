@@ -47,6 +47,17 @@ def group_label(column: str, named: Mapping[str, str], value: Any) -> str:
     return f"{column} = {text}" if _NUMBER.fullmatch(text) or text.lower() in _YES_OR_NO else text
 
 
+def with_value_labels(roles: Roles, labels: Mapping[str, Mapping[Any, str]]) -> Roles:
+    """Return roles in which the value labels of a Stata or SPSS file name the groups that the user gave no names."""
+    found = {
+        column: {label_of(value): str(label) for value, label in labels[column].items()}
+        for column in roles.group_columns
+        if column in labels and column not in roles.labels and column not in roles.cuts
+    }
+    told_apart = {column: named for column, named in found.items() if len(set(named.values())) == len(named)}
+    return roles.model_copy(update={"labels": {**roles.labels, **told_apart}}) if told_apart else roles
+
+
 def known_label(grouping: str, wanted: str, labels: Sequence[str]) -> str:
     """Return the label that somebody means who names a group by its bare value; else what was named.
 
