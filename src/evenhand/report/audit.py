@@ -25,7 +25,7 @@ from evenhand.core.result import Result, badge, settle
 from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
 from evenhand.core.writing import write_files
-from evenhand.errors import ConfigError, brief, require_choice
+from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.arrays import is_frame
@@ -229,8 +229,7 @@ def audit(
         if is_frame(source) or isinstance(source, Mapping):
             require_table(source, "audit")
         return audit_study(source, sections, seed)
-    started, clock = datetime.now(UTC), _Clock()
-    arguments: dict[str, Any] = {}
+    clock = _Clock()
     if isinstance(source, Table):
         table = source
         if "models" in sections:
@@ -240,13 +239,19 @@ def audit(
         for name in (name for name in sections if name in REGISTRY and isinstance(sections[name], Mapping)):
             table, sections[name] = name_columns(table, REGISTRY[name].spec, sections[name])
         config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
-    else:
-        if sections:
-            raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
+        return _run(config, table, {}, seed, clock)
+    if sections:
+        raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
+    with speaking("file"):
         config, arguments = read_config(source, allow_code=allow_code)
         with clock.timing("read"):
             step(f"Reading {config.source or 'invented data'}")
             table = make_table(arguments)
+        return _run(config, table, arguments, seed, clock)
+
+
+def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: _Clock) -> Audit:
+    """Run the audits of a configuration; `arguments` are those of the table, for models that are fitted first."""
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         models = config.models and config.models.model_copy(update={"seed": seed})
@@ -260,7 +265,7 @@ def audit(
             drafts[name] = REGISTRY[name].run(table, spec)
     results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
     config = config.model_copy(update={"data": table.settings()})
-    return Audit(config, results, data_record(table), run_record(started, clock.seconds))
+    return Audit(config, results, data_record(table), run_record(clock.started, clock.seconds))
 
 
 def _result_type(name: str) -> type[Result]:
@@ -293,6 +298,7 @@ class _Clock:
     """Seconds by stage, for `run.json`."""
 
     def __init__(self) -> None:
+        self.started = datetime.now(UTC)
         self.seconds: dict[str, float] = {}
 
     @contextmanager

@@ -22,7 +22,7 @@ from evenhand.table.keys import (
     label_of,
     shown,
 )
-from evenhand.table.roles import MISSING, Roles
+from evenhand.table.roles import MISSING, TIMES, Roles
 
 MAX_NUMERIC_GROUPS = 20
 NONE_OF_THESE, SEVERAL_OF_THESE = "none of these", "several of these"
@@ -66,8 +66,21 @@ def known_label(grouping: str, wanted: str, labels: Sequence[str]) -> str:
     >>> known_label("black", "1", ["black = 0", "black = 1"])
     'black = 1'
     """
-    full = f"{grouping} = {wanted}"
+    full = plain_label(grouping, wanted)
     return full if wanted not in labels and full in labels else wanted
+
+
+def plain_label(grouping: str, wanted: Any) -> str:
+    """Return what a group of a grouping is called that somebody names by its bare values.
+
+    Examples
+    --------
+    >>> plain_label("race × black", "A × 1"), plain_label("black", 1)
+    ('A × black = 1', 'black = 1')
+    """
+    columns, parts = grouping.split(TIMES), label_of(wanted).split(TIMES)
+    named = zip(columns, parts, strict=True) if len(columns) == len(parts) else [(grouping, wanted)]
+    return TIMES.join(group_label(column, {}, part) for column, part in named)
 
 
 def labelled_key(roles: Roles, column: str, kind: Kind) -> Key:
