@@ -51,6 +51,7 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/disagreement_rates.py
 	@$(BIN)/python benchmarks/reliability_level.py
 	@$(BIN)/python benchmarks/agreement_coverage.py
+	@$(BIN)/python benchmarks/improvability_one_pass.py
 	@$(BIN)/python benchmarks/improvability_level.py
 	@$(BIN)/python benchmarks/improvability_several.py
 	@$(BIN)/python benchmarks/study_recovery.py
@@ -89,4 +90,4 @@ system:
 	done
 
 clean:  ## Remove what was built; keep the environment.
-	@rm -rf build dist out evenhand-demo docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build dist out evenhand-demo docs/_build docs/_generated docs/notebooks .pytest_cache .mypy_cache .ruff_cache

@@ -10,6 +10,7 @@ import inspect
 import json
 import pkgutil
 import re
+import runpy
 import sys
 import types
 import typing
@@ -36,7 +37,7 @@ from evenhand.core.records import Gap, LeftOut, Record, Value
 from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
-from evenhand.report.config import DatasetSettings, ReportSettings
+from evenhand.report.config import DatasetSettings, PowerSettings, ReportSettings
 from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.flow.language import built_in
@@ -133,6 +134,8 @@ def main(folder: Path | None = None) -> None:
         (target / f"{name}.md").write_text(page(), encoding="utf-8")
     schema = json.dumps(results_schema(), indent=1, ensure_ascii=False)
     (target / "results.schema.json").write_text(f"{schema}\n", encoding="utf-8")
+    notebooks = runpy.run_path(str(Path(__file__).parents[1] / "tools/notebooks.py"))
+    notebooks["write_pages"](Path(__file__).parent / "notebooks")
 
 
 # Metrics --------------------------------------------------------------------------------------------------
@@ -263,6 +266,7 @@ def settings_part() -> str:
         **{title: rows for name in REGISTRY for title, rows in spec_sections(name)},
         "`[[thresholds]]`": _rows(Threshold),
         "`[report]`": _rows(ReportSettings),
+        "`[power]`": _rows(PowerSettings),
     }
     lines = []
     for title, rows in sections.items():
