@@ -188,6 +188,7 @@ def test_twice_and_on_any_number_of_threads(
         assert saved(cli, scored, tmp_path) == first
 
 
+@pytest.mark.slow
 def test_in_other_processes_with_other_numbers_of_threads(scored: Path, tmp_path: Path) -> None:
     printed = []
     for threads in ("1", "2"):

@@ -27,6 +27,7 @@ def test_the_quickstart_runs(
     assert (tmp_path / "out/report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "models", "human"),
     [

@@ -165,7 +165,6 @@ def test_the_audit_gives_the_same_figures() -> None:
         candidates={"lasso": {"column": "gagne_sum_t_hat"}},
         test={
             "splits": 1,
-            "train": 0,
             "worst_pair": ("Black", "White"),
             "alpha": 0.05,
             "margins": [0, 0.4, 0.5, 0.725, 0.9],

@@ -122,9 +122,7 @@ class Finding(Record):
 
     def interval(self) -> str:
         """Return the interval that a verdict rests on, as it is written."""
-        joint = self.joint_low is not None or self.joint_high is not None
-        low, high = (self.joint_low, self.joint_high) if joint else (self.low, self.high)
-        return show_interval(low, high, self.style)
+        return show_interval(*limits_to_judge(self), self.style)
 
 
 @dataclass(frozen=True, kw_only=True)

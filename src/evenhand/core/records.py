@@ -6,7 +6,7 @@ Every audit has the tables `values` and `gaps` with these columns in this order;
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 Kind = Literal["difference", "ratio"]
 Against = Literal["worst_pair", "reference", "overall", "status_quo", "model", "stakeholder"]
@@ -101,7 +101,18 @@ class LeftOut(Record):
     reason: str = column("why")
 
 
-def limits_to_judge(record: Value | Gap) -> tuple[float | None, float | None]:
+class _WithLimits(Protocol):
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def joint_low(self) -> float | None: ...
+    @property
+    def joint_high(self) -> float | None: ...
+
+
+def limits_to_judge(record: _WithLimits) -> tuple[float | None, float | None]:
     """Return the limits that a verdict rests on: those of the family where there are any."""
     if record.joint_low is not None or record.joint_high is not None:
         return record.joint_low, record.joint_high

@@ -17,16 +17,23 @@ from markupsafe import Markup, escape
 from evenhand._version import __version__
 from evenhand.charts import to_svg
 from evenhand.core.display import DisplayTable, Figure, Section, showable_value
-from evenhand.core.findings import SHORT_VERDICTS, VERDICT_WORDS
+from evenhand.core.findings import SHORT_VERDICTS
 from evenhand.core.formats import rounded
 from evenhand.core.progress import step
-from evenhand.core.thresholds import VERDICTS
+from evenhand.core.thresholds import VERDICTS, Verdict
+from evenhand.report import front
 
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
 
 MOST_ROWS = 400
 SHOWN_FINDINGS = 8
+MOST_GROUPS = 12
+PLURAL_VERDICTS: dict[Verdict, str] = {
+    "does_not_meet": "do not meet the threshold",
+    "insufficient_evidence": "not enough evidence",
+    "meets": "meet the threshold",
+}
 
 
 def render(audit: Audit) -> str:
@@ -42,8 +49,7 @@ def render(audit: Audit) -> str:
     environment.filters.update(slug=slug, code=code)
     style = environment.loader.get_source(environment, "report.css")[0] if environment.loader else ""
     findings = audit.findings
-    judged = [finding for finding in findings if finding.threshold is not None]
-    others = [finding for finding in findings if finding.threshold is None]
+    judged = front.judged_lines(findings)
     return environment.get_template(
         "report.html"
     ).render(
@@ -51,13 +57,14 @@ def render(audit: Audit) -> str:
         policy=_policy(style),
         style=Markup(style),  # noqa: S704
         version=__version__,
+        short=front.in_short(findings),
+        compared=front.who_was_compared(audit),
         judged=judged,
-        others=others,
+        others=front.other_lines(findings),
         families=audit.families,
         shown_findings=SHOWN_FINDINGS,
-        verdict_words=VERDICT_WORDS,
         short_verdicts=SHORT_VERDICTS,
-        counts=[(verdict, Counter(f.verdict for f in judged)[verdict]) for verdict in VERDICTS[:3]],
+        counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
         sections=[
             _section(name, replace(result.section(), notes=audit.notes[name])) for name, result in audit.results.items()
         ],
@@ -68,6 +75,8 @@ def render(audit: Audit) -> str:
         rows_word=_rows_word(audit),
         study="people" in audit.data,
         most_rows=MOST_ROWS,
+        most_groups=MOST_GROUPS,
+        plural_verdicts=PLURAL_VERDICTS,
         config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),
     )

@@ -373,6 +373,7 @@ def test_the_grid_is_right_to_its_stated_error(kind: str) -> None:
     assert np.all(error < 1e-4)
 
 
+@pytest.mark.slow
 def test_models_within_the_error_of_the_grid_are_tied() -> None:
     data = make_data(400)
     data["twin"] = np.clip(data.risk_xgboost + 1e-9, 0, 1)

@@ -198,8 +198,15 @@ def test_features_that_contain_the_group() -> None:
             {"test": {"fairness": "published", "studentised": True}},
             "the published fairness test has no studentised form",
         ),
-        ({"test": {"train": 0}}, "`train` is 0, so nothing can be fitted; the candidate 'linear' has to be"),
-        ({"test": {"train": 0}, "candidates": "new"}, "no training rows tell which group the status quo favours"),
+        ({"test": {"train": 0}}, r"`test\.train` in the arguments"),
+        (
+            {"test": {"design": "one_pass", "splits": 3}},
+            "`splits` is a setting of design = 'splits', and",
+        ),
+        (
+            {"test": {"splits": 3, "steps": 4}},
+            "`steps` is a setting of design = 'one_pass', and the",
+        ),
         ({"test": {"worst_pair": ["a", "c"]}}, "`worst_pair` names 'c', which is no group of the test"),
         ({"test": {"worst_pair": ["a", "a"]}}, "`worst_pair` must name two groups; got 'a' twice"),
         (

@@ -62,7 +62,7 @@ def undefined() -> ImprovabilityResult:
         utility=loss,
         fairness_utility=["classification", "false_negative_rate"],
         resamples=100,
-        test={"splits": 1, "train": 0, "worst_pair": ["a", "b"], "accuracy_of": "everyone"},
+        test={"worst_pair": ["a", "b"], "accuracy_of": "everyone"},
     )
 
 

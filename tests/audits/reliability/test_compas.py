@@ -71,6 +71,7 @@ def test_the_gaps_of_the_paper_as_it_is_told() -> None:
     assert "PABAK (clearly)" in higher
 
 
+@pytest.mark.slow
 def test_the_signs_turn_when_sex_race_follows_sex() -> None:
     found = audited("raez-2024/all/1", linked=True)
     expected = {"kappa": 0.044, "pabak": 0.069, "icc_a1": 0.0162}

@@ -61,6 +61,7 @@ def learned_by_group(frame: pd.DataFrame, twice: dict[str, Any], *, resample: bo
     return reliability(score, eh.Table(frame, groups="g"), **asked | settings)
 
 
+@pytest.mark.slow
 def test_a_pilot_by_group_does_not_find_what_is_not_there() -> None:
     """Six of these had five findings while only people were resampled."""
     frame = two_alike(1_200)
@@ -71,6 +72,7 @@ def test_a_pilot_by_group_does_not_find_what_is_not_there() -> None:
     assert wrong <= 1
 
 
+@pytest.mark.slow
 def test_the_standard_error_of_a_gap_holds_that_of_the_pilot() -> None:
     """Gaps of eight pilots vary as much as the standard errors say, within the error of a standard deviation."""
     frame, rng = two_alike(1_000), np.random.default_rng(1)

@@ -257,6 +257,7 @@ def test_adjusted_p_is_holms_over_the_run() -> None:
         assert finding.p_adjusted == pytest.approx(min(1.0, max(steps[: place + 1])))
 
 
+@pytest.mark.slow
 def test_many_groups_are_not_many_false_findings() -> None:
     """Six groups at random, four statistics, 20 data sets: before, nearly half of them had something to tell."""
     wrong = 0

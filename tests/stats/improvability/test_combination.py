@@ -33,7 +33,7 @@ def test_exchangeable_is_its_definition(p: list[float], alpha: float) -> None:
 @given(P, st.permutations(range(9)))
 def test_the_median_does_not_depend_on_the_order(p: list[float], order: list[int]) -> None:
     shuffled = [p[i] for i in order if i < len(p)]
-    assert combine_splits(p, 0.1) == combine_splits(shuffled, 0.1)
+    assert combine_splits(p, 0.1, "median") == combine_splits(shuffled, 0.1, "median")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_median_does_not_depend_on_the_order(p: list[float], order: list[int
     ],
 )
 def test_the_median_rule(p: list[float], alpha: float, rejected: bool) -> None:
-    assert bool(combine_splits(p, alpha).rejected) is rejected
+    assert bool(combine_splits(p, alpha, "median").rejected) is rejected
 
 
 def test_margins_are_combined_one_by_one() -> None:

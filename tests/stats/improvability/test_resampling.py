@@ -59,7 +59,7 @@ def test_the_same_row_weights_give_the_same_p_values_with_and_without_cells(
     alone[:, single.row_cell] = weights
     by_rows = rows.sums(weights).reshape(999, 2, -1)
     found = [
-        curves(draws_of(rows, cells, sums, "cells"))
+        curves(draws_of(rows, [cells], sums, "cells"))
         for sums in (cells.sums(merged[:, :-1]), single.sums(alone), by_rows)
     ]
     np.testing.assert_array_equal(found[0], found[1])
@@ -88,7 +88,7 @@ def test_compiled_rows_and_cells_give_the_same_p_values_from_the_same_weights(
     cells = merge_rows(rows)
     counts, sizes = drawn_row_weights(rows, 600, seed=8)
     np.testing.assert_array_equal(counts.sum(axis=1), sizes)
-    by_cells = draws_of(rows, cells, cells.sums(counts), "cells")
+    by_cells = draws_of(rows, [cells], cells.sums(counts), "cells")
     compiled = bootstrap_values(rows, resamples=600, rng=generator(8), method="rows")
     np.testing.assert_allclose(compiled.values, by_cells.values, rtol=1e-12)
     np.testing.assert_array_equal(curves(compiled), curves(by_cells))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
 from evenhand.audits.improvability.findings import SENTENCES, make_claims, make_notes, reason_records
 from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
+from evenhand.audits.improvability.one_pass import run_one_pass
 from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials, rows_of, run_splits
@@ -28,10 +30,11 @@ from evenhand.table.table import Table
 def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     """Test whether decisions could be fairer without being less accurate.
 
-    In each of several random splits a selection rule sees the training rows only and returns a candidate. On the test
-    rows the candidate is compared with the status quo: accuracy A_g = sum u / sum w of every group, and the gap between
-    groups. The null is that the candidate is not better in all of these at once; it is tested by a bootstrap of the
-    test rows, with the largest p-value of the components, and the splits are combined.
+    Candidates are compared with the status quo on rows that they have not seen: accuracy A_g = sum u / sum w of every
+    group, and the gap between groups. A column is tested on all rows; what has to be fitted is made anew in several
+    steps from the rows before, and tested on all steps together. The null is that the candidate is not better in all of
+    these at once; it is tested by a bootstrap of the rows, with the largest p-value of the components. With
+    `test={"design": "splits"}` random splits are tested one by one and combined, as in the paper.
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     >>> patients = eh.datasets.make_patients(100_000, seed=1)
     >>> result = eh.improvability(
     ...     eh.Table(patients, id="patient", groups="race"), status_quo="risk_score", outcome="illnesses",
-    ...     utility="calibration", capacity=0.05, candidates="need_score", test={"splits": 3}, resamples=1_000,
+    ...     utility="calibration", capacity=0.05, candidates="need_score", resamples=1_000,
     ... )
     >>> decisions = result.rows("decisions", test="signed", group="(overall)")
     >>> [(decision.metric, decision.rejected) for decision in decisions]
@@ -75,8 +78,10 @@ def run(table: Table, spec: ImprovabilitySpec) -> Draft[ImprovabilityResult]:
     margins = make_margins(spec.test.margins, coarse=spec.test.studentised, higher=spec.utility.better == "higher")
     inputs = Inputs(sample, spec, margins)
     _refuse_unknown_outcomes(inputs)
-    step(f"Testing {count(len(spec.candidates), 'candidate')} on {count(spec.test.splits, 'split')}")
-    trials = run_splits(inputs)
+    splits = spec.test.design == "splits"
+    where = count(spec.test.splits, "split") if splits else "one pass through the rows"
+    step(f"Testing {count(len(spec.candidates), 'candidate')} on {where}")
+    trials = run_splits(inputs) if splits else run_one_pass(inputs)
     _require_some(trials)
     return _result(table, inputs, trials)
 
@@ -89,7 +94,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
     margins = tuple(estimate.margin_records(inputs, curves))
     power, sizes = tuple(estimate.power_records(inputs, trials)), tuple(estimate.size_records(inputs, trials))
     reasons = tuple(reason_records(inputs, trials, decisions, power, sizes))
-    claims = list(make_claims(inputs, trials, decisions, margins, values, reasons))
+    claims = list(make_claims(inputs, trials, decisions, margins, reasons))
     bounds = spec.model_copy(update={"confidence": 1 - spec.test.alpha})  # a margin is a bound at the test's level
     pair = next(iter(trials.values()))[0].worst[0]
     result = ImprovabilityResult(
@@ -122,13 +127,14 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
         strict = replace(inputs, spec=spec.model_copy(update={"test": test}))
         curves = estimate.make_curves(strict, trials)
         made = (tuple(estimate.decision_records(strict, curves)), tuple(estimate.margin_records(strict, curves)))
-        return list(make_claims(strict, trials, *made, values, reasons))
+        return list(make_claims(strict, trials, *made, reasons))
 
     return Draft(result=result, claims=claims, at=at, sentences=SENTENCES, bounds=bounds)
 
 
 def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
     """Refuse, before the work, what no split could do."""
+    _require_resamples(sample, spec)
     if spec.test.fairness == "published" and len(sample.groups) > 2:
         raise ConfigError(
             f"the published fairness test compares two groups; {sample.grouping!r} has {len(sample.groups)}. Use "
@@ -142,6 +148,17 @@ def _check(sample: Sample, spec: ImprovabilitySpec) -> None:
     for name, candidate in spec.candidates.items():
         for member in (candidate, *candidate.family):
             _check_member(sample, spec, name, member)
+
+
+def _require_resamples(sample: Sample, spec: ImprovabilitySpec) -> None:
+    """Refuse so few resamples that no p-value could be small enough for so many pairs of groups."""
+    pairs = comb(len(sample.groups), 2) if (spec.test.design, spec.test.worst_pair) == ("one_pass", None) else 1
+    least = int(2 * pairs * spec.counts / spec.test.alpha)
+    if pairs > 1 and spec.resamples < least:
+        raise ConfigError(
+            f"`resamples` is {spec.resamples:,}, too few for a p-value that could show anything with {pairs} pairs of "
+            f"groups and {count(len(spec.candidates), 'candidate')}; set it to {least:,} or more."
+        )
 
 
 def _check_member(sample: Sample, spec: ImprovabilitySpec, name: str, member: Candidate) -> None:

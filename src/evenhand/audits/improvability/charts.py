@@ -14,6 +14,8 @@ from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO
 from evenhand.charts.curve import curve
 from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
+from evenhand.core.display import Figure
+from evenhand.core.formats import show, show_confidence
 from evenhand.core.records import OVERALL
 
 if TYPE_CHECKING:
@@ -136,7 +138,8 @@ def target_title(metric: str, group: str) -> str:
 
 def p_title(result: ImprovabilityResult) -> str:
     """Return which p-value decides."""
-    return "adjusted p" if len(result.spec.candidates) > 1 else "combined p"
+    one = "combined p" if result.spec.test.design == "splits" else "p"
+    return "adjusted p" if len(result.spec.candidates) > 1 else one
 
 
 def power_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
@@ -158,6 +161,75 @@ def power_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
         )
         for scenario in SCENARIOS
     ]
+
+
+# As parts of a report -------------------------------------------------------------------------------------------------
+
+
+def value_figure(result: ImprovabilityResult) -> Figure:
+    """Return the chart of values by group."""
+    high, low = result.furthest_apart
+    metric = result.metrics[result.spec.fairness[0].name]
+    described = [
+        f"{model_title(value.model)}, {value.group}: {show(value.value, metric.style())}"
+        for value in result.rows("values", metric=metric.name)
+        if value.group in (high, low)
+    ]
+    better = "to the upper right" if result.better == "higher" else "to the lower left"
+    return Figure(
+        "Values by group",
+        f"The value of each algorithm for {high} and for {low}{_over_splits(result)}, with "
+        f"{show_confidence(result.spec.confidence)} ellipses. On the dashed line both groups are served equally: "
+        f"nearer to it is fairer, {better} is more accurate.",
+        f"{'; '.join(described)}.",
+        tuple(value_panels(result)),
+    )
+
+
+def _over_splits(result: ImprovabilityResult) -> str:
+    return ", the mean over the splits" if result.spec.test.design == "splits" else ""
+
+
+def curve_figure(result: ImprovabilityResult) -> Figure:
+    """Return the chart of p-values by margin."""
+    described = [
+        f"{m.model}, {target_title(m.metric, m.group)}{'' if m.test == JUDGED else f', {m.test} test'}: largest "
+        f"margin {show(m.value, 'percent')}"
+        for m in result.margins
+    ]
+    return Figure(
+        "P-values by margin",
+        f"The {p_title(result)} where an improvement by at least the margin is claimed. It is shown as far as "
+        f"the line stays below {result.spec.test.alpha:g} (dashed) from a margin of 0 on. A curve that rises and then "
+        "falls again, as that of the published test may, must not be read from its end; nothing rests on the published "
+        "test.",
+        f"{'; '.join(described)}.",
+        tuple(curve_panels(result)),
+    )
+
+
+def power_figure(result: ImprovabilityResult) -> Figure:
+    """Return the chart of power by the number of rows."""
+    plan = result.spec.plan
+    described = [
+        f"{r.model}, {r.scenario}: {show(r.value, 'percent')} with {r.n:,} rows"
+        for r in result.rows("power", n=result.n)
+    ]
+    return Figure(
+        "Power",
+        f"The chance that an improvement is shown{adjusted_clause(result)}, by the number of rows: one as the "
+        f"candidate had it on the test rows, and a planned one (accuracy up by {show(plan.gain, 'percent')}, gap down "
+        f"by {show(plan.reduction, 'percent')}).",
+        f"{'; '.join(described)}.",
+        tuple(power_panels(result)),
+    )
+
+
+def adjusted_clause(result: ImprovabilityResult) -> str:
+    """Return at which margin, and for how many candidates, power is worked out."""
+    several, margin = len(result.spec.candidates), min(result.spec.test.margins)
+    where = "" if margin == 0 else f" at a margin of {show(margin, 'percent')}"
+    return f"{where}, adjusted for all {several} candidates" if several > 1 else where
 
 
 CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {

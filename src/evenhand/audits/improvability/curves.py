@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -129,12 +130,14 @@ class Power:
     improved: bool
 
 
-def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, rows: int) -> Power:
-    """Return the power of one split's signed test of fairness at the smallest margin asked for, by number of rows.
+def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, level: float, train: float) -> Power:
+    """Return the power of one signed test of fairness at the smallest margin asked for, by number of rows.
 
-    Its level is the one at which decisions are made, adjusted for all splits and candidates.
+    Its level is the one at which decisions are made, adjusted for all splits and candidates; `train` is the share of
+    rows that does not test. Where the pair of groups is not named, it counts as often as there are pairs.
     """
-    margin, plan = min(spec.test.margins), spec.plan
+    margin, plan, rows = min(spec.test.margins), spec.plan, test.draws.rows
+    pairs = 1 if test.direction == "named" else math.comb(test.draws.groups, 2)
     noise = stats.deviations(test, fairness=margin)
     effects: dict[Scenario, FloatArray] = {
         "found": stats.component_values(test, test.draws.estimate[np.newaxis], fairness=margin)[0],
@@ -142,9 +145,9 @@ def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, rows: int) -> Po
     }
     sizes = rows * np.array(SIZES)
     return Power(
-        {name: stats.power_curve(effect, noise, rows, sizes, spec.level) for name, effect in effects.items()},
+        {name: stats.power_curve(effect, noise, rows, sizes, level / pairs) for name, effect in effects.items()},
         {
-            name: stats.sample_size(effect, noise, rows, spec.level, plan.power, spec.test.train)
+            name: stats.sample_size(effect, noise, rows, level / pairs, plan.power, train)
             for name, effect in effects.items()
         },
         bool((effects["found"] > 0).all()),

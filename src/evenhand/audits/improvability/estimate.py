@@ -14,7 +14,7 @@ from evenhand.audits.improvability.curves import SCENARIOS, SIZES, Power
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMENT
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
-from evenhand.audits.improvability.splits import Inputs, Trial, Trials
+from evenhand.audits.improvability.splits import Inputs, Piece, Trial, Trials
 from evenhand.core.formats import finite
 from evenhand.core.records import OVERALL
 from evenhand.stats.improvability import CANDIDATE, Combined, FairnessTest, Goal, combine_splits, largest_delta
@@ -25,6 +25,7 @@ _NEGATIVE = "undefined: the status quo's accuracy is negative, so an improvement
 _NO_CANDIDATE = "undefined: no split has a candidate"
 _ONLY_P = "undefined: all components together have a p-value only"
 _NEVER = "undefined: no number of rows gives this power"
+_UNCHANGED = "nothing to compare: the candidate decides every row as the status quo does"
 _CURVE_STEP = 0.01
 
 
@@ -163,7 +164,7 @@ def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | 
 
 def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.ImprovabilityValue]:
     """Yield the values of status quo and candidates, the means over the splits, as in the paper's figure 2."""
-    most = max(trials.values(), key=lambda each: sum(trial.status == "ok" for trial in each))
+    most = max(trials.values(), key=lambda each: sum(trial.test.size for trial in each if trial.status == "ok"))
     for name, side, each in [(STATUS_QUO, OLD, most), *((name, CANDIDATE, each) for name, each in trials.items())]:
         tested = [trial for trial in each if trial.status == "ok"]
         for k, utility in enumerate(inputs.spec.criteria.utilities):
@@ -262,18 +263,24 @@ def decision_records(inputs: Inputs, curves: Curves) -> Iterator[records.Decisio
     spec = inputs.spec
     for test, target, margin, name in product(inputs.tests, targets(inputs), spec.test.margins, spec.candidates):
         curve = curves[name, test, target]
-        yield _decision(curve, int(np.searchsorted(curve.margins, margin)))
+        yield _decision(spec, curve, int(np.searchsorted(curve.margins, margin)))
 
 
-def _decision(curve: Curve, index: int) -> records.Decision:
+def _decision(spec: ImprovabilitySpec, curve: Curve, index: int) -> records.Decision:
+    parts = "steps" if spec.test.design == "one_pass" else "splits"
+    by_median = bool(curve.combined.median[index] < spec.test.alpha / 2) if len(curve.trials) > 1 else None
     point, splits = curve.point(index), len(curve.trials)
-    missing = sum(trial.status != "ok" for trial in curve.trials)
-    status = "ok" if not missing else f"no candidate in {missing} of {splits} splits"
+    pieces = [piece for trial in curve.trials for piece in trial.pieces]
+    missing = sum(piece.status != "ok" for piece in pieces)
+    status = "ok" if not missing else f"no candidate in {missing} of {len(pieces)} {parts}"
+    if all(trial.unchanged for trial in curve.trials):
+        status = _UNCHANGED
     if point["margin"] > 0 and not curve.shares_defined:
         point |= dict.fromkeys(("p_median", "p_value", "p_adjusted"))
         point |= {"rejected": False, "established": None if point["established"] is None else False}
+        by_median = None
         status = _NEGATIVE
-    return records.Decision(**point, splits=splits, status=status)
+    return records.Decision(**point, rejected_by_median=by_median, splits=splits, status=status)
 
 
 def margin_records(inputs: Inputs, curves: Curves) -> Iterator[records.Margin]:
@@ -303,39 +310,45 @@ def curve_records(curves: Curves) -> Iterator[records.CurvePoint]:
 
 def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[records.CandidateRecord]:
     """Yield what each candidate was in each split."""
-    for trial in chain.from_iterable(trials.values()):
-        candidate = inputs.spec.candidates[trial.candidate]
+    for name, piece in _pieces(trials):
+        candidate = inputs.spec.candidates[name]
         yield records.CandidateRecord(
-            model=trial.candidate,
-            split=trial.split + 1,
+            model=name,
+            split=piece.split + 1,
             rule=candidate.rule,
-            what=candidate.in_words() if trial.made is None else trial.made.what,
-            n=trial.test.size,
-            selected_reference=int(np.count_nonzero(trial.status_quo.values)),
-            tied_reference=trial.status_quo.tied,
-            status=trial.status,
-            **_decided(trial),
-            **_solved(trial),
+            what=candidate.in_words() if piece.made is None else piece.made.what,
+            n=piece.test.size,
+            selected_reference=int(np.count_nonzero(piece.status_quo.values)),
+            tied_reference=piece.status_quo.tied,
+            status=piece.status,
+            **_decided(piece),
+            **_solved(piece),
         )
 
 
-def _decided(trial: Trial) -> dict[str, Any]:
-    if trial.made is None:
+def _pieces(trials: Trials) -> Iterator[tuple[str, Piece]]:
+    """Yield what every candidate was in each split or step."""
+    for name, each in trials.items():
+        yield from ((name, piece) for trial in each for piece in trial.pieces)
+
+
+def _decided(piece: Piece) -> dict[str, Any]:
+    if piece.made is None:
         return dict.fromkeys(("selected", "changed", "tied", "tied_selected"), 0)
-    decisions = trial.made.decisions
+    decisions = piece.made.decisions
     return {
         "selected": int(np.count_nonzero(decisions.values)),
-        "changed": int(np.count_nonzero(decisions.values != trial.status_quo.values)),
+        "changed": int(np.count_nonzero(decisions.values != piece.status_quo.values)),
         "tied": decisions.tied,
         "tied_selected": decisions.tied_selected,
     }
 
 
-def _solved(trial: Trial) -> dict[str, Any]:
+def _solved(piece: Piece) -> dict[str, Any]:
     """Return what is known of a linear search: what found its classifier, and what the solver said."""
-    if trial.made is None or trial.made.linear is None:
+    if piece.made is None or piece.made.linear is None:
         return {}
-    solver, found_by = trial.made.linear.solver, trial.made.linear.found_by
+    solver, found_by = piece.made.linear.solver, piece.made.linear.found_by
     if solver is None:
         return {"found_by": found_by}
     numbers = {name: finite(getattr(solver, name)) for name in ("claimed", "bound", "relative_gap")}
@@ -345,11 +358,9 @@ def _solved(trial: Trial) -> dict[str, Any]:
 
 def coefficient_records(trials: Trials) -> Iterator[records.CoefficientRecord]:
     """Yield the coefficients of linear candidates."""
-    for trial in chain.from_iterable(trials.values()):
-        for feature, value in trial.made.coefficients if trial.made is not None else ():
-            yield records.CoefficientRecord(
-                model=trial.candidate, split=trial.split + 1, feature=feature, value=float(value)
-            )
+    for name, piece in _pieces(trials):
+        for feature, value in piece.made.coefficients if piece.made is not None else ():
+            yield records.CoefficientRecord(model=name, split=piece.split + 1, feature=feature, value=float(value))
 
 
 def _scenarios(inputs: Inputs, trials: Trials) -> Iterator[tuple[dict[str, Any], list[Power]]]:

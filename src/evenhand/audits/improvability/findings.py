@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.audits.improvability import result as records
-from evenhand.audits.improvability.gather import Sample
+from evenhand.audits.improvability.gather import Sample, telling_features
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, utility_metric
-from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
+from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
+from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
 from evenhand.core.formats import show, show_p
 from evenhand.core.metrics import Metric
@@ -21,7 +22,6 @@ from evenhand.errors import count
 from evenhand.table.roles import TIMES
 
 _MOST_REMARKS = 5
-_MOST_CODES = 50
 
 SENTENCES = {
     "fairer": "{model} is fairer than the status quo without being less accurate {whom}.",
@@ -44,7 +44,6 @@ def make_claims(
     trials: Trials,
     decisions: Sequence[records.Decision],
     margins: Sequence[records.Margin],
-    values: Sequence[records.ImprovabilityValue],
     reasons: Sequence[records.ReasonRecord],
 ) -> Iterator[Claim]:
     """Yield what can be told of each candidate: of fairness always, of accuracy where it can be improved."""
@@ -54,7 +53,7 @@ def make_claims(
     for name, each in trials.items():
         candidate = _Candidate(inputs, each, why.get(name))
         decided = [decision for decision in asked if decision.model == name]
-        yield candidate.fairness(largest[name, FAIRNESS], decided, _gaps(inputs, name, values))
+        yield candidate.fairness(largest[name, FAIRNESS], largest[name, ACCURACY], decided, _gaps(inputs, each))
         yield candidate.accuracy(largest[name, ACCURACY])
 
 
@@ -71,34 +70,44 @@ class _Candidate:
     trials: Sequence[Trial]
     why: str | None
 
-    def fairness(self, largest: records.Margin, decisions: Sequence[records.Decision], gaps: str) -> Claim:
+    def fairness(
+        self, largest: records.Margin, accuracy: records.Margin, decisions: Sequence[records.Decision], gaps: str
+    ) -> Claim:
         spec, first = self.inputs.spec, decisions[0]
         if first.established:
             sentence_id = "fairer_by" if largest.value else "fairer"
         else:
             sentence_id = "not_fairer" if first.margin == 0 else "not_fairer_by"
-        p = _p(spec, first)
+        p = _p(self.inputs, first)
         size = f", and {self.size}" if self.size else ""
         aside = [f"{gaps}{size} ({p})." if gaps else f"{p}."]
         nobody = never_selected(self.inputs, self.trials)
-        aside += [f"It selects nobody of {group} in at least one split." for group in nobody]
+        aside += [f"It selects nobody of {group}{_in_some_split(spec)}." for group in nobody]
         if first.rejected and not first.established:
             aside.append(f"Its own test rejects, but {count(len(spec.candidates), 'candidate')} were tried.")
         for decision in decisions[1:]:
             shown = "is shown" if decision.established else "is not shown"
-            aside.append(f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(spec, decision)}).")
+            aside.append(f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(self.inputs, decision)}).")
+        if first.established and accuracy.value:
+            aside.append(f"Accuracy improves for {self.everyone} by at least {show(accuracy.value, 'percent')}.")
         whom = "for everyone together" if spec.test.accuracy_of == "everyone" else "for any group"
-        return self.claim(largest, sentence_id, aside, headline=True, whom=whom, margin=first.margin)
+        claim = self.claim(largest, sentence_id, aside, whom=whom, margin=first.margin)
+        unclear = {"sentence_id": "not_fairer", "aside": f"{claim.aside} With all findings of the run it is not clear."}
+        when: Mapping[Clarity, Mapping[str, Any]] = {"unclear": unclear} if first.established else {}
+        return replace(claim, headline=True, p_value=first.p_value, when=when)
 
     def accuracy(self, largest: records.Margin) -> Claim:
-        whom = "everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every group"
+        """Return what a threshold may ask of accuracy; at a margin of 0 it is the hypothesis of fairness."""
         sentence_id = "more_accurate" if largest.value else "not_more_accurate"
         aside = [f"{self.size}."] if self.size else []
-        return self.claim(largest, sentence_id, aside, headline=bool(largest.value), whom=whom)
+        return self.claim(largest, sentence_id, aside, whom=self.everyone)
 
-    def claim(
-        self, largest: records.Margin, sentence_id: str, aside: list[str], *, headline: bool, whom: str, **more: float
-    ) -> Claim:
+    @property
+    def everyone(self) -> str:
+        """Whose accuracy must improve."""
+        return "everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every group"
+
+    def claim(self, largest: records.Margin, sentence_id: str, aside: list[str], *, whom: str, **more: float) -> Claim:
         several, lost = len(self.inputs.spec.candidates), self.inputs.sample.unlabelled
         if lost:
             aside.append(f"It holds for people whose outcome is known: {count(lost, 'row')} without were left out.")
@@ -107,7 +116,6 @@ class _Candidate:
             sentence_id=sentence_id,
             undefined_id=sentence_id,
             arguments={"model": largest.model, "whom": whom, "value": largest.value, **more},
-            headline=headline,
             aside=" ".join(map(_capitalised, aside)),
             family=f"all {several} candidates" if several > 1 else None,
             withheld=self.why if largest.value is None else None,
@@ -127,41 +135,42 @@ def _capitalised(sentence: str) -> str:
     return f"{sentence[:1].upper()}{sentence[1:]}"
 
 
-def _p(spec: ImprovabilitySpec, decision: records.Decision) -> str:
+def _in_some_split(spec: ImprovabilitySpec) -> str:
+    return " in at least one split" if spec.test.design == "splits" else ""
+
+
+def _p(inputs: Inputs, decision: records.Decision) -> str:
+    spec = inputs.spec
     if decision.p_value is None or decision.p_median is None or decision.p_adjusted is None:
         return decision.status
     several, level = len(spec.candidates), f"; level {spec.test.alpha:g}"
     adjusted = f"; adjusted for {several} candidates {show_p(decision.p_adjusted)}" if several > 1 else ""
+    if spec.test.design == "one_pass":
+        fitted = f", fitted in {count(spec.test.steps, 'step')}" if spec.candidates[decision.model].refits else ""
+        return f"{show_p(decision.p_value)}, one pass through {len(inputs.sample):,} rows{fitted}{adjusted}{level}"
     if decision.splits == 1:
         return f"{show_p(decision.p_value)}, one split{adjusted}{level}"
     median = f"median {show_p(decision.p_median)} over {count(decision.splits, 'split')}"
-    return f"{median}; combined {show_p(decision.p_value)}{adjusted}{level}"
+    paper = f"; by the paper's rule {'shown' if decision.rejected_by_median else 'not shown'}"
+    return f"{median}; combined {show_p(decision.p_value)}{adjusted}{level}{paper}"
 
 
-def _gaps(inputs: Inputs, candidate: str, values: Sequence[records.ImprovabilityValue]) -> str:
-    """Return every fairness utility's gap in words; empty where the candidate was never tested."""
+def _gaps(inputs: Inputs, trials: Sequence[Trial]) -> str:
+    """Return every fairness utility's gap on the candidate's test rows in words; empty where it was never tested."""
+    tested = [trial.values for trial in trials if trial.status == "ok"]
+    if not tested:
+        return ""
     clauses: list[str] = []
-    for utility in dict.fromkeys(inputs.spec.fairness):
-        old, new = (gap_between(values, name, utility.name) for name in (STATUS_QUO, candidate))
-        if new is not None:
-            metric = utility_metric(utility)
-            clause = (
-                f"the gap in {utility.name.replace('_', ' ')} is {_amount(new, metric)}, against {_amount(old, metric)}"
-            )
-            clauses.append(clause if clauses else f"{clause} under the status quo")
+    for utility, k in dict(zip(inputs.spec.fairness, inputs.spec.criteria.fairness_index, strict=True)).items():
+        old, new = (_amount(gap, utility_metric(utility)) for gap in np.ptp(np.mean(tested, axis=0)[:-1, k], axis=0))
+        clause = f"the gap in {utility.name.replace('_', ' ')} is {new}, against {old}"
+        clauses.append(clause if clauses else f"{clause} under the status quo")
     return "; ".join(clauses)
 
 
-def _amount(gap: float | None, metric: Metric) -> str:
+def _amount(gap: float, metric: Metric) -> str:
     style = metric.style("difference")
     return f"{show(gap, style)} points" if style == "points" else show(gap, style)
-
-
-def gap_between(values: Sequence[records.ImprovabilityValue], model: str, metric: str) -> float | None:
-    """Return by how much the groups' values differ under a model; None where one of them is not known."""
-    by_group = [v.value for v in values if (v.model, v.metric) == (model, metric) and v.group != OVERALL]
-    known = [value for value in by_group if value is not None]
-    return max(known) - min(known) if len(known) == len(by_group) and known else None
 
 
 # Why no improvement is shown ------------------------------------------------------------------------------------------
@@ -181,13 +190,15 @@ def reason_records(
     needed = {size.model: size.n for size in sizes if size.scenario == "found"}
     for name in (name for name in trials if name not in shown):
         improved = sum(trial.power is not None and trial.power.improved for trial in trials[name])
-        planned = here[name, "planned"]
-        reason = plausible_reason(improved, test.splits, planned, plan.power, needed[name])
+        planned, splits = here[name, "planned"], len(trials[name])
+        reason = plausible_reason(improved, splits, planned, plan.power, needed[name])
+        if all(trial.unchanged for trial in trials[name]):
+            reason = "unchanged"
         yield records.ReasonRecord(
             model=name,
             reason=reason,
             improved_splits=improved,
-            splits=test.splits,
+            splits=splits,
             power_found=here[name, "found"],
             power_planned=planned,
             n_needed=needed[name],
@@ -213,25 +224,32 @@ def _reason_sentence(
     inputs: Inputs, reason: records.Reason, name: str, improved: int, planned: float | None, needed: int | None
 ) -> str:
     spec, splits = inputs.spec, inputs.spec.test.splits
+    one_pass = spec.test.design == "one_pass"
+    if reason == "unchanged":
+        return f"The candidate {name} decides every row as the status quo does, so there is nothing to compare."
     if planned is None:
-        return f"In no split was there a candidate of {name} to test, so nothing is known of how it would do."
+        nowhere = "step" if one_pass else "split"
+        return f"In no {nowhere} was there a candidate of {name} to test, so nothing is known of how it would do."
     several = len(spec.candidates)
-    beyond = f"beyond chance with {several} candidates tried" if several > 1 else "beyond chance"
-    where = f"in {improved} of {count(splits, 'split')}"
-    better = f"The candidate {name} is better than the status quo on the test rows"
+    beyond = f"beyond chance{f' with {several} candidates tried' if several > 1 else ''}"
+    where = "" if one_pass else f" in {improved} of {count(splits, 'split')}"
+    better = f"The candidate {name} is better than the status quo on {'these' if one_pass else 'the test'} rows"
     if reason == "too_few_rows":
         adjusted = f", adjusted for all {several} candidates" if several > 1 else ""
         return (
-            f"{better} {where}, but not {beyond}. The plausible reason is too few rows: if the improvement is real and "
+            f"{better}{where}, but not {beyond}. The plausible reason is too few rows: if the improvement is real and "
             f"of this size, about {needed:,} rows would give the test {show(spec.plan.power, 'percent')} power"
             f"{adjusted}, against {len(inputs.sample):,} here."
         )
-    if 2 * improved > splits:
+    if 2 * improved > (1 if one_pass else splits):
+        mostly = "" if one_pass else " in most splits"
         return (
-            f"{better} {where}, but not {beyond}, and in most splits by so little that no number of rows would give "
-            "the test the power wanted. The reason is unclear."
+            f"{better}{where}, but not {beyond}, and{mostly} by so little that no number of rows would give the test "
+            "the power wanted. The reason is unclear."
         )
-    seldom = f"{better} {where} only." if improved else f"{better} in no split."
+    seldom = f"{better}{where} only." if improved else f"{better} in no split."
+    if one_pass:
+        seldom = f"The candidate {name} is not better than the status quo in all measures on these rows."
     chance = (
         f"An improvement as planned (accuracy up by {show(spec.plan.gain, 'percent')} and a gap smaller by "
         f"{show(spec.plan.reduction, 'percent')}) would be found with a chance of {show(planned, 'percent')}."
@@ -262,7 +280,11 @@ def make_notes(inputs: Inputs, trials: Trials) -> Iterator[str]:
     yield from _different_shares(trials)
     yield from _nobody(inputs, trials)
     yield from _missing_outcomes(sample, trials)
-    yield from _proxies(sample)
+    for name in telling_features(sample):
+        yield (
+            f"The feature {name} tells every row's group, so a candidate using it can treat the groups differently on "
+            "purpose. Leave it out unless that is allowed."
+        )
     if spec.use_group and set(sample.grouping.split(TIMES)) & set(spec.features):
         yield (
             f"Candidates may use {sample.grouping} itself, so they may treat the groups differently on purpose. In US "
@@ -275,6 +297,7 @@ def make_notes(inputs: Inputs, trials: Trials) -> Iterator[str]:
             f"them: a p-value counts {several} times (Bonferroni) before it is compared with {spec.test.alpha:g}. So "
             "what is said of the candidates holds for all together."
         )
+    yield from _unchanged(trials)
     yield from _ties(trials)
     yield from _searches(trials)
     if sample.weight is not None:
@@ -288,9 +311,8 @@ def make_notes(inputs: Inputs, trials: Trials) -> Iterator[str]:
 def _few_rows(remarks: Sequence[str]) -> Iterator[str]:
     """Yield the first remarks about groups with few rows, and how many more there are."""
     yield from map(_capitalised, remarks[:_MOST_REMARKS])
-    more = len(remarks) - _MOST_REMARKS
-    if more > 0:
-        yield f"{count(more, 'more split')} {'has' if more == 1 else 'have'} groups with few rows that count."
+    if len(remarks) > _MOST_REMARKS:
+        yield f"{count(len(remarks) - _MOST_REMARKS, 'more remark')} of this kind left out."
 
 
 class Shares(NamedTuple):
@@ -340,8 +362,8 @@ def _nobody(inputs: Inputs, trials: Trials) -> Iterator[str]:
     for name, each in trials.items():
         for group in never_selected(inputs, each):
             yield (
-                f"{name} selects nobody of {group} in at least one split. By the measures chosen that can count as "
-                "accurate and fair; whether it is an alternative is another question."
+                f"{name} selects nobody of {group}{_in_some_split(inputs.spec)}. By the measures chosen that can count "
+                "as accurate and fair; whether it is an alternative is another question."
             )
 
 
@@ -375,21 +397,13 @@ def _all_alike(trials: Trials) -> str:
     return ""
 
 
-def _proxies(sample: Sample) -> Iterator[str]:
-    """Warn of features that tell the group, whatever they are called; the grouping's own columns have another note."""
-    for position, name in enumerate(sample.features):
-        if name in sample.grouping.split(TIMES):
-            continue
-        values, codes = np.unique(sample.matrix[:, position], return_inverse=True)
-        if not 1 < values.size <= max(_MOST_CODES, len(sample.groups)):
-            continue
-        seen = np.zeros((values.size, len(sample.groups)), dtype=np.bool_)
-        seen[codes.ravel(), sample.group] = True
-        if (seen.sum(axis=1) == 1).all():
-            yield (
-                f"The feature {name} tells every row's group, so a candidate that uses it can treat the groups "
-                "differently on purpose. Leave it out unless that is allowed."
-            )
+def _unchanged(trials: Trials) -> Iterator[str]:
+    """Name candidates with nothing to compare, whose p-value is 1 whatever the data."""
+    for name in (name for name, each in trials.items() if all(trial.unchanged for trial in each)):
+        yield (
+            f"{name} decides every row as the status quo does, so its p-value is 1 and says nothing of the data. Leave "
+            "it out: each candidate costs the others power."
+        )
 
 
 def _ties(trials: Trials) -> Iterator[str]:
@@ -400,24 +414,27 @@ def _ties(trials: Trials) -> Iterator[str]:
     if tied:
         yield (
             "Rows with the same score at the cut of the capacity were drawn at random from the seed, each with the "
-            f"same chance ({'; '.join(tied)} in a split)."
+            f"same chance ({'; '.join(tied)})."
         )
 
 
 def _searches(trials: Trials) -> Iterator[str]:
     """Warn of solvers that were stopped, and of splits in which a search found nothing."""
     for name, each in trials.items():
-        linear = [trial.made.linear for trial in each if trial.made is not None]
+        pieces = [piece for trial in each for piece in trial.pieces]
+        where = count(len(pieces), "step" if each[0].steps else "split")
+        linear = [piece.made.linear for piece in pieces if piece.made is not None]
         solvers = [classifier.solver for classifier in linear if classifier is not None]
         stopped = sum(solver is not None and "time limit" in solver.status for solver in solvers)
         if stopped:
             yield (
-                f"{name}: the solver was stopped by its time limit in {stopped} of {count(len(each), 'split')}, so "
+                f"{name}: the solver was stopped by its time limit in {stopped} of {where}, so "
                 "another run may find another classifier. The test holds for those found here, which can be exported."
             )
-        lost = [trial for trial in each if trial.status != "ok"]
+        lost = [piece for piece in pieces if piece.status != "ok"]
         if lost:
+            then = "the status quo decided there" if each[0].steps else "which counts against rejection"
             yield (
-                f"{name}: in {len(lost)} of {count(len(each), 'split')} there was no candidate to test, which counts "
-                f"against rejection ({lost[0].status.removeprefix('no candidate: ')})"
+                f"{name}: in {len(lost)} of {where} there was no candidate to test, {then} "
+                f"({lost[0].status.removeprefix('no candidate: ')})"
             )

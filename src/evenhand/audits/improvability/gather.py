@@ -20,11 +20,13 @@ from evenhand.models.features import read_features
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.keys import label_of, yes_or_no
 from evenhand.table.keys import shown as shown_values
-from evenhand.table.roles import MISSING, Scalar
+from evenhand.table.roles import MISSING, TIMES, Scalar
 from evenhand.table.rows import Coded, CodedRows
 from evenhand.table.table import Table
 
 Kind = Literal["score", "decision"]
+
+_MOST_CODES = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,3 +384,17 @@ def _scores(model: Any, matrix: FloatArray) -> FloatArray:
         return np.asarray((model.predict if hasattr(model, "predict") else model)(matrix), dtype=np.float64)
     except Exception as error:
         raise EvenhandError(f"the status quo {described(model)} cannot score the features: {error}") from error
+
+
+def telling_features(sample: Sample) -> Iterator[str]:
+    """Yield the features that tell the group, whatever they are called, other than the grouping's own columns."""
+    for position, name in enumerate(sample.features):
+        if name in sample.grouping.split(TIMES):
+            continue
+        values, codes = np.unique(sample.matrix[:, position], return_inverse=True)
+        if not 1 < values.size <= max(_MOST_CODES, len(sample.groups)):
+            continue
+        seen = np.zeros((values.size, len(sample.groups)), dtype=np.bool_)
+        seen[codes.ravel(), sample.group] = True
+        if (seen.sum(axis=1) == 1).all():
+            yield name

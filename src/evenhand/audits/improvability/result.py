@@ -1,43 +1,33 @@
-"""The records and the result of the improvability audit, the evidence behind it, and writing candidates out."""
+"""The records and the result of the improvability audit, and the evidence behind it."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
-from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
-from evenhand._version import __version__
-from evenhand.audits.improvability.candidates import Candidate, RuleName
+from evenhand.audits.improvability.candidates import RuleName
 from evenhand.audits.improvability.curves import Scenario
+from evenhand.audits.improvability.exhibits import Exhibit, file_stem, shown_piece
 from evenhand.audits.improvability.metrics import FAIRNESS
-from evenhand.audits.improvability.rules import linear_rule, prepare_columns
 from evenhand.audits.improvability.spec import ImprovabilitySpec
-from evenhand.audits.improvability.splits import Inputs, Trial, Trials, fit_candidate, make_splits, training_rows
+from evenhand.audits.improvability.splits import Inputs, Trials
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
 from evenhand.core.writing import write_files
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.stats.improvability import FairnessTest
 
-Reason = Literal["too_few_rows", "not_found", "unclear"]
+Reason = Literal["too_few_rows", "not_found", "unclear", "unchanged"]
 Better = Literal["higher", "lower"]
 
 JUDGED: FairnessTest = "signed"
 """The fairness test that every conclusion rests on, whichever is shown first: the published one is not valid."""
 
-_DECIDED = ("metric", "group", "margin", "p_median", "p_value", "rejected", "p_adjusted", "established")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _MODEL = "the candidate"
-_SPLIT = "the split, from 1"
+_SPLIT = "the split, from 1; 1 in one pass"
+_STEP = "the split or step, from 1"
 _TEST = "the fairness test: 'signed', which conclusions rest on, or 'published'"
 _WHAT = "'improvable_fairness' for a smaller gap, 'improvable_accuracy' for more accuracy"
 _GROUP = "the group whose accuracy is to improve; '(overall)' for all that is tested together"
@@ -47,7 +37,7 @@ _GROUP = "the group whose accuracy is to improve; '(overall)' for all that is te
 class ImprovabilityValue(Value):
     """A group's value by a utility under the status quo (`model` 'status_quo') or a candidate, the mean over splits."""
 
-    stderr: float | None = column("the bootstrap's standard error, the mean over the splits", None)
+    stderr: float | None = column("the bootstrap's standard error, the mean over splits", None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +82,11 @@ class CurvePoint(Record):
 class Decision(CurvePoint):
     """The decision over all splits at a margin that was asked for."""
 
-    splits: int = column("the number of splits")
-    status: str = column("'ok', or why there is no p-value, or in how many splits there was no candidate")
+    rejected_by_median: bool | None = column(
+        "whether the paper's rule rejects, the median p of several splits below alpha / 2; null without splits"
+    )
+    splits: int = column("the number of splits; 1 in one pass")
+    status: str = column("'ok', or why there is no p-value, or in how many splits or steps there was no candidate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +102,10 @@ class Margin(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRecord(Record):
-    """What a candidate was in one split, and how it decided the test rows."""
+    """What a candidate was in one split or step, and how it decided the test rows."""
 
     model: str = column(_MODEL)
-    split: int = column(_SPLIT)
+    split: int = column(_STEP)
     rule: RuleName = column("the rule that made it")
     what: str = column("what it is, in words")
     n: int = column("the test rows")
@@ -134,10 +127,10 @@ class CandidateRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoefficientRecord(Record):
-    """A coefficient of a linear candidate in one split."""
+    """A coefficient of a linear candidate in one split or step."""
 
     model: str = column(_MODEL)
-    split: int = column(_SPLIT)
+    split: int = column(_STEP)
     feature: str = column("the feature, 'feature=text' for one of text, or '(intercept)'")
     value: float = column("what one unit of it adds to the score")
 
@@ -177,10 +170,11 @@ class ReasonRecord(Record):
     model: str = column(_MODEL)
     reason: Reason = column(
         "'too_few_rows' where the candidate improved on the test rows but not beyond chance, 'not_found' where it did "
-        "not and the test would have found a planned improvement, else 'unclear'"
+        "not and the test would have found a planned improvement, 'unchanged' where it decides as the status quo does, "
+        "else 'unclear'"
     )
     improved_splits: int = column("splits in which every component improved on the test rows")
-    splits: int = column("the number of splits")
+    splits: int = column("the number of splits; 1 in one pass")
     power_found: float | None = column("the power here for the improvement found")
     power_planned: float | None = column("the power here for the planned improvement")
     n_needed: int | None = column("rows in all that the improvement found would take")
@@ -209,7 +203,7 @@ class ImprovabilityResult(Result):
     ----------
     values, gaps, decisions, margins, curves, candidates, coefficients, power, sample_sizes, reasons : the tables.
     groups : the groups that are compared.
-    furthest_apart : the two that the status quo treats most differently on the first training rows, the higher first.
+    furthest_apart : the two that the status quo treats most differently on (the first training) rows, the higher first.
     better : whether more of the accuracy utility is better, or less.
     n : the rows of the test.
     unlabelled : rows left out because their outcome (or a prediction) is missing.
@@ -289,147 +283,22 @@ class ImprovabilityResult(Result):
         candidate
             Which one; by default all.
         split
-            The candidate of which split, from 1; by default the one whose p-value is the median.
+            The candidate of which split or step, from 1; by default that of the split whose p-value is the median, or
+            of the last step.
 
         Returns
         -------
         list of Path
             For each candidate a JSON file with what it is (coefficients, features, capacity or threshold, and why a
-            format could not be written), a CSV file with its decisions on the test rows of every split, and where
-            possible a skops and an ONNX file.
+            format could not be written), a CSV file with its decisions on the test rows of every split or step, and
+            where possible a skops and an ONNX file.
         """
         inputs, trials = self.evidence.inputs, self.evidence.trials
         if candidate is not None and candidate not in trials:
             raise ConfigError(f"there is no candidate {candidate!r}; {did_you_mean(candidate, trials)}")
-        if split is not None and not 1 <= split <= self.spec.test.splits:
-            raise ConfigError(f"`split` must be from 1 to {self.spec.test.splits}; got {split}.")
         files: dict[str, bytes] = {}
         for number, name in enumerate([candidate] if candidate is not None else trials):
-            trial = _median(trials[name]) if split is None else trials[name][split - 1]
             decisions: tuple[Decision, ...] = self.rows("decisions", test=JUDGED, model=name)
-            exhibit = _Exhibit(inputs, trials[name], trial).files(decisions)
-            files |= {f"{_stem(name, number)}{ending}": content for ending, content in exhibit.items()}
+            exhibit = Exhibit(inputs, name, trials[name], *shown_piece(trials[name], split)).files(decisions)
+            files |= {f"{file_stem(name, number)}{ending}": content for ending, content in exhibit.items()}
         return list(write_files(folder, files).values())
-
-
-# Candidates as files -------------------------------------------------------------------------------------------------
-
-
-def _stem(name: str, number: int) -> str:
-    plain = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")
-    return plain[:60] or f"candidate_{number + 1}"
-
-
-def _median(trials: tuple[Trial, ...]) -> Trial:
-    """Return the split whose p-value is the median, among those with a candidate."""
-    tested = [trial for trial in trials if trial.status == "ok"] or list(trials)
-    p = [trial.p("signed", "fairness")[0] for trial in tested]
-    return tested[int(np.argsort(p, kind="stable")[(len(p) - 1) // 2])]
-
-
-@dataclass(frozen=True, eq=False)
-class _Exhibit:
-    """One candidate as files: its trials, and the one whose algorithm is written."""
-
-    inputs: Inputs
-    trials: tuple[Trial, ...]
-    trial: Trial
-
-    @property
-    def candidate(self) -> Candidate:
-        """The candidate, or the member that a search chose in this split."""
-        candidate = self.inputs.spec.candidates[self.trial.candidate]
-        if candidate.rule != "search" or self.trial.made is None:
-            return candidate
-        what = self.trial.made.what
-        return next(member for member in candidate.family if member.in_words() == what)
-
-    def files(self, decisions: Sequence[Decision]) -> dict[str, bytes]:
-        files = {"-decisions.csv": self._decisions().encode()}
-        about = self._about(decisions)
-        if self.candidate.refits and self.trial.status == "ok":
-            self._add_models(files, about)
-        files[".json"] = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
-        return dict(sorted(files.items()))
-
-    def _about(self, decisions: Sequence[Decision]) -> dict[str, Any]:
-        spec, sample, made = self.inputs.spec, self.inputs.sample, self.trial.made
-        return {
-            "evenhand": __version__,
-            "candidate": self.trial.candidate,
-            "split": self.trial.split + 1,
-            "settings": spec.candidates[self.trial.candidate].model_dump(mode="json"),
-            "what": made.what if made is not None else None,
-            "status": self.trial.status,
-            "rows": sample.digest(),
-            "seed": spec.seed,
-            "capacity": spec.capacity,
-            "features": list(sample.features),
-            "codes": {feature: list(labels) for feature, labels in sample.labels.items()},
-            "coefficients": dict(made.coefficients) if made is not None else {},
-            "p_value": float(self.trial.p("signed", "fairness")[0]),
-            "decisions": [{part: getattr(decision, part) for part in _DECIDED} for decision in decisions],
-            "files": {},
-        }
-
-    def _add_models(self, files: dict[str, bytes], about: dict[str, Any]) -> None:
-        """Add skops and ONNX files; where one cannot be made, say why in the JSON file."""
-        pipeline, why = self._pipeline()
-        for ending, write in ((".skops", _skops), (".onnx", _onnx)):
-            if pipeline is None:
-                about["files"][ending] = why
-                continue
-            try:
-                files[ending] = write(pipeline, len(self.inputs.sample.features))
-                about["files"][ending] = "written"
-            except Exception as error:  # whatever a converter cannot do
-                reason = str(error).strip().splitlines()[0] if str(error) else repr(error)
-                about["files"][ending] = f"not written: {reason}"
-
-    def _pipeline(self) -> tuple[Any, str]:
-        """Return the fitted pipeline: fitted again from the same rows and seed, or the linear classifier found."""
-        if self.candidate.rule == "own":
-            return None, "not written: the rule is the user's own function"
-        inputs, name, number = self.inputs, self.trial.candidate, self.trial.split
-        split = make_splits(len(inputs.sample), inputs.spec)[number]
-        if self.trial.made is not None and self.trial.made.linear is not None:
-            prepared = prepare_columns(training_rows(inputs, name, number, split).known())
-            ranked = inputs.spec.capacity is not None
-            return linear_rule(self.trial.made.linear, prepared, ranked=ranked).pipeline, ""
-        fitted = fit_candidate(inputs, name, self.candidate, number, split)
-        return fitted.pipeline, "not written: a mixture of classifiers has no single pipeline"
-
-    def _decisions(self) -> str:
-        """Return the decisions on the test rows of every split as CSV; text that a spreadsheet would run is quoted."""
-        sample = self.inputs.sample
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["split", "row" if sample.ids is None else "id", "group", "outcome", "status_quo", "candidate"])
-        for trial in self.trials:
-            if trial.made is None:
-                continue
-            for row, old, new in zip(trial.test, trial.status_quo.values, trial.made.decisions.values, strict=True):
-                who = row + 1 if sample.ids is None else _safe(sample.ids[row])
-                group = _safe(sample.groups[sample.group[row]])
-                outcome = "" if np.isnan(sample.outcome[row]) else f"{sample.outcome[row]:g}"
-                writer.writerow([trial.split + 1, who, group, outcome, f"{old:g}", f"{new:g}"])
-        return out.getvalue()
-
-
-def _skops(pipeline: Any, _: int) -> bytes:
-    content: bytes = import_module("skops.io").dumps(pipeline)
-    return content
-
-
-def _onnx(pipeline: Any, features: int) -> bytes:
-    if find_spec("skl2onnx") is None:
-        raise ConfigError("the package 'skl2onnx' is not installed")
-    types = import_module("skl2onnx.common.data_types")
-    convert = import_module("skl2onnx").convert_sklearn
-    model = convert(pipeline, initial_types=[("features", types.DoubleTensorType([None, features]))])
-    content: bytes = model.SerializeToString()
-    return content
-
-
-def _safe(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text

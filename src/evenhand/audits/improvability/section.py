@@ -30,6 +30,12 @@ _COMBINATIONS = {
         "Gasparin, Wang and Ramdas 2025, PNAS 122",
     ),
 }
+_DIRECTIONS = {
+    "splits": "With the groups furthest apart under the status quo taken from the training rows",
+    "named": "With the groups furthest apart under the status quo named beforehand",
+    "one_pass": "For every pair of groups that may be furthest apart under the status quo, in both directions (the "
+    "smallest p counts as often as there are pairs, calibrated for two directions by the correlation of their parts)",
+}
 _SHOWN = (
     (
         "It establishes",
@@ -58,15 +64,15 @@ def parts(result: ImprovabilityResult) -> Iterator[Figure | DisplayTable]:
     yield _scope_table(result)
     if result.reasons:
         yield _reason_table(result)
-    yield _value_figure(result)
+    yield charts.value_figure(result)
     yield from (_split_table(result, name) for name in result.spec.candidates)
     yield _decision_table(result, JUDGED)
     yield _margin_table(result, JUDGED)
-    yield _curve_figure(result)
+    yield charts.curve_figure(result)
     for test in dict.fromkeys(decision.test for decision in result.decisions if decision.test != JUDGED):
         yield _decision_table(result, test)
         yield _margin_table(result, test)
-    yield _power_figure(result)
+    yield charts.power_figure(result)
     yield _size_table(result)
     yield _candidate_table(result)
     if result.coefficients:
@@ -149,43 +155,31 @@ def _answer(result: ImprovabilityResult) -> str:
         adjusted = f", and {show_p(best.p_adjusted or 0.0)} adjusted for all candidates" if several > 1 else ""
         return (
             f"Yes, by these measures: {names}. For {best.model} the hypothesis of no improvement is rejected at level "
-            f"{spec.test.alpha:g} (median {show_p(best.p_median or 0.0)}; combined {show_p(best.p_value or 0.0)}"
-            f"{adjusted})."
+            f"{spec.test.alpha:g} ({show_p(best.p_value or 0.0)}{_by_median(result, best)}{adjusted})."
         )
     if result.rejections:
         best = _clearest(result.rejections)
         return (
-            f"Not established. The test of {best.model} alone rejects (combined {show_p(best.p_value or 0.0)}), but "
+            f"Not established. The test of {best.model} alone rejects ({show_p(best.p_value or 0.0)}), but "
             f"{several} candidates were tried, and adjusted for all of them it does not "
             f"({show_p(best.p_adjusted or 0.0)}). It would count if {best.model} had been named beforehand."
         )
     return "No such alternative was shown. That is not the same as there being none: see what this does not establish."
 
 
+def _by_median(result: ImprovabilityResult, decision: Decision) -> str:
+    """Return what the paper's rule for several splits says."""
+    if decision.rejected_by_median is None or result.spec.test.combine == "median":
+        return ""
+    shown = "shows it too" if decision.rejected_by_median else "does not show it"
+    return f"; the paper's median rule {shown}, median {show_p(decision.p_median or 0.0)}"
+
+
 def _clearest(decisions: tuple[Decision, ...]) -> Decision:
-    return min(decisions, key=lambda decision: decision.p_median or 0.0)
+    return min(decisions, key=lambda decision: decision.p_value or 0.0)
 
 
 # Figures and tables --------------------------------------------------------------------------------------------------
-
-
-def _value_figure(result: ImprovabilityResult) -> Figure:
-    high, low = result.furthest_apart
-    metric = result.metrics[result.spec.fairness[0].name]
-    described = [
-        f"{charts.model_title(value.model)}, {value.group}: {show(value.value, metric.style())}"
-        for value in result.rows("values", metric=metric.name)
-        if value.group in (high, low)
-    ]
-    better = "to the upper right" if result.better == "higher" else "to the lower left"
-    return Figure(
-        "Values by group",
-        f"The value of each algorithm for {high} and for {low}, the mean over the splits, with "
-        f"{show_confidence(result.spec.confidence)} ellipses. On the dashed line both groups are served equally: "
-        f"nearer to it is fairer, {better} is more accurate.",
-        f"{'; '.join(described)}.",
-        tuple(charts.value_panels(result)),
-    )
 
 
 def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
@@ -199,8 +193,12 @@ def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
         if gap.test in tests and gap.component != "all":
             splits.setdefault(gap.split, []).append(gap)
     return DisplayTable(
-        f"{candidate}, {_decided_at_zero(result, candidate)}. By split; old is the status quo, new the candidate",
-        ("Split", *(title for title, _ in _split_cells(result, splits[1])), "Largest p"),
+        f"{candidate}, {_decided_at_zero(result, candidate)}. Old is the status quo, new the candidate",
+        (
+            "Split" if result.spec.test.design == "splits" else "Pass",
+            *(title for title, _ in _split_cells(result, splits[1])),
+            "Largest p",
+        ),
         tuple(_split_row(result, gaps) for gaps in splits.values()),
         folded=len(result.spec.candidates) > 3,
     )
@@ -236,6 +234,7 @@ def _decision_table(result: ImprovabilityResult, test: str) -> DisplayTable:
     """Return the decisions; at a margin of 0 all targets are the same hypothesis, which is listed once."""
     decisions = [d for d in result.rows("decisions", test=test) if d.margin > 0 or d.metric == FAIRNESS]
     alone = any(_decided(decision).startswith(_ALONE) for decision in decisions)
+    splits = result.spec.test.design == "splits" and result.spec.test.splits > 1
     tried = f"; {_ALONE} means that its own test rejects, but {len(result.spec.candidates)} candidates were tried"
     caption = f"Decisions at level {result.spec.test.alpha:g}{tried if alone else ''}"
     return make_table(
@@ -246,12 +245,16 @@ def _decision_table(result: ImprovabilityResult, test: str) -> DisplayTable:
             "Margin": lambda d: Number(d.margin, "percent"),
             "Decision": _decided,
             "Adjusted p": lambda d: Number(d.p_adjusted, "p"),
-            "Combined p": lambda d: Number(d.p_value, "p"),
-            "Median p": lambda d: Number(d.p_median, "p"),
+            "p": lambda d: Number(d.p_value, "p"),
+            **({"Median p": lambda d: Number(d.p_median, "p"), "By the median rule": _by_rule} if splits else {}),
         },
         decisions,
         folded=test not in (JUDGED, result.spec.test.fairness),
     )
+
+
+def _by_rule(decision: Decision) -> str | None:
+    return None if decision.rejected_by_median is None else "rejects" if decision.rejected_by_median else "does not"
 
 
 def _decided(decision: Decision) -> str:
@@ -294,52 +297,13 @@ def _ended_by(margin: Margin) -> str | None:
     return margin.binding if margin.status == "ok" else margin.status.split(": ", 1)[1]
 
 
-def _curve_figure(result: ImprovabilityResult) -> Figure:
-    described = [
-        f"{m.model}, {charts.target_title(m.metric, m.group)}{'' if m.test == JUDGED else f', {m.test} test'}: largest "
-        f"margin {show(m.value, 'percent')}"
-        for m in result.margins
-    ]
-    return Figure(
-        "P-values by margin",
-        f"The {charts.p_title(result)} where an improvement by at least the margin is claimed. It is shown as far as "
-        f"the line stays below {result.spec.test.alpha:g} (dashed) from a margin of 0 on. A curve that rises and then "
-        "falls again, as that of the published test may, must not be read from its end; nothing rests on the published "
-        "test.",
-        f"{'; '.join(described)}.",
-        tuple(charts.curve_panels(result)),
-    )
-
-
-def _power_figure(result: ImprovabilityResult) -> Figure:
-    plan = result.spec.plan
-    described = [
-        f"{r.model}, {r.scenario}: {show(r.value, 'percent')} with {r.n:,} rows"
-        for r in result.rows("power", n=result.n)
-    ]
-    return Figure(
-        "Power",
-        f"The chance that an improvement is shown{_adjusted(result)}, by the number of rows: one as the candidate had "
-        f"it on the test rows, and a planned one (accuracy up by {show(plan.gain, 'percent')}, gap down by "
-        f"{show(plan.reduction, 'percent')}).",
-        f"{'; '.join(described)}.",
-        tuple(charts.power_panels(result)),
-    )
-
-
-def _adjusted(result: ImprovabilityResult) -> str:
-    several, margin = len(result.spec.candidates), min(result.spec.test.margins)
-    where = "" if margin == 0 else f" at a margin of {show(margin, 'percent')}"
-    return f"{where}, adjusted for all {several} candidates" if several > 1 else where
-
-
 def _size_table(result: ImprovabilityResult) -> DisplayTable:
     def needed(model: str, scenario: str) -> Cell:
         record = result.get("sample_sizes", model=model, scenario=scenario)
         return Number(record.n, "count") if record.n is not None else str(record.status).removeprefix("undefined: ")
 
     return DisplayTable(
-        f"Rows in all for a power of {show(result.spec.plan.power, 'percent')}{_adjusted(result)}",
+        f"Rows in all for a power of {show(result.spec.plan.power, 'percent')}{charts.adjusted_clause(result)}",
         ("Candidate", "As found", "As planned"),
         tuple((name, needed(name, "found"), needed(name, "planned")) for name in result.spec.candidates),
     )
@@ -347,13 +311,14 @@ def _size_table(result: ImprovabilityResult) -> DisplayTable:
 
 def _reason_table(result: ImprovabilityResult) -> DisplayTable:
     words = {"too_few_rows": "Too few rows", "not_found": "No better algorithm found", "unclear": "Either"}
+    words |= {"unchanged": "Nothing to compare"}
     rows = tuple((reason.model, words[reason.reason], reason.sentence) for reason in result.reasons)
     return DisplayTable("Why no improvement is shown", ("Candidate", "Plausible reason", "What the data say"), rows)
 
 
 def _candidate_table(result: ImprovabilityResult) -> DisplayTable:
     return make_table(
-        "The candidates by split",
+        "The candidates by split or step",
         {
             "Candidate": lambda r: r.model,
             "Split": lambda r: Number(r.split, "count"),
@@ -384,6 +349,24 @@ def _coefficient_table(result: ImprovabilityResult) -> DisplayTable:
     )
 
 
+def _made(result: ImprovabilityResult) -> tuple[str, str]:
+    """Return which rows a candidate is made from, and which ones test it."""
+    test = result.spec.test
+    if test.design == "splits":
+        return (
+            "Splits",
+            f"The candidate is made from {show(test.train, 'percent')} of the rows, drawn at random, and tested on the "
+            f"others, in {count(test.splits, 'split')}.",
+        )
+    return (
+        "One pass through the rows",
+        "A candidate that is a column is tested on all rows. What has to be fitted is made anew in "
+        f"{count(test.steps, 'step')}, from all rows that come before in a random order, and decides the next rows; "
+        f"the first {show(test.start, 'percent')} only train. Then the null concerns the average of the steps' "
+        "candidates, and resamples are drawn within steps. No row tests a candidate that was made from it.",
+    )
+
+
 def methods(result: ImprovabilityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
     spec, test = result.spec, result.spec.test
@@ -392,20 +375,20 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
         metric = result.metrics[utility.name]
         formula = metric.formula or "U = sum of u over sum of w, over the group's rows, with the user's own u and w"
         yield Method(f"{metric.title} ({metric.name})", f"{formula}. Here for {' and '.join(used)}.", metric.reference)
+    yield Method(*_made(result))
     yield Method(
-        "Test of one split",
-        f"The candidate is made from {show(test.train, 'percent')} of the rows and tested on the others. T = A1 - (1 + "
-        f"D) A0 for each group; the p-value is (1 + #(T* - T >= T)) / (J + 1) over {spec.resamples:,} resamples T* of "
-        "the test rows. The null is that some component does not improve, so p is the largest of the components'. (The "
-        'paper prints its hypothesis (3) as "is an improvement"; the null is that it is not.)',
+        "Test",
+        f"T = A1 - (1 + D) A0 for each group; the p-value is (1 + #(T* - T >= T)) / (J + 1) over {spec.resamples:,} "
+        "resamples T* of the test rows. The null is that some component does not improve, so p is the largest of the "
+        'components\'. (The paper prints its hypothesis (3) as "is an improvement"; the null is that it is not.)',
         f"{PAPER}, section 3",
     )
     yield Method(
         "Fairness: signed test",
-        "With the groups furthest apart under the status quo taken from the training rows, the gap after is compared "
-        "with (1 - D) times the gap before for every ordered pair of groups; p is the largest. Every part is smooth in "
-        "means, so the level holds at all margins. At large margins it seldom rejects: it then shows near equality, "
-        "which takes many rows.",
+        f"{_DIRECTIONS[test.design if test.worst_pair is None else 'named']}, the gap after is compared with (1 - D) "
+        "times the gap before for every ordered pair of groups; p is the largest. Every part is smooth in means, so "
+        "the level holds at all margins. At large margins it seldom rejects: it then shows near equality, which takes "
+        "many rows.",
         "Berger 1982, Technometrics 24 (intersection-union tests)",
     )
     yield Method(
@@ -415,7 +398,8 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
         "comparison.",
         f"{PAPER}, section 3.2; erratum in the documentation",
     )
-    yield Method("Combining splits", *_COMBINATIONS[test.combine])
+    if test.design == "splits":
+        yield Method("Combining splits", *_COMBINATIONS[test.combine])
     yield Method(
         "Largest margin",
         "The p-value is computed over the whole range of margins from the same resamples. The largest margin is the "
@@ -433,15 +417,20 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
         )
     yield Method(
         "Intervals and ellipses",
-        f"{show_confidence(spec.confidence)} percentile intervals of the bootstrap, the mean over the splits; ellipses "
-        "from the bootstrap's standard errors. Splits share rows, so they are not independent samples.",
+        f"{show_confidence(spec.confidence)} percentile intervals of the bootstrap"
+        + (
+            ", the mean over the splits, which share rows and are not independent samples"
+            if test.design == "splits"
+            else ""
+        )
+        + "; ellipses from the bootstrap's standard errors.",
     )
-    divisors = ["2, for several splits"] if test.splits > 1 else []
+    divisors = ["2, for several splits"] if test.design == "splits" and test.splits > 1 else []
     divisors += [f"{several}, for the candidates"] if several > 1 else []
     level = f"alpha divided by {' and by '.join(divisors)}" if divisors else "alpha"
     yield Method(
         "Power",
         "The bootstrap's deviations stand for sampling error and shrink with the square root of the rows; power is the "
-        f"share of resamples in which every component would exceed its critical value at level {spec.level:.3g}, which "
-        f"is {level}.",
+        "share of resamples in which every component would exceed its critical value at level "
+        f"{test.alpha / spec.counts:.3g}, which is {level}.",
     )

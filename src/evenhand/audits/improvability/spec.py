@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_serializer, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from evenhand.audits.improvability.candidates import Candidate, as_candidates, described
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, IMPROVEMENT, METRICS, utility_metric
@@ -61,6 +70,10 @@ def _tuple(value: Any) -> Any:
     return (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
 
 
+Design = Literal["one_pass", "splits"]
+_OF_DESIGN: dict[str, tuple[str, ...]] = {"one_pass": ("start", "steps"), "splits": ("splits", "train", "combine")}
+
+
 class Test(Settings):
     """What has to be shown, and how it is tested.
 
@@ -76,13 +89,16 @@ class Test(Settings):
         (0.0,), min_length=1, description="Margins to decide at: by what share fairness, or accuracy, must improve."
     )
     alpha: float = Field(0.10, gt=0, lt=1, description="Level of the test.")
-    splits: int = Field(5, ge=1, le=1_000, description="Random splits into training and test rows.")
-    train: float = Field(
-        2 / 3,
-        ge=0,
-        lt=1,
-        description="Share of rows that train; 0 is possible with given candidates and a `worst_pair`.",
+    design: Design = Field(
+        "one_pass",
+        description="Which rows test: in `one_pass` each row once (a column on all of them, a fitted candidate step by "
+        "step, each made from the rows before it), or random `splits` as in the paper, which find less. It is `splits` "
+        "where `splits`, `train` or `combine` is given.",
     )
+    start: float = Field(0.2, gt=0, lt=1, description="Share of rows that only train, before the first step.")
+    steps: int = Field(8, ge=1, le=100, description="Steps in which fitted candidates are made and tested.")
+    splits: int = Field(5, ge=1, le=1_000, description="Random splits into training and test rows.")
+    train: float = Field(2 / 3, gt=0, lt=1, description="Share of rows that train in a split.")
     accuracy_of: AccuracyOf = Field(
         "groups", description="Whether accuracy must rise for each of the `groups`, or for `everyone` taken together."
     )
@@ -92,16 +108,36 @@ class Test(Settings):
         "margins above 0. It is shown for comparison, and findings and verdicts rest on the signed test.",
     )
     combine: Rule = Field(
-        "median",
-        description="How splits are combined: `median` (the paper's: median p below alpha / 2) or `exchangeable`, "
-        "which is valid too and has more power.",
+        "exchangeable",
+        description="How splits are combined: `exchangeable`, or `median` (the paper's: median p below alpha / 2), "
+        "which has less power. What the paper's rule says is in the result either way.",
     )
     studentised: bool = Field(False, description="Whether errors are divided by their standard errors.")
     worst_pair: tuple[str, str] | None = Field(
         None,
         description="Two groups, the higher first, known beforehand to be furthest apart under the status quo; "
-        "by default the training rows tell.",
+        "by default the training rows of a split tell, and in one pass both directions are allowed for.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _design_by_its_settings(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        design = values.get("design") or (
+            "splits" if any(name in values for name in _OF_DESIGN["splits"]) else "one_pass"
+        )
+        for other in _OF_DESIGN:
+            for name in _OF_DESIGN[other] if other != design else ():
+                if name in values and design in _OF_DESIGN:
+                    raise ValueError(f"`{name}` is a setting of design = '{other}', and the design is '{design}'")
+        return {**values, "design": design}
+
+    @model_serializer(mode="wrap")
+    def _own_settings(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write the settings that the design has."""
+        others = [name for design, names in _OF_DESIGN.items() if design != self.design for name in names]
+        return {name: value for name, value in written(self).items() if name not in others}
 
     @field_validator("margins")
     @classmethod
@@ -188,8 +224,8 @@ class ImprovabilitySpec(Spec):
     use_group: bool = Field(False, description="Whether candidates may use the columns of the grouping.")
     test: Test = Field(
         Test(),
-        description="What has to be shown, and how it is tested: `margins`, `alpha`, `splits`, `train`, `accuracy_of`, "
-        "`fairness`, `combine`, `studentised`, `worst_pair`.",
+        description="What has to be shown, and how it is tested: `margins`, `alpha`, `design`, `start`, `steps`, "
+        "`splits`, `train`, `combine`, `accuracy_of`, `fairness`, `studentised`, `worst_pair`.",
     )
     plan: Plan = Field(
         Plan(),
@@ -201,7 +237,7 @@ class ImprovabilitySpec(Spec):
         exclude=True,
         ge=-1,
         le=1_000,
-        description="Processes for the splits, -1 for one a core; by default joblib's own setting, so that its "
+        description="Processes for splits and steps, -1 for one a core; by default joblib's own setting, so that its "
         "backends (Dask, Ray) can take them.",
     )
 
@@ -279,18 +315,14 @@ class ImprovabilitySpec(Spec):
                         yield f"candidate {name!r} names {feature!r}, which is no feature; {hint}"
 
     def _test_problems(self) -> Iterator[str]:
-        if self.test.train == 0:
-            for name in self._refitted:
-                yield f"`train` is 0, so nothing can be fitted; the candidate {name!r} has to be"
-            if self.test.worst_pair is None:
-                yield "`train` is 0, so no training rows tell which group the status quo favours; name `worst_pair`"
-            if self.test.splits != 1:
-                yield "`train` is 0, so all rows test and there is nothing to split: set `splits` to 1"
-        if self.multiplicity >= self.test.alpha * (self.resamples + 1):
+        either = self.test.design == "one_pass" and self.test.worst_pair is None  # at most twice, for two directions
+        most = (2 if either else 1) * self.counts
+        if most >= self.test.alpha * (self.resamples + 1):
+            splits = f"{count(self.test.splits, 'split')} and " if self.test.design == "splits" else ""
             yield (
                 f"`resamples` is {self.resamples:,}, so no p-value can be below {1 / (self.resamples + 1):.2g}; with "
-                f"{count(self.test.splits, 'split')} and {count(len(self.candidates), 'candidate')} one below "
-                f"{self.level:.2g} is needed. Set it to {int(self.multiplicity / self.test.alpha):,} or more"
+                f"{splits}{count(len(self.candidates), 'candidate')} one below {self.test.alpha / most:.2g} is needed. "
+                f"Set it to {int(most / self.test.alpha):,} or more"
             )
 
     @property
@@ -309,14 +341,9 @@ class ImprovabilitySpec(Spec):
         return Criteria(self.utility, self.fairness, self.test.accuracy_of)
 
     @property
-    def multiplicity(self) -> int:
-        """How many times a p-value of a split counts: twice for several splits, and once for each candidate tried."""
-        return (1 if self.test.splits == 1 else 2) * len(self.candidates)
-
-    @property
-    def level(self) -> float:
-        """The level at which one split is judged, adjusted for all splits and candidates."""
-        return self.test.alpha / self.multiplicity
+    def counts(self) -> int:
+        """How many times a p-value counts: once for each candidate that is tried, twice where splits are combined."""
+        return (2 if self.test.design == "splits" and self.test.splits > 1 else 1) * len(self.candidates)
 
 
 def _utility(value: Any, info: ValidationInfo) -> Utility:

@@ -1,4 +1,4 @@
-"""The splits: in each, candidates are made from the training rows and tested on the others, through joblib.
+"""Splits: in each, candidates are made from the training rows and tested on the others.
 
 A search over a family looks at the training rows only. Cross-validation there says how promising a member is at a
 margin: the smallest number of standard errors by which any component of the test exceeds its null, on decisions made
@@ -9,12 +9,12 @@ its level.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pickle import PicklingError
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,9 +75,19 @@ class MadeCandidate:
     coefficients: tuple[rules.Coefficient, ...] = ()
 
 
+class Piece(NamedTuple):
+    """What a candidate was on the test rows of one split or step."""
+
+    split: int
+    test: IntArray
+    status_quo: rules.Decisions
+    made: MadeCandidate | None
+    status: str
+
+
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One candidate on one split.
+    """One candidate on one split, or in one pass through the rows.
 
     Parameters
     ----------
@@ -92,6 +102,7 @@ class Trial:
     power : the power of the test.
     shares : whether accuracy is positive, so that it can improve by a share of itself.
     members, choice : for a search, the candidates that it chose among, and for each goal the one at each margin.
+    steps : what the candidate was in each step, where it was made in several.
     remarks : what a reader should know.
     status : "ok", or why there is no candidate here.
     """
@@ -113,8 +124,19 @@ class Trial:
     shares: bool = True
     members: tuple[Trial, ...] = ()
     choice: Mapping[stats.Goal, IntArray] = field(default_factory=dict)
+    steps: tuple[Piece, ...] = ()
     remarks: tuple[str, ...] = ()
     status: str = "ok"
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """What the candidate was: in this split, or in each of the steps."""
+        return self.steps or (Piece(self.split, self.test, self.status_quo, self.made, self.status),)
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether it decides every test row as the status quo does, so that nothing is compared."""
+        return self.made is not None and bool((self.made.decisions.values == self.status_quo.values).all())
 
     def parts(self, test: stats.FairnessTest, goal: stats.Goal) -> FloatArray:
         """Return (A + F, D) the p-values of all components at the margins of a goal."""
@@ -138,31 +160,32 @@ def rng_of(seed: int, *keys: int | str) -> np.random.Generator:
 
 
 def run_splits(inputs: Inputs) -> Trials:
-    """Make and test every candidate on every split, through joblib where it is installed (its backends can help)."""
-    spec = inputs.spec
-    splits = make_splits(len(inputs.sample), spec)
-    tasks = [(name, number) for number in range(len(splits)) for name in spec.candidates]
-    work = [(inputs, name, number, splits[number]) for name, number in tasks]
-    if find_spec("joblib") is None:
-        trials = [try_candidate(*arguments) for arguments in work]
-    else:
-        joblib = import_module("joblib")
-        tried = (joblib.delayed(try_candidate)(*arguments) for arguments in work)
-        try:
-            trials = joblib.Parallel(n_jobs=spec.jobs)(tried)
-        except PicklingError as error:
-            raise ConfigError(
-                "a candidate, the status quo or a utility cannot be sent to other processes (it cannot be pickled); "
-                "set `jobs` to 1, or make it of plain functions and estimators."
-            ) from error
+    """Make and test every candidate on every split."""
+    splits = make_splits(len(inputs.sample), inputs.spec)
+    tasks = [(name, number) for number in range(len(splits)) for name in inputs.spec.candidates]
+    trials = in_parallel(try_candidate, [(inputs, name, number, splits[number]) for name, number in tasks], inputs.spec)
     by_task = dict(zip(tasks, trials, strict=True))
-    return {name: tuple(by_task[name, number] for number in range(len(splits))) for name in spec.candidates}
+    return {name: tuple(by_task[name, number] for number in range(len(splits))) for name in inputs.spec.candidates}
+
+
+def in_parallel(task: Callable[..., Any], work: Sequence[tuple[Any, ...]], spec: ImprovabilitySpec) -> list[Any]:
+    """Return the results of a task, through joblib where it is installed (its backends can help)."""
+    if find_spec("joblib") is None:
+        return [task(*arguments) for arguments in work]
+    joblib = import_module("joblib")
+    try:
+        return list(joblib.Parallel(n_jobs=spec.jobs)(joblib.delayed(task)(*arguments) for arguments in work))
+    except PicklingError as error:
+        raise ConfigError(
+            "a candidate, the status quo or a utility cannot be sent to other processes (it cannot be pickled); set "
+            "`jobs` to 1, or make it of plain functions and estimators."
+        ) from error
 
 
 def make_splits(rows: int, spec: ImprovabilitySpec) -> tuple[stats.Split, ...]:
-    """Return the splits; without training rows the one that tests on all rows."""
-    if spec.test.train == 0:
-        return (stats.Split(np.arange(0), np.arange(rows)),)
+    """Return the splits, or the steps of one pass through the rows."""
+    if spec.test.design == "one_pass":
+        return stats.forward_splits(rows, spec.test.start, spec.test.steps, rng_of(spec.seed, "steps"))
     return stats.random_splits(rows, spec.test.splits, spec.test.train, rng_of(spec.seed, "splits"))
 
 
@@ -176,24 +199,42 @@ def try_candidate(inputs: Inputs, name: str, number: int, split: stats.Split) ->
 
 def _try_single(inputs: Inputs, name: str, shown: str, candidate: Candidate, number: int, split: stats.Split) -> Trial:
     """Make and test a candidate that is no search; where a linear search finds nothing, say so."""
-    spec = inputs.spec
-    trial = _untested(inputs, shown, number, split)
+    trial = untested(inputs, shown, number, split)
     try:
         made = make_candidate(inputs, name, candidate, number, split)
     except NoCandidateError as error:
         return replace(trial, status=f"no candidate: {error}")
-    where = f"split {number + 1}" if spec.test.train else "the rows"
+    return tested(inputs, name, trial, made, f"split {number + 1}", None, "named")
+
+
+def tested(
+    inputs: Inputs,
+    name: str,
+    trial: Trial,
+    made: MadeCandidate,
+    where: str,
+    part: IntArray | None,
+    direction: stats.Direction,
+) -> Trial:
+    """Return a trial with the test of a candidate's decisions; `name` is the candidate's, or that of its search."""
+    spec, shown = inputs.spec, trial.candidate
     old, new = trial.status_quo.values, made.decisions.values
     _refuse_all_or_none(new, old, shown, where)
-    rows = rows_of(inputs, split.test, old, new, f"{where}, candidate {shown!r}")
-    remarks = stats.check_counts(rows, f"the test rows of {where}, candidate {shown!r}")
+    rows = rows_of(inputs, trial.test, old, new, f"{where}, candidate {shown!r}")
+    of = where if spec.test.design == "one_pass" else f"the test rows of {where}"
+    remarks = stats.check_counts(rows, f"{of}, candidate {shown!r}")
     draws = stats.bootstrap_values(
-        rows, resamples=spec.resamples, rng=inputs.rng("bootstrap", name, number), studentised=spec.test.studentised
+        rows,
+        resamples=spec.resamples,
+        rng=inputs.rng("bootstrap", name, trial.split),
+        studentised=spec.test.studentised,
+        part=part,
     )
-    return replace(trial, made=made, remarks=remarks, counted=rows.counted(), **_estimates(inputs, draws, trial))
+    estimates = _estimates(inputs, draws, trial.worst, direction, spec.test.alpha / spec.counts)
+    return replace(trial, made=made, remarks=remarks, counted=rows.counted(), **estimates)
 
 
-def _untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
+def untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
     """Return a split without a candidate: every p-value is 1, so that it counts against rejection."""
     sample, spec = inputs.sample, inputs.spec
     shape = (len(sample.groups) + 1, len(spec.criteria.utilities), 2)
@@ -214,12 +255,18 @@ def _untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Tri
     )
 
 
-def _estimates(inputs: Inputs, draws: stats.ValueDraws, trial: Trial) -> dict[str, Any]:
+def _estimates(
+    inputs: Inputs,
+    draws: stats.ValueDraws,
+    worst: tuple[stats.Pair, ...],
+    direction: stats.Direction,
+    level: float,
+) -> dict[str, Any]:
     """Return what the draws of the test rows say of a trial."""
     spec = inputs.spec
+    studentised = {"signed": spec.test.studentised, "published": False}
     tests = {
-        kind: stats.SplitTest(draws, spec.criteria, trial.worst, kind, spec.test.studentised and kind == "signed")
-        for kind in inputs.tests
+        kind: stats.SplitTest(draws, spec.criteria, worst, kind, studentised[kind], direction) for kind in inputs.tests
     }
     signed = tests["signed"]
     ends = [(1 - spec.confidence) / 2, 1 - (1 - spec.confidence) / 2]
@@ -232,7 +279,7 @@ def _estimates(inputs: Inputs, draws: stats.ValueDraws, trial: Trial) -> dict[st
         "stderr": np.nanstd(draws.values, axis=0),
         "change": np.column_stack([change, *np.nanquantile(_changes(signed, draws.values), ends, axis=0)]),
         "curves": {kind: p_curves(test, inputs.margins) for kind, test in tests.items()},
-        "power": split_power(signed, spec, len(trial.test)),
+        "power": split_power(signed, spec, level, 1 - draws.rows / len(inputs.sample)),
         "shares": shares_defined(signed),
     }
 
@@ -336,28 +383,34 @@ def _worst_pairs(inputs: Inputs, number: int, split: stats.Split) -> Iterator[st
     known = ~np.isnan(inputs.sample.outcome[split.train])
     old = _status_quo(inputs, "train", number, split.train).values[known]
     sample = inputs.sample.rows(split.train[known])
-    where = f"the training rows of split {number + 1}"
+    where = "the rows" if split.train is split.test else f"the training rows of split {number + 1}"
     for utility in spec.fairness:
         yield stats.worst_pair(sample.group, sample.outcome, old, utility, sample.groups, sample.weight, where)
 
 
 def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
     """Choose the most promising member on the training rows, for every goal and margin, and test those chosen."""
+    chosen, choice = choose_members(inputs, name, number, split)
+    members = tuple(
+        _try_single(inputs, name, f"{name}: {member.in_words()}", member, number, split) for member in chosen
+    )
+    first = members[int(choice["fairness"][0])]
+    return replace(first, candidate=name, members=members, choice=choice)
+
+
+def choose_members(
+    inputs: Inputs, name: str, number: int, split: stats.Split
+) -> tuple[tuple[Candidate, ...], dict[stats.Goal, IntArray]]:
+    """Return the members of a family that are chosen on the training rows, and for each goal which at which margin."""
     family = inputs.spec.candidates[name].family
     promises = [_promise(inputs, name, member, number, split) for member in family]
     choice: dict[stats.Goal, IntArray] = {
         goal: np.argmax([promise.of(goal, lowest=True) for promise in promises], axis=0) for goal in inputs.goals
     }
     chosen = sorted({int(member) for members in choice.values() for member in members})
-    members = tuple(
-        _try_single(inputs, name, f"{name}: {family[member].in_words()}", family[member], number, split)
-        for member in chosen
-    )
     position = np.full(len(family), -1)
     position[chosen] = np.arange(len(chosen))
-    first = members[int(position[choice["fairness"][0]])]
-    choice = {goal: position[indices] for goal, indices in choice.items()}
-    return replace(first, candidate=name, members=members, choice=choice)
+    return tuple(family[member] for member in chosen), {goal: position[at] for goal, at in choice.items()}
 
 
 def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: stats.Split) -> Curves:

@@ -1,5 +1,6 @@
 """Fairness-improvability: could the decisions be fairer without being less accurate?"""
 
+from evenhand.stats.improvability.directions import calibrated_p, critical_value
 from evenhand.stats.improvability.power import component_values, deviations, planned_effects, power_curve, sample_size
 from evenhand.stats.improvability.resampling import Contrast, ValueDraws, bootstrap_values
 from evenhand.stats.improvability.rows import (
@@ -18,12 +19,14 @@ from evenhand.stats.improvability.split import (
     AccuracyOf,
     Combined,
     Criteria,
+    Direction,
     FairnessTest,
     Goal,
     Rule,
     Split,
     SplitTest,
     combine_splits,
+    forward_splits,
     largest_delta,
     random_splits,
 )
@@ -46,6 +49,7 @@ __all__ = [
     "Combined",
     "Contrast",
     "Criteria",
+    "Direction",
     "FairnessTest",
     "Goal",
     "Pair",
@@ -56,12 +60,15 @@ __all__ = [
     "Utility",
     "ValueDraws",
     "bootstrap_values",
+    "calibrated_p",
     "capacity_count",
     "check_counts",
     "check_groups",
     "combine_splits",
     "component_values",
+    "critical_value",
     "deviations",
+    "forward_splits",
     "get_utility",
     "group_values",
     "largest_delta",

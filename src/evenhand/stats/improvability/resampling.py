@@ -8,8 +8,8 @@ p-values at any number of margins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Literal
@@ -20,7 +20,7 @@ from numpy.random import Generator
 from evenhand.errors import ConfigError, require_at_least, require_choice
 from evenhand.stats.improvability.rows import Cells, Rows, merge_rows, with_everyone
 from evenhand.stats.improvability.utilities import ratios
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Step, run_chains
 
 Method = Literal["cells", "rows"]
@@ -79,6 +79,7 @@ def bootstrap_values(
     method: Method | None = None,
     studentised: bool = False,
     threads: int | None = None,
+    part: IntArray | None = None,
 ) -> ValueDraws:
     """Resample the rows, with decisions held fixed, and return the values of every resample.
 
@@ -97,6 +98,9 @@ def bootstrap_values(
         Whether to keep the covariances that a studentised test needs.
     threads
         Number of threads of "rows"; by default one for each core. The result does not depend on it.
+    part
+        (n,) the part of each row, 0 to K - 1: rows are drawn within their part, as where each has a candidate of its
+        own.
 
     References
     ----------
@@ -117,17 +121,21 @@ def bootstrap_values(
     if method is not None:
         require_choice("method", method, METHODS)
     columns = _with_products(rows.terms) if studentised else rows.terms.reshape(len(rows), -1)
-    cells = merge_rows(rows, columns)
-    few = len(cells) <= _FEW_CELLS or _CELL_COST * len(cells) <= cells.support
+    parts = [np.arange(len(rows))] if part is None else [np.flatnonzero(part == k) for k in range(int(part.max()) + 1)]
+    every = [merge_rows(replace(rows, group=rows.group[at], terms=rows.terms[at]), columns[at]) for at in parts]
+    few = all(len(cells) <= _FEW_CELLS or _CELL_COST * len(cells) <= cells.support for cells in every)
     chosen: Method = method or ("cells" if few else "rows")
-    if chosen == "cells":
-        sums = np.concatenate([cells.sums(counts) for counts in _cell_counts(cells, resamples, rng)])
-    else:
-        sums = _row_sums(cells, resamples, rng, threads)
-    return draws_of(rows, cells, sums, chosen)
+    sums = np.sum([_drawn_sums(cells, resamples, rng, chosen, threads) for cells in every], axis=0)
+    return draws_of(rows, every, sums, chosen)
 
 
-def draws_of(rows: Rows, cells: Cells, sums: FloatArray, method: Method) -> ValueDraws:
+def _drawn_sums(cells: Cells, resamples: int, rng: Generator, method: Method, threads: int | None) -> FloatArray:
+    if method == "cells":
+        return np.concatenate([cells.sums(counts) for counts in _cell_counts(cells, resamples, rng)])
+    return _row_sums(cells, resamples, rng, threads)
+
+
+def draws_of(rows: Rows, every: Sequence[Cells], sums: FloatArray, method: Method) -> ValueDraws:
     """Return the draws whose sums by group (J, G, Q) are given.
 
     Examples
@@ -135,17 +143,19 @@ def draws_of(rows: Rows, cells: Cells, sums: FloatArray, method: Method) -> Valu
     >>> from evenhand.stats.improvability import get_utility, make_rows
     >>> rows = make_rows([0, 0, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 0, 1, 1], [get_utility("classification")], "ab")
     >>> cells = merge_rows(rows)
-    >>> draws_of(rows, cells, cells.sums(cells.count[np.newaxis]), "cells").values[0, 0]
+    >>> draws_of(rows, [cells], cells.sums(cells.count[np.newaxis]), "cells").values[0, 0]
     array([[0.5, 1. ]])
     """
-    both = with_everyone(np.concatenate([cells.sums(cells.count[np.newaxis]), sums]))
+    here = np.sum([cells.sums(cells.count[np.newaxis]) for cells in every], axis=0)
+    both = with_everyone(np.concatenate([here, sums]))
     shape = rows.terms.shape[1:]
     first = int(np.prod(shape))
     plain = both[..., :first].reshape(*both.shape[:2], *shape)
     values = ratios(plain)
     spreads = _covariances(plain, values, both[..., first:]) if both.shape[-1] > first else None
     spread, drawn_spreads = (None, None) if spreads is None else (spreads[0], spreads[1:])
-    return ValueDraws(values[0], values[1:], spread, drawn_spreads, len(rows), len(cells), method)
+    merged = sum(len(cells) for cells in every)
+    return ValueDraws(values[0], values[1:], spread, drawn_spreads, len(rows), merged, method)
 
 
 def _cell_counts(cells: Cells, resamples: int, rng: Generator) -> Iterator[FloatArray]:
@@ -289,6 +299,29 @@ def p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray
     size = np.abs(draws.estimate[:, contrast.utility]) * (np.abs(contrast.constant) + np.abs(contrast.slope))
     tie = _TIE * float(np.nansum(size))
     return share_reaching(drawn_s - 2 * s, drawn_c - 2 * c + tie, x)
+
+
+def parts_correlation(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray:
+    """Return (D,) the bootstrap's correlation of x s + c and x s - c, a direction's two parts; 1 where undefined.
+
+    Examples
+    --------
+    >>> values = np.random.default_rng(0).standard_normal((5_000, 1, 1, 2)) * [1.0, 0.5]
+    >>> draws = ValueDraws(np.array([[[1.0, 0.0]]]), values, None, None, 9, 9, "cells")
+    >>> gap = Contrast(0, np.array([[0.0, -1.0]]), np.array([[1.0, 0.0]]))
+    >>> parts_correlation(draws, gap, np.array([1.0, 0.5])).round(1)
+    array([0.6, 0. ])
+    """
+    c, s = contrast.parts(draws.values)
+    known = np.isfinite(c) & np.isfinite(s)
+    if known.sum() < 2:
+        return np.ones(x.size)
+    (var_s, cov), (_, var_c) = np.cov(s[known], c[known])
+    with np.errstate(all="ignore"):
+        rho = (x**2 * var_s - var_c) / np.sqrt(
+            np.maximum(0.0, x**2 * var_s + var_c + 2 * x * cov) * np.maximum(0.0, x**2 * var_s + var_c - 2 * x * cov)
+        )
+    return np.asarray(np.clip(np.nan_to_num(rho, nan=1.0, posinf=1.0, neginf=1.0), -1.0, 1.0))
 
 
 def squared_p_values(draws: ValueDraws, status_quo: Contrast, candidate: Contrast, x: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations
+from itertools import combinations, pairwise, permutations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, require_at_least, require_choice, require_share
 from evenhand.stats.improvability import resampling
+from evenhand.stats.improvability.directions import calibrated_p
 from evenhand.stats.improvability.resampling import Contrast, ValueDraws
 from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO, Pair
 from evenhand.stats.improvability.utilities import Utility
@@ -33,6 +34,8 @@ AccuracyOf = Literal["groups", "everyone"]
 ACCURACY_OF: tuple[AccuracyOf, ...] = ("groups", "everyone")
 Goal = Literal["fairness", "joint_accuracy"] | int
 """What a margin applies to: fairness, accuracy of all groups, or accuracy of one group (its number)."""
+Direction = Literal["named", "either"]
+DIRECTIONS: tuple[Direction, ...] = ("named", "either")
 Rule = Literal["median", "exchangeable"]
 RULES: tuple[Rule, ...] = ("median", "exchangeable")
 
@@ -81,13 +84,14 @@ class Criteria:
 
 @dataclass(frozen=True, eq=False)
 class SplitTest:
-    """The components of the test on one split, at any margins, from one set of draws.
+    """The components of the test on one set of rows, at any margins, from one set of draws.
 
-    The signed fairness test (the default): with (high, low) the status quo's worst pair of groups *on the training
-    rows*, abs(gap_1) >= (1 - delta) abs(gap_0) is the union over ordered pairs (g, h) of
+    The signed fairness test (the default): with (high, low) the status quo's worst pair of groups, named beforehand or
+    *by other rows*, abs(gap_1) >= (1 - delta) abs(gap_0) is the union over ordered pairs (g, h) of
     (1 - delta) (F_0high - F_0low) - (F_1g - F_1h) <= 0. Each is smooth in means; p is the largest of their p-values. At
     large delta it hardly ever rejects: it then shows that two values are equal within a small margin, which takes many
-    rows.
+    rows. Where nothing names the pair, every pair is tried in both directions (`calibrated_p`), and the smallest
+    p-value counts as often as there are pairs.
 
     The published test: T = (F_1r - F_1b)² - (1 - delta)² (F_0r - F_0b)². Squares of gaps near 0 are not near normal,
     and for delta > 0 it rejects true nulls too often; its p-value may even fall as delta grows. For two groups only.
@@ -99,11 +103,15 @@ class SplitTest:
     criteria
         What has to improve.
     worst
-        For each fairness utility the status quo's worst pair on the training rows (`worst_pair`).
+        For each fairness utility the status quo's worst pair (`worst_pair`): of other rows, or named beforehand. Where
+        `direction` is another, it serves planning only.
     fairness_test
         "signed" or "published".
     studentised
         Whether errors are divided by their standard errors (draws must hold their spread). Not for "published".
+    direction
+        What the signed test knows of the status quo's gap: "named", the pair and its sign are those of `worst`; or
+        "either", nothing.
 
     Examples
     --------
@@ -124,9 +132,11 @@ class SplitTest:
     worst: Sequence[Pair]
     fairness_test: FairnessTest = "signed"
     studentised: bool = False
+    direction: Direction = "named"
 
     def __post_init__(self) -> None:
         require_choice("fairness_test", self.fairness_test, FAIRNESS_TESTS)
+        require_choice("direction", self.direction, DIRECTIONS)
         if len(self.worst) != len(self.criteria.fairness):
             raise ConfigError(
                 f"`worst` must hold one pair of groups for each fairness utility, {len(self.criteria.fairness)} here; "
@@ -194,18 +204,22 @@ class SplitTest:
     @cached_property
     def fairness_contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
         """For each fairness utility the contrasts x (F_0high - F_0low) - (F_1g - F_1h) of all ordered pairs (g, h)."""
+        return tuple(
+            self._contrasts(utility, pair)
+            for utility, pair in zip(self.criteria.fairness_index, self.worst, strict=True)
+        )
+
+    def _contrasts(self, utility: int, pair: Pair) -> tuple[Contrast, ...]:
+        """Return the contrasts of one utility with one pair of the status quo."""
         groups = self.draws.groups
-        made = []
-        for utility, pair in zip(self.criteria.fairness_index, self.worst, strict=True):
-            slope = np.zeros((groups + 1, 2))
-            slope[pair.high, STATUS_QUO], slope[pair.low, STATUS_QUO] = 1.0, -1.0
-            contrasts = []
-            for g, h in permutations(range(groups), 2):
-                constant = np.zeros((groups + 1, 2))
-                constant[g, CANDIDATE], constant[h, CANDIDATE] = -1.0, 1.0
-                contrasts.append(Contrast(utility, constant, slope))
-            made.append(tuple(contrasts))
-        return tuple(made)
+        slope = np.zeros((groups + 1, 2))
+        slope[pair.high, STATUS_QUO], slope[pair.low, STATUS_QUO] = 1.0, -1.0
+        contrasts = []
+        for g, h in permutations(range(groups), 2):
+            constant = np.zeros((groups + 1, 2))
+            constant[g, CANDIDATE], constant[h, CANDIDATE] = -1.0, 1.0
+            contrasts.append(Contrast(utility, constant, slope))
+        return tuple(contrasts)
 
     def accuracy_p(self, number: int, deltas: FloatArray) -> FloatArray:
         """Return (D,) the p-values of one accuracy component: of a group, or 0 for everyone."""
@@ -222,12 +236,27 @@ class SplitTest:
 
     def fairness_p(self, number: int, deltas: FloatArray) -> FloatArray:
         """Return (D,) the p-values of the component of one fairness utility."""
-        contrasts = self.fairness_contrasts[number]
-        if self.fairness_test == "signed":
-            return np.asarray(np.max([self._p(contrast, 1.0 - deltas) for contrast in contrasts], axis=0))
-        first = contrasts[0]
-        status_quo = Contrast(first.utility, first.slope, np.zeros_like(first.slope))
-        return resampling.squared_p_values(self.draws, status_quo, first, 1.0 - deltas)
+        if self.fairness_test == "published":
+            first = self.fairness_contrasts[number][0]
+            status_quo = Contrast(first.utility, first.slope, np.zeros_like(first.slope))
+            return resampling.squared_p_values(self.draws, status_quo, first, 1.0 - deltas)
+        if self.direction == "named":
+            return self._largest_p(self.fairness_contrasts[number], 1.0 - deltas)
+        utility = self.criteria.fairness_index[number]
+        pairs = [
+            self._either_p(utility, Pair(h, k), 1.0 - deltas) for h, k in combinations(range(self.draws.groups), 2)
+        ]
+        return np.asarray(np.minimum(1.0, len(pairs) * np.min(pairs, axis=0)))
+
+    def _either_p(self, utility: int, pair: Pair, x: FloatArray) -> FloatArray:
+        """Return (D,) the p-values of a pair of the status quo in whichever direction its gap points."""
+        both = [self._contrasts(utility, way) for way in (pair, Pair(pair.low, pair.high))]
+        smaller = np.min([self._largest_p(contrasts, x) for contrasts in both], axis=0)
+        rho = np.max([resampling.parts_correlation(self.draws, contrast, x) for contrast in both[0]], axis=0)
+        return calibrated_p(smaller, rho)
+
+    def _largest_p(self, contrasts: Sequence[Contrast], x: FloatArray) -> FloatArray:
+        return np.asarray(np.max([self._p(contrast, x) for contrast in contrasts], axis=0))
 
     def _p(self, contrast: Contrast, x: FloatArray) -> FloatArray:
         return (resampling.studentised_p_values if self.studentised else resampling.p_values)(self.draws, contrast, x)
@@ -311,6 +340,37 @@ def random_splits(rows: int, splits: int, train: float, rng: Generator) -> tuple
     return tuple(Split(np.sort(order[:size]), np.sort(order[size:])) for order in drawn)
 
 
+def forward_splits(rows: int, start: float, steps: int, rng: Generator) -> tuple[Split, ...]:
+    """Return steps through the rows in a random order: each tests the next rows with all rows before them.
+
+    So no row tests twice, and whatever the candidates of earlier rows are, a step's test rows are new to them: sums
+    over the steps are martingales, and their errors add up as if the candidates had been there before.
+
+    Parameters
+    ----------
+    rows
+        The number of rows.
+    start
+        The share of rows that trains only.
+    steps
+        The number of steps, of equal size.
+    rng
+        Source of the order.
+
+    Examples
+    --------
+    >>> [(split.train.size, split.test.size) for split in forward_splits(100, 0.2, 4, np.random.default_rng(0))]
+    [(20, 20), (40, 20), (60, 20), (80, 20)]
+    """
+    require_at_least("steps", steps, 1)
+    require_share("start", start)
+    edges = np.round(np.linspace(start, 1.0, steps + 1) * rows).astype(np.int64)
+    if edges[0] == 0 or not (np.diff(edges) > 0).all():
+        raise ConfigError(f"{rows} rows cannot be tested in {steps} steps after a start of {start:g}; use fewer steps.")
+    order = rng.permutation(rows)
+    return tuple(Split(np.sort(order[:a]), np.sort(order[a:b])) for a, b in pairwise(edges.tolist()))
+
+
 class Combined(NamedTuple):
     """The decision from several splits.
 
@@ -329,7 +389,7 @@ class Combined(NamedTuple):
     rejected: BoolArray
 
 
-def combine_splits(p: ArrayLike, alpha: float, rule: Rule = "median") -> Combined:
+def combine_splits(p: ArrayLike, alpha: float, rule: Rule = "exchangeable") -> Combined:
     """Return one decision of level alpha from the p-values of K splits.
 
     A single split rejects when p < alpha. With more, "median" rejects when the median p < alpha / 2 (corollary 1 of the
@@ -354,7 +414,7 @@ def combine_splits(p: ArrayLike, alpha: float, rule: Rule = "median") -> Combine
     Examples
     --------
     >>> splits = [0.0524, 0.0530, 0.0223, 0.0312, 0.0158]
-    >>> combine_splits(splits, 0.10)
+    >>> combine_splits(splits, 0.10, "median")
     Combined(p=array(0.0624), median=array(0.0312), rejected=array(True))
     >>> [bool(combine_splits([0.04, 0.06, 0.20], 0.10, rule).rejected) for rule in RULES]
     [False, True]

@@ -1,0 +1,258 @@
+"""The front page: the answer in short, who was compared, and the findings from the clearest down.
+
+Every sentence is put together from findings by fixed rules; nothing stands here that no finding says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+from evenhand.core.findings import Finding
+from evenhand.core.records import OVERALL, Value, limits_to_judge
+from evenhand.core.thresholds import VERDICTS, Verdict
+from evenhand.table.roles import MISSING
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+MOST_SENTENCES = 5
+_WIDTH, _HEIGHT = 240, 26
+_LEFT, _RIGHT = 8, 232
+
+
+@dataclass(frozen=True)
+class Line:
+    """One finding on the front page: its picture, and those that say the same of other models or groups."""
+
+    finding: Finding
+    picture: Markup
+    others: tuple[Finding, ...] = ()
+
+    @property
+    def more(self) -> str:
+        """What is folded behind it, in words."""
+        if not self.others:
+            return ""
+        number = len(self.others)
+        return f"and {number} more like it" if number > 1 else "and one more like it"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The groups of one grouping with their sizes, the largest first."""
+
+    grouping: str
+    sizes: tuple[tuple[str, int], ...]
+    missing: int
+
+
+def rank(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings from the clearest down: not met, undecided, met, then those without a threshold.
+
+    Not met and met: by the distance of the interval from the limit, in units of its width. Undecided: those that lie
+    nearest to the limit first. Without a threshold: by p-value, then by how far the interval lies from no difference.
+    """
+    return sorted(findings, key=_order)
+
+
+def _order(finding: Finding) -> tuple[float, ...]:
+    place = float(VERDICTS.index(finding.verdict))
+    if finding.verdict == "no_threshold":
+        p_value = finding.p_adjusted if finding.p_adjusted is not None else finding.p_value
+        return place, finding.value is None, 1.0 if p_value is None else p_value, -_clearance(finding, _no_gap(finding))
+    if finding.limit is None or finding.value is None:
+        return place, 1.0
+    clearance = min(_clearance(finding, limit) for limit in _limits(finding))
+    return place, 0.0, clearance if finding.verdict == "insufficient_evidence" else -clearance
+
+
+def _no_gap(finding: Finding) -> float:
+    return 1.0 if finding.kind == "ratio" else 0.0
+
+
+def _limits(finding: Finding) -> tuple[float, ...]:
+    """Return the limit on either side of no gap: a gap may point either way."""
+    if finding.limit is None:
+        return (_no_gap(finding),) if finding.kind else ()
+    if finding.kind == "ratio":
+        return (finding.limit, 1 / finding.limit) if finding.limit else (finding.limit,)
+    return (finding.limit, -finding.limit) if finding.kind else (finding.limit,)
+
+
+def _clearance(finding: Finding, limit: float) -> float:
+    """Return how far the interval lies from a limit, in widths of the interval; inside it, how far the value does."""
+    low, high = limits_to_judge(finding)
+    if finding.value is None:
+        return 0.0
+    ends = [end for end in (low, high) if end is not None] or [finding.value]
+    width = max(ends) - min(ends) or 1e-9
+    if min(ends) <= limit <= max(ends):
+        return abs(finding.value - limit) / width
+    return min(abs(end - limit) for end in ends) / width
+
+
+def in_short(findings: Sequence[Finding]) -> list[str]:
+    """Return the answer in at most five sentences.
+
+    The clearest broken threshold of each audit, how the other models fare with the same one, and the tally; without
+    thresholds, the clearest difference of each audit.
+    """
+    judged = [finding for finding in rank(findings) if finding.threshold is not None]
+    if not judged:
+        told = [finding for finding in rank(findings) if finding.value is not None]
+        sentences = ["No thresholds were set, so nothing here is a verdict.", *map(_headline, _first_of_each(told))]
+        return sentences[:MOST_SENTENCES]
+    worst = list(_first_of_each(finding for finding in judged if finding.verdict == "does_not_meet"))
+    if len(worst) > 2:
+        return [*map(_with_limit, worst[: MOST_SENTENCES - 1]), _tally(judged)]
+    pairs = [sentence for finding in worst for sentence in (_with_limit(finding), _same_limit(finding, judged))]
+    return [*filter(None, pairs), _tally(judged)]
+
+
+def _first_of_each(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the first finding of each audit."""
+    audits: set[str] = set()
+    for finding in findings:
+        if finding.audit not in audits:
+            audits.add(finding.audit)
+            yield finding
+
+
+def _headline(finding: Finding) -> str:
+    return finding.headline
+
+
+def _with_limit(finding: Finding) -> str:
+    """Return a headline with the size, the interval and the limit that it breaks."""
+    size = f"{'a ratio of ' if finding.kind == 'ratio' else ''}{finding.amount()} ({finding.interval()})"
+    return f"{finding.headline.rstrip('.')}: {size}, where {finding.threshold} is allowed."
+
+
+def _same_limit(finding: Finding, judged: Sequence[Finding]) -> str:
+    """Say how the other models fare with the threshold that a finding breaks."""
+    models: dict[Verdict, dict[str, None]] = {}
+    for other in judged:
+        if _alike(other) == _alike(finding) and other.model not in (None, finding.model):
+            models.setdefault(other.verdict, {})[str(other.model)] = None
+    parts = []
+    for verdict, names in models.items():
+        parts.append(_VERBS[len(names) > 1][verdict].format(_listed(names)))
+    return f"Of the other models, {'; '.join(parts)}." if parts else ""
+
+
+_CANNOT_TELL = {"insufficient_evidence": "for {} the data cannot tell"}
+_VERBS = (
+    {"does_not_meet": "{} does not meet it either", "meets": "{} meets it", **_CANNOT_TELL},
+    {"does_not_meet": "{} do not meet it either", "meets": "{} meet it", **_CANNOT_TELL},
+)
+"""What a model does to a threshold, and what several do."""
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Return words as a sentence lists them: 'a, b and c'."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _alike(finding: Finding) -> tuple[object, ...]:
+    """Return what findings share that say the same thing of different models or groups."""
+    return finding.audit, finding.metric, finding.grouping, finding.kind, finding.against, finding.threshold
+
+
+def _tally(judged: Sequence[Finding]) -> str:
+    if len(judged) == 1:
+        return {"meets": "The threshold is met.", "does_not_meet": "It is the only threshold."}.get(
+            judged[0].verdict, "For the only threshold the data cannot tell."
+        )
+    broken, undecided, met = (sum(f.verdict == verdict for f in judged) for verdict in VERDICTS[:3])
+    if met == len(judged):
+        return f"All {met} comparisons with thresholds meet them."
+    parts = [f"{broken} {'does' if broken == 1 else 'do'} not meet"] if broken else []
+    parts += [f"{met} {'meets' if met == 1 else 'meet'}"] if met else []
+    if undecided:
+        parts.append(f"for {undecided} the data cannot tell")
+    return f"Of {len(judged)} comparisons with thresholds, {_listed(parts)}."
+
+
+def who_was_compared(audit: Audit) -> list[Compared]:
+    """Return the groups of every grouping with their sizes, as the results know them."""
+    sizes: dict[str, dict[str, int]] = {}
+    for result in audit.results.values():
+        for record in result.tables.get("values", ()):
+            if isinstance(record, Value) and record.grouping is not None and record.group != OVERALL:
+                known = sizes.setdefault(record.grouping, {})
+                known[record.group] = max(known.get(record.group, 0), record.n)
+    return [
+        Compared(
+            grouping,
+            tuple(sorted(((g, n) for g, n in groups.items() if g != MISSING), key=lambda pair: (-pair[1], pair[0]))),
+            groups.get(MISSING, 0),
+        )
+        for grouping, groups in sizes.items()
+    ]
+
+
+def judged_lines(findings: Sequence[Finding]) -> list[Line]:
+    """Return a line for every finding with a threshold, the clearest first."""
+    judged = rank(finding for finding in findings if finding.threshold is not None)
+    return [Line(finding, _picture(finding, judged)) for finding in judged]
+
+
+def other_lines(findings: Sequence[Finding]) -> list[Line]:
+    """Return a line for each thing that findings without a threshold say: the clearest, with those like it behind."""
+    others = rank(finding for finding in findings if finding.threshold is None)
+    alike: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in others:
+        alike.setdefault(_alike(finding), []).append(finding)
+    return [Line(first, _picture(first, others), tuple(rest)) for first, *rest in alike.values()]
+
+
+# The small picture of an interval ------------------------------------------------------------------------------------
+
+
+def _picture(finding: Finding, all_findings: Sequence[Finding]) -> Markup:
+    """Return the interval as a bar with its value, against the limit; findings of one unit share an axis."""
+    low, high = limits_to_judge(finding)
+    if finding.value is None:
+        return Markup("")
+    start, end = _axis(finding, all_findings)
+
+    def x(number: float) -> float:
+        return round(_LEFT + (_RIGHT - _LEFT) * min(max((number - start) / (end - start), 0), 1), 1)
+
+    middle = _HEIGHT / 2
+    parts = [f'<line class="axis" x1="{_LEFT}" x2="{_RIGHT}" y1="{middle}" y2="{middle}"/>']
+    if low is not None or high is not None:
+        left, right = x(start if low is None else low), x(end if high is None else high)
+        parts.append(
+            f'<rect class="bar" x="{left}" y="{middle - 5}" width="{max(right - left, 1.5):.1f}" height="10" rx="3"/>'
+        )
+    parts.append(f'<circle class="dot" cx="{x(finding.value)}" cy="{middle}" r="4"/>')
+    kind = "none" if finding.limit is None else "limit"
+    parts += [
+        f'<line class="{kind}" x1="{x(limit)}" x2="{x(limit)}" y1="2" y2="{_HEIGHT - 2}"/>'
+        for limit in _limits(finding)
+        if start <= limit <= end
+    ]
+    return Markup(  # noqa: S704 (numbers are ours, the title is escaped)
+        f'<svg class="strip" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">'
+        f"<title>{escape(_in_words(finding))}</title>{''.join(parts)}</svg>"
+    )
+
+
+def _in_words(finding: Finding) -> str:
+    limit = f"; the limit is {finding.threshold}" if finding.threshold else ""
+    return f"{finding.amount()}, interval {finding.interval()}{limit}"
+
+
+def _axis(finding: Finding, all_findings: Sequence[Finding]) -> tuple[float, float]:
+    """Return the ends of the axis that all findings of this unit and kind share; it holds 0, and 1 for a ratio."""
+    numbers = [0.0, _no_gap(finding)]
+    for other in all_findings:
+        if (other.unit, other.kind) == (finding.unit, finding.kind):
+            numbers += [n for n in (other.value, *limits_to_judge(other), other.limit) if n is not None]
+    return min(numbers), max(numbers) if max(numbers) > min(numbers) else min(numbers) + 1

@@ -1,0 +1,137 @@
+"""The front page: order, the answer in short, who was compared, the small pictures."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import pytest
+
+import evenhand as eh
+from evenhand.core.findings import Finding
+from evenhand.core.thresholds import Verdict
+from evenhand.report import front
+
+
+def finding(verdict: Verdict = "does_not_meet", **columns: Any) -> Finding:
+    values: dict[str, Any] = {
+        "audit": "parity",
+        "model": "logistic",
+        "grouping": "race",
+        "metric": "selection_rate",
+        "kind": "difference",
+        "against": "worst_pair",
+        "sentence_id": "two_values",
+        "headline": "logistic, by race: selection rate is 20.0% for A and 5.0% for B.",
+        "unit": "share",
+        "value": 0.15,
+        "low": 0.12,
+        "high": 0.18,
+        "n": 500,
+    }
+    judged = {} if verdict == "no_threshold" else {"threshold": "at most 10 points", "limit": 0.1}
+    return Finding(**{**values, **judged, **columns}, verdict=verdict)
+
+
+def test_broken_thresholds_come_first_and_the_clearest_of_them_before_the_others() -> None:
+    far = finding(value=0.3, low=0.28, high=0.32)
+    near = finding(value=0.12, low=0.101, high=0.14)
+    undecided = finding("insufficient_evidence", value=0.1, low=0.05, high=0.15)
+    met = finding("meets", value=0.02, low=0.01, high=0.03)
+    unjudged = finding("no_threshold", p_value=0.2)
+    sure = finding("no_threshold", p_value=0.001)
+    expected = [far, near, undecided, met, sure, unjudged]
+    for order in itertools.permutations(expected):
+        assert front.rank(order) == expected
+
+
+def test_distance_counts_in_widths_of_the_interval() -> None:
+    wide = finding(value=0.5, low=0.2, high=0.8)  # 0.1 beyond the limit, a sixth of its width
+    narrow = finding(value=0.13, low=0.12, high=0.14)  # 0.02 beyond it, its whole width
+    assert front.rank([wide, narrow]) == [narrow, wide]
+
+
+def test_a_gap_that_points_the_other_way_is_measured_from_the_limit_on_its_side() -> None:
+    below = finding(value=-0.5, low=-0.52, high=-0.48, against="reference")
+    above = finding(value=0.3, low=0.28, high=0.32, against="reference")
+    assert front.rank([above, below]) == [below, above]
+
+
+def test_what_has_no_number_comes_last_of_its_kind() -> None:
+    unknown = finding("insufficient_evidence", value=None, low=None, high=None)
+    known = finding("insufficient_evidence", value=0.1, low=0.05, high=0.15)
+    assert front.rank([unknown, known]) == [known, unknown]
+
+
+def test_the_answer_names_the_clearest_finding_and_how_the_other_models_fare() -> None:
+    findings = [
+        finding(value=0.3, low=0.28, high=0.32, headline="xgboost selects more of A.", model="xgboost"),
+        finding(model="logistic"),
+        finding("meets", model="forest", value=0.02, low=0.01, high=0.03),
+        finding("insufficient_evidence", model="boosting", value=0.1, low=0.05, high=0.15),
+    ]
+    worst, same, tally = front.in_short(findings)
+    assert worst == "xgboost selects more of A: 30.0 points (28.0 to 32.0), where at most 10 points is allowed."
+    assert same == (
+        "Of the other models, logistic does not meet it either; for boosting the data cannot tell; forest meets it."
+    )
+    assert tally == "Of 4 comparisons with thresholds, 2 do not meet, 1 meets and for 1 the data cannot tell."
+
+
+@pytest.mark.parametrize("audits", range(1, 9))
+@pytest.mark.parametrize("verdict", ["does_not_meet", "insufficient_evidence", "meets", "no_threshold"])
+def test_the_answer_has_at_most_five_sentences(audits: int, verdict: Verdict) -> None:
+    findings = [finding(verdict, audit=f"audit {number}", model=f"m{number}") for number in range(audits)]
+    assert 1 <= len(front.in_short(findings)) <= front.MOST_SENTENCES
+
+
+def test_nothing_found_is_an_answer_too() -> None:
+    assert front.in_short([]) == ["No thresholds were set, so nothing here is a verdict."]
+
+
+def test_a_single_threshold_is_called_so() -> None:
+    assert front.in_short([finding("meets", value=0.02, low=0.01, high=0.03)]) == ["The threshold is met."]
+
+
+def test_findings_without_a_threshold_that_say_the_same_share_a_line() -> None:
+    race = [finding("no_threshold", model=name, p_value=p) for name, p in (("a", 0.02), ("b", 0.01), ("c", 0.03))]
+    sex = finding("no_threshold", grouping="sex", p_value=0.5)
+    first, second = front.other_lines([*race, sex])
+    assert first.finding.model == "b"
+    assert [other.model for other in first.others] == ["a", "c"]
+    assert first.more == "and 2 more like it"
+    assert second.others == ()
+
+
+def test_pictures_of_the_same_unit_share_an_axis_and_draw_the_limit_at_the_same_place() -> None:
+    small, large = finding(), finding(value=0.6, low=0.5, high=0.7)
+    limits = [
+        re.search(r'class="limit" x1="([\d.]+)"', str(line.picture)) for line in front.judged_lines([small, large])
+    ]
+    assert limits[0] is not None
+    assert limits[1] is not None
+    assert limits[0][1] == limits[1][1]
+
+
+def test_hostile_text_does_not_leave_the_title_of_a_picture() -> None:
+    (line,) = front.judged_lines([finding(threshold="</title><script>alert(1)</script>")])
+    assert "<script>" not in line.picture
+
+
+def test_who_was_compared_gives_each_group_its_size_and_names_the_missing() -> None:
+    data = {"race": ["A"] * 60 + ["B"] * 30 + [None] * 10, "hired": [1, 0] * 50}
+    audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={})
+    (compared,) = front.who_was_compared(audit)
+    assert (compared.grouping, compared.sizes, compared.missing) == ("race", (("A", 60), ("B", 30)), 10)
+    page = audit.to_html()
+    assert "Who was compared" in page
+    assert 'not known <span class="n">10</span>' in page
+
+
+def test_every_sentence_of_the_answer_comes_from_a_finding() -> None:
+    data = {"race": ["A"] * 60 + ["B"] * 60, "hired": [1] * 50 + [0] * 10 + [1] * 10 + [0] * 50}
+    limit = [{"metric": "selection_rate", "max": 0.1}]
+    audit = eh.audit(eh.Table(data, groups="race", predictions="hired"), parity={}, thresholds=limit)
+    judged = [found for found in audit.findings if found.threshold is not None]
+    assert front.in_short(audit.findings)[0].startswith(judged[0].headline.rstrip("."))
