@@ -9,6 +9,8 @@ of a worst pair; pointwise Wilson limits of gaps to a reference; Student's t wit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from _coverage_core import areas, means, rates
@@ -78,18 +80,18 @@ def meets_worst(samples: int, rng: Generator, population: Populations, limit: fl
 
 def fixed(rate: Sequence[float], people: Sequence[int]) -> Populations:
     """Return one population."""
-    return lambda rng: (np.array(rate), np.array(people, dtype=np.float64))
+    return lambda _: (np.array(rate), np.array(people, dtype=np.float64))
 
 
 def any_population(rng: Generator) -> tuple[FloatArray, FloatArray]:
     """Draw a population: 2 to 30 groups of 5 to 5,000 people, rates near 0, near 1, tied or spread."""
     groups = int(rng.integers(2, 31))
-    people = np.round(np.exp(rng.uniform(np.log(5), np.log(5_000), groups)))
-    shape = rng.integers(0, 4)
-    rate = rng.beta(*((0.5, 10), (10, 0.5), (2, 2), (1, 1))[shape], size=groups)
+    people = np.exp(rng.uniform(np.log(5), np.log(5_000), groups)).round()
+    a, b = ((0.5, 10.0), (10.0, 0.5), (2.0, 2.0), (1.0, 1.0))[int(rng.integers(0, 4))]
+    rate = rng.beta(a, b, groups)
     if rng.random() < 0.5:  # many groups alike, or all
         rate = np.where(rng.random(groups) < rng.choice([0.5, 1.0]), rate[0], rate)
-    return np.clip(rate, 1e-3, 1 - 1e-3), people
+    return np.clip(rate, 1e-3, 1 - 1e-3), np.asarray(people, dtype=np.float64)
 
 
 # Against a reference --------------------------------------------------------------------------------------------------
@@ -221,7 +223,7 @@ def worst_pairs(book: Book) -> None:
             book.measure(
                 f"worst {kind} of rates, 95 % interval",
                 name,
-                lambda samples, rng, p=place, k=kind: covers_worst(samples, rng, p, k),
+                partial(covers_worst, population=place, kind=kind),
                 kind="interval",
                 nominal=0.95,
                 oracle="Bonferroni",
@@ -231,7 +233,7 @@ def worst_pairs(book: Book) -> None:
     book.measure(
         "worst difference of rates meets .2",
         "20 groups of 500, true gap .05",
-        lambda samples, rng: meets_worst(samples, rng, places["20 groups of 500, true gap .05"], 0.2),
+        partial(meets_worst, population=places["20 groups of 500, true gap .05"], limit=0.2),
         kind="power",
         oracle="Bonferroni",
         samples=300,
@@ -241,7 +243,7 @@ def worst_pairs(book: Book) -> None:
             book.measure(
                 f"test of equal rates in all groups (shuffled labels), {alpha:g}",
                 name,
-                lambda samples, rng, n=name, a=alpha: rejects(samples, rng, places[n], a),
+                partial(rejects, population=places[name], alpha=alpha),
                 kind="test",
                 nominal=alpha,
                 oracle="limits of the worst pair",
@@ -251,7 +253,7 @@ def worst_pairs(book: Book) -> None:
     book.measure(
         "test of equal rates in all groups (shuffled labels), 0.05",
         "10 groups of 50, five at .1 and five at .25",
-        lambda samples, rng: rejects(samples, rng, fixed([0.1] * 5 + [0.25] * 5, [50] * 10), 0.05),
+        partial(rejects, population=fixed([0.1] * 5 + [0.25] * 5, [50] * 10), alpha=0.05),
         kind="power",
         oracle="limits of the worst pair",
         samples=300,
@@ -269,7 +271,7 @@ def references(book: Book) -> None:
         book.measure(
             "gap to a reference: some false 'does not meet'",
             f"5,000 against {groups} of {small}, all at the limit of {limit:g} (rate {base:g})",
-            lambda samples, rng, b=base, s=small, g=groups, t=limit: wrong_reference(samples, rng, b, s, g, t),
+            partial(wrong_reference, base=base, small=small, groups=groups, limit=limit),
             kind="verdict",
             nominal=0.05,
             oracle="pointwise Wilson",
@@ -280,7 +282,7 @@ def references(book: Book) -> None:
         book.measure(
             "gap to a reference: false 'meets'",
             f"5,000 against {small} just beyond the limit of {limit:g} (rate {base:g})",
-            lambda samples, rng, b=base, s=small, t=limit: wrong_meets(samples, rng, b, s, t),
+            partial(wrong_meets, base=base, small=small, limit=limit),
             kind="verdict",
             nominal=0.05,
             samples=50_000,
@@ -296,11 +298,11 @@ def small_samples(book: Book) -> None:
         ("beta(.5, 9.5)", 12, 1_000),
         ("beta(.5, 9.5)", 200, 200),
     ):
-        allowed = {"allowed": 0.70, "why": rare} if scores == "1 in 20 far out" else {}
+        allowed: dict[str, Any] = {"allowed": 0.70, "why": rare} if scores == "1 in 20 far out" else {}
         book.measure(
             "difference of mean scores, 95 % interval",
             f"{few} against {many:,} people, scores {scores}",
-            lambda samples, rng, s=scores, f=few, m=many: covers_means(samples, rng, s, f, m),
+            partial(covers_means, scores=scores, few=few, many=many),
             kind="interval",
             nominal=0.95,
             oracle="t on the logit scale",
@@ -320,7 +322,7 @@ def small_samples(book: Book) -> None:
         book.measure(
             "AUC, 95 % interval",
             f"{auc:g} with {positives} positives of {positives + negatives:,}, spread {spread:g}",
-            lambda samples, rng, a=auc, p=positives, n=negatives, s=spread: covers_auc(samples, rng, a, p, n, s),
+            partial(covers_auc, auc=auc, positives=positives, negatives=negatives, spread=spread),
             kind="interval",
             nominal=0.95,
             oracle="without two more people",
@@ -338,4 +340,4 @@ def small_samples(book: Book) -> None:
 
 
 if __name__ == "__main__":
-    run(promises, __file__, "audits/parity", "stats/intervals.py", "stats/worst_pair.py", "stats/auc.py")
+    run(promises, __file__, "audits/parity/estimate.py", "stats/intervals.py", "stats/worst_pair.py", "stats/auc.py")
