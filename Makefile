@@ -90,4 +90,4 @@ system:
 	done
 
 clean:  ## Remove what was built; keep the environment.
-	@rm -rf build dist out evenhand-demo docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build dist out evenhand-demo docs/_build docs/_generated docs/notebooks .pytest_cache .mypy_cache .ruff_cache

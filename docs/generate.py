@@ -10,6 +10,7 @@ import inspect
 import json
 import pkgutil
 import re
+import runpy
 import sys
 import types
 import typing
@@ -133,6 +134,8 @@ def main(folder: Path | None = None) -> None:
         (target / f"{name}.md").write_text(page(), encoding="utf-8")
     schema = json.dumps(results_schema(), indent=1, ensure_ascii=False)
     (target / "results.schema.json").write_text(f"{schema}\n", encoding="utf-8")
+    notebooks = runpy.run_path(str(Path(__file__).parents[1] / "tools/notebooks.py"))
+    notebooks["write_pages"](Path(__file__).parent / "notebooks")
 
 
 # Metrics --------------------------------------------------------------------------------------------------

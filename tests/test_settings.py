@@ -43,8 +43,7 @@ def refusal(**values: Any) -> str:
         ({"confidnce": 1}, "`confidnce` in [options]: there is no such setting; did you mean 'confidence'?"),
         (
             {"confidence": "high"},
-            "`confidence` in [options]: input should be a valid number, "
-            "unable to parse string as a number; got 'high'.",
+            "`confidence` in [options]: input should be a number; got 'high'.",
         ),
         ({"kind": "sum"}, "`kind` in [options]: input should be 'ratio' or 'difference'; got 'sum'."),
         ({"names": ["a", ""]}, "`names` in [options]: a name is blank."),
@@ -65,7 +64,7 @@ def test_one_mistake(values: dict[str, Any], sentence: str) -> None:
 
 def test_several_mistakes_at_once() -> None:
     assert refusal(confidence="x", kinds=1).splitlines() == [
-        "`confidence` in [options]: input should be a valid number, unable to parse string as a number; got 'x'",
+        "`confidence` in [options]: input should be a number; got 'x'",
         "`kinds` in [options]: there is no such setting; did you mean 'kind'?",
     ]
 

@@ -12,7 +12,7 @@ from evenhand._version import __version__
 from evenhand.errors import EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand import datasets, models, study
+    from evenhand import datasets, models, study, testing
     from evenhand.audits.agreement import AgreementResult, agreement
     from evenhand.audits.disagreement import DisagreementResult, disagreement
     from evenhand.audits.effort import EffortResult, effort
@@ -46,6 +46,7 @@ __all__ = [
     "parity",
     "reliability",
     "study",
+    "testing",
 ]
 
 _HOMES = {
@@ -70,7 +71,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("datasets", "models", "study"):
+    if name in ("datasets", "models", "study", "testing"):
         return import_module(f"evenhand.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)

@@ -1,17 +1,23 @@
 """The errors evenhand raises, and the few sentence forms they share.
 
 Every message says what was wrong (with the value), where, and what to do, so that it can be
-shown to a user as it is.
+shown to a user as it is. It is written for Python: ``missing='drop'`` is an argument with a value, a name in backticks
+an argument. Whoever runs an audit for a file or for the command line says so with `speaking`, and the errors that leave
+it name settings of the file, or flags.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
+import json
 import re
 import reprlib
-from collections.abc import Collection, Iterable, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 _LONGEST, _MOST_PROBLEMS = 900, 20  # characters of a line, and problems, of one message
 
@@ -168,3 +174,125 @@ def require_extra(module: str, extra: str, purpose: str) -> None:
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun, as in '1 row' or '1,200 rows'."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+# In the language of the place -----------------------------------------------------------------------------------
+
+Place = Literal["file", "command"]
+
+FLAGS = frozenset(
+    (
+        *("outcome", "positive", "groups", "cuts", "weight", "id", "scores", "decisions", "threshold", "range"),
+        *("selected", "favourable", "within", "metrics", "seed", "decimal", "encoding", "delimiter", "missing_values"),
+    )
+)
+"""The arguments that are flags of `evenhand audit DATA`."""
+
+_VALUE = r"'[^']*'|\([^()]*\)|\[[^\[\]]*\]|\{(?:[^{}\[\]]|\[[^\[\]]*\])*\}|-?\d[\d._e+-]*\d|\d|True|False"
+_GIVEN = re.compile(rf"\b([a-z_]+)=({_VALUE})(?: in eh\.Table)?")
+_NAMED = re.compile(r"`([a-z_]+)`")
+_DATA_WHERE = "the roles of the table|the options of the file"
+_WHERE = re.compile(rf"`([^`]+)` in (?:{_DATA_WHERE}|\[parity\] of the arguments of audit\(\))(: )?")
+_IN_DATA = re.compile(f"in (?:{_DATA_WHERE})")
+
+
+class _Words(str):
+    """Words that stand for a value."""
+
+    __slots__ = ()
+
+
+@contextmanager
+def speaking(place: Place) -> Iterator[None]:
+    """Let errors that leave the block name what there is to change in this place.
+
+    Examples
+    --------
+    >>> with speaking("command"):
+    ...     raise EvenhandError("column 'y' is missing in 3 rows; drop them with missing='drop'.")
+    Traceback (most recent call last):
+    evenhand.errors.EvenhandError: column 'y' is missing in 3 rows; drop them with --drop-missing.
+    """
+    try:
+        yield
+    except EvenhandError as error:
+        error.args = (translated(str(error), place),)
+        if isinstance(error, DataError):
+            error.problems = tuple(translated(problem, place) for problem in error.problems)
+        raise
+
+
+def translated(message: str, place: Place) -> str:
+    """Return a message with Python's arguments as settings of a file, or as flags.
+
+    Examples
+    --------
+    >>> translated("give range=(0, 100) and threshold=50", "file"), translated("give range=(0, 100)", "command")
+    ('give `range = [0, 100]` and `threshold = 50`', 'give --range 0,100')
+    """
+    if place == "file":
+        return _GIVEN.sub(_setting, _IN_DATA.sub("in [data]", message))
+    message = _WHERE.sub(_place_of_flag, message)
+    message = _GIVEN.sub(lambda match: _flag(match) or match[0], message)
+    message = re.sub(r"(--range \S+ and )threshold\b", r"\1--threshold", message)
+    return _NAMED.sub(lambda match: _named(match[1]) or match[0], message)
+
+
+def _value(text: str) -> Any:
+    """Return the value that a message shows, or the words where it only describes one."""
+    try:
+        return ast.literal_eval(text.replace(", ...", ""))
+    except (SyntaxError, ValueError):
+        return [_Words(word) for word in text.strip("()[]{}").split(", ")]
+
+
+def _setting(match: re.Match[str]) -> str:
+    value = _value(match[2])
+    here = " in [data]" if match[1] == "missing" and value == "drop" else ""
+    return f"`{match[1]} = {_toml(value)}`{here}"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(name)} = {_toml(inner)}" for name, inner in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return value if isinstance(value, _Words) else json.dumps(value, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+def _flag(match: re.Match[str]) -> str | None:
+    name, value = match[1], _value(match[2])
+    if name == "missing":
+        return "--drop-missing" if value == "drop" else None
+    if name == "kind":
+        return f"--{value}s"
+    if name == "predictions":
+        return "--scores COLUMN or --decisions COLUMN"
+    flag = _named(name)
+    return None if flag is None else f"{flag} {_word(value)}"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{shlex.quote(str(name))}={_word(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ",".join(map(_word, value))
+    text = str(value)
+    return shlex.quote(text) if any(letter.isalnum() for letter in text) else f"'{text}'"
+
+
+def _named(name: str) -> str | None:
+    return f"--{name.replace('_', '-')}" if name in FLAGS else None
+
+
+def _place_of_flag(match: re.Match[str]) -> str:
+    """Return the flag that a setting such as `predictions.risk.threshold` comes from; of a whole model, nothing."""
+    parts = [part for part in match[1].split(".") if not part.isdigit()]
+    flag = "--require" if parts[0] == "thresholds" else _named(parts[-1])
+    if flag is None:
+        return "" if parts[0] == "predictions" and match[2] else match[0]
+    return flag + (match[2] or "")

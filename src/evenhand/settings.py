@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
 import typing
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evenhand.errors import ConfigError, brief, did_you_mean
 
+_EXPECTED = "input should be "
 _MOST_SENTENCES = 5  # of what is wrong in one set of options
 
 
@@ -86,7 +88,8 @@ def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -
 
 
 def _explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
-    sentences = []
+    sentences: list[str] = []
+    choices: dict[str, list[str]] = {}
     for problem in error.errors():
         place = [part for part in problem["loc"] if not _is_type_tag(part)]
         path = ".".join(str(part) for part in place)
@@ -96,13 +99,34 @@ def _explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
         elif problem["type"] == "missing":
             message = "it is required and was not given"
         elif problem["type"] != "value_error":
-            message = f"{message[:1].lower()}{message[1:]}; got {brief(problem['input'])}"
+            message = _plain_words(message)
+            if message.startswith(_EXPECTED):
+                kinds = choices.setdefault(path, [])  # of a union, every member says what it would have taken
+                kinds.append(message.removeprefix(_EXPECTED))
+                if len(kinds) > 1:
+                    sentences.pop()
+                message = _EXPECTED + _either(kinds)
+            message += f"; got {brief(problem['input'])}"
         sentences.append(f"`{path}` in {where}: {message}" if path else f"{where}: {message}")
     distinct = list(dict.fromkeys(sentences))
     if len(distinct) > _MOST_SENTENCES:
         distinct[_MOST_SENTENCES:] = [f"and {len(distinct) - _MOST_SENTENCES:,} more like these"]
     joined = "\n".join(distinct)
     return joined if joined.endswith(("?", ".")) else joined + "."
+
+
+def _either(kinds: list[str]) -> str:
+    """Return what would be taken, in one phrase."""
+    *first, last = dict.fromkeys(kinds)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _plain_words(message: str) -> str:
+    """Return pydantic's sentence in words of this place: lists and tables, not tuples and dictionaries."""
+    message = f"{message[:1].lower()}{message[1:]}"
+    message = re.sub(r"a valid dictionary( or instance of \w+)?", "a table of settings", message)
+    message = re.sub(", unable to parse .*", "", message)
+    return message.replace("a valid tuple", "a list").replace("a valid", "a").replace("a integer", "an integer")
 
 
 def _is_type_tag(part: int | str) -> bool:

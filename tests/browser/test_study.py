@@ -63,7 +63,7 @@ def feedback(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     lines = [f"{i},{('low', 'high')[i % 2]},{'ab'[i % 3 == 0]},{20 + i},{charges[i % 3]},{i % 4}" for i in range(13)]
     (folder / "cases.csv").write_text("case,label,race,age,charge,priors\n" + "\n".join(lines) + "\n", encoding="utf-8")
     changes = {"per_critic = 50": "per_critic = 4", '"disagree"]': '"disagree", "too_high", "too_low"]'}
-    yield from serve(folder, study_template("feedback"), changes)
+    yield from serve(folder, study_template("disagreement"), changes)
 
 
 def serve(folder: Path, text: str, changes: dict[str, str]) -> Iterator[Running]:

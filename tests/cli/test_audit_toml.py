@@ -51,8 +51,7 @@ def threshold(text: str) -> str:
         ),
         (
             GOOD + "confidence = 'high'\n",
-            "`confidence` in [parity] of audit.toml: input should be a valid number, "
-            "unable to parse string as a number; got 'high'.",
+            "`confidence` in [parity] of audit.toml: input should be a number; got 'high'.",
         ),
         (GOOD + "confidence = 95\n", "`confidence` in [parity] of audit.toml: input should be less than 1; got 95."),
         (
@@ -64,7 +63,7 @@ def threshold(text: str) -> str:
             "`titel` in [report] of audit.toml: there is no such setting; did you mean 'title'?",
         ),
         (GOOD.replace("groups =", "group ="), "there is no setting `group` in [data]; did you mean 'groups'?"),
-        (GOOD.replace('["g"]', "3"), "`groups` in the roles of the table: input should be a valid tuple; got 3."),
+        (GOOD.replace('["g"]', "3"), "`groups` in [data]: input should be a list; got 3."),
         (GOOD.replace('"d.csv"', "3"), "`source` in [data] of 'audit.toml' must be the path of the data; got 3."),
         (GOOD.replace('"d.csv"', '"e.csv"'), "there is no file 'e.csv'; did you mean 'd.csv'?"),
         ("data = 3\n" + PARITY, "[data] in audit.toml must be a table of settings; got 3."),

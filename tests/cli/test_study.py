@@ -57,7 +57,7 @@ PAIR = {
 }
 
 
-@pytest.fixture(scope="module", params=["effort", "feedback"])
+@pytest.fixture(scope="module", params=["effort", "disagreement"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -71,7 +71,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, kind: str) -> Path:
     assert left.value.code == 0
     path = folder / "study.toml"
     text = path.read_text().replace("per_critic = 50", "per_critic = 10")
-    if kind == "feedback":
+    if kind == "disagreement":
         assert [line for line in text.splitlines() if line.startswith("after")][1:] == ["after = 25", "after = 40"]
         text = text.replace("after = 10 ", "after = 1 ").replace("after = 25", "after = 2").replace("= 40", "= 3")
     path.write_text(text, encoding="utf-8")
@@ -133,7 +133,7 @@ def test_new_does_not_overwrite(cli: Cli, place: Path, kind: str) -> None:
     )
     assert (place / "study.toml").read_text() == before
     assert cli("study", "new", ".", "--kind", kind, "--force").returncode == 0
-    known: Kind = "effort" if kind == "effort" else "feedback"
+    known: Kind = "effort" if kind == "effort" else "disagreement"
     checks = (1, 2, 3) if known == "effort" else (10, 25, 40)
     text = eh.study.study_template(known, instructions=INSTRUCTIONS[known], checks=checks)
     assert (place / "study.toml").read_text() == text
@@ -164,20 +164,47 @@ def test_new_with_sets_of_ones_own(cli: Cli, tmp_path: Path) -> None:
 def test_new_with_cases_of_ones_own(cli: Cli, tmp_path: Path) -> None:
     rows = "".join(f"{n},{'ab'[n % 2]},{20 + n % 50},{('yes', 'no')[n % 3 == 0]}\n" for n in range(60))
     (tmp_path / "mine.csv").write_text("case,sex,years,approved\n" + rows)
-    done = cli("study", "new", tmp_path / "b", "--kind", "feedback", "--data", tmp_path / "mine.csv")
+    done = cli("study", "new", tmp_path / "b", "--kind", "disagreement", "--data", tmp_path / "mine.csv")
     assert (done.returncode, done.stderr) == (0, "")
     asked = eh.study.read_study(tmp_path / "b" / "study.toml").feedback
     assert asked is not None
     assert (asked.id, asked.decision, asked.labels, asked.groups) == ("case", "approved", ("no", "yes"), ("sex",))
     assert asked.shown == ("years",)
-    assert "what the columns of [feedback] mean: a guess." in done.stdout
+    assert "what the columns of [feedback] mean, and which are shown: a guess." in done.stdout
+    assert "  Not shown to people (a protected group by its name): 'sex'." in done.stdout.splitlines()
     assert done.stdout.splitlines()[-1].startswith("Then: evenhand study serve")
+
+
+def test_new_shows_few_columns_and_neither_groups_nor_the_decision_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = {"grant": "1", "refuse": "0"}
+    extra = [f"fact_{number}" for number in range(12)]
+    lines = [",".join(["case", "label", "race", "female", "race_black", "race_white", "recoded", *extra])]
+    for at in range(60):
+        label = ("grant", "refuse")[at % 2]
+        group = "AB"[at % 3 == 0]
+        dummies = [str(at % 2), str(int(group == "A")), str(int(group == "B"))]
+        lines.append(
+            ",".join([f"s{at}", label, group, *dummies, words[label], *(str((at * n) % 17) for n in range(12))])
+        )
+    (tmp_path / "mine.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["study", "new", str(tmp_path / "b"), "--kind", "feedback", "--data", str(tmp_path / "mine.csv")])
+    spec = eh.study.read_study(tmp_path / "b" / "study.toml")
+    assert spec.kind == "disagreement"
+    assert spec.feedback is not None
+    assert spec.feedback.shown == tuple(extra[:8])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Not shown to people (a protected group by its name): 'race', 'female', 'race_black'" in said
+    assert "Not shown to people (the decision in other words): 'recoded'." in said
+    assert "which are much to read): 'fact_8', 'fact_9', 'fact_10', 'fact_11'." in said
 
 
 def test_new_says_when_it_is_not_ready(cli: Cli, tmp_path: Path) -> None:
     rows = "".join(f"{n},{'a' if n else 'b'},{n},{('yes', 'no')[n % 2]}\n" for n in range(120))
     (tmp_path / "mine.csv").write_text("case,sex,years,approved\n" + rows)
-    done = cli("study", "new", tmp_path / "b", "--kind", "feedback", "--data", tmp_path / "mine.csv")
+    done = cli("study", "new", tmp_path / "b", "--kind", "disagreement", "--data", tmp_path / "mine.csv")
     assert done.returncode == 0
     assert "Not ready yet: group 'b' has 0 cases, too few for 2 subsets" in done.stdout
     assert "Then:" not in done.stdout
@@ -189,9 +216,12 @@ def test_new_says_when_it_is_not_ready(cli: Cli, tmp_path: Path) -> None:
         (["--kind", "efort"], "`--kind` got 'efort'; did you mean 'effort'?"),
         (["--kind", "effort", "--data", "none.json"], "there is no file 'none.json'"),
         (["--kind", "effort", "--data", "bad.json"], "'bad.json' holds no instrument."),
-        (["--kind", "feedback", "--data", "bad.json", "--data", "bad.json"], "one file of cases; --data was given 2"),
         (
-            ["--kind", "feedback", "--data", "odd.csv"],
+            ["--kind", "disagreement", "--data", "bad.json", "--data", "bad.json"],
+            "one file of cases; --data was given 2",
+        ),
+        (
+            ["--kind", "disagreement", "--data", "odd.csv"],
             "no column of 'odd.csv' says by its name that it identifies a case",
         ),
     ],
@@ -212,7 +242,7 @@ def test_new_refuses(
 
 
 def test_no_database_yet(cli: Cli, tmp_path: Path) -> None:
-    cli("study", "new", tmp_path, "--kind", "feedback")
+    cli("study", "new", tmp_path, "--kind", "disagreement")
     for command in ("status", "export", "bonus", "analyze", "close", "erase-ids"):
         done = cli("study", command, tmp_path / "study.toml")
         assert (done.returncode, done.stdout) == (2, "")
@@ -267,7 +297,7 @@ def test_export_in_every_format(cli: Cli, place: Path, kind: str) -> None:
 def test_analyze(cli: Cli, place: Path, kind: str) -> None:
     done = cli("study", "analyze", "--out", "found")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("Report: found/report.html\n")
+    assert done.stdout.endswith("No exclusion rule left anybody out.\n\nReport: found/report.html\n")
     results = json.loads((place / "found/results.json").read_text())
     assert list(results["audits"]) == ["study" if kind == "effort" else "disagreement"]
     cli("study", "export", "-o", "a.csv")
@@ -431,7 +461,7 @@ def test_cases_of_ones_own_are_found_by_name_or_as_told(tmp_path: Path, monkeypa
     told = ["--id", "student", "--decision", "result"]
     for folder, given in (("one", ["--data", "plain.csv"]), ("two", ["--data", "odd.csv", *told])):
         with pytest.raises(SystemExit) as left:
-            main(["study", "new", folder, "--kind", "feedback", *given])
+            main(["study", "new", folder, "--kind", "disagreement", *given])
         assert left.value.code == 0
         spec = eh.study.read_study(tmp_path / folder / "study.toml")
         assert spec.feedback is not None
@@ -448,7 +478,7 @@ def test_a_column_that_is_not_there_is_told(tmp_path: Path, capsys: pytest.Captu
                 "new",
                 str(tmp_path / "x"),
                 "--kind",
-                "feedback",
+                "disagreement",
                 "--data",
                 str(tmp_path / "odd.csv"),
                 "--id",

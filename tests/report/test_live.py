@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import spearmanr
 
 import evenhand as eh
-from evenhand.report.live import live_estimates
+from evenhand.cli.study_data import _left_out
+from evenhand.report.live import audit_study, live_estimates
 from evenhand.study.responses import Responses
 from evenhand.study.schema import read_columns
 from evenhand.study.server.dashboard import Estimate, first_answers
@@ -35,7 +36,9 @@ def feedback_study(folder: Path, answers: str = '["agree", "disagree"]', labels:
     known = [name for name in names if f'"{name}"' in labels]
     rows = [f"{i},{rng.choice(known)},{rng.choice(['A', 'B'])},{i},x,1" for i in range(120)]
     (folder / "cases.csv").write_text("\n".join(["case,label,race,age,charge,priors", *rows]), encoding="utf-8")
-    text = study_template("feedback").replace('["low", "high"]', labels).replace("per_critic = 50", "per_critic = 20")
+    text = (
+        study_template("disagreement").replace('["low", "high"]', labels).replace("per_critic = 50", "per_critic = 20")
+    )
     (folder / "study.toml").write_text(text.replace('["agree", "disagree"]', answers), encoding="utf-8")
     return eh.study.read_study(folder / "study.toml")
 
@@ -155,6 +158,21 @@ class TestFeedback:
             assert (one.low, one.high) == (gap.low, gap.high)
             assert (one.group, one.status) == ("race", "ok")
 
+    def test_the_report_says_whom_the_analysis_left_out(self, tmp_path: Path) -> None:
+        spec = feedback_study(tmp_path)
+        responses = simulated(spec)
+        (rule,) = eh.study.apply_exclusions(responses).excluded
+        assert rule.people
+        made = audit_study(responses, spec)
+        reason = f"failed_checks: people who failed 2 or more attention checks ({rule.rows} answers)"
+        (left,) = [one for one in made["disagreement"].left_out if one.grouping is None]
+        assert (left.n, left.reason) == (rule.people, reason)
+        assert reason in made.to_html()
+        assert list(_left_out(made)) == [
+            f"Left out: {rule.people} people who failed 2 or more attention checks ({rule.rows} answers) "
+            "(`failed_checks`)."
+        ]
+
     def test_bounds_hold_the_gap_and_leave_some_of_it_open(self, tmp_path: Path) -> None:
         spec = feedback_study(tmp_path, labels='["low", "mid", "high"]')
         found = by_name(live_estimates(spec)(simulated(spec)))
@@ -174,7 +192,7 @@ class TestFeedback:
         responses = simulated(directed)
         said = responses.answers["answer"]
         without = Responses(
-            "feedback",
+            "disagreement",
             responses.people,
             {**responses.answers, "answer": np.where(said == "agree", "agree", "disagree").astype(object)},
         )

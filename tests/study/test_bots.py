@@ -75,8 +75,8 @@ class Site:
 
     def __init__(self, folder: Path, kind: str, database: str) -> None:
         self.path, self.database = folder / "study.toml", database
-        write_made_up(folder, "effort" if kind == "effort" else "feedback")
-        text = study_template("effort" if kind == "effort" else "feedback")
+        write_made_up(folder, "effort" if kind == "effort" else "disagreement")
+        text = study_template("effort" if kind == "effort" else "disagreement")
         text = text.replace("per_critic = 50", "per_critic = 12").replace('groups = ["race"]', 'groups = ["charge"]')
         self.path.write_text(text.replace("per_case = 20", "per_case = 2\ncases = 600"), encoding="utf-8")
         with socket.socket() as probe:
@@ -194,7 +194,7 @@ def assert_all_stored(site: Site, visits: list[Visit]) -> Responses:
 
 
 ON_POSTGRESQL = pytest.param(("effort", "postgresql"), marks=pytest.mark.slow, id="effort-postgresql")
-KINDS = [("effort", "sqlite"), ("feedback", "sqlite"), ON_POSTGRESQL]
+KINDS = [("effort", "sqlite"), ("disagreement", "sqlite"), ON_POSTGRESQL]
 
 
 @pytest.mark.parametrize("site", KINDS, indirect=True, ids="-".join)
@@ -223,7 +223,7 @@ def test_the_analysis_finds_how_they_answered(site: Site) -> None:
         assert result.weights[condition] == pytest.approx(0.9, abs=0.1)
 
 
-@pytest.mark.parametrize("site", [("feedback", "sqlite")], indirect=True, ids="-".join)
+@pytest.mark.parametrize("site", [("disagreement", "sqlite")], indirect=True, ids="-".join)
 def test_the_audit_finds_what_they_disagreed_with(site: Site, tmp_path: Path) -> None:
     critics = Critics(disagree=0.1, groups={"Felony": 0.6}, careless=0, leaning=0, case=0)
     visits = visit_study(site.address, site.visitors(40, behaviour=NO_DETOURS, answers=AnswerModel(critics=critics)))
@@ -250,7 +250,7 @@ def test_a_killed_server_loses_nothing(site: Site) -> None:
     assert count_events(visits)["lost a connection"] > 0
 
 
-@pytest.mark.parametrize("site", [("feedback", "sqlite")], indirect=True, ids="-".join)
+@pytest.mark.parametrize("site", [("disagreement", "sqlite")], indirect=True, ids="-".join)
 def test_a_full_and_a_closed_study(site: Site) -> None:
     site.open().close()
     visits = visit_study(site.address, site.visitors(3))

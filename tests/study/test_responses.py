@@ -103,7 +103,7 @@ def test_feedback_has_the_same_schema() -> None:
         "group": ["A", "B", "B"],
     }
     found = read_responses(rows)
-    assert found.kind == "feedback"
+    assert found.kind == "disagreement"
     assert found.answers["answer"].tolist() == ["too_high", "agree", None]
     assert found.to_frame("pandas")["decision"].tolist() == ["high", "low", "high"]
     with pytest.raises(DataError, match="must be one of agree, disagree, too_high, too_low; got 'maybe'"):
@@ -111,7 +111,7 @@ def test_feedback_has_the_same_schema() -> None:
 
 
 def test_the_schema_says_what_each_kind_has() -> None:
-    shared = {column.name for column in columns_of("effort")} & {column.name for column in columns_of("feedback")}
+    shared = {column.name for column in columns_of("effort")} & {column.name for column in columns_of("disagreement")}
     assert {"participant", "condition", "item", "reason", "checks_passed"} <= shared
     assert all(column.description.endswith(".") for column in COLUMNS)
     assert len({column.name for column in COLUMNS}) == len(COLUMNS)

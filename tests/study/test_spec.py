@@ -28,7 +28,7 @@ def effort() -> dict[str, Any]:
 
 
 def feedback() -> dict[str, Any]:
-    return tomllib.loads(study_template("feedback"))
+    return tomllib.loads(study_template("disagreement"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,12 +68,16 @@ def change(path: str, value: Any) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("make", "apply", "message"),
     [
-        (effort, change("kind", "efort"), "`kind` in study.toml: input should be 'effort' or 'feedback'; got 'efort'"),
+        (
+            effort,
+            change("kind", "efort"),
+            "`kind` in study.toml: input should be 'effort' or 'disagreement'; got 'efort'",
+        ),
         (effort, change("consent", ...), "`consent` in study.toml: it is required"),
         (effort, change("conditions", {}), "needs at least one condition"),
         (effort, change("conditions.income.feautre", "x"), "did you mean 'feature'"),
         (effort, change("conditions.income.instrument", ...), "`conditions.income.instrument` .* it is required"),
-        (effort, change("feedback", feedback()["feedback"]), r"\[feedback\] belongs to a study of kind 'feedback'"),
+        (effort, change("feedback", feedback()["feedback"]), r"\[feedback\] belongs to a study of kind 'disagreement'"),
         (feedback, change("feedback", ...), r"needs \[feedback\] with its cases"),
         (feedback, change("conditions", effort()["conditions"]), r"\[conditions\] belong to a study of kind 'effort'"),
         (feedback, change("feedback.answers", ["agree", "to_high"]), "did you mean 'too_high'"),
@@ -284,7 +288,7 @@ def test_an_instrument_must_suffice(tmp_path: Path) -> None:
         write_effort(tmp_path, sets=2).instruments()
     with pytest.raises(ConfigError, match=r"holds no score to show for K; give the table of design_sets\(\)"):
         write_effort(tmp_path, predictions={}).instruments()
-    with pytest.raises(ConfigError, match="only a feedback study deals out cases"):
+    with pytest.raises(ConfigError, match="only a disagreement study deals out cases"):
         write_effort(tmp_path).assignment()
 
 
@@ -311,7 +315,7 @@ def test_cases_are_dealt_out_from_the_file(change: dict[str, Any], message: str 
     rows = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
     (tmp_path / "cases.csv").write_text("\n".join(rows), encoding="utf-8")
     text = (
-        study_template("feedback")
+        study_template("disagreement")
         .replace("per_critic = 50", "per_critic = 20")
         .replace("per_case = 20", "per_case = 3")
     )

@@ -103,7 +103,7 @@ def test_a_long_export_of_feedback() -> None:
     }
     found = read_survey(
         rows,
-        "feedback",
+        "disagreement",
         {
             "columns": {
                 "participant": "worker",
@@ -131,7 +131,7 @@ def test_a_wide_export_of_feedback() -> None:
     }
     found = read_survey(
         rows,
-        "feedback",
+        "disagreement",
         {
             "columns": {"participant": "worker", "answer": "case_{item}", "decision": "seen_{item}"},
         },

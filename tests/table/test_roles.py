@@ -44,7 +44,7 @@ def test_short_forms() -> None:
             {"groups": [[]]},
             "`groups.0` in the roles of the table: value should have at least 1 item after validation, not 0; got [].",
         ),
-        ({"groups": [1]}, "`groups.0` in the roles of the table: input should be a valid tuple; got 1."),
+        ({"groups": [1]}, "`groups.0` in the roles of the table: input should be a list; got 1."),
         (
             {"cuts": {"age": [3, 2]}},
             "`cuts` in the roles of the table: the cut points of 'age' must be finite and rise; got [3.0, 2.0].",
@@ -69,7 +69,8 @@ def test_short_forms() -> None:
         ),
         (
             {"predictions": {"m": {"column": "s", "threshold": 4}}},
-            "`predictions.m` in the roles of the table: `threshold` 4 lies outside the score range 0 to 1.",
+            "`predictions.m` in the roles of the table: `threshold` 4 lies outside the score range 0 to 1; "
+            "if scores have another one, give their `range` too.",
         ),
         (
             {"predictions": {"m": {"column": "s", "treshold": 0.4}}},

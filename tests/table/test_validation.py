@@ -82,7 +82,7 @@ def test_the_table_without_changes_is_sound() -> None:
         (
             {"predictions": {"m": {"column": "race", "kind": "score"}}},
             "score column 'race' (model 'm') holds text (such as 'A', 'B'), not numbers; convert it; "
-            "in a file, words for missing values need missing_values.",
+            "in a file, words for missing values need missing_values=['A'].",
         ),
         ({"outcome": None, "positive": 1}, "`positive` is 1 but no `outcome` column is named."),
         ({"positive": "yes"}, "`positive` is 'yes', but outcome column 'hired' holds numbers."),

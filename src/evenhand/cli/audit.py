@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli.console import BROKEN, FINE, UNDECIDED, err, out, print_line, progress
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, speaking
 
 if TYPE_CHECKING:
     from evenhand import Audit
@@ -51,7 +51,9 @@ def audit(
     ] = False,
     outcome: Annotated[Text, _of_data(about="Column of what really happened.")] = None,
     positive: Annotated[Text, _of_data(about="The outcome's positive value.")] = None,
-    groups: Annotated[Many, _of_data(about="Group column; repeat it; race+sex is an intersection.")] = None,
+    groups: Annotated[
+        Many, _of_data(about="Group column; repeat it, or race,sex; race+sex is an intersection.")
+    ] = None,
     scores: Annotated[Many, _of_data(about="Score column, or name=column; repeat it.")] = None,
     decisions: Annotated[Many, _of_data(about="Decision column, or name=column; repeat it.")] = None,
     threshold: Annotated[
@@ -68,6 +70,7 @@ def audit(
     favourable: Annotated[
         Text, _of_data(about="Which side is good for the person: selected (a loan) or not_selected (a risk flag).")
     ] = None,
+    id_column: Annotated[Text, _of_data("--id", about="Column that identifies a person; it must not repeat.")] = None,
     weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
     within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
     require: Annotated[
@@ -79,6 +82,12 @@ def audit(
     decimal: Annotated[Text, _of_data(about="Decimal sign of a CSV file: '.' (default) or ','.")] = None,
     encoding: Annotated[
         Text, _of_data(about="Encoding of a CSV file: utf-8, latin-1 or utf-16 (default: guessed).")
+    ] = None,
+    delimiter: Annotated[
+        Text, _of_data(about="What separates the fields of a CSV file (default: guessed from the first line).")
+    ] = None,
+    missing_values: Annotated[
+        Many, _of_data(about="A word for a missing value in a CSV file, such as NA or -9; repeat it.")
     ] = None,
 ) -> int:
     """Audit a system: summary on the terminal, report.html and results.json in a folder.
@@ -105,12 +114,15 @@ def audit(
         "cuts": cuts,
         "metrics": metrics,
         "favourable": favourable,
+        "id": id_column,
         "weight": weight,
         "within": within,
         "require": require,
         "drop-missing": drop_missing or None,
         "decimal": decimal,
         "encoding": encoding,
+        "delimiter": delimiter,
+        "missing-values": missing_values,
     }
     with progress(quiet or json):
         result = _run(target, for_data, seed, allow_code)
@@ -135,8 +147,10 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
         _refuse_data_options(for_data)
         return run_audit(target, seed=seed, allow_code=allow_code)
     limits = [_limit(text) for text in for_data["require"] or ()]
-    parity = {"within": for_data["within"] or [], "metrics": for_data["metrics"]}
-    return run_audit(_table(target, for_data), seed=seed, parity=parity, thresholds=limits)
+    with speaking("command"):
+        table = _table(target, for_data)
+        within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
+        return run_audit(table, seed=seed, parity={"within": within, "metrics": metrics or None}, thresholds=limits)
 
 
 def _limit(text: str) -> dict[str, Any]:
@@ -175,14 +189,25 @@ def _refuse_data_options(options: Mapping[str, Any]) -> None:
 
 def _table(path: str, options: Mapping[str, Any]) -> Any:
     from evenhand import Table
+    from evenhand.table.sources import FileOptions, open_source
 
     if not options["groups"] or not (options["scores"] or options["decisions"]):
         raise ConfigError(
             "to audit a data file name its columns with --groups and --scores or --decisions "
             f"(and --outcome); or write an audit.toml with: evenhand init {path}"
         )
+    reading = FileOptions.parse(
+        {
+            "decimal": options["decimal"] or ".",
+            "encoding": options["encoding"],
+            "delimiter": options["delimiter"],
+            "missing_values": ("", *(options["missing-values"] or ())),
+        },
+        "the options of the file",
+    )
+    columns = open_source(path, reading).frame.collect_schema().names()
     predictions: dict[str, Any] = {}
-    for name, settings in _predictions(options):
+    for name, settings in _predictions(options, columns):
         if name in predictions:
             raise ConfigError(f"two predictions are called {name!r}; name one of them otherwise, as in other={name}.")
         predictions[name] = settings
@@ -190,26 +215,34 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
         path,
         outcome=options["outcome"],
         positive=options["positive"],
-        groups=[group.split("+") if "+" in group else group for group in options["groups"]],
+        groups=[
+            group.split("+") if "+" in group and group not in columns else group
+            for group in _listed(options["groups"], columns)
+        ],
         cuts=dict(_cut_points(text) for text in options["cuts"] or ()),
         predictions=predictions,
+        id=options["id"],
         weight=options["weight"],
         favourable=options["favourable"],
         missing="drop" if options["drop-missing"] else "error",
-        decimal=options["decimal"] or ".",
-        encoding=options["encoding"],
+        **reading.model_dump(exclude={"types_from_all_rows"}),
     )
 
 
-def _predictions(options: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _listed(texts: Sequence[str], columns: Collection[str]) -> list[str]:
+    """Return what an option names: `race,sex` are two columns, unless there is one of that name."""
+    return [part.strip() for text in texts for part in ([text] if text in columns else text.split(","))]
+
+
+def _predictions(options: Mapping[str, Any], columns: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     threshold: dict[str, Any] = {} if options["threshold"] is None else {"threshold": options["threshold"]}
     if options["range"] is not None:
         threshold["range"] = _numbers("--range", options["range"], "two numbers such as 1,10", exactly=2)
     selected = {} if options["selected"] is None else {"selected": options["selected"]}
-    for text in options["scores"] or ():
+    for text in _listed(options["scores"] or (), columns):
         name, column = _named(text)
         yield name, {"column": column, "kind": "score", **threshold}
-    for text in options["decisions"] or ():
+    for text in _listed(options["decisions"] or (), columns):
         name, column = _named(text)
         yield name, {"column": column, "kind": "decision", **selected}
 

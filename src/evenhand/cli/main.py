@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import audit, data, init, study
+from evenhand.cli import audit, data, doctor, init, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
-from evenhand.errors import EvenhandError
+from evenhand.errors import DataError, EvenhandError
+
+_JSON_ERRORS = "--json-errors"
 
 app = typer.Typer(
     name="evenhand",
@@ -28,6 +31,7 @@ app = typer.Typer(
 app.command()(data.demo)
 app.command()(init.init)
 app.command()(audit.audit)
+app.command()(doctor.doctor)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 
@@ -43,38 +47,36 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    json_errors: Annotated[
+        bool, typer.Option(_JSON_ERRORS, help="Write an error as one line of JSON, for programs; anywhere on the line.")
+    ] = False,
 ) -> None:
-    del version
+    del version, json_errors
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and leave with its exit code; errors are told in a sentence, not in a traceback."""
     _print_any_text()
+    given = sys.argv[1:] if arguments is None else arguments
+    tell = _tell_programs if _JSON_ERRORS in given else _tell_people
     try:
-        code = app(args=arguments, prog_name="evenhand", standalone_mode=False)
+        words = [word for word in given if word != _JSON_ERRORS]
+        code = app(args=words, prog_name="evenhand", standalone_mode=False)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
-    except EvenhandError as error:
-        print_error(f"Error: {error}")
-        sys.exit(BAD_INPUT)
-    except (KeyboardInterrupt, typer.Abort):
-        print_error("Stopped.")
-        sys.exit(INTERRUPTED)
-    except typer.TyperException as error:
-        _show_usage(error)
-        sys.exit(BAD_INPUT)
+    except (EvenhandError, typer.TyperException) as error:
+        tell(error, BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        tell(error, INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:
         if "KeyboardInterrupt" in str(error):  # an engine was stopped and told it in its own words
-            print_error("Stopped.")
-            sys.exit(INTERRUPTED)
+            tell(KeyboardInterrupt(), INTERRUPTED)
         if os.environ.get("EVENHAND_DEBUG"):
             raise
-        print_error(f"evenhand stopped on an error of its own: {type(error).__name__}: {error}")
-        print_error("Please report it; EVENHAND_DEBUG=1 shows where it happened.")
-        sys.exit(BUG)
+        tell(error, BUG)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -85,13 +87,33 @@ def _print_any_text() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _show_usage(error: typer.TyperException) -> None:
-    """Show a wrong option or argument as Typer does, with the command's usage line."""
-    told = io.StringIO()
-    show = getattr(error, "show", None)
-    if show is not None:
-        show(told)  # not to the terminal: it repeats what was typed
-    print_error(told.getvalue().rstrip("\n") or f"Error: {error}")
+def _tell_people(error: BaseException, code: int) -> NoReturn:
+    """Say what went wrong in a sentence; a wrong option as Typer does, with the command's usage line."""
+    if code == INTERRUPTED:
+        print_error("Stopped.")
+    elif code == BUG:
+        print_error(f"evenhand stopped on an error of its own: {type(error).__name__}: {error}")
+        print_error("Please report it; EVENHAND_DEBUG=1 shows where it happened.")
+    elif isinstance(error, typer.TyperException) and hasattr(error, "show"):
+        told = io.StringIO()
+        error.show(told)  # not to the terminal: it repeats what was typed
+        print_error(told.getvalue().rstrip("\n"))
+    else:
+        print_error(f"Error: {error}")
+    sys.exit(code)
+
+
+def _tell_programs(error: BaseException, code: int) -> NoReturn:
+    """Write what went wrong as one line of JSON to standard error."""
+    message = getattr(error, "format_message", error.__str__)() or "stopped"
+    told = {
+        "error": "InternalError" if code == BUG else type(error).__name__,
+        "message": message,
+        "problems": list(error.problems) if isinstance(error, DataError) else [message],
+        "exit_code": code,
+    }
+    typer.echo(json.dumps(told), err=True)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

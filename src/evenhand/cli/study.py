@@ -19,11 +19,12 @@ import typer
 from evenhand.cli import study_data
 from evenhand.cli.console import FINE, print_error, print_line
 from evenhand.cli.study_data import STUDY, Database, Opened, StudyFile, open_study, start_study
-from evenhand.errors import ConfigError, EvenhandError, did_you_mean, require_choice
+from evenhand.errors import ConfigError, EvenhandError, did_you_mean
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from evenhand.cli.proposal import Proposal
     from evenhand.study.flow.design import Design
     from evenhand.study.schema import Kind
     from evenhand.study.store import Study
@@ -33,6 +34,7 @@ _SWITCH = 0.001
 _SETTINGS = "EVENHAND_STUDY_SERVING"
 RESEARCHER = "researcher"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+_MOST_SHOWN = 8
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 app = typer.Typer(
@@ -48,20 +50,21 @@ app = typer.Typer(
 def new(
     folder: Annotated[Path, typer.Argument(help="Folder of the study; it is made where there is none.")],
     kind: Annotated[
-        str, typer.Option(help="effort: people compare pairs. feedback: people judge decisions.", show_default=False)
+        str,
+        typer.Option(help="effort: people compare pairs. disagreement: people judge decisions.", show_default=False),
     ],
     data: Annotated[
         list[Path] | None,
         typer.Option(
             help="Your own sets (effort: a JSON file of design_sets() for each condition; repeat it) or cases "
-            "(feedback: one CSV, Parquet or JSON file). By default made-up ones, to try it out."
+            "(disagreement: one CSV, Parquet or JSON file). By default made-up ones, to try it out."
         ),
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of --data that identifies a case (feedback).")
+        str | None, typer.Option("--id", help="Column of --data that identifies a case (disagreement).")
     ] = None,
     decision: Annotated[
-        str | None, typer.Option(help="Column of --data with what the system decided (feedback).")
+        str | None, typer.Option(help="Column of --data with what the system decided (disagreement).")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
 ) -> int:
@@ -70,13 +73,11 @@ def new(
     Then change the texts of study.toml to those of your study, and replace what was made up.
     """
     from evenhand.study import template
-    from evenhand.study.schema import KINDS, save_text
+    from evenhand.study.schema import kind_of, save_text
 
-    require_choice("--kind", kind, KINDS)
-    known: Kind = "effort" if kind == "effort" else "feedback"
-    files = data or []
-    settings = _own_data(known, files, id_column, decision) if files else {}
-    if known == "feedback":
+    known, files = kind_of(kind, "--kind"), data or []
+    settings, unseen = _own_data(known, files, id_column, decision) if files else ({}, [])
+    if known == "disagreement":
         settings["checks"] = template.spread_checks(settings.get("cases", template.CASES)["per_critic"])
     names = [path.name for path in files] or list(template.made_up_names(known))
     _make_folder(folder, ["study.toml", *names], force, [path.resolve() for path in files])
@@ -88,15 +89,17 @@ def new(
         template.write_made_up(folder, known)
     print_line(f"Wrote {folder / 'study.toml'} and {', '.join(names)}.")
     ready = _is_ready(folder / "study.toml")
-    for line in _to_change(known, bool(files)):
+    for line in (*unseen, *_to_change(known, bool(files))):
         print_line(f"  {line}")
     if ready:
         print_line(f"Then: evenhand study serve {folder / 'study.toml'}")
     return FINE
 
 
-def _own_data(kind: Kind, data: Sequence[Path], id_column: str | None, decision: str | None) -> dict[str, Any]:
-    """Return what the template is to say of the user's own files."""
+def _own_data(
+    kind: Kind, data: Sequence[Path], id_column: str | None, decision: str | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what the template is to say of the user's own files, and which columns people are not shown, and why."""
     for path in data:
         if not path.is_file():
             raise ConfigError(f"there is no file '{path}'; --data takes the sets or the cases of the study.")
@@ -105,13 +108,14 @@ def _own_data(kind: Kind, data: Sequence[Path], id_column: str | None, decision:
 
         for path in data:
             load_instrument(path)
-        return {"conditions": {path.stem: path.name for path in data}}
+        return {"conditions": {path.stem: path.name for path in data}}, []
     if len(data) > 1:
-        raise ConfigError(f"a feedback study has one file of cases; --data was given {len(data)} times.")
-    return {"cases": _columns(data[0], id_column, decision)}
+        raise ConfigError(f"a disagreement study has one file of cases; --data was given {len(data)} times.")
+    columns, unseen = _columns(data[0], id_column, decision)
+    return {"cases": columns}, unseen
 
 
-def _columns(path: Path, id_column: str | None, decision: str | None) -> dict[str, Any]:
+def _columns(path: Path, id_column: str | None, decision: str | None) -> tuple[dict[str, Any], list[str]]:
     """Find out what the columns of a file of cases mean: as told, by the template's names, or by a guess."""
     from evenhand.cli.proposal import propose
     from evenhand.study.schema import as_text, read_columns
@@ -127,16 +131,55 @@ def _columns(path: Path, id_column: str | None, decision: str | None) -> dict[st
     )
     cells, _ = read_columns(path)
     labels = {str(label) for label in as_text(cells[decided]) if label is not None}
-    groups = [name for name in proposal.groups if name not in (case, decided)][:1]
-    return {
+    groups = [name for name in proposal.groups if name in names and name not in (case, decided)][:1]
+    free = [name for name in names if name not in (case, decided)]
+    seen_by, unseen = _shown(free, proposal, [name for name in free if _same_parts(cells[name], cells[decided])])
+    meaning = {
         "cases": path.name,
         "id": case,
         "decision": decided,
         "labels": sorted(labels),
         "groups": groups,
-        "shown": [name for name in names if name not in (case, decided, *groups)] or [decided],
+        "shown": seen_by or [decided],
         "per_critic": min(50, len(cells[case])),
     }
+    return meaning, unseen
+
+
+def _shown(free: Sequence[str], proposal: Proposal, copies: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns that people see of a case, and sentences on those that they do not see.
+
+    Nobody is shown a protected group, for critics shall judge the decision and not the group; nor what says the
+    decision again, or what became of the case.
+    """
+    from evenhand.cli.proposal import sounds
+    from evenhand.table.keys import shown
+
+    members = [name for family in proposal.one_hot.values() for name in family]
+    certain = {*proposal.groups, *members}
+    told = {*proposal.scores, *proposal.decisions, proposal.outcome, proposal.weight}
+    reasons = {
+        "a protected group by its name": [name for name in free if name in certain or sounds(name, "group")],
+        "the decision in other words": copies,
+        "a score, a decision or an outcome": [name for name in free if name in told],
+    }
+    hidden = {name for listed in reasons.values() for name in listed}
+    left = [name for name in free if name not in hidden]
+    reasons[f"more than {_MOST_SHOWN} columns, which are much to read"] = left[_MOST_SHOWN:]
+    lines, said = [], set[str]()
+    for reason, listed in reasons.items():
+        new = [name for name in listed if name not in said]
+        said.update(new)
+        lines += [f"Not shown to people ({reason}): {shown(new, 8)}."] if new else []
+    return left[:_MOST_SHOWN], lines
+
+
+def _same_parts(first: Any, second: Any) -> bool:
+    """Tell whether two columns part the rows alike, so that one is the other in other words."""
+    from evenhand.study.schema import as_text
+
+    a, b = as_text(first), as_text(second)
+    return len(set(zip(a, b, strict=True))) == len(set(a)) == len(set(b)) > 1
 
 
 def _column(
@@ -188,7 +231,11 @@ def _is_ready(path: Path) -> bool:
 def _to_change(kind: Kind, own: bool) -> list[str]:
     lines = ["Change in study.toml: name, title, consent, instructions, payment, and the texts that people read."]
     if own:
-        what = "what each condition is about" if kind == "effort" else "what the columns of [feedback] mean: a guess"
+        what = (
+            "what each condition is about"
+            if kind == "effort"
+            else "what the columns of [feedback] mean, and which are shown: a guess"
+        )
         return [*lines, f"Check {what}."]
     what = "The sets are of made-up people" if kind == "effort" else "The cases are made up"
     return [*lines, f"{what}: replace them before you ask anybody."]

@@ -17,6 +17,7 @@ from evenhand.cli.console import BROKEN, FINE, err, out, print_error, print_line
 from evenhand.errors import ConfigError, count, require_choice, require_extra
 
 if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
     from evenhand.study.bots import Visit
     from evenhand.study.bots.visitor import Ending
     from evenhand.study.flow.design import Design
@@ -254,7 +255,8 @@ def analyze(
 ) -> int:
     """Analyse the answers as [analysis] of study.toml says: summary on the terminal, report in a folder.
 
-    Effort: what people's overall judgement follows, trajectory or total. Feedback: the disagreement audit of the cases.
+    Effort: what people's overall judgement follows, trajectory or total. Disagreement: the audit of the
+    cases.
     """
     from evenhand.report.live import audit_study
     from evenhand.report.text import print_summary
@@ -267,8 +269,19 @@ def analyze(
         files = audit.save(out_folder)
     if not quiet:
         print_summary(audit, out)
+        for line in _left_out(audit):
+            print_line(line)
         print_line("\nReport: ", str(files["report.html"]))
     return FINE
+
+
+def _left_out(audit: Audit) -> Iterator[str]:
+    """Yield whom the analysis left out, one line a rule, or that it left out nobody."""
+    parts = [
+        (one.n, *one.reason.partition(": people who ")) for result in audit.results.values() for one in result.left_out
+    ]
+    excluded = [f"{count(n, 'person', 'people')} who {why} (`{rule}`)" for n, rule, _, why in parts if why]
+    yield f"Left out: {'; '.join(excluded)}." if excluded else "No exclusion rule left anybody out."
 
 
 def _answers(study: Path, database: str | None, file: Path | None) -> tuple[Responses, StudySpec]:

@@ -1,10 +1,14 @@
-"""Progress: audits say what they are doing; whoever shows it (the command line) listens."""
+"""Progress: audits say what they are doing; whoever shows it (the command line, a notebook) listens."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from html import escape
+from importlib import import_module
+from typing import Any
 
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("evenhand_progress", default=None)
 
@@ -33,3 +37,19 @@ def listening(listener: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+@contextmanager
+def shown_in_notebook() -> Iterator[None]:
+    """Show the steps below the cell of a Jupyter notebook while the block runs; nowhere else, and nothing is left."""
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if _listener.get() is not None or type(shell).__name__ != "ZMQInteractiveShell":
+        yield
+        return
+    display = import_module("IPython.display")
+    handle = display.display(display.HTML(""), display_id=True)
+    try:
+        with listening(lambda text: handle.update(display.HTML(f"<em>{escape(text)} ...</em>"))):
+            yield
+    finally:
+        handle.update(display.HTML(""))

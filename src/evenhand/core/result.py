@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from html import escape
 from importlib import import_module
+from itertools import count
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from evenhand.core.display import DisplayTable, Section
+from evenhand.core.display import DisplayTable, Figure, Section
 from evenhand.core.families import adjust_tables, answer, in_words
 from evenhand.core.findings import VERDICT_WORDS, Claim, ClaimsAt, Finding, FindingMaker
 from evenhand.core.metrics import Metric
 from evenhand.core.records import LeftOut, Record
 from evenhand.core.spec import Spec
+from evenhand.core.thresholds import Verdict
 from evenhand.errors import ConfigError, brief, did_you_mean, require_choice
 from evenhand.table.frames import build_frame
 
@@ -230,9 +232,12 @@ class Result:
         return f"<{type(self).__name__}: {len(self.findings)} findings; tables {tables}>"
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings)
-        tables = "".join(part.to_html() for part in self.section().parts if isinstance(part, DisplayTable))
-        return f"<h3>{escape(self.title)}</h3><p>{escape(self.question)}</p><ul>{items}</ul>{tables}"
+        parts = self.section().parts
+        tables = "".join(replace(part, folded=True).to_html() for part in parts if isinstance(part, DisplayTable))
+        figure = next((_figure_html(part) for part in parts if isinstance(part, Figure) and part.charts), "")
+        notes = "".join(f"<p>Note: {escape(note)}</p>" for note in self.notes)
+        head = f"<h3>{escape(self.title)}</h3><p>{escape(self.question)}</p>"
+        return f"{head}{findings_html(self.findings)}{figure}{notes}{tables}"
 
     # Records ----------------------------------------------------------------------------------------------------------
 
@@ -293,6 +298,49 @@ def _record_type(annotation: Any) -> type[Record] | None:
         return None
     is_table = issubclass(arguments[0], Record) and arguments[0] is not Finding
     return arguments[0] if is_table else None
+
+
+# In a notebook, where styles must stand in the elements --------------------------------------------------------------
+
+_SHOWN = 12  # findings; the others are folded
+_PANELS = 4
+_figures = count(1)
+_BADGES: dict[Verdict, tuple[str, str, str]] = {
+    "does_not_meet": ("#8f1d14", "#fbe6e3", "✕"),
+    "insufficient_evidence": ("#6b4e00", "#fdf3d0", "?"),
+    "meets": ("#14532d", "#e2f4e7", "✓"),
+}
+
+
+def badge(verdict: Verdict) -> str:
+    """Return a verdict as a badge: a sign, a word and a colour; nothing where there is none."""
+    if verdict not in _BADGES:
+        return ""
+    ink, ground, sign = _BADGES[verdict]
+    style = f"color:{ink};background:{ground};border-radius:.35em;padding:.1em .5em;font-weight:600;white-space:nowrap"
+    return f'<span style="{style}">{sign} {escape(VERDICT_WORDS[verdict])}</span> '
+
+
+def findings_html(findings: Sequence[Finding]) -> str:
+    """Return findings as a list of badges and headlines, each with its detail folded; beyond a dozen all folded."""
+    items = [
+        f"<li>{badge(finding.verdict)}{escape(finding.headline)}<details><summary>How sure</summary>"
+        f"{escape(f'{finding.detail} {finding.reason}'.strip())}</details></li>"
+        for finding in findings
+    ]
+    rest = items[_SHOWN:]
+    more = f"<details><summary>{len(rest)} more</summary><ul>{''.join(rest)}</ul></details>" if rest else ""
+    return f"<ul>{''.join(items[:_SHOWN])}</ul>{more}"
+
+
+def _figure_html(figure: Figure) -> str:
+    to_svg = import_module("evenhand.charts").to_svg  # slow to load
+    charts = "".join(
+        to_svg(chart, figure.title, figure.description, name=f"evenhand-{next(_figures)}")
+        for chart in figure.charts[:_PANELS]
+    )
+    more = f" The first {_PANELS} of {len(figure.charts)} panels." if len(figure.charts) > _PANELS else ""
+    return f"<figure>{charts}<figcaption>{escape(figure.title)}. {escape(figure.caption)}{more}</figcaption></figure>"
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from pydantic.functional_validators import PlainValidator
 
 from evenhand.core.metrics import Metric
 from evenhand.core.names import OtherName, translate
+from evenhand.core.progress import shown_in_notebook
 from evenhand.core.thresholds import Alias, Threshold, resolve
 from evenhand.errors import ConfigError
 from evenhand.settings import Settings
@@ -241,7 +242,8 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
             passed = bound.arguments.get("settings", {})
             table, bound.arguments["settings"] = name_columns(bound.arguments["table"], spec, passed)
             bound.arguments["table"] = table
-            return function(*bound.args, **bound.kwargs)
+            with shown_in_notebook():
+                return function(*bound.args, **bound.kwargs)
 
         vars(checked)["__signature__"] = signature.replace(parameters=[*own, *derived])
         return cast(AuditFunction, checked)

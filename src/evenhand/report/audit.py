@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,16 +19,17 @@ from evenhand.audits import REGISTRY
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.progress import step
+from evenhand.core.progress import shown_in_notebook, step
 from evenhand.core.provenance import data_record, run_record
-from evenhand.core.result import Result, settle
+from evenhand.core.result import Result, badge, settle
 from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
 from evenhand.core.writing import write_files
-from evenhand.errors import ConfigError, brief, require_choice
+from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config
 from evenhand.table.arrays import is_frame
+from evenhand.table.frames import build_frame
 from evenhand.table.table import Table
 
 if TYPE_CHECKING:
@@ -136,7 +138,42 @@ class Audit:
         return f"<Audit: {', '.join(self.results)}; {len(self.findings)} findings>"
 
     def _repr_html_(self) -> str:
-        return "".join(result._repr_html_() for result in self.results.values())
+        counts = Counter(finding.verdict for finding in self.findings)
+        verdicts = " ".join(f"{counts[verdict]} {badge(verdict)}" for verdict in VERDICTS[:3] if counts[verdict])
+        return f"<p>{verdicts}</p>" + "".join(result._repr_html_() for result in self.results.values())
+
+    def to_frame(self, table: str = "findings", *, audit: str | None = None) -> Any:
+        """Return the findings of all audits, or one table of one audit, as a data frame.
+
+        Parameters
+        ----------
+        table
+            `findings`, or a table of an audit such as `gaps`.
+        audit
+            Which audit; by default the first that has the table. Its findings only, where the table is `findings`.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+        >>> audit = eh.audit(eh.Table(data, groups="sex", predictions="hired"))
+        >>> len(audit.to_frame()) == len(audit.findings)
+        True
+        """
+        chosen = list(self.results.values()) if audit is None else [self[audit]]
+        if table == "findings":
+            findings = [finding for finding in self.findings if audit in (None, finding.audit)]
+            columns = [name for name in Finding.columns() if name not in ("arguments", "coordinates")]
+            backend = next((result.backend for result in chosen if result.backend), None)
+            return build_frame({name: [getattr(f, name) for f in findings] for name in columns}, backend)
+        having = [result for result in chosen if table in result.record_types()]
+        known = dict.fromkeys(name for result in chosen for name in result.record_types())
+        require_choice("table", table, ["findings", *known])
+        return having[0].to_frame(table)
+
+    def plot(self, chart: str | None = None, *, audit: str | None = None, grouping: str | None = None) -> Any:
+        """Return a chart of an audit, by default the main one of the first; see `Result.plot`."""
+        return self[next(iter(self.results)) if audit is None else audit].plot(chart, grouping=grouping)
 
     def to_html(self) -> str:
         """Return the report as one self-contained page."""
@@ -153,6 +190,7 @@ class Audit:
         return write_files(folder, {**contents, "run.json": json_text(run)})
 
 
+@shown_in_notebook()
 def audit(
     source: str | os.PathLike[str] | Table | Responses,
     *,
@@ -191,8 +229,7 @@ def audit(
         if is_frame(source) or isinstance(source, Mapping):
             require_table(source, "audit")
         return audit_study(source, sections, seed)
-    started, clock = datetime.now(UTC), _Clock()
-    arguments: dict[str, Any] = {}
+    clock = _Clock()
     if isinstance(source, Table):
         table = source
         if "models" in sections:
@@ -202,13 +239,19 @@ def audit(
         for name in (name for name in sections if name in REGISTRY and isinstance(sections[name], Mapping)):
             table, sections[name] = name_columns(table, REGISTRY[name].spec, sections[name])
         config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
-    else:
-        if sections:
-            raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
+        return _run(config, table, {}, seed, clock)
+    if sections:
+        raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
+    with speaking("file"):
         config, arguments = read_config(source, allow_code=allow_code)
         with clock.timing("read"):
             step(f"Reading {config.source or 'invented data'}")
             table = make_table(arguments)
+        return _run(config, table, arguments, seed, clock)
+
+
+def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: _Clock) -> Audit:
+    """Run the audits of a configuration; `arguments` are those of the table, for models that are fitted first."""
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         models = config.models and config.models.model_copy(update={"seed": seed})
@@ -222,7 +265,7 @@ def audit(
             drafts[name] = REGISTRY[name].run(table, spec)
     results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
     config = config.model_copy(update={"data": table.settings()})
-    return Audit(config, results, data_record(table), run_record(started, clock.seconds))
+    return Audit(config, results, data_record(table), run_record(clock.started, clock.seconds))
 
 
 def _result_type(name: str) -> type[Result]:
@@ -255,6 +298,7 @@ class _Clock:
     """Seconds by stage, for `run.json`."""
 
     def __init__(self) -> None:
+        self.started = datetime.now(UTC)
         self.seconds: dict[str, float] = {}
 
     @contextmanager

@@ -6,6 +6,7 @@ they keep up; the exclusions of [analysis] are applied first.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,6 +18,7 @@ from evenhand.audits.disagreement.metrics import METRICS, computed_metrics
 from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.report.audit import Audit, audit
+from evenhand.study.analysis.analyze import people_left_out
 from evenhand.study.analysis.estimate import BY_PEOPLE, correlation_records
 from evenhand.study.analysis.gather import parts_of
 from evenhand.study.analysis.regressions import regression_records
@@ -41,7 +43,8 @@ def live_estimates(spec: StudySpec) -> Estimator:
     """Return the function that estimates from responses what a study is after.
 
     For an effort study: in each condition the rank correlations of the overall distance with the trajectory and the
-    aggregate distance, and the weight of trajectory, with intervals by the bootstrap of people. For a feedback study:
+    aggregate distance, and the weight of trajectory, with intervals by the bootstrap of people. For a disagreement
+    study:
     for each grouping the gaps of the metrics of fairness, with their bounds and intervals. What cannot be estimated yet
     is None, and `status` says why.
 
@@ -193,4 +196,7 @@ def audit_study(responses: Responses, spec: StudySpec) -> Audit:
         "seed": spec.analysis.seed,
         "confidence": spec.analysis.confidence,
     }
-    return audit(table, disagreement=settings, report=about)
+    made = audit(table, disagreement=settings, report=about)
+    result = made.results["disagreement"]
+    told = replace(result, left_out=(*people_left_out(kept), *result.left_out))
+    return replace(made, results={**made.results, "disagreement": told})

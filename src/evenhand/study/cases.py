@@ -276,7 +276,7 @@ def simulate_feedback(
     critics: Critics | Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Responses:
-    """Make the responses of one feedback study: every critic of an assignment judges their cases.
+    """Make the responses of one disagreement study: every critic of an assignment judges their cases.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def simulate_feedback(
             "answer": words,
             "reason": _reasons(words, who, rng),
         },
-        "feedback",
+        "disagreement",
         where="the simulated answers",
     )
 

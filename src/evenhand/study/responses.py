@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from evenhand.errors import DataError, count, did_you_mean, require_choice
+from evenhand.errors import DataError, count, did_you_mean
 from evenhand.settings import Settings
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study import schema
@@ -19,7 +19,7 @@ from evenhand.study.schema import BY_NAME, FEEDBACK, SCALE, Column, Kind, Values
 from evenhand.table.frames import build_frame
 from evenhand.table.keys import shown
 
-CORE = {"effort": ("trajectory", "aggregate", "overall"), "feedback": ("answer",)}
+CORE = {"effort": ("trajectory", "aggregate", "overall"), "disagreement": ("answer",)}
 """What an answer must hold to count as given."""
 
 
@@ -159,11 +159,11 @@ def read_responses(data: Any, kind: Kind | None = None, *, points: int = len(SCA
     >>> feedback = {"participant": ["c1", "c1"], "item": ["7", "9"], "decision": ["high", "low"],
     ...             "answer": ["agree", "disagree"]}
     >>> eh.study.read_responses(feedback).kind
-    'feedback'
+    'disagreement'
     """
     columns, backend = read_columns(data)
     if kind is None:
-        kind = "feedback" if {"decision", "answer"} <= columns.keys() else "effort"
+        kind = "disagreement" if {"decision", "answer"} <= columns.keys() else "effort"
     return build_responses(columns, kind, points=points, where="the responses", backend=backend)
 
 
@@ -177,7 +177,7 @@ def build_responses(
     backend: str | None = None,
 ) -> Responses:
     """Check the columns of a tidy table and split them into people and answers, both in one canonical order."""
-    require_choice("kind", kind, schema.KINDS)
+    kind = schema.kind_of(kind)
     missing = [name for name in schema.REQUIRED[kind] if name not in columns]
     if missing:
         raise DataError([f"{where} has no column {name!r}; {did_you_mean(name, columns)}" for name in missing])
@@ -248,7 +248,7 @@ def _check_answers(responses: Responses, where: str) -> None:
             f"{where} holds {count(int((times > 1).sum()), 'answer')} more than once, first {responses.pairs()[row]!r} "
             f"of {who!r}; keep one of them."
         )
-    if responses.kind == "feedback":
+    if responses.kind == "disagreement":
         wrong = sorted({str(word) for word in responses.answers["answer"] if word not in (None, *FEEDBACK)})
         if wrong:
             raise DataError(f"'answer' in {where} must be one of {', '.join(FEEDBACK)}; got {shown(list(wrong), 3)}.")

@@ -17,12 +17,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean, require_choice
 from evenhand.table.keys import label_of, shown, yes_or_no
 from evenhand.table.sources import engine_errors, fetch, open_source
 
-Kind = Literal["effort", "feedback"]
-KINDS: tuple[Kind, ...] = ("effort", "feedback")
+Kind = Literal["effort", "disagreement"]
+"""What a study asks for: the audit that its answers are for."""
+KINDS: tuple[Kind, ...] = ("effort", "disagreement")
 Values = npt.NDArray[Any]
 """A column: floats with nan for gaps, or texts (objects) with None for gaps."""
 
@@ -63,7 +64,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("finished", "Whether the person reached the end.", "yes_no", "person"),
     Column("checks_passed", "Attention checks passed.", "number", "person"),
     Column("checks_total", "Attention checks seen.", "number", "person"),
-    Column("item", "The set (effort) or the case (feedback) that was judged.", "text", "answer"),
+    Column("item", "The set (effort) or the case (disagreement) that was judged.", "text", "answer"),
     Column("position", "Place of the item in the person's own order, from 1.", "number", "answer"),
     Column("seconds", "Seconds spent on this answer; missing after a break of over half an hour.", "number", "answer"),
     Column("reason", "Why the person answered so, in their words.", "text", "answer"),
@@ -78,16 +79,30 @@ COLUMNS: tuple[Column, ...] = (
     Column("predicted", "Share of others predicted to call the pair similar.", "share", "answer", "effort"),
     Column("risk_reference", "The risk score shown for K.", "share", "answer", "effort"),
     Column("risk", "The risk score the person finds fair for the other.", "share", "answer", "effort"),
-    Column("decision", "What the system decided on the case.", "text", "answer", "feedback"),
-    Column("answer", "agree, disagree, too_high or too_low.", "text", "answer", "feedback"),
+    Column("decision", "What the system decided on the case.", "text", "answer", "disagreement"),
+    Column("answer", "agree, disagree, too_high or too_low.", "text", "answer", "disagreement"),
 )
 """The schema. Further columns are kept: as a person's where they never differ within one, else as an answer's."""
 
 BY_NAME = {column.name: column for column in COLUMNS}
 REQUIRED: dict[Kind, tuple[str, ...]] = {
     "effort": ("participant", "item", "subject", "trajectory", "aggregate", "overall"),
-    "feedback": ("participant", "item", "decision", "answer"),
+    "disagreement": ("participant", "item", "decision", "answer"),
 }
+
+
+def kind_of(given: object, name: str = "kind") -> Kind:
+    """Return the kind of study that a word means; what was called 'feedback' is understood.
+
+    Examples
+    --------
+    >>> kind_of("feedback"), kind_of("effort")
+    ('disagreement', 'effort')
+    """
+    if given == "feedback":
+        return "disagreement"
+    require_choice(name, given, KINDS)
+    return "effort" if given == "effort" else "disagreement"
 
 
 def columns_of(kind: Kind) -> tuple[Column, ...]:
@@ -95,7 +110,7 @@ def columns_of(kind: Kind) -> tuple[Column, ...]:
 
     Examples
     --------
-    >>> [column.name for column in columns_of("feedback")][-2:]
+    >>> [column.name for column in columns_of("disagreement")][-2:]
     ['decision', 'answer']
     """
     return tuple(column for column in COLUMNS if column.kind in (None, kind))

@@ -169,7 +169,7 @@ class Payment(Settings):
 
 
 class Feedback(Settings):
-    """What a feedback study shows and asks."""
+    """What a disagreement study shows and asks."""
 
     cases: str = Field(description="The file of the cases.")
     id: str = Field(description="Column that identifies a case.")

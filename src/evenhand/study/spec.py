@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, Field, PrivateAttr, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, model_validator
 
 from evenhand.core.result import settled
 from evenhand.errors import ConfigError, count, did_you_mean
@@ -28,6 +28,11 @@ from evenhand.study.sets import Instrument, load_instrument
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
+def _kind(given: Any) -> Any:
+    """Return what a kind of study is called now, for what it was called before."""
+    return "disagreement" if given == "feedback" else given
+
+
 class StudySpec(Settings):
     """A whole study.
 
@@ -40,7 +45,9 @@ class StudySpec(Settings):
     ('effort', 12.07)
     """
 
-    kind: Kind = Field(description="'effort' (people compare pairs) or 'feedback' (people judge decisions).")
+    kind: Annotated[Kind, BeforeValidator(_kind)] = Field(
+        description="'effort' (people compare pairs) or 'disagreement' (people judge decisions)."
+    )
     title: Text = Field(description="Title that people see.")
     name: Name = Field(description="Short name for files and addresses.")
     languages: tuple[Language, ...] = Field(("en",), min_length=1, description="Languages; the first is the default.")
@@ -55,7 +62,7 @@ class StudySpec(Settings):
     contact: Text = Field("", description="Whom to ask, shown on every page.")
     conditions: dict[str, Condition] = Field({}, description="Conditions of an effort study, by name.")
     sets_per_person: int = Field(3, ge=1, description="Sets that each person sees (effort).")
-    feedback: Feedback | None = Field(None, description="What a feedback study shows.")
+    feedback: Feedback | None = Field(None, description="What a disagreement study shows.")
     scale: tuple[Text, ...] = Field(SCALE, min_length=2, description="Words of the scale, most similar first.")
     questions: Questions = Field(Questions(), description="Wording of the questions.")
     attention: tuple[AttentionCheck, ...] = Field((), description="Attention checks.")
@@ -88,10 +95,10 @@ class StudySpec(Settings):
         if self.kind == "effort" and not self.conditions:
             raise ValueError("an effort study needs at least one condition: [conditions.NAME]")
         if self.kind == "effort" and self.feedback is not None:
-            raise ValueError("[feedback] belongs to a study of kind 'feedback'")
-        if self.kind == "feedback" and self.feedback is None:
-            raise ValueError("a feedback study needs [feedback] with its cases")
-        if self.kind == "feedback" and self.conditions:
+            raise ValueError("[feedback] belongs to a study of kind 'disagreement'")
+        if self.kind == "disagreement" and self.feedback is None:
+            raise ValueError("a disagreement study needs [feedback] with its cases")
+        if self.kind == "disagreement" and self.conditions:
             raise ValueError("[conditions] belong to a study of kind 'effort'")
         if self.kind == "effort" and len(self.scale) % 2:
             raise ValueError(f"`scale` must have an even number of points, half of them similar; got {len(self.scale)}")
@@ -217,9 +224,9 @@ class StudySpec(Settings):
         return instruments
 
     def assignment(self) -> Assignment:
-        """Read the cases of a feedback study, from beside the `study.toml`, and deal them out to critics."""
+        """Read the cases of a disagreement study, from beside the `study.toml`, and deal them out to critics."""
         if self.feedback is None:
-            raise ConfigError("only a feedback study deals out cases; this one is of kind 'effort'.")
+            raise ConfigError("only a disagreement study deals out cases; this one is of kind 'effort'.")
         asked, source = self.feedback, self.folder / self.feedback.cases
         columns, _ = read_columns(source)
         require_known(asked.shown, columns, "`shown` in [feedback] got {name}")

@@ -9,8 +9,7 @@ from itertools import compress, starmap
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import require_choice
-from evenhand.study.schema import KINDS, Kind, read_columns, save_text, write_csv
+from evenhand.study.schema import Kind, kind_of, read_columns, save_text, write_csv
 
 _COMMON = '''# A study for evenhand. Texts may be in several languages: title = {{ en = "...", de = "..." }}.
 kind = "{kind}"
@@ -26,7 +25,7 @@ seed = 0
 INSTRUCTIONS: Mapping[Kind, str] = {
     "effort": """You will see pairs of people and how something about them developed over the years.
 Look at each chart, then say how similar the two are. There are no right or wrong answers: we want your own view.""",
-    "feedback": """You will see cases and what a computer system decided on each.
+    "disagreement": """You will see cases and what a computer system decided on each.
 Read each case, then say whether you agree. There are no right or wrong answers: we want your own view.""",
 }
 
@@ -147,7 +146,7 @@ def study_template(
 
     Parameters
     ----------
-    kind : 'effort' or 'feedback'.
+    kind : 'effort' or 'disagreement'.
     instructions : what people read before the first item, without quotes; by default there is no such page.
     conditions : the file of the sets of each condition, by name; by default those of the paper.
     cases : what differs from the template's [feedback]: `cases`, `id`, `decision`, `labels`, `groups`, `shown`.
@@ -156,10 +155,10 @@ def study_template(
     Examples
     --------
     >>> import evenhand as eh
-    >>> eh.study.study_template("feedback").splitlines()[1]
-    'kind = "feedback"'
+    >>> eh.study.study_template("disagreement").splitlines()[1]
+    'kind = "disagreement"'
     """
-    require_choice("kind", kind, KINDS)
+    kind = kind_of(kind)
     title = "Who is alike?" if kind == "effort" else "Do you agree with these decisions?"
     name = "who-is-alike" if kind == "effort" else "do-you-agree"
     page = f'instructions = """\n{instructions}"""\n' if instructions else ""

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _SNIFFED_BYTES = 4 * 1024 * 1024
 _SAMPLED_ROWS = 20_480
+_MARKS = {
+    b"PK\x03\x04": ("a zip archive", "unpack it first"),
+    b"PAR1": ("a Parquet file", "name it .parquet"),
+}
 _MANY_ZEROS = 0.3  # as a share of every other byte: more of them, and it is UTF-16
 _ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "parquet": (".parquet", ".pq"), "json": (".json", ".jsonl", ".ndjson")}
 _FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in endings}
@@ -48,13 +52,20 @@ class OpenFiles:
     notes: tuple[str, ...]
 
 
+def matching_files(pattern: str) -> list[str]:
+    """Return the files that a path or a pattern names; refuse what is no file with something in it."""
+    paths = _matches(pattern)
+    _require_files(pattern, paths)
+    return paths
+
+
 def open_files(pattern: str, options: FileOptions) -> OpenFiles:
     """Open the files that a path or a pattern names."""
     import duckdb
 
-    paths = _matches(pattern)
-    _require_files(pattern, paths)
+    paths = matching_files(pattern)
     reader = _READERS[_format_of(paths)]
+    _refuse_disguised(paths)
     connection = connect()
     where = f"'{pattern}'"
     try:
@@ -124,6 +135,18 @@ def _require_files(pattern: str, paths: list[str]) -> None:
             raise DataError(f"'{path}' cannot be read: permission denied.")
 
 
+def _refuse_disguised(paths: list[str]) -> None:
+    """Refuse what is no text inside although its name ends like a text file's; Excel saves such files by that name."""
+    for path in paths:
+        if _FORMATS[_suffix(Path(path))] == "parquet":
+            continue
+        with open(path, "rb") as file:
+            start = file.read(8)
+        for mark, (kind, advice) in _MARKS.items():
+            if start.startswith(mark):
+                raise DataError(f"'{path}' is {kind} by its contents, whatever its name says; {advice}.")
+
+
 def _exists(path: str) -> bool:
     """Tell whether there is a file; say so where that cannot be told, as of a link that leads to itself."""
     try:
@@ -157,7 +180,7 @@ def _format_of(paths: list[str]) -> str:
         if _suffix(Path(path)) not in _FORMATS:
             raise DataError(
                 f"the format of '{path}' is not known from its name; evenhand reads .csv, .tsv, .txt, .parquet, .json "
-                "and .ndjson files."
+                "and .ndjson files, and one at a time .xlsx, .ods, .dta, .sav, .feather and .rds."
             )
     kinds = {_FORMATS[_suffix(Path(path))] for path in paths}
     if len(kinds) > 1:

@@ -22,7 +22,7 @@ from evenhand.table.keys import (
     label_of,
     shown,
 )
-from evenhand.table.roles import MISSING, Roles
+from evenhand.table.roles import MISSING, TIMES, Roles
 
 MAX_NUMERIC_GROUPS = 20
 NONE_OF_THESE, SEVERAL_OF_THESE = "none of these", "several of these"
@@ -47,6 +47,17 @@ def group_label(column: str, named: Mapping[str, str], value: Any) -> str:
     return f"{column} = {text}" if _NUMBER.fullmatch(text) or text.lower() in _YES_OR_NO else text
 
 
+def with_value_labels(roles: Roles, labels: Mapping[str, Mapping[Any, str]]) -> Roles:
+    """Return roles in which the value labels of a Stata or SPSS file name the groups that the user gave no names."""
+    found = {
+        column: {label_of(value): str(label) for value, label in labels[column].items()}
+        for column in roles.group_columns
+        if column in labels and column not in roles.labels and column not in roles.cuts
+    }
+    told_apart = {column: named for column, named in found.items() if len(set(named.values())) == len(named)}
+    return roles.model_copy(update={"labels": {**roles.labels, **told_apart}}) if told_apart else roles
+
+
 def known_label(grouping: str, wanted: str, labels: Sequence[str]) -> str:
     """Return the label that somebody means who names a group by its bare value; else what was named.
 
@@ -55,8 +66,21 @@ def known_label(grouping: str, wanted: str, labels: Sequence[str]) -> str:
     >>> known_label("black", "1", ["black = 0", "black = 1"])
     'black = 1'
     """
-    full = f"{grouping} = {wanted}"
+    full = plain_label(grouping, wanted)
     return full if wanted not in labels and full in labels else wanted
+
+
+def plain_label(grouping: str, wanted: Any) -> str:
+    """Return what a group of a grouping is called that somebody names by its bare values.
+
+    Examples
+    --------
+    >>> plain_label("race × black", "A × 1"), plain_label("black", 1)
+    ('A × black = 1', 'black = 1')
+    """
+    columns, parts = grouping.split(TIMES), label_of(wanted).split(TIMES)
+    named = zip(columns, parts, strict=True) if len(columns) == len(parts) else [(grouping, wanted)]
+    return TIMES.join(group_label(column, {}, part) for column, part in named)
 
 
 def labelled_key(roles: Roles, column: str, kind: Kind) -> Key:

@@ -54,7 +54,10 @@ class Prediction(Settings):
         if not 1 / LARGEST_SCORE <= max(-low, high) <= LARGEST_SCORE:
             raise ValueError(f"`range` must be finite and of a usual size; got ({low:g}, {high:g}): rescale the score")
         if self.kind != "decision" and not low <= self.threshold <= high:
-            raise ValueError(f"`threshold` {self.threshold:g} lies outside the score range {low:g} to {high:g}")
+            raise ValueError(
+                f"`threshold` {self.threshold:g} lies outside the score range {low:g} to {high:g}; "
+                "if scores have another one, give their `range` too"
+            )
         return self
 
 

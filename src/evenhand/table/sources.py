@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -16,7 +16,8 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.table.engines import MisreadTypeError, engine_errors
-from evenhand.table.files import FileOptions, connect, open_files, refuse_repeated_names
+from evenhand.table.files import FileOptions, connect, matching_files, open_files, refuse_repeated_names
+from evenhand.table.formats import read_foreign
 from evenhand.table.frames import check_shapes
 from evenhand.table.keys import label_of, unusable
 
@@ -41,7 +42,8 @@ Frame: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
 class Source:
     """Opened data: a narwhals frame, the library it came from, and for files what identifies their bytes.
 
-    `connection` is the DuckDB connection that reads it, where that is our own; `whole` and `kept` are the frame
+    `connection` is the DuckDB connection that reads it, where that is our own; `labels` are what values mean, where the
+    file says so; `whole` and `kept` are the frame
     with all its rows and the rows that count, where some do not.
     """
 
@@ -50,6 +52,7 @@ class Source:
     paths: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     connection: Any = None
+    labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     whole: Frame | None = None
     kept: nw.Expr | None = None
 
@@ -102,7 +105,7 @@ class Source:
 
 
 def open_source(data: Any, options: FileOptions | None = None) -> Source:
-    """Open a data frame, a mapping of columns, or the path or glob of CSV, Parquet or JSON files.
+    """Open a data frame, a mapping of columns, or the path or glob of files.
 
     Examples
     --------
@@ -110,6 +113,12 @@ def open_source(data: Any, options: FileOptions | None = None) -> Source:
     ['race', 'risk']
     """
     if isinstance(data, str | os.PathLike):
+        paths = matching_files(os.fspath(data))
+        foreign = read_foreign(paths[0]) if len(paths) == 1 else None
+        if foreign is not None:
+            return replace(
+                open_source(foreign.data), backend=None, paths=tuple(paths), notes=foreign.notes, labels=foreign.labels
+            )
         files = open_files(os.fspath(data), options or FileOptions())
         frame = _in_plain_types(nw.from_native(files.relation))
         return Source(frame, None, files.paths, files.notes, files.connection)

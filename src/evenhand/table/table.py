@@ -15,7 +15,7 @@ from evenhand.table import keys
 from evenhand.table.arrays import from_arrays, name_arrays
 from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
 from evenhand.table.keys import NUMBERS, Key, Kind
-from evenhand.table.labels import families, labelled_key
+from evenhand.table.labels import families, labelled_key, with_value_labels
 from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, binned_scores, read_coded, read_people, read_scores
@@ -162,6 +162,7 @@ class Table:
 
     def _open(self) -> None:
         self.source = open_source(self.data, self._options)
+        self.roles = with_value_labels(self.roles, self.source.labels)
         with engine_errors():
             schema = self.source.frame.collect_schema()
         self.kinds: dict[str, Kind] = keys.kinds_of(schema)

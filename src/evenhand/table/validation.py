@@ -24,7 +24,7 @@ MIN_COUNT = 10
 MAX_CELLS = 1_000_000
 LARGEST_WEIGHT = 1e30
 _SHOWN = 5
-_CONVERT = "; convert it; in a file, words for missing values need missing_values"
+_CONVERT = "; convert it; in a file, words for missing values need missing_values=[{word!r}]"
 _DECIMAL_COMMA = "; these are decimal commas: in a file, say decimal=','"
 _NUMBER = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d*,\d+\s*")
@@ -94,6 +94,7 @@ class Validation:
         if examples:
             if kind == "text" and all(_COMMA_NUMBER.fullmatch(str(example)) for example in examples):
                 advice = _DECIMAL_COMMA
+            advice = advice.format(word=str(examples[0]))
             held = f"{_in_words(kind)} (such as {shown(examples, _SHOWN)})"
             yield column, f"{start} holds {held}, not numbers{advice if kind == 'text' else ''}."
         elif fetch(self.source.frame.select(n=nw.len()))["n"][0]:

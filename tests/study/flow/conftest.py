@@ -41,7 +41,7 @@ def feedback(tmp_path: Path) -> Callable[..., Design]:
         )
         (tmp_path / "cases.csv").write_text(CASES.format(rows=rows), encoding="utf-8")
         small = {"per_critic = 50": "per_critic = 10", "per_case = 20": "per_case = 3"}
-        return _written(tmp_path, study_template("feedback"), small | changes)
+        return _written(tmp_path, study_template("disagreement"), small | changes)
 
     return make
 

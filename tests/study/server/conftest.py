@@ -153,7 +153,7 @@ def feedback_design(tmp_path_factory: pytest.TempPathFactory) -> Design:
     folder = tmp_path_factory.mktemp("feedback")
     rows = [f"{i},{'high' if i % 2 else 'low'},{'ab'[i % 3 == 0]},{20 + i},x,{i % 4}" for i in range(CASES)]
     (folder / "cases.csv").write_text("\n".join(["case,label,race,age,charge,priors", *rows]), encoding="utf-8")
-    text = study_template("feedback").replace("per_critic = 50", "per_critic = 10")
+    text = study_template("disagreement").replace("per_critic = 50", "per_critic = 10")
     return _loaded(folder, text.replace("per_case = 20", "per_case = 3"))
 
 

@@ -166,7 +166,7 @@ def test_a_whole_effort_study_is_stored_once_and_right(make: Make) -> None:
 
 
 def test_a_whole_feedback_study_is_stored_once_and_right(make: Make) -> None:
-    app, study, design = make("feedback", **{'"disagree"]  ': '"disagree", "too_high", "too_low"]'})
+    app, study, design = make("disagreement", **{'"disagree"]  ': '"disagree", "too_high", "too_low"]'})
     with Visitor(app) as anna:
         anna.start()
         while anna.page.url.path != "/done":
@@ -309,7 +309,7 @@ def test_nobody_jumps_ahead(make: Make) -> None:
 
 
 def test_a_check_is_answered_once(make: Make) -> None:
-    app, study, _ = make("feedback")
+    app, study, _ = make("disagreement")
     with Visitor(app) as anna:
         anna.start()
         while 'name="choice"' not in anna.page.text:
@@ -408,7 +408,7 @@ def test_consent_comes_first(make: Make) -> None:
 
 def test_closed_full_and_without_a_link(make: Make) -> None:
     app, study, _ = make(
-        "feedback",
+        "disagreement",
         **{"[payment]": "[recruitment]\nrequired = true\ncompletion_url = 'https://x.test/?cc={code}'\n[payment]"},
     )
     with Visitor(app) as anna:
@@ -432,7 +432,7 @@ def test_closed_full_and_without_a_link(make: Make) -> None:
 
 @pytest.mark.parametrize("given", ["{{%25PROLIFIC_PID%25}}", "ID", "%7Bid%7D", "100%25"])
 def test_an_id_that_nobody_filled_in_is_none(given: str, make: Make) -> None:
-    app, study, _ = make("feedback", **{"[payment]": "[recruitment]\nrequired = true\n[payment]"})
+    app, study, _ = make("disagreement", **{"[payment]": "[recruitment]\nrequired = true\n[payment]"})
     with Visitor(app) as anna:
         anna.get(f"/?PROLIFIC_PID={given}")
         assert anna.heading == "Please open this study through the link that you were given."
@@ -446,7 +446,7 @@ def test_an_id_that_nobody_filled_in_is_none(given: str, make: Make) -> None:
 
 
 def test_without_ids_a_link_that_nobody_filled_in_enrols_nobody_else(make: Make) -> None:
-    app, study, _ = make("feedback")
+    app, study, _ = make("disagreement")
     for _ in range(2):
         with Visitor(app) as anna:
             anna.start("/?PROLIFIC_PID={{%25PROLIFIC_PID%25}}")
@@ -457,7 +457,7 @@ def test_without_ids_a_link_that_nobody_filled_in_enrols_nobody_else(make: Make)
 
 @pytest.mark.parametrize("given", ["x" * 201, "a%00b", "a%E2%80%8Bb", "a%0Ab"])
 def test_an_id_that_cannot_be_used_enrols_nobody(given: str, make: Make) -> None:
-    app, study, _ = make("feedback")
+    app, study, _ = make("disagreement")
     with Visitor(app) as anna:
         anna.get(f"/?PROLIFIC_PID={given}")
         assert anna.place == "/study/need_link"
@@ -469,7 +469,7 @@ def test_an_id_that_cannot_be_used_enrols_nobody(given: str, make: Make) -> None
 def test_the_consent_tells_what_is_paid_and_how_to_say_no(make: Make) -> None:
     told = 'debrief = "You get {amount} {currency}.\\nSoon.\\n\\nBye."'
     app, _, _ = make(
-        "feedback",
+        "disagreement",
         **{
             "You may stop at any time.": "You get {amount} {currency} for {minutes} minutes.",
             'debrief = "Thank you. Your answers were saved."': told,
@@ -500,13 +500,13 @@ def test_words_without_their_tick_are_kept_and_in_sight(make: Make) -> None:
 
 
 def test_choices_are_shown_in_the_persons_language_and_stored_in_the_first(make: Make) -> None:
-    text = study_template("feedback")
+    text = study_template("disagreement")
     names = "title|consent|debrief|question"
     changes = {'languages = ["en"]': 'languages = ["en", "de"]', 'right = "Blue"': "right = 2"}
     for start, words in re.findall(rf'^((?:{names}) = )("""[\s\S]*?"""|"[^"]*")', text, re.M):
         changes[start + words] = start + '{ en = "two", de = "zwei" }'
     changes['"Red", "Blue"'] = '{ en = "Red", de = "Rot" }, { en = "Blue", de = "Blau" }'
-    app, study, _ = make("feedback", **changes)
+    app, study, _ = make("disagreement", **changes)
     with Visitor(app, **{"accept-language": "de"}) as anna:
         anna.start()
         assert "Das System hat entschieden: " in anna.page.text
@@ -520,7 +520,7 @@ def test_choices_are_shown_in_the_persons_language_and_stored_in_the_first(make:
 def test_hostile_names_and_values_stay_text(make: Make) -> None:
     rows = "\n".join(f'{i},{("low", "high")[i % 2]},a,"<img src=x onerror=alert(1)>{i}",x,1' for i in range(9))
     app, _, _ = make(
-        "feedback",
+        "disagreement",
         rows,
         **{'title = "Do you agree with these decisions?"': f"title = '''{HOSTILE}'''", '["race"]': "[]"},
     )
@@ -534,7 +534,7 @@ def test_hostile_names_and_values_stay_text(make: Make) -> None:
 
 def test_pages_speak_the_persons_language(make: Make) -> None:
     names = ("title", "consent", "debrief")
-    text = study_template("feedback")
+    text = study_template("disagreement")
     changes = {'languages = ["en"]': 'languages = ["en", "de", "es", "fr"]'}
     for name in names:
         found = re.search(rf'^{name} = ("""[\s\S]*?"""|"[^"]*")', text, re.M)
@@ -547,7 +547,7 @@ def test_pages_speak_the_persons_language(make: Make) -> None:
         for name in ("feedback", "reason")
     )
     changes["[payment]"] = f"{asked}\n[payment]"
-    app, _, _ = make("feedback", **changes)
+    app, _, _ = make("disagreement", **changes)
     for code in LANGUAGES:
         with Visitor(app, **{"accept-language": f"pt, {code}-XX;q=0.9"}) as anna:
             words = words_in(code, {})
@@ -572,7 +572,7 @@ def test_pages_speak_the_persons_language(make: Make) -> None:
 
 
 def test_errors_are_told_in_the_persons_language_without_details(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    app, study, _ = make("feedback")
+    app, study, _ = make("disagreement")
     with Visitor(app) as anna:
         anna.get("/nowhere")
         assert anna.page.status_code == 404
@@ -620,7 +620,7 @@ class Outline(HTMLParser):
                 pass
 
 
-@pytest.mark.parametrize("kind", ["effort", "feedback"])
+@pytest.mark.parametrize("kind", ["effort", "disagreement"])
 def test_every_page_is_sound(kind: str, make: Make) -> None:
     app, _, _ = make(kind, **{"seed = 0": "seed = 0\ninstructions = 'Read this.'\ncontact = 'us@x.test'"})
     with Visitor(app) as anna:

@@ -196,7 +196,7 @@ def test_as_many_files_as_possible_may_be_opened() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
-        main(["study", "new", str(tmp_path), "--kind", "feedback"])
+        main(["study", "new", str(tmp_path), "--kind", "disagreement"])
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "evenhand", "study", "serve", str(tmp_path / "study.toml"), "--workers", "2"]

@@ -193,7 +193,7 @@ def test_an_id_that_no_key_can_hold_is_refused_at_the_start(tmp_path: Path) -> N
 
 
 def test_a_feedback_study(store: Store, make_design: Any) -> None:
-    study = store.register(make_design(kind="feedback", places=9))
+    study = store.register(make_design(kind="disagreement", places=9))
     person = study.participants.enrol("key")
     for index, answer in enumerate(("agree", "too_high")):
         step = Step(f"case:{index}", "case", item=f"00{index}", position=index + 1)
@@ -270,7 +270,7 @@ def test_counts_of_nothing(study: Study) -> None:
 
 def test_a_hundred_thousand_answers_in_seconds(tmp_path: Path, make_design: Any) -> None:
     with open_store(str(tmp_path / "study.db")) as opened:
-        study = opened.register(make_design(kind="feedback"))
+        study = opened.register(make_design(kind="disagreement"))
         people = [
             {
                 "id": who,

@@ -385,7 +385,7 @@ def test_another_design_under_the_same_name(store: Store, make_design: Any) -> N
         store.study("arests")
 
 
-BEFORE = {"kind": "feedback", "conditions": {"a": 1.0, "b": 1.0}, "places": 5}
+BEFORE = {"kind": "disagreement", "conditions": {"a": 1.0, "b": 1.0}, "places": 5}
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_an_abandoned_place_is_given_out_again(store: Store, make_design: Any, s
 
 
 def test_who_answers_nothing_holds_a_place_for_half_an_hour(store: Store, make_design: Any, start: datetime) -> None:
-    study = store.register(make_design(kind="feedback", places=2))
+    study = store.register(make_design(kind="disagreement", places=2))
     silent, slow = study.participants.enrol("silent", now=start), study.participants.enrol("slow", now=start)
     study.answers.save_draft(slow, PAIR.key, {"overall": "1"}, now=start + timedelta(minutes=20))
     half = start + timedelta(minutes=30)
@@ -156,7 +156,7 @@ def test_finished_people_hold_their_place_for_good(study: Study, start: datetime
 
 
 def test_a_full_study(store: Store, make_design: Any, start: datetime) -> None:
-    study = store.register(make_design(kind="feedback", places=3))
+    study = store.register(make_design(kind="disagreement", places=3))
     people = [study.participants.enrol(f"key {number}", now=start) for number in range(3)]
     assert [person.place for person in people] == [0, 1, 2]
     with pytest.raises(StudyFull, match="every place of the study 'arrests' is taken"):

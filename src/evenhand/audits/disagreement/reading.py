@@ -13,7 +13,7 @@ from evenhand.audits.disagreement.spec import DisagreementSpec
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.feedback import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, FeedbackKind
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, shown, sort_key
+from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, shown, sort_key, yes_or_no
 from evenhand.table.rows import Coded
 
 MOST_LABELS = 100
@@ -70,6 +70,8 @@ def _codes(column: Coded, words: Mapping[str, int], role: str, name: str, wanted
     unknown = [value for value, code in zip(column.values, meanings, strict=False) if code == _UNKNOWN]
     if unknown:
         rows = int((codes == _UNKNOWN).sum())
+        if role == "answer" and all(yes_or_no(value) is not None for value in column.values):
+            wanted += f"; if yes means that the critic disagrees, name the column as disagree={name!r} instead"
         raise DataError(
             f"`{role}` column {name!r} holds {shown(unknown, 3)} in {count(rows, 'row')}; an answer must be {wanted}."
         )

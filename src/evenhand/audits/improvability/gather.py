@@ -317,7 +317,7 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
         if hole.any() and table.roles.missing != "drop":
             raise DataError(
                 f"{name} is missing in {count(int(hole.sum()), 'row')} of {len(sample):,}; fill them, or drop them "
-                "with missing='drop'."
+                "with missing='drop' in eh.Table."
             )
         lost |= hole
     if lost.any():

@@ -320,8 +320,8 @@ def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, wh
             f"in {where}, the outcome of {count(int(unknown.sum()), 'row')} is missing and is needed (of these the "
             f"candidate selects {chosen:,} whom the status quo does not). Where outcomes are known only for people who "
             "were selected (selective labels), nobody can tell how others would have done: use people whose outcome is "
-            "known whatever was decided, or leave such rows out with missing='drop' and say that the result then holds "
-            "for the others only."
+            "known whatever was decided, or leave such rows out with missing='drop' in eh.Table and say that the "
+            "result then holds for the others only."
         ) from error
 
 

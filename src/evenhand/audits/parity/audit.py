@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -178,8 +178,18 @@ def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
         if metric.name not in computed:
             raise ConfigError(
                 f"the threshold for {threshold.metric!r} ({threshold.in_words()}) limits nothing: no model has what "
-                f"the metric needs, {' and '.join(metric.needs)}."
+                f"the metric needs, {' and '.join(metric.needs)}; {_what_to_give(metric.needs)}, or leave it out."
             )
+
+
+def _what_to_give(needs: Iterable[str]) -> str:
+    """Say which roles would give a metric what it lacks."""
+    advice = {
+        "outcome": "name an `outcome` column",
+        "scores": "give the model's scores instead of its decisions",
+        "scores between 0 and 1": "give scores that are probabilities",
+    }
+    return " and ".join(advice[need] for need in needs if need in advice)
 
 
 def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -> Metrics:
@@ -190,7 +200,7 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -
     if unmet and spec.metrics:
         raise ConfigError(
             f"the metric {unmet[0]!r} needs {' and '.join(lacking[unmet[0]])}, which model {model!r} does not have; "
-            "name an `outcome` column, or leave the metric out."
+            f"{_what_to_give(lacking[unmet[0]])}, or leave the metric out."
         )
     if unmet:
         missing = sorted(set(chain.from_iterable(lacking.values())))

@@ -27,6 +27,28 @@ FILES = (".onnx", ".skops", *PICKLES)
 _ONNX_NUMBERS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
 
 
+_SAFE = frozenset(
+    (
+        "builtins.object",
+        "collections.OrderedDict",
+        "numpy.dtype",
+        "scipy.interpolate._bsplines.BSpline",
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.compose._column_transformer._RemainderColsList",
+        "sklearn.compose._column_transformer.make_column_selector",
+        "sklearn.metrics._scorer._PassthroughScorer",
+        "sklearn.model_selection._split.KFold",
+        "sklearn.model_selection._split.StratifiedKFold",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+        "sklearn.utils._bunch.Bunch",
+    )
+)
+"""Types of plain scikit-learn pipelines that skops asks about and that only hold values: they run no code of the file,
+and index no memory by it. Trees and their relatives do the latter, so they are not among them."""
+
+
 class ModelSource(Settings):
     """One model: exactly one of `estimator`, `file` and `model`.
 
@@ -194,9 +216,10 @@ def _load_skops(path: Path, trusted: Sequence[str]) -> Any:
     require_extra("skops", "models", f"the model file '{path.name}'")
     skops = import_module("skops.io")
     try:
-        unknown = [name for name in skops.get_untrusted_types(file=path) if name not in trusted]
+        asked = skops.get_untrusted_types(file=path)
     except Exception as error:
         raise _unreadable(path, error) from error
+    unknown = [name for name in asked if name not in trusted and name not in _SAFE]
     if unknown:
         listed = ", ".join(repr(name) for name in unknown[:5])
         raise ConfigError(
@@ -204,7 +227,7 @@ def _load_skops(path: Path, trusted: Sequence[str]) -> Any:
             "if you know what they do."
         )
     try:
-        return skops.load(path, trusted=list(trusted))
+        return skops.load(path, trusted=[name for name in asked if name in trusted or name in _SAFE])
     except Exception as error:
         raise _unreadable(path, error) from error
 

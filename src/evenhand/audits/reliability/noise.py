@@ -14,7 +14,7 @@ from evenhand.core.thresholds import GroupingName
 from evenhand.errors import brief
 from evenhand.settings import Settings
 from evenhand.stats.noise import published_noise
-from evenhand.table.keys import label_of
+from evenhand.table.labels import plain_label
 from evenhand.table.roles import Columns, Scalar, grouping_name
 
 BY_FEATURE, LEARNED = "given", "pilot"
@@ -185,12 +185,15 @@ def as_group_noise(value: Any) -> Any:
     """Return for each group of a grouping how its mistakes differ; a number is how many times as often."""
     if not isinstance(value, Mapping) or not all(isinstance(groups, Mapping) for groups in value.values()):
         raise ValueError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
+    named = {grouping_name(name) if isinstance(name, list | tuple) else name: groups for name, groups in value.items()}
     return {
-        grouping_name(name) if isinstance(name, list | tuple) else name: {
-            label_of(group): {"times": how} if isinstance(how, int | float) and not isinstance(how, bool) else how
+        name: {
+            plain_label(name, group): {"times": how}
+            if isinstance(how, int | float) and not isinstance(how, bool)
+            else how
             for group, how in groups.items()
         }
-        for name, groups in value.items()
+        for name, groups in named.items()
     }
 
 

@@ -114,11 +114,16 @@ def _nothing_to_analyse(responses: Responses, kept: Responses) -> str:
     return "no answer holds trajectory, aggregate and overall distance; there is nothing to analyse."
 
 
-def _left_out(kept: Responses, parts: Sequence[Part]) -> Iterator[LeftOut]:
+def people_left_out(kept: Responses) -> Iterator[LeftOut]:
+    """Yield whom the exclusion rules left out, and why."""
     for rule in kept.excluded:
         if rule.people:
             reason = f"{rule.rule}: people who {rule.limit} ({count(rule.rows, 'answer')})"
             yield LeftOut(n=rule.people, reason=reason)
+
+
+def _left_out(kept: Responses, parts: Sequence[Part]) -> Iterator[LeftOut]:
+    yield from people_left_out(kept)
     for part in parts:
         if part.incomplete:
             reason = f"answers without both distances and the {part.target} distance"

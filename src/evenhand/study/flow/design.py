@@ -34,7 +34,7 @@ class Step:
     ----------
     key : what the answer is stored under; unique within a person, and the same after a restart.
     kind : what is asked.
-    item : the set (effort) or the case (feedback).
+    item : the set (effort) or the case (disagreement).
     subject : who of the set is compared with K: A, B, C or D.
     position : place of the item in the person's own order, from 1.
     check : number of the attention check, from 1.
@@ -65,8 +65,8 @@ class Design:
     ----------
     spec : the settings.
     instruments : the sets of each condition (effort).
-    critics : the cases of each critic in order (feedback).
-    cases : what is shown of each case, by id (feedback); `decision` is under its own column.
+    critics : the cases of each critic in order (disagreement).
+    cases : what is shown of each case, by id (disagreement); `decision` is under its own column.
     fingerprint : SHA-256 of all that decides what people are asked.
     parts : the same for each setting and file, short, to tell what changed.
     plan : what the person at a place of a condition sees; the same on every call and after every restart.
@@ -106,13 +106,13 @@ class Design:
     @property
     def places(self) -> int | None:
         """How many people can take part in a condition; None for any number."""
-        return len(self.critics) if self.kind == "feedback" else None
+        return len(self.critics) if self.kind == "disagreement" else None
 
     def _plan(self, condition: str, place: int) -> Plan:
         steps: list[Step] = []
         if self.spec.words(self.spec.instructions).strip():
             steps.append(Step("instructions", "instructions"))
-        if self.kind == "feedback":
+        if self.kind == "disagreement":
             cases = enumerate(self.critics[place], 1)
             items = [Step(f"case:{case}", "case", item=case, position=position) for position, case in cases]
         else:

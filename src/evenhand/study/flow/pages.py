@@ -103,7 +103,7 @@ def view_of(design: Design, plan: Plan, step: Step, language: str) -> View:
         shown = (spec.words(choice, language) for choice in check.choices)
         choices = tuple(zip(check.offered(spec.languages[0]), shown, strict=True))
         return CheckView(spec.words(check.question, language), choices)
-    if design.kind == "feedback":
+    if design.kind == "disagreement":
         return _case_view(design, plan, step, language)
     return _pair_view(design, plan, step, language)
 

@@ -40,7 +40,7 @@ class StudyRow:
 
     Parameters
     ----------
-    id, name, kind : number, short name, and 'effort' or 'feedback'.
+    id, name, kind : number, short name, and 'effort' or 'disagreement'.
     fingerprint : what the study showed when it was registered, as one hash.
     conditions : the conditions with their shares of people.
     places : how many people fit into a condition; None for any number.
@@ -76,7 +76,7 @@ class Participant:
     code : what exports call them: "p" and ten letters or digits.
     token : the secret of their cookie.
     enrolment : SHA-256 of the key that they enrolled with, which says in which browser they began.
-    condition, place : what decides their plan; the condition is "" in a feedback study, places count from 0.
+    condition, place : what decides their plan; the condition is "" in a disagreement study, places count from 0.
     language : the language they read.
     reached : index of the first step without an answer.
     since : when their time on the first unanswered step began.

@@ -16,6 +16,7 @@ from sqlalchemy.util.concurrency import greenlet_spawn
 
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.study.flow.design import Design
+from evenhand.study.schema import kind_of
 from evenhand.study.store import migrations
 from evenhand.study.store.answers import Answers
 from evenhand.study.store.database import Database, parse_url
@@ -250,7 +251,7 @@ def _changed(settings: Mapping[str, Any], design: Design) -> str:
 
 def _broken(kind: str, settings: Mapping[str, Any], design: Design) -> str | None:
     """Return what of a design does not go with answers given before; None where all of it does."""
-    if kind != design.kind:
+    if kind_of(kind) != kind_of(design.kind):
         return f"the kind ({kind} before, {design.kind} now)"
     points = len(design.spec.scale)
     if settings["points"] != points:
@@ -265,6 +266,6 @@ def _broken(kind: str, settings: Mapping[str, Any], design: Design) -> str | Non
 
 
 def _row(row: Mapping[str, Any]) -> StudyRow:
-    held = {**json.loads(row["settings"]), **row, "secret": bytes(row["secret"])}
+    held = {**json.loads(row["settings"]), **row, "secret": bytes(row["secret"]), "kind": kind_of(row["kind"])}
     # A database from before may lack the newest settings.
     return StudyRow(**{field.name: held[field.name] for field in fields(StudyRow) if field.name in held})

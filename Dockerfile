@@ -1,0 +1,11 @@
+# The command line: docker build -t evenhand . && docker run --rm -v "$PWD:/data" evenhand audit audit.toml
+FROM python:3.12-slim
+WORKDIR /source
+COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY src ./src
+RUN pip install --no-cache-dir -c constraints.txt ".[models,files]"
+RUN useradd --create-home auditor
+USER auditor
+WORKDIR /data
+ENTRYPOINT ["evenhand"]
+CMD ["--help"]

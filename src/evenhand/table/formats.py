@@ -1,0 +1,152 @@
+"""Files of other programs: spreadsheets, Stata, SPSS, Feather and R, each read by a package of the extra `files`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import DataError, EvenhandError, require_extra
+from evenhand.table.files import refuse_repeated_names
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What a file of another program holds.
+
+    Parameters
+    ----------
+    data : a mapping of columns, or a data frame.
+    labels : the value labels of its columns: what each value means.
+    notes : remarks that a reader of the result needs.
+    """
+
+    data: Any
+    labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def read_foreign(path: str) -> Foreign | None:
+    """Read a file of another program; None where DuckDB reads the format itself.
+
+    What a file is, its first bytes say; its name only where they do not.
+    """
+    ending = _ending(path)
+    if ending not in _READERS:
+        return None
+    module, read = _READERS[ending]
+    require_extra(module, "files", f"reading '{os.path.basename(path)}' ({ending})")
+    try:
+        foreign = read(path)
+    except EvenhandError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise DataError(f"'{path}' could not be read as {ending}: {reason}") from error
+    return foreign
+
+
+_BEGINNINGS = {
+    b"\xd0\xcf\x11\xe0": ".xls",
+    b"<stata_dta>": ".dta",
+    b"$FL2": ".sav",
+    b"$FL3": ".sav",
+    b"ARROW1": ".feather",
+}
+
+
+def _ending(path: str) -> str:
+    """Return the ending that tells what a file is, by its content where that is clear."""
+    written = os.path.splitext(path)[1].lower()
+    with open(path, "rb") as file:
+        start = file.read(16)
+    if start.startswith(b"PK\x03\x04") and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as parts:
+            names = parts.namelist()
+        known = {"xl/workbook.xml": ".xlsx", "xl/workbook.bin": ".xlsb", "content.xml": ".ods"}
+        return next((ending for part, ending in known.items() if part in names), written)
+    return next((ending for begin, ending in _BEGINNINGS.items() if start.startswith(begin)), written)
+
+
+def _read_sheet(path: str) -> Foreign:
+    """Read the first sheet of a workbook, whose first row names the columns."""
+    with open(path, "rb") as file:
+        workbook = import_module("python_calamine").CalamineWorkbook.from_filelike(file)
+        rows = workbook.get_sheet_by_index(0).to_python(skip_empty_area=True)
+        names = list(workbook.sheet_names)
+    if len(rows) < 2:
+        raise DataError(f"the sheet {names[0]!r} of '{path}' holds no table; put the table on the first sheet.")
+    head = [_name(cell) for cell in rows[0]]
+    unnamed = [number + 1 for number, name in enumerate(head) if not name]
+    if unnamed:
+        raise DataError(
+            f"column {unnamed[0]} of the sheet {names[0]!r} has no name; the first row must name the columns."
+        )
+    refuse_repeated_names(head, f"the sheet {names[0]!r}", any_case=True)
+    body = [row for row in rows[1:] if any(cell != "" for cell in row)]
+    columns = {name: _column([row[number] for row in body]) for number, name in enumerate(head)}
+    others = len(names) - 1
+    note = f"Of the {len(names)} sheets of the file, the first was read: {names[0]}." if others else ""
+    return Foreign(columns, notes=(note,) if note else ())
+
+
+def _name(cell: Any) -> str:
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
+def _column(cells: list[Any]) -> Any:
+    """Return a column in one type: whole numbers, which these programs store as floats, as whole numbers."""
+    values = [None if cell is None or (isinstance(cell, str) and not cell.strip()) else cell for cell in cells]
+    given = [value for value in values if value is not None]
+    absent = [value is None for value in values]
+    numbers = bool(given) and all(isinstance(value, float | int) and not isinstance(value, bool) for value in given)
+    if not numbers:
+        column = np.empty(len(values), dtype=object)
+        column[:] = values
+        return column
+    whole = all(float(value).is_integer() and abs(value) < 2**53 for value in given)
+    kind: type = np.int64 if whole else np.float64
+    filled: Any = np.array([0 if value is None else value for value in values]).astype(kind)
+    return np.ma.MaskedArray(filled, mask=absent) if any(absent) else filled
+
+
+def _read_statistics(reader: str) -> Callable[[str], Foreign]:
+    def read(path: str) -> Foreign:
+        columns, about = getattr(import_module("pyreadstat"), reader)(path, output_format="dict")
+        data = {str(name): _column(list(cells)) for name, cells in columns.items()}
+        return Foreign(data, {str(name): dict(labels) for name, labels in about.variable_value_labels.items()})
+
+    return read
+
+
+def _read_arrow(path: str) -> Foreign:
+    feather = import_module("pyarrow.feather")
+    with open(path, "rb") as file:
+        if file.read(6) in (b"ARROW1", b"FEA1\x00\x00"):
+            return Foreign(feather.read_table(path))
+    with import_module("pyarrow").memory_map(path) as source:
+        return Foreign(import_module("pyarrow.ipc").open_stream(source).read_all())
+
+
+def _read_r(path: str) -> Foreign:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # classes that rdata does not know stay plain values
+        data = import_module("rdata").read_rds(path, default_encoding="utf-8")
+    if not hasattr(data, "iloc") or not hasattr(data, "columns"):
+        raise DataError(f"'{path}' holds no data frame; save one with saveRDS(frame, 'data.rds').")
+    return Foreign(data.reset_index(drop=True))
+
+
+_READERS: dict[str, tuple[str, Callable[[str], Foreign]]] = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), ("python_calamine", _read_sheet)),
+    ".dta": ("pyreadstat", _read_statistics("read_dta")),
+    **dict.fromkeys((".sav", ".zsav"), ("pyreadstat", _read_statistics("read_sav"))),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), ("pyarrow", _read_arrow)),
+    ".rds": ("rdata", _read_r),
+}

@@ -1,0 +1,87 @@
+"""For tests of your own models: an assertion that fails with the sentence of the finding."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evenhand.core.thresholds import Threshold
+from evenhand.errors import ConfigError
+from evenhand.report.audit import Audit, audit
+from evenhand.table.table import Table
+
+__all__ = ["assert_meets"]
+
+
+def assert_meets(
+    source: Table | str | os.PathLike[str],
+    thresholds: Sequence[Mapping[str, Any] | Threshold] = (),
+    *,
+    strict: bool = False,
+    **sections: Any,
+) -> Audit:
+    """Run an audit, and fail unless no threshold is broken.
+
+    Parameters
+    ----------
+    source
+        The table to audit, or the path of an `audit.toml`, which holds its own thresholds.
+    thresholds
+        The limits, such as ``{"metric": "selection_rate", "min": 0.8}``; a threshold is broken when the whole interval
+        lies beyond it.
+    strict
+        Whether it fails on insufficient evidence too: an interval that covers the limit. Without it a small test set
+        passes nearly everything.
+    **sections
+        Settings of audits, as `eh.audit` takes them; by default ``parity={}``.
+
+    Returns
+    -------
+    Audit
+        What was found, to look at or to save.
+
+    Raises
+    ------
+    AssertionError
+        With the sentence of every finding that fails.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = {"sex": ["F", "M"] * 300, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 60}
+    >>> table = eh.Table(data, groups="sex", predictions="hired")
+    >>> _ = assert_meets(table, [{"metric": "selection_rate", "max": 0.3}])
+    >>> try:
+    ...     assert_meets(table, [{"metric": "selection_rate", "max": 0.05}])
+    ... except AssertionError as failed:
+    ...     print(str(failed)[:92])
+    1 of 1 thresholds is not met:
+    - hired, by sex: selection rate is 60.0% for M and 40.0% for F
+    """
+    limits = [
+        limit.model_dump(exclude_none=True) if isinstance(limit, Threshold) else dict(limit) for limit in thresholds
+    ]
+    given: dict[str, Any] = {**sections, **({"thresholds": limits} if limits else {})}
+    found = audit(source, **given)
+    judged = [finding for finding in found.findings if finding.threshold is not None]
+    if not judged:
+        raise ConfigError(
+            "assert_meets needs a threshold to hold the table against, such as "
+            "[{'metric': 'selection_rate', 'min': 0.8}]."
+        )
+    failing = ("does_not_meet", "insufficient_evidence") if strict else ("does_not_meet",)
+    failed = [finding for finding in judged if finding.verdict in failing]
+    if failed:
+        verb = "is" if len(failed) == 1 else "are"
+        raise AssertionError(
+            "\n".join([f"{len(failed)} of {len(judged)} thresholds {verb} not met:", *map(_sentence, failed)])
+        )
+    return found
+
+
+def _sentence(finding: Any) -> str:
+    from evenhand.core.findings import VERDICT_WORDS
+
+    limit = f"{finding.threshold[:1].upper()}{finding.threshold[1:]}: {VERDICT_WORDS[finding.verdict]}."
+    return " ".join(part for part in (f"- {finding.headline}", limit, finding.detail, finding.reason) if part)

@@ -1,0 +1,153 @@
+"""Flags for every argument that a message names, errors for programs, and `evenhand doctor`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from evenhand.cli import doctor
+from evenhand.cli.audit import audit
+from evenhand.errors import FLAGS, DataError, EvenhandError, speaking, translated
+from evenhand.table.files import FileOptions
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{'ab'[i % 2]};{'xy'[i // 2 % 2]};{i % 3 % 2};{'NA' if i == 7 else i % 10 / 10}" for i in range(80)]
+    (tmp_path / "d.csv").write_text("g;h;y;s\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+# Flags ----------------------------------------------------------------------------------------------------
+
+
+def test_every_argument_that_a_message_translates_is_a_flag() -> None:
+    options = {"score_range": "range", "id_column": "id"}
+    assert {options.get(name, name) for name in inspect.signature(audit).parameters} >= FLAGS
+
+
+def test_every_option_of_the_readers_is_a_flag() -> None:
+    assert set(FileOptions.model_fields) - {"types_from_all_rows"} <= FLAGS
+
+
+def test_options_of_the_readers_and_lists_of_columns(cli: Cli, place: Path) -> None:
+    given = ("d.csv", "--groups", "g,h", "--groups", "g+h", "--scores", "s", "--delimiter", ";", "--drop-missing")
+    done = cli("audit", *given, "--missing-values", "NA", "--metrics", "selection_rate,mean_score", "--json")
+    assert done.returncode == 0, done.stderr
+    written = json.loads(done.stdout)
+    assert written["config"]["data"]["groups"] == [["g"], ["h"], ["g", "h"]]
+    assert written["config"]["parity"]["metrics"] == ["selection_rate", "mean_score"]
+    assert written["data"]["rows_dropped"] == 1
+    (place / "odd.csv").write_text('"g,h";"a+b";y\n' + "a;x;1\nb;y;0\n" * 20)
+    done = cli("audit", "odd.csv", "--groups", "g,h", "--groups", "a+b", "--decisions", "y", "--json")
+    assert json.loads(done.stdout)["config"]["data"]["groups"] == [["g,h"], ["a+b"]]
+
+
+@pytest.mark.parametrize(
+    ("start", "name", "words"),
+    [
+        (b"PK\x03\x04", "d.csv", "is a zip archive by its contents, whatever its name says; unpack it first."),
+        (b"PAR1", "d.json", "is a Parquet file by its contents"),
+    ],
+)
+def test_a_file_that_is_something_else_inside(cli: Cli, place: Path, start: bytes, name: str, words: str) -> None:
+    (place / name).write_bytes(start + bytes(100))
+    done = cli("audit", name, "--groups", "g", "--scores", "s")
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+# Translation ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "flags", "settings"),
+    [
+        ("drop it with missing='drop'.", "drop it with --drop-missing.", 'drop it with `missing = "drop"` in [data].'),
+        ("give cuts={'my age': [1.5, 2]}", "give --cuts 'my age'=1.5,2", 'give `cuts = { "my age" = [1.5, 2] }`'),
+        ("kind='score' and its range", "--scores and its range", '`kind = "score"` and its range'),
+        ("give groups=['column', ...].", "give --groups column.", 'give `groups = ["column"]`.'),
+        ("`reference` 'x' is not a group", "`reference` 'x' is not a group", "`reference` 'x' is not a group"),
+        ("missing='keep'", "missing='keep'", '`missing = "keep"`'),
+        ("a=b is no argument", "a=b is no argument", "a=b is no argument"),
+        ("`within` column 'missing'", "--within column 'missing'", "`within` column 'missing'"),
+    ],
+)
+def test_arguments_become_flags_and_settings(message: str, flags: str, settings: str) -> None:
+    assert translated(message, "command") == flags
+    assert translated(message, "file") == settings
+
+
+def test_every_problem_is_translated_and_other_errors_pass() -> None:
+    with pytest.raises(DataError) as told, speaking("command"):
+        raise DataError(["a needs missing='drop'.", "b needs decimal=','."])
+    assert told.value.problems == ("a needs --drop-missing.", "b needs --decimal ','.")
+    assert "--drop-missing" in str(told.value)
+    with pytest.raises(KeyError), speaking("file"):
+        raise KeyError("missing='drop'")
+    assert issubclass(DataError, EvenhandError)
+
+
+# For programs ---------------------------------------------------------------------------------------------
+
+
+def test_errors_as_json(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ("audit", "d.csv", "--groups", "rcae", "--scores", "scroe")
+    for words in (("--json-errors", *given), (*given, "--json-errors")):
+        done = cli(*words)
+        assert (done.returncode, done.stdout) == (2, "")
+        told = json.loads(done.stderr)
+        assert (told["error"], told["exit_code"], len(told["problems"])) == ("DataError", 2, 2)
+        assert told["problems"][0].startswith("group column 'rcae' is not in the data")
+    told = json.loads(cli("audit", "--nope", "--json-errors").stderr)
+    assert (told["error"], told["exit_code"]) == ("NoSuchOption", 2)
+    for error, name, code in ((KeyboardInterrupt(), "KeyboardInterrupt", 130), (RuntimeError(), "InternalError", 70)):
+
+        def fail(*_: object, error: BaseException = error, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr("evenhand.cli.audit._run", fail)
+        told = json.loads(cli("audit", "d.csv", "--groups", "g", "--scores", "s", "--json-errors").stderr)
+        assert (told["error"], told["exit_code"]) == (name, code)
+
+
+# Doctor ---------------------------------------------------------------------------------------------------
+
+
+def test_doctor_says_what_is_there(cli: Cli) -> None:
+    done = cli("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"numpy              {metadata.version('numpy')}" in done.stdout
+    assert "Everything that evenhand needs works." in done.stdout
+
+
+def test_doctor_says_what_is_missing_and_the_line_that_installs_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package in ("polars", "skops", "numba"):
+            raise metadata.PackageNotFoundError(package)
+        return "1.0"
+
+    monkeypatch.setattr(doctor, "version", version)
+    monkeypatch.setattr(doctor, "_broken", lambda: iter(["the disk"]))
+    done = cli("doctor")
+    assert done.returncode == 1
+    for package, line in {"polars": "polars", "skops": "'evenhand[models]'", "numba": "evenhand"}.items():
+        assert any(package in row and f"pip install {line}" in row for row in done.stdout.splitlines())
+    assert done.stdout.rstrip().endswith("Not working: numba; the disk")
+
+
+def test_doctor_tells_of_what_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr("evenhand.core.writing.write_files", fail)
+    assert list(doctor._broken()) == ["reading a file, drawing a chart and writing it failed (OSError: no room)"]
