@@ -27,6 +27,7 @@ import numpy as np
 from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, LEAST_SHARED
 from evenhand.stats.agreement import (
     BinaryCounts,
+    alike_stderr,
     coefficient_difference,
     p_of_equality,
     score_moments,
@@ -155,11 +156,13 @@ def score_level(people: int, reference: int, heavy: bool, samples: int, rng: np.
     found, former = [], []
     for which in (0, 1):
         known = np.where(enough, se_a[:, which], np.nan)
-        given = (a[:, which], known, people - 1, b[:, which], se_b[:, which], reference - 1)
+        alike = alike_stderr(a[:, which], known, people, b[:, which], se_b[:, which], reference)
+        given = (a[:, which], alike[0], people - 1, b[:, which], alike[1], reference - 1)
         with np.errstate(all="ignore"):
             found.append(float(np.mean(p_of_equality(partial(coefficient_difference, *given), (samples,)) < 0.05)))
         former.append(float(np.mean(np.abs(a - b)[:, which] > 1.96 * np.hypot(se_a, se_b)[:, which])))
-    return [*found, float(enough.mean()), *former]
+    share = float(enough.mean())
+    return [*found, share, *(one / max(share, 1e-9) for one in found), *former]
 
 
 def table(heads: Sequence[str], rows: Sequence[tuple[Sequence[object], Callable[[], list[float]]]]) -> None:
@@ -174,6 +177,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few samples: a look, not a measurement")
+    parser.add_argument("--samples", type=int, help="samples a line")
     parser.add_argument("--only", choices=["coverage", "level", "many", "scores"], help="one of the parts")
     options = parser.parse_args(argv)
     start, quick = perf_counter(), options.quick
@@ -193,9 +197,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         table(heads, rows[::8] if quick else rows)
         print(f"{samples} samples a line; two standard errors: {2 * np.sqrt(0.0475 / samples):.3f}.\n")
     if options.only in (None, "scores"):
-        samples, rng = 50 if quick else 1_000, np.random.default_rng(2)
-        heads = ["people", "reference", "errors", "icc", "icc_spread", "tested", "icc was", "spread was"]
-        sizes = ((15, 15), (20, 20), (50, 50), (200, 200), (50, 200))
+        samples, rng = options.samples or (50 if quick else 1_000), np.random.default_rng(2)
+        heads = [
+            "people",
+            "reference",
+            "errors",
+            "icc",
+            "icc_spread",
+            "tested",
+            "icc of these",
+            "spread",
+            "icc was",
+            "spread was",
+        ]
+        sizes = ((15, 15), (20, 20), (50, 50), (200, 200), (50, 200), (50, 500))
         both = [(n, ref, kind) for kind in ("normal", "heavy") for n, ref in sizes]
         table(heads, [(one, partial(score_level, *one[:2], one[2] == "heavy", samples, rng)) for one in both])
         print(f"{samples} samples a line; two standard errors: {2 * np.sqrt(0.0475 / samples):.3f}.")

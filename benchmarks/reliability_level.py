@@ -26,7 +26,7 @@ from time import perf_counter
 import numpy as np
 from _reliability_data import BINARY, MINIMA, NUMERIC, People, experiment, fitted, linear, people
 
-from evenhand.audits.reliability.estimate import LEAST_PEOPLE, least_in_a_fold
+from evenhand.audits.reliability.evidence import LEAST_PEOPLE, least_in_a_fold
 from evenhand.stats.noise import Experiment, Linear, published_noise, replicate_seeds
 from evenhand.stats.reliability import Gap, PeopleDraws, bootstrap_people, gap_of, share_lower
 from evenhand.stats.types import FloatArray

@@ -196,3 +196,23 @@ def test_fields_of_the_data_are_in_the_reference() -> None:
     table = eh.Table({"g": ["a", "b"], "d": [0, 1]}, groups="g", predictions="d")
     for name in data_record(table):
         assert f"| `{name}` |" in text
+
+
+def links(page: Path) -> set[Path]:
+    """Return the pages that a page links to."""
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"\]\(([\w./-]+\.md)[)#]", text)
+    named += [f"{name}.md" for name in re.findall(r"\{doc\}`(?:[^`<]*<)?([\w./-]+)>?`", text)]
+    return {(page.parent / name).resolve() for name in named}
+
+
+def test_every_guide_and_how_to_is_two_clicks_from_the_readme() -> None:
+    first = links(DOCS.parent / "README.md")
+    second = {page for path in first if path.exists() for page in links(path)}
+    pages = {path.resolve() for folder in ("guide", "howto") for path in (DOCS / folder).glob("*.md")}
+    assert not pages - first - second
+
+
+def test_the_picture_of_a_report_is_small() -> None:
+    assert "docs/pictures/report.png" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert (DOCS / "pictures/report.png").stat().st_size < 100_000

@@ -50,6 +50,10 @@ SENTENCES: dict[str, str] = {
         "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; they differ "
         "beyond chance."
     ),
+    "some_groups_differ": (
+        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; not all groups "
+        "are alike."
+    ),
     "no_clear_difference": (
         "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; no clear "
         "difference."

@@ -202,13 +202,16 @@ def decided(frame: pd.DataFrame) -> Any:
     )
 
 
-def test_damage_of_a_few_people_is_not_tested() -> None:
+def test_damage_of_a_few_people_is_not_tested_by_the_bootstrap() -> None:
     found = decided(on_the_threshold(3))
-    gap = mean_gap(found, "pabak")
+    gap = mean_gap(found, "icc_spread")
     assert gap.value is not None
     assert (gap.low, gap.high, gap.p_value, gap.p_adjusted) == (None, None, None, None)
-    assert gap.status.startswith("no interval: for small, what mistakes change rests on 2.")
-    assert gap.status.endswith(" of its people, and it takes 5")
+    at_a_level = found.rows("gaps", metric="pabak", against="reference", noise_level=0.2)[0]
+    assert at_a_level.status.startswith("no interval: for small, what mistakes change rests on 2.")
+    assert at_a_level.status.endswith(" of its people, and it takes 5")
+    decisions = mean_gap(found, "pabak")
+    assert (decisions.p_value, decisions.least_shown) == (1.0, pytest.approx(0.0843, abs=0.001))
     assert any("rests on fewer than 5 people (10 for scores), of small (g)" in note for note in found.notes)
     assert not any("hurt" in finding.headline for finding in found.findings)
 

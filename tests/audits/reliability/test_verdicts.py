@@ -20,6 +20,7 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.families import adjust_tables
 from evenhand.core.findings import Finding, FindingMaker
 from evenhand.errors import ConfigError, DataError
+from evenhand.stats.reliability import bounded_limits, bounded_p
 
 from .conftest import curve, mean_gap, reliability
 
@@ -140,8 +141,9 @@ def test_a_threshold_without_mistakes_is_refused(middle: eh.Table) -> None:
 def test_an_untestable_pair_leaves_the_worst_pair_open(middle: eh.Table) -> None:
     """D has too few people for a test: the others can break a limit, but nothing can show that D meets it."""
     frame = three_groups({"A": 150, "B": 300, "D": 20}, {"A": 1.0, "B": 0.5, "D": 1.0})
-    limits = [{"metric": "pabak", "max": 0.2}, {"metric": "pabak", "max": 1.9}]
-    broken, unknown = audited(eh.Table(frame, groups="group"), thresholds=limits).findings[:2]
+    limits = [{"metric": "icc_spread", "max": 0.2}, {"metric": "icc_spread", "max": 1.9}]
+    table = eh.Table(frame, groups="group")
+    broken, unknown = audited(table, metrics="icc_spread", thresholds=limits).findings[:2]
     assert (broken.verdict, unknown.verdict) == ("does_not_meet", "insufficient_evidence")
     assert broken.high is None
     assert "at least 0." in broken.detail
@@ -305,19 +307,60 @@ def test_equal_is_not_lower(value: float, words: str) -> None:
 
 def test_small_groups_have_no_verdict() -> None:
     frame = three_groups({"A": 20, "B": 300}, {"A": 1.0, "B": 0.0})
-    found = audited(eh.Table(frame, groups="group"), thresholds=[{"metric": "pabak", "max": 0.1}])
-    gap = mean_gap(found, "pabak")
+    limits = [{"metric": "icc_spread", "max": 0.1}]
+    found = audited(eh.Table(frame, groups="group"), metrics="icc_spread", thresholds=limits)
+    gap = mean_gap(found, "icc_spread")
     assert gap.status == "no interval: A has 20 people, and a test needs 50"
     assert (gap.low, gap.high, gap.p_value, gap.p_adjusted) == (None, None, None, None)
-    assert gap.value == pytest.approx(-1.0, abs=0.3)
     (finding,) = found.findings
     assert finding.verdict == "insufficient_evidence"
     assert "hurt" not in finding.text
     assert "; no interval: A has 20 people, and a test needs 50; n = 320" in finding.detail
     assert finding.reason == "There is no interval: A has 20 people, and a test needs 50."
     assert any(
-        "No interval, test or verdict is given for gaps" in note and "A has 20 people" in note for note in found.notes
+        "The bootstrap gives no interval, test or verdict for gaps" in note and "A has 20 people" in note
+        for note in found.notes
     )
+
+
+def test_the_clearest_gaps_are_seen_in_small_groups() -> None:
+    """All of 20 people are hurt and nobody of 300; nobody of 300 is hurt and half of 1,000."""
+    for sizes, shares, hurt in (
+        ({"A": 20, "B": 300}, {"A": 1.0, "B": 0.0}, "A"),
+        ({"A": 300, "B": 1_000}, {"A": 0.0, "B": 0.3}, "B"),
+    ):
+        found = audited(eh.Table(three_groups(sizes, shares), groups="group"))
+        gap = mean_gap(found, "pabak")
+        assert (gap.status, gap.worse_off, gap.df, gap.stderr) == ("ok", hurt, None, None)
+        assert gap.p_value < 0.001
+        assert gap.low <= gap.value <= gap.high
+        assert (gap.low > 0) or (gap.high < 0)
+        assert f"mistakes hurt {hurt} more" in found.findings[0].headline
+
+
+def test_a_gap_that_so_few_people_cannot_show_is_said_to_be_so() -> None:
+    found = audited(eh.Table(three_groups({"A": 20, "B": 300}, {"A": 0.0, "B": 0.1}), groups="group"))
+    gap, (finding,) = mean_gap(found, "pabak"), found.findings
+    assert (gap.status, gap.worse_off) == ("ok", None)
+    assert finding.headline.endswith("no clear difference in PABAK between A and B.")
+    assert gap.least_shown == pytest.approx(2 * float(bounded_limits(np.zeros(20), 0.025).high))
+    assert f"with nobody of the smaller group hurt, it takes one above {gap.least_shown:.3f}." in finding.detail
+
+
+def test_equal_groups_are_seldom_found_to_differ_by_few_people() -> None:
+    """A person in twenty can be hurt, in both groups: of 30 samples at most one may have a finding."""
+    found = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        a, b = (np.where(rng.random(n) < 0.05, rng.random(n), 0.0) for n in (40, 400))
+        found += bounded_p(a, b) < 0.05
+    assert found <= 1
+
+
+def test_an_untested_gap_does_not_read_stronger_than_a_tested_one() -> None:
+    frame = three_groups({"A": 20, "B": 300}, {"A": 1.0, "B": 0.0})
+    (finding,) = audited(eh.Table(frame, groups="group"), metrics="icc_spread").findings
+    assert finding.headline == ("touchy, by group: whether spread-adjusted ICC differs between A and B was not tested.")
 
 
 def test_small_folds_have_no_verdict(people: pd.DataFrame) -> None:
@@ -329,7 +372,19 @@ def test_small_folds_have_no_verdict(people: pd.DataFrame) -> None:
     )
     assert mean_gap(five, "pabak").status == "ok"
     assert mean_gap(five, "icc_a1").status == "no interval: A has 15 people in a fold, and a test needs 20"
-    assert mean_gap(ten, "pabak").status == "no interval: A has 7 people in a fold, and a test needs 10"
+    (at_a_level,) = (gap for gap in ten.gaps if gap.metric == "pabak" and gap.noise_level is not None)
+    assert at_a_level.status == "no interval: A has 7 people in a fold, and a test needs 10"
+    assert mean_gap(ten, "pabak").least_shown is not None
+
+
+def test_folds_that_are_dealt_a_person_apart_are_enough(people: pd.DataFrame) -> None:
+    """100 people in five folds have 19 in one and 21 in another: on average 20, as many as ratios need."""
+    frame = pd.concat([people, people], ignore_index=True).iloc[: 3 * 100]
+    table = eh.Table(frame, groups="group", outcome="again")
+    asked: dict[str, Any] = {"features": ["age", "priors"], "noise": {"age": 3, "priors": 1}}
+    found = reliability("logistic", table, **asked, **FAST, metrics=["icc_a1"], folds=5)
+    assert found.get("values", metric="icc_a1", group="A").n == 100
+    assert mean_gap(found, "icc_a1").status == "ok"
 
 
 def test_undefined_resamples_are_not_called_equal() -> None:

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from evenhand.stats.agreement import coefficient_difference, p_of_equality, share_difference
+from evenhand.stats.agreement import alike_stderr, coefficient_difference, p_of_equality, share_difference
 from evenhand.stats.intervals import clopper_pearson
 
 TABLES = [((15, 20), (48, 50)), ((20, 20), (180, 200)), ((0, 15), (3, 15)), ((30, 30), (30, 30)), ((7, 9), (900, 1000))]
@@ -89,3 +89,36 @@ def exact_level(people: tuple[int, int], share: float, alpha: float) -> float:
 @pytest.mark.parametrize("alpha", [0.05, 0.0025])
 def test_the_level_of_shares_is_kept_in_small_and_unequal_groups(people: tuple[int, int], alpha: float) -> None:
     assert max(exact_level(people, share, alpha) for share in (0.7, 0.8, 0.9, 0.95, 0.99, 1.0)) <= alpha
+
+
+def test_heavy_tails_are_learned_from_the_larger_group() -> None:
+    """Errors of both groups with 3 degrees of freedom: of the tests made, 3 % were false, and 20 % before."""
+    rng, called = np.random.default_rng(0), []
+    for _ in range(300):
+        squares = [(rng.standard_t(3, people) - rng.standard_t(3, people)) ** 2 for people in (50, 500)]
+        value = [1 - one.mean() / 40 for one in squares]
+        stderr = [one.std(ddof=1) / 40 / np.sqrt(one.size) for one in squares]
+        if min(one.sum() ** 2 / (one**2).sum() for one in squares) < 10:
+            continue
+        alike = alike_stderr(value[0], stderr[0], 50, value[1], stderr[1], 500)
+        called.append(
+            [
+                not limits.low <= 0 <= limits.high
+                for limits in (
+                    coefficient_difference(value[0], one[0], 49, value[1], one[1], 499, 0.025)
+                    for one in (stderr, alike)
+                )
+            ]
+        )
+    before, after = np.mean(called, axis=0)
+    assert after <= 0.06 < 0.12 < before
+
+
+def test_errors_shaped_alike_have_the_same_relative_spread() -> None:
+    """The unit of errors does not matter, nor the order of groups, and nothing grows smaller."""
+    small, large = alike_stderr(0.9, 0.01, 50, 0.6, 0.05, 300)
+    np.testing.assert_allclose(alike_stderr(0.6, 0.05, 300, 0.9, 0.01, 50), (large, small))
+    half = alike_stderr(0.95, 0.005, 50, 0.8, 0.025, 300)
+    assert (float(half[0]), float(half[1])) == pytest.approx((float(small) / 2, float(large) / 2))
+    assert small >= 0.01
+    assert large >= 0.05

@@ -355,3 +355,13 @@ def test_renewed_items_are_used(experiment: Make, by_definition: Callable[..., P
     other = experiment(items=(NoiseItem((0,), Flip()),), renew=renew)
     with pytest.raises(EvenhandError, match="same columns"):
         simulate(other, SEEDS)
+
+
+@pytest.mark.parametrize("common", [True, False])
+@pytest.mark.parametrize("raters", [1, 2])
+def test_the_damage_is_the_share_of_changed_decisions(experiment: Make, common: bool, raters: int) -> None:
+    trial = experiment(common=common, raters=raters)
+    seen = paths(trial, SEEDS)
+    above = trial.levels > 0
+    expected = (seen.first_label != seen.second_label)[:, above].mean(axis=(0, 1))
+    np.testing.assert_allclose(simulate(trial, SEEDS).damage, expected, atol=1e-12)

@@ -14,7 +14,7 @@ from evenhand.audits.agreement.result import AgreementGap
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
-from evenhand.stats.agreement import coefficient_difference, p_of_equality, share_difference
+from evenhand.stats.agreement import alike_stderr, coefficient_difference, p_of_equality, share_difference
 from evenhand.stats.intervals import bonferroni, tail_share
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
@@ -85,9 +85,12 @@ class _GapMaker:
                 return Interval(slope * of_shares.low, slope * of_shares.high)
         else:
             known = np.where([group.variation.too_little(None) is None for group in self.drawn], stderr, np.nan)
+            spread = (known[first], known[second])
+            if self.drawn[0].variation.scores:
+                spread = alike_stderr(value[first], spread[0], trials[first], value[second], spread[1], trials[second])
 
             def limits(tail: FloatArray) -> Interval:
-                a, b = ((value[side], known[side], trials[side] - 1) for side in (first, second))
+                a, b = ((value[at], se, trials[at] - 1) for at, se in zip((first, second), spread, strict=True))
                 return coefficient_difference(*a, *b, tail)
 
         confidences = (self.spec.confidence, bonferroni(self.spec.confidence, len(first)))

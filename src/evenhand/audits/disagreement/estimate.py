@@ -199,7 +199,8 @@ def gap_records(
         if own_labels is not None:
             truth = finite(float(gap(own_labels.masses(), own_labels.feedback, metric).estimate))
         record = gap_record(heard, observed[metric], heard.n, (interval.low, interval.high), spec.bounds)
-        records.append(replace(record, truth=truth))
+        p_value = None if record.low is None else finite(interval.p_value)
+        records.append(replace(record, truth=truth, p_value=p_value))
     return records, intervals
 
 

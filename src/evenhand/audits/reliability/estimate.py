@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.audits.reliability.derived import Derivation
 from evenhand.audits.reliability.gather import People
-from evenhand.audits.reliability.metrics import COMPANIONS, measures_harm
+from evenhand.audits.reliability.metrics import COMPANIONS
 from evenhand.audits.reliability.mistakes import Mistakes
 from evenhand.audits.reliability.models import Model
 from evenhand.audits.reliability.result import ModelRecord, ReliabilityValue
@@ -19,8 +19,6 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
 from evenhand.core.progress import step
-from evenhand.errors import count
-from evenhand.stats.agreement import COUNT_METRICS
 from evenhand.stats.auc import delong
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.noise import (
@@ -50,25 +48,6 @@ EVERY_RUN = "in every run"
 
 PEOPLE_REPLICATES = 20
 """Replicates that the bootstrap over people uses; with fewer the interval is longer, not shorter."""
-
-LEAST_PEOPLE, LEAST_IN_A_FOLD, LEAST_FOR_RATIOS = 50, 10, 20
-"""People of a group, in all and in each fold, below which there is no interval, test or verdict.
-
-Below them intervals miss and tests reject more often than they say: a few people do not show how skewed the effect of
-mistakes is. Kappa, ICC and their like are ratios, which are biased in small folds, so that they need more people there
-than means over people do. See the table of levels in docs/methods/reliability.md.
-"""
-
-TOO_FEW = ", and a test needs "
-
-LEAST_DAMAGED, LEAST_MOVED = 5, 10
-"""People that the damage must rest on, to decisions and to scores, for an interval, test or verdict.
-
-Where a few people make most of it, other people of the group may make none, or twice as much, and the resamples do not
-show that: they only know these few. The agreement audit asks for as many.
-"""
-
-RESTS_ON = "what mistakes change rests on "
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,52 +208,6 @@ def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> str | 
     """Return why a metric of some groups has no value at a noise level, None where it has one."""
     lost = [group for group in groups if np.isnan(curve.mean[level, group])]
     return f"undefined: {curve.reasons[level, lost[0]] or 'no value'}" if lost else None
-
-
-def least_in_a_fold(metric: str) -> int:
-    """Return the people of a group that a test of a metric needs in each fold."""
-    return LEAST_IN_A_FOLD if measures_harm(metric) else LEAST_FOR_RATIOS
-
-
-def _too_few(simulated: Simulated, group: int, metric: str) -> str | None:
-    """Return why a group is too small for a test, None where it is not."""
-    sizes, label = simulated.draws.sizes[:, group], simulated.label(group)
-    if sizes.sum() < LEAST_PEOPLE:
-        return f"no interval: {label} has {count(int(sizes.sum()), 'person', 'people')}{TOO_FEW}{LEAST_PEOPLE}"
-    if len(sizes) > 1 and sizes.min() < least_in_a_fold(metric):
-        people = count(int(sizes.min()), "person", "people")
-        return f"no interval: {label} has {people} in a fold{TOO_FEW}{least_in_a_fold(metric)}"
-    return None
-
-
-def _too_concentrated(simulated: Simulated, group: int, metric: str) -> str | None:
-    """Return why the damage to a group rests on too few people for a test, None where it does not."""
-    scores = metric not in COUNT_METRICS
-    people, least = float(simulated.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
-    if people >= least:
-        return None
-    amount = f"{people:.1f} of its people" if people else "nobody"
-    return f"no interval: for {simulated.label(group)}, {RESTS_ON}{amount}, and it takes {least}"
-
-
-def _pilot_unknown(simulated: Simulated) -> str | None:
-    """Return why it is not known how far another pilot would move gaps, None where it is or plays no part."""
-    pilot = simulated.mistakes.setting.pilot
-    if pilot is None or not simulated.mistakes.learned_by_group or simulated.same_pilot is not None:
-        return None
-    takes = "more replicates" if pilot.resample else "`resample`"
-    return f"no interval: mistakes were learned by group, and what another pilot would give takes {takes}"
-
-
-def why_untested(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
-    """Return why a gap of two groups is not tested, None where it may be."""
-    few = next((why for group in pair if (why := _too_few(simulated, group, metric))), None)
-    return few or _pilot_unknown(simulated)
-
-
-def why_rests_on_few(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
-    """Return why the damage to one of two groups rests on too few people, None where it does not."""
-    return next((why for group in pair if (why := _too_concentrated(simulated, group, metric))), None)
 
 
 # Values and models ----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ SENTENCES = {
     "lower": "{where}: {title} is {size:unit} lower for {lower} than for {higher}.",
     "slightly_lower": "{where}: {title} is less than {least:unit} lower for {lower} than for {higher}.",
     "no_clear_difference": "{where}: no clear difference in {title} between {group} and {reference}.",
-    "not_tested": "{where}: {title} of {group} and {reference} cannot be tested for a difference.",
+    "not_tested": "{where}: whether {title} differs between {group} and {reference} was not tested.",
     "same": "{where}: {title} is the same for {group} and {reference}.",
     "worst_pair": "{where}: of all pairs of groups, {title} differs most between {lower} and {higher}, by {size:unit}.",
     "no_pair_apart": "{where}: no pair of groups differs by {least:unit} or more in {title}.",
@@ -98,6 +98,9 @@ def _when(gap: ReliabilityGap, groups: int, aside: str) -> dict[Clarity, dict[st
         moved = METRICS[gap.metric].moves_with
         clear["aside"] = f"{aside} {moved[:1].upper()}{moved[1:]}, so it does not say whom mistakes hurt more.".lstrip()
     unclear, untested = ({"sentence_id": name} for name in ("no_clear_difference", "not_tested"))
+    if gap.least_shown is not None:
+        least = f"with nobody of the smaller group hurt, it takes one above {gap.least_shown:.3f}."
+        unclear["aside"] = f"{aside} So few people cannot show a small gap: {least}".lstrip()
     return {"clear": clear, "unclear": unclear, "untested": untested}
 
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from evenhand.audits.reliability.estimate import (
-    Simulated,
-    centred,
-    why_no_intervals,
-    why_rests_on_few,
-    why_undefined_at,
-    why_untested,
-)
+from evenhand.audits.reliability.estimate import Simulated, why_undefined_at
+from evenhand.audits.reliability.evidence import MeanGap, level_gaps, mean_gap
 from evenhand.audits.reliability.metrics import measures_harm
 from evenhand.audits.reliability.result import AttributionRecord, ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
@@ -24,19 +18,9 @@ from evenhand.core.groups import ComparedGroups
 from evenhand.core.records import Against
 from evenhand.core.thresholds import size_of_gap
 from evenhand.errors import count
-from evenhand.stats.intervals import bonferroni, t_quantile
+from evenhand.stats.intervals import bonferroni
 from evenhand.stats.noise import Attribution
-from evenhand.stats.reliability import (
-    Curves,
-    Gap,
-    curves,
-    gap_of,
-    pilot_variance,
-    run_band,
-    share_lower,
-    spread_of_runs,
-)
-from evenhand.stats.types import FloatArray
+from evenhand.stats.reliability import Curves, curves, run_band, share_lower
 
 
 def gap_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[ReliabilityGap]:
@@ -53,7 +37,7 @@ def gap_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[Reliabi
             to_reference += _gaps_to_reference(simulated, name, curve, group, spec)
         yield from to_reference
         if len(simulated.groups.groups) > 2:
-            yield _worst_pair(simulated, name, curve, spec)
+            yield _worst_pair(simulated, name, spec)
         elif to_reference:
             yield _as_worst_pair(to_reference[0])
 
@@ -90,116 +74,32 @@ def is_clear(gap: ReliabilityGap, spec: ReliabilitySpec) -> bool:
 # Gaps to the reference ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class ReferenceGap:
-    """A group's gap to the reference group, and why it may not be tested.
-
-    Parameters
-    ----------
-    gap : at every noise level above 0, and on average.
-    levels : those noise levels.
-    sd : (levels + 1,) standard deviations between replicates.
-    untested : why nothing of it is tested, None where it may be.
-    no_interval : for each level, and last for the average, why there is no interval.
-    """
-
-    gap: Gap
-    levels: FloatArray
-    sd: FloatArray
-    untested: str | None
-    no_interval: list[str | None]
-
-    def clear_at(self, level: float) -> bool:
-        """Tell whether the interval of the gap at a noise level leaves out 0; between levels that of the average."""
-        gap, positions = self.gap, np.flatnonzero(self.levels == level)
-        position = int(positions[0]) if positions.size else -1
-        low, high = gap.average_low, gap.average_high
-        if positions.size:
-            low, high = gap.simultaneous.low[position], gap.simultaneous.high[position]
-        return self.untested is None and self.no_interval[position] is None and bool(low > 0 or high < 0)
-
-
-def reference_gap(simulated: Simulated, name: str, group: int, spec: ReliabilitySpec) -> ReferenceGap:
-    """Return the gap of a metric between a group and the reference group."""
-    curve = curves(simulated.experiment, simulated.runs, name)
-    above, reference = curve.levels > 0, simulated.groups.reference
-    runs = _gap_runs(curve, group, reference)
-    draws = centred(simulated.draws.gap(name, group, reference), runs.mean(axis=0))
-    freedom = simulated.draws.freedom(name, group, reference)
-    least = simulated.draws.pooled_stderr(name, group, reference)
-    variance = float(np.fmax(draws.stderr()[-1], least)) ** 2
-    more, freedom = _with_pilot(simulated, name, runs, (group, reference), variance, freedom, spec)
-    gap = gap_of(draws, spec.confidence, freedom, curve.levels[above], least, more)
-    rests = why_rests_on_few(simulated, name, (group, reference))
-    return ReferenceGap(
-        gap,
-        curve.levels[above],
-        spread_of_runs(runs),
-        why_untested(simulated, name, (group, reference)),
-        [why or rests for why in why_no_intervals(draws)],
-    )
-
-
-def _gap_runs(curve: Curves, group: int, reference: int) -> FloatArray:
-    """Return (replicates, levels + 1) the gaps at levels above 0, and last their mean."""
-    above = curve.levels > 0
-    runs = curve.values[:, above, group] - curve.values[:, above, reference]
-    return np.concatenate([runs, runs.mean(axis=1, keepdims=True)], axis=1)
-
-
-def _with_pilot(
-    simulated: Simulated,
-    name: str,
-    runs: FloatArray,
-    pair: tuple[int, int],
-    variance: float,
-    freedom: float,
-    spec: ReliabilitySpec,
-) -> tuple[FloatArray | None, float]:
-    """Return what a pilot that was learned by group adds to the variance of gaps, and the degrees of freedom with it.
-
-    What random mistakes add is taken off where that is known well enough; otherwise, where the interval is shorter for
-    it, it stays in.
-    """
-    settings = simulated.mistakes.setting.pilot
-    if simulated.same_pilot is None or settings is None:
-        return None, freedom
-    fixed = _gap_runs(curves(simulated.experiment, simulated.same_pilot, name), *pair)
-    choices = []
-    for pilot in (pilot_variance(runs, other, float(settings.enough)) for other in (fixed, None)):
-        joint = pilot.freedom(-1, variance, freedom)
-        half = float(t_quantile(joint, spec.confidence)) * float(np.sqrt(variance + pilot.value[-1]))
-        choices.append((half, pilot.value, joint))
-    _, value, joint = min(choices, key=lambda choice: choice[0])
-    return value, joint
-
-
 def _gaps_to_reference(
     simulated: Simulated, name: str, curve: Curves, group: int, spec: ReliabilitySpec
 ) -> Iterator[ReliabilityGap]:
-    above, reference = np.flatnonzero(curve.levels > 0), simulated.groups.reference
-    whole = reference_gap(simulated, name, group, spec)
-    gap, pair = whole.gap, (group, reference)
+    above, pair = np.flatnonzero(curve.levels > 0), (group, simulated.groups.reference)
+    whole = level_gaps(simulated, name, pair, spec)
+    gap = whole.gap
     common = ReliabilityGap(
         **simulated.coordinates,
-        group=simulated.label(group),
-        reference=simulated.label(reference),
+        group=simulated.label(pair[0]),
+        reference=simulated.label(pair[1]),
         metric=name,
         kind="difference",
         against="reference",
-        n=simulated.groups.sizes[group] + simulated.groups.sizes[reference],
+        n=simulated.groups.sizes[pair[0]] + simulated.groups.sizes[pair[1]],
         value=None,
     )
-    status = _average_status(gap, curve, pair) or whole.untested or whole.no_interval[-1] or "ok"
+    average = mean_gap(whole, simulated, name, pair, spec)
     mean = replace(
         common,
-        value=finite(gap.average),
-        status=status,
-        stderr=finite(gap.average_stderr),
+        value=finite(average.value),
+        status=average.unknown or "ok",
+        stderr=finite(gap.average_stderr if average.least_shown is None else np.nan),
         share_lower=finite(float(share_lower(gap.value))),
         replicate_sd=finite(whole.sd[-1]),
     )
-    yield _tested(mean, gap, len(simulated.groups.others), spec) if status == "ok" else mean
+    yield _tested(mean, average, len(simulated.groups.others), spec) if average.unknown is None else mean
     for position, level in enumerate(above.tolist()):
         undefined = why_undefined_at(curve, level, pair)
         status = undefined or whole.untested or whole.no_interval[position] or "ok"
@@ -219,31 +119,20 @@ def _gaps_to_reference(
         )
 
 
-def _tested(mean: ReliabilityGap, gap: Gap, together: int, spec: ReliabilitySpec) -> ReliabilityGap:
+def _tested(mean: ReliabilityGap, gap: MeanGap, together: int, spec: ReliabilitySpec) -> ReliabilityGap:
     """Return a mean gap with its limits and its test; with several groups also with limits for all of them."""
-    joint_low = joint_high = None
-    if together > 1:
-        freedom = float("inf") if finite(gap.freedom) is None else gap.freedom
-        half = float(t_quantile(freedom, bonferroni(spec.confidence, together))) * (mean.stderr or 0.0)
-        joint_low, joint_high = (mean.value or 0.0) - half, (mean.value or 0.0) + half
+    low, high = gap.limits(spec.confidence)
+    joint = gap.limits(bonferroni(spec.confidence, together)) if together > 1 else (None, None)
     return replace(
         mean,
-        low=finite(gap.average_low),
-        high=finite(gap.average_high),
-        joint_low=joint_low,
-        joint_high=joint_high,
+        low=finite(low),
+        high=finite(high),
+        joint_low=joint[0],
+        joint_high=joint[1],
         p_value=finite(gap.p_value),
         df=finite(gap.freedom),
+        least_shown=gap.least_shown,
     )
-
-
-def _average_status(gap: Gap, curve: Curves, groups: tuple[int, int]) -> str | None:
-    if not np.isnan(gap.average):
-        return None
-    levels = np.flatnonzero(curve.levels > 0)
-    lost = [why for level in levels if (why := why_undefined_at(curve, int(level), groups))]
-    why = lost[0].removeprefix("undefined: ") if lost else "a replicate has no value"
-    return f"undefined: at {len(lost)} of {len(levels)} noise levels, since {why}"
 
 
 # The worst pair -------------------------------------------------------------------------------------------------------
@@ -270,85 +159,63 @@ def _as_worst_pair(gap: ReliabilityGap) -> ReliabilityGap:
     )
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Two groups, the higher first: how far they are apart, the standard error, and half of the interval."""
-
-    higher: int
-    lower: int
-    size: float
-    stderr: float
-    freedom: float
-    half: float
-    unknown: str | None
-
-
-def _worst_pair(simulated: Simulated, name: str, curve: Curves, spec: ReliabilitySpec) -> ReliabilityGap:
+def _worst_pair(simulated: Simulated, name: str, spec: ReliabilitySpec) -> ReliabilityGap:
     """Return the largest gap of all pairs, with limits that hold for all pairs together (Bonferroni).
 
     The largest true gap is at least the largest of the pairs' lower limits, and at most the largest of their upper
-    limits. A pair without limits leaves it open upwards.
+    limits. A pair without limits leaves it open upwards. The p-value is the least of the pairs', times their number.
     """
-    every = list(combinations(range(len(simulated.groups.groups)), 2))
-    confidence = bonferroni(spec.confidence, len(every))
-    pairs = [_pair(simulated, name, curve, pair, confidence, spec) for pair in every]
-    sized = [pair for pair in pairs if np.isfinite(pair.size)]
-    worst = max(sized, key=lambda pair: pair.size) if sized else pairs[0]
-    low, high = _worst_limits(pairs)
+    pairs = {pair: _pair(simulated, name, pair, spec) for pair in combinations(range(len(simulated.groups.groups)), 2)}
+    sized = {pair: gap for pair, gap in pairs.items() if np.isfinite(gap.value)}
+    (first, second), worst = max((sized or pairs).items(), key=lambda item: abs(item[1].value))
+    higher, lower = (second, first) if worst.value < 0 else (first, second)
+    low, high, p_value = _worst_limits(list(pairs.values()), spec)
+    known = worst.unknown is None
     return ReliabilityGap(
         **simulated.coordinates,
-        group=simulated.label(worst.higher),
-        reference=simulated.label(worst.lower),
+        group=simulated.label(higher),
+        reference=simulated.label(lower),
         metric=name,
         kind="difference",
         against="worst_pair",
         n=sum(simulated.groups.sizes),
-        value=finite(worst.size),
+        value=finite(abs(worst.value)),
         low=low,
         high=high,
         joint_low=low,
         joint_high=high,
-        status=_worst_status(pairs) if sized else str(pairs[0].unknown),
-        stderr=finite(worst.stderr) if worst.unknown is None else None,
-        df=finite(worst.freedom) if worst.unknown is None else None,
+        p_value=p_value,
+        status=_worst_status(list(pairs.values())) if sized else str(worst.unknown),
+        stderr=finite(worst.stderr) if known else None,
+        df=finite(worst.freedom) if known else None,
+        least_shown=worst.least_shown,
     )
 
 
-def _worst_limits(pairs: Sequence[_Pair]) -> tuple[float | None, float | None]:
+def _pair(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> MeanGap:
+    return mean_gap(level_gaps(simulated, name, pair, spec), simulated, name, pair, spec)
+
+
+def _worst_limits(pairs: Sequence[MeanGap], spec: ReliabilitySpec) -> tuple[float | None, float | None, float | None]:
+    """Return the limits of the largest gap, and the p-value of none."""
     known = [pair for pair in pairs if pair.unknown is None]
-    least = max([0.0, *(pair.size - pair.half for pair in known)])
+    if not known:
+        return None, None, None
+    limits = [pair.limits(bonferroni(spec.confidence, len(pairs))) for pair in known]
+    least = max([0.0, *(max(low, -high) for low, high in limits)])
+    p_value = min([1.0, *(len(pairs) * pair.p_value for pair in known)])
     if len(known) == len(pairs):
-        return finite(least), finite(max(pair.size + pair.half for pair in known))
-    return finite(least) if least > 0 else None, None  # without a gap that is sure, nothing is known
+        return finite(least), finite(max(max(high, -low) for low, high in limits)), finite(p_value)
+    return finite(least) if least > 0 else None, None, finite(p_value)  # without a gap that is sure, nothing is known
 
 
-def _worst_status(pairs: Sequence[_Pair]) -> str:
+def _worst_status(pairs: Sequence[MeanGap]) -> str:
     unknown = [pair for pair in pairs if pair.unknown is not None]
     if not unknown:
         return "ok"
     why = str(unknown[0].unknown).removeprefix("no interval: ")
     verb = "has" if len(unknown) == 1 else "have"
     return f"unbounded above: {len(unknown)} of {count(len(pairs), 'pair')} {verb} no interval; {why}"
-
-
-def _pair(
-    simulated: Simulated, name: str, curve: Curves, pair: tuple[int, int], confidence: float, spec: ReliabilitySpec
-) -> _Pair:
-    above = curve.levels > 0
-    mean = curve.mean[above].mean(axis=0)
-    lower, higher = pair if not mean[pair[1]] < mean[pair[0]] else pair[::-1]
-    draws = simulated.draws.gap(name, lower, higher).part(slice(-1, None))
-    freedom = simulated.draws.freedom(name, lower, higher)
-    lost = (why for level in np.flatnonzero(above) if (why := why_undefined_at(curve, int(level), pair)))
-    untested = why_untested(simulated, name, pair) or why_no_intervals(draws)[0]
-    unknown = next(lost, None) or untested or why_rests_on_few(simulated, name, pair)
-    stderr = float(np.fmax(draws.stderr()[0], simulated.draws.pooled_stderr(name, lower, higher)))
-    runs = _gap_runs(curve, lower, higher)
-    more, freedom = _with_pilot(simulated, name, runs, (lower, higher), stderr**2, freedom, spec)
-    if more is not None:
-        stderr = float(np.sqrt(stderr**2 + more[-1]))
-    half = float(t_quantile(freedom, confidence)) * stderr
-    return _Pair(higher, lower, float(mean[higher] - mean[lower]), stderr, freedom, half, unknown)
 
 
 # What each feature adds -----------------------------------------------------------------------------------------------
@@ -369,7 +236,8 @@ def _parts_of_gap(
     band = run_band(parts, spec.confidence) if len(parts) > 1 else None
     mean = parts.mean(axis=0)
     total = float(mean.sum())
-    has_shares = reference_gap(simulated, name, group, spec).clear_at(level) and abs(total) > 1e-9
+    clear = level_gaps(simulated, name, (group, reference), spec).clear_at(level)
+    has_shares = clear and abs(total) > 1e-9
     for item, feature in enumerate(simulated.mistakes.names):
         value = finite(mean[item])
         yield AttributionRecord(

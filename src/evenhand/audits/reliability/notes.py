@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from evenhand.audits.reliability.derived import features_of_groups, functions_of_groups
-from evenhand.audits.reliability.estimate import (
-    EVERY_RUN,
+from evenhand.audits.reliability.estimate import EVERY_RUN, Simulated, base_predictions, unused_items
+from evenhand.audits.reliability.evidence import (
     LEAST_DAMAGED,
     LEAST_FOR_RATIOS,
     LEAST_IN_A_FOLD,
@@ -17,9 +17,6 @@ from evenhand.audits.reliability.estimate import (
     LEAST_PEOPLE,
     RESTS_ON,
     TOO_FEW,
-    Simulated,
-    base_predictions,
-    unused_items,
 )
 from evenhand.audits.reliability.gaps import is_clear
 from evenhand.audits.reliability.gather import People
@@ -324,6 +321,9 @@ def _first(groups: Sequence[str]) -> str:
     return f"{', '.join(groups[:_MOST_NAMED])}{' and others' if len(groups) > _MOST_NAMED else ''}"
 
 
+_FOR_FEW = "PABAK, averaged over noise levels, is tested there by limits that hold for any number of people."
+
+
 def _too_small(gaps: Sequence[ReliabilityGap]) -> Iterator[str]:
     """Say which gaps have no test, and for whom bands are too narrow."""
     statuses = {gap.status for gap in gaps if TOO_FEW in gap.status}
@@ -331,10 +331,10 @@ def _too_small(gaps: Sequence[ReliabilityGap]) -> Iterator[str]:
     if few:
         more = f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
         yield (
-            f"No interval, test or verdict is given for gaps of groups with fewer than {LEAST_PEOPLE} people, or with "
-            f"fewer than {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for kappa, ICC and their like): they would be "
-            f"wrong more often than they say. {'; '.join(few[:_MOST_NAMED])}{more}. The bands of their curves are "
-            "rough. A larger `min_count` leaves such groups out."
+            f"The bootstrap gives no interval, test or verdict for gaps of groups with fewer than {LEAST_PEOPLE} "
+            f"people, or with fewer than {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for kappa, ICC and their "
+            f"like): they would be wrong more often than they say. {'; '.join(few[:_MOST_NAMED])}{more}. {_FOR_FEW} "
+            "The bands of their curves are rough. A larger `min_count` leaves such groups out."
         )
 
 
@@ -349,9 +349,9 @@ def _too_concentrated(gaps: Sequence[ReliabilityGap]) -> Iterator[str]:
     )
     if groups:
         yield (
-            f"No interval, test or verdict is given where what mistakes change in a group rests on fewer than "
-            f"{LEAST_DAMAGED} people ({LEAST_MOVED} for scores), of {_first(groups)}: with other people it could be "
-            "nothing, or twice as much."
+            f"The bootstrap gives no interval, test or verdict where what mistakes change in a group rests on fewer "
+            f"than {LEAST_DAMAGED} people ({LEAST_MOVED} for scores), of {_first(groups)}: with other people it could "
+            f"be nothing, or twice as much. {_FOR_FEW}"
         )
 
 

@@ -40,6 +40,10 @@ class ReliabilityGap(Gap):
     df: float | None = column("degrees of freedom of the test", None)
     share_lower: float | None = column("share of noise levels at which the group is lower", None)
     replicate_sd: float | None = column("standard deviation between replicates", None)
+    least_shown: float | None = column(
+        "of the test for few people, the least gap it could show if nobody of the smaller group were hurt",
+        None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

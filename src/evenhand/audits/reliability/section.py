@@ -19,7 +19,7 @@ from evenhand.audits.reliability.charts import (
     part_panels,
     runs,
 )
-from evenhand.audits.reliability.estimate import (
+from evenhand.audits.reliability.evidence import (
     LEAST_DAMAGED,
     LEAST_FOR_RATIOS,
     LEAST_IN_A_FOLD,
@@ -295,6 +295,7 @@ def methods(result: ReliabilityResult) -> Iterator[Method]:
         METRICS["prevalence_part"].reference,
     )
     yield _intervals(result)
+    yield _few_people()
     yield from _many_tests(result)
     yield Method(
         "Levels at which a group is lower",
@@ -326,11 +327,23 @@ def _intervals(result: ReliabilityResult) -> Method:
         "levels: gap / standard error, against Student's t with Satterthwaite's degrees of freedom. The standard error "
         "is at least the one that the gap has if the people of both groups vary alike. Groups with fewer "
         f"than {LEAST_PEOPLE} people, or {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for metrics other than "
-        "PABAK and the spread-adjusted ICC), have no interval and no test; nor has a gap where what mistakes change in "
-        f"a group rests on fewer than {LEAST_DAMAGED} people ({LEAST_MOVED} for scores): (sum d)² / sum d² of people's "
-        "changed decisions or squared errors d.",
+        "PABAK and the spread-adjusted ICC), have no interval and no test of this kind; nor has a gap where what "
+        f"mistakes change in a group rests on fewer than {LEAST_DAMAGED} people ({LEAST_MOVED} for scores): "
+        "(sum d)² / sum d² of people's changed decisions or squared errors d.",
         "J. Montiel Olea and M. Plagborg-Møller (2019), Simultaneous confidence bands, Journal of Applied Econometrics "
         "34",
+    )
+
+
+def _few_people() -> Method:
+    return Method(
+        "The test for few people",
+        "Where the bootstrap gives no test, the mean gap of PABAK has limits that hold for any number of people, "
+        "however few are hurt. It is twice the difference of mean shares of changed decisions, numbers from 0 to 1. "
+        "Each mean has limits by betting (Clopper and Pearson's where all shares are 0 or 1), the difference those of "
+        "MOVER. They are wide: where nobody of a small group is hurt, `least_shown` is the least gap they can show.",
+        "I. Waudby-Smith and A. Ramdas (2024), Estimating means of bounded random variables by betting, Journal of the "
+        "Royal Statistical Society B 86",
     )
 
 
@@ -346,8 +359,8 @@ def _many_tests(result: ReliabilityResult) -> Iterator[Method]:
         )
     yield Method(
         "Many tests, and thresholds",
-        "The adjusted p-values are Holm's, over all tests of the run: all models, groupings, groups, metrics and "
-        "ways of going wrong. A difference is clear when its adjusted p-value is below one less the confidence. An "
+        "A finding is clear when its p-value, adjusted for all findings of the run (Holm), is at most one less the "
+        "confidence; the adjusted p-values in tables are for all tables of the run (Benjamini and Bogomolov). An "
         "interval is for its gap alone. A threshold is judged by the largest gap of all pairs of groups, or by each "
         "gap to the reference group, with intervals that hold for all of these together (Bonferroni).",
         "S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6",

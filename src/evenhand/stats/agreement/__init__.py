@@ -30,7 +30,7 @@ from evenhand.stats.agreement.counts import (
     positive_agreement,
     prevalence_index,
 )
-from evenhand.stats.agreement.differences import coefficient_difference, p_of_equality, share_difference
+from evenhand.stats.agreement.differences import alike_stderr, coefficient_difference, p_of_equality, share_difference
 from evenhand.stats.agreement.ratings import Reasons, Undefined, first_reason
 from evenhand.stats.agreement.reasons import why_undefined
 from evenhand.stats.agreement.scores import (
@@ -61,6 +61,7 @@ __all__ = [
     "ScoreMoments",
     "Undefined",
     "ac1",
+    "alike_stderr",
     "alpha",
     "bennett_s",
     "bias_index",

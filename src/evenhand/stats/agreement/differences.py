@@ -86,6 +86,38 @@ def coefficient_difference(
     return Interval(np.minimum(first.low, second.low), np.maximum(first.high, second.high))
 
 
+def alike_stderr(
+    a: ArrayLike, stderr_a: ArrayLike, people_a: ArrayLike, b: ArrayLike, stderr_b: ArrayLike, people_b: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return two coefficients' standard errors, each at least what it is if the errors of both groups are shaped alike.
+
+    Each coefficient is 1 - D, and h = n se² / D² is the relative variance of a person's disagreement. A small group in
+    which by luck nobody is far off looks both better and surer than it is, where errors have heavy tails; the people
+    of the other group say how far off people can be. With h the mean of both groups' over people, se is at least
+    D sqrt(h / n). The unit of errors does not matter: a group with half the errors keeps half the standard error.
+
+    Parameters
+    ----------
+    a, b
+        Coefficients, below 1.
+    stderr_a, stderr_b, people_a, people_b
+        Standard errors, and the people behind them.
+
+    Examples
+    --------
+    >>> small, large = alike_stderr(0.9, 0.005, 50, 0.8, 0.02, 500)
+    >>> round(float(small), 3), round(float(large), 3)
+    (0.03, 0.02)
+    """
+    given = ((a, stderr_a, people_a), (b, stderr_b, people_b))
+    first, second = ([np.asarray(one, dtype=np.float64) for one in group] for group in given)
+    with np.errstate(all="ignore"):
+        relative = [n * (se / (1.0 - value)) ** 2 for value, se, n in (first, second)]
+        alike = (first[2] * relative[0] + second[2] * relative[1]) / (first[2] + second[2])
+        least = [(1.0 - value) * np.sqrt(alike / n) for value, _, n in (first, second)]
+    return np.asarray(np.fmax(first[1], least[0])), np.asarray(np.fmax(second[1], least[1]))
+
+
 def p_of_equality(limits: Callable[[FloatArray], Interval], shape: tuple[int, ...]) -> FloatArray:
     """Return the p-values of "the difference is 0": twice the tail at which its limits begin to hold 0.
 

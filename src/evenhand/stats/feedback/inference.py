@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -28,6 +28,7 @@ GapMethod = Literal["cells", "bounds"]
 GAP_METHODS: tuple[GapMethod, ...] = get_args(GapMethod)
 Hurdle = Literal["open", "cases", "no_interval"]
 _MOST = 1e6
+_LEAST_ALPHA, _HALVINGS = 1e-12, 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,8 @@ class GapInterval:
         again.
     below, above
         How far the limits lie outside of the bounds, before they are cut off at 0 and 1.
+    p_value
+        The smallest alpha at which the interval of confidence 1 - alpha leaves out 0; nan without limits.
     """
 
     gap: Gap
@@ -56,6 +59,7 @@ class GapInterval:
     components: FloatArray | None
     below: float
     above: float
+    p_value: float = float("nan")
 
 
 def gap_intervals(
@@ -94,13 +98,14 @@ def gap_intervals(
     -----
     'bounds' is the interval of `set_interval` for the two bounds of the gap. But a gap is the largest of several noisy
     differences, so its estimate is too high and the interval too, above all when groups are treated alike. 'cells' goes
-    back to the differences: with Stoye's c_l and c_u, the gap is at most max (d_j + c_u se_j) over the largest
-    difference d_j of each ordered pair and label, since it is one of them; and at least max (d_j - q se_j) over their
-    smallest differences and the smallest gap of each pair, with q the simultaneous quantile of all of them that belongs
-    to c_l. Both are widened by Student's t with one less than the critics or cases, whichever are fewer, as its degrees
-    of freedom; and a rate of 0 or 1 is given the exact limits of a proportion (`slacks`), since resampling shows no
-    error there. A mass of 0 in the sample does not prove that it is 0 (`closed` in `rates`). A difference that is
-    undefined in more than 5 % of the resamples may be anything: the high limit is then 1.
+    back to the differences. The gap is at most max (d_j + c_u se_j) over the largest difference d_j of each ordered
+    pair and label, since it is one of them, with Stoye's c_u. It is at least max (d_j - q se_j) over the m smallest
+    differences and smallest gaps of pairs, with q the quantile of Student's t at 1 - alpha / m (Bonferroni): all of
+    alpha may be spent below, because a gap of 0 cannot be missed above; far from 0 only differences of one sign come
+    near it, half of the m. Degrees of freedom are one less than the critics or cases, whichever are fewer; and a rate
+    of 0 or 1 is given the exact limits of a proportion (`slacks`), since resampling shows no error there. A mass of 0
+    in the sample does not prove that it is 0 (`closed` in `rates`). A difference that is undefined in more than 5 % of
+    the resamples may be anything: the high limit is then 1.
 
     References
     ----------
@@ -133,12 +138,10 @@ def gap_intervals(
     for metric in distinct:
         differing, pairs = _sizes(feedback, metric, bounds, answers.groups)
         part = resamples.part(slice(start, start + differing + pairs))
-        behind = numbers_behind(answers, metric, resampled)
         cells = rates(masses, feedback, metric, bounds=bounds, closed=True)
-        tails = [tail_share(confidence) / share for share in (1, differing)]
-        above, below = (np.append(slacks(cells, behind, tail), np.zeros(pairs)) for tail in tails)
         published = bounds == "published" and metric in INDEFINITE
-        parts[metric] = _Columns(part, differing, published, above, below, _student(answers, resampled, confidence))
+        behind, df = numbers_behind(answers, metric, resampled), _freedom(answers, resampled)
+        parts[metric] = _Columns(part, differing, published, partial(slacks, cells, behind), df)
         start += differing + pairs
     return {
         metric: _interval(gap(masses, feedback, metric, bounds=bounds), parts[alike[metric]], confidence, method)
@@ -150,16 +153,27 @@ def gap_intervals(
 class _Columns:
     """The draws of one metric: the largest differences, then the smallest gaps of pairs.
 
-    `above` and `below` are the slacks of the columns, for one of them and for all at once; `student` is what a normal
-    quantile is to be multiplied with.
+    `slack` gives the slacks of the differences at a tail; `df` are the degrees of freedom.
     """
 
     draws: Draws | CrossedDraws
     differing: int
     published: bool
-    above: FloatArray
-    below: FloatArray
-    student: float
+    slack: Callable[[float], FloatArray]
+    df: float
+
+    @cached_property
+    def stderr(self) -> FloatArray:
+        """The standard errors of the columns."""
+        return self.draws.stderr()
+
+    def slacks(self, tail: float) -> FloatArray:
+        """Return the slacks of the columns; the smallest gaps of pairs have none."""
+        return np.append(self.slack(tail), np.zeros(self.plain.estimate.size - self.differing))
+
+    def student(self, confidence: float) -> float:
+        """Return the quantile of Student's t over the normal one."""
+        return float(t_quantile(self.df, confidence)) / normal_quantile(confidence)
 
     @property
     def plain(self) -> Draws:
@@ -179,10 +193,10 @@ class _Columns:
         return np.concatenate([-columns[..., : self.differing], columns[..., self.differing :]], axis=-1)
 
 
-def _student(answers: Answers, resampled: Resampled, confidence: float) -> float:
-    """Return the quantile of Student's t over the normal one; one less than the critics or cases are its df."""
+def _freedom(answers: Answers, resampled: Resampled) -> float:
+    """Return the degrees of freedom: one less than the critics or cases that are drawn, whichever are fewer."""
     sizes = {"critics": answers.critics, "cases": answers.cases, "both": min(answers.critics, answers.cases)}
-    return float(t_quantile(max(sizes[resampled] - 1, 1), confidence)) / normal_quantile(confidence)
+    return float(max(sizes[resampled] - 1, 1))
 
 
 def _sizes(feedback: Feedback, metric: FeedbackMetric, bounds: Bounds, groups: int) -> tuple[int, int]:
@@ -212,28 +226,39 @@ def _interval(in_sample: Gap, columns: _Columns, confidence: float, method: GapM
         else:
             ends = Draws(columns.ends(columns.draws.estimate), columns.ends(columns.draws.values))
             stderr, components = ends.stderr(), None
-    low, high = _limits(columns, ends, stderr, confidence, method)
+    limits = partial(_limits, columns, ends, stderr, method=method)
+    low, high = limits(confidence)
     below, above = float(in_sample.lower) - low, high - float(in_sample.upper)
+    lowest = (lambda one: limits(one)[0]) if method == "bounds" or columns.published else partial(_least_gap, columns)
+    p_value = float("nan") if np.isnan(low) else _least_alpha(lowest)
     low, high = (float(np.clip(limit, 0.0, 1.0)) for limit in (low, high))
-    return GapInterval(in_sample, low, high, stderr, components, below, above)
+    return GapInterval(in_sample, low, high, stderr, components, below, above, p_value)
+
+
+def _least_alpha(lowest: Callable[[float], float]) -> float:
+    """Return the smallest alpha at which the lower limit of confidence 1 - alpha is above 0."""
+    least, most = math.log(_LEAST_ALPHA), 0.0
+    for _ in range(_HALVINGS):
+        middle = (least + most) / 2
+        least, most = (least, middle) if lowest(1.0 - math.exp(middle)) > 0 else (middle, most)
+    return math.exp(most)
 
 
 def _limits(
     columns: _Columns, ends: Draws, stderr: FloatArray, confidence: float, method: GapMethod
 ) -> tuple[float, float]:
     """Return the limits of the gap, which may lie outside 0 and 1; nan where nothing is known of its error."""
-    from scipy.special import ndtr
-
     lower, upper, lower_stderr, upper_stderr = (float(x) for x in (*ends.estimate, *stderr))
     c_low, c_high = critical_values(lower, upper, lower_stderr, upper_stderr, _correlation(ends.values), confidence)
     plain = method == "bounds" or columns.published
-    if np.isnan(c_low) and not plain and np.isfinite([upper, *stderr]).all() and columns.above.any():
+    if np.isnan(c_low) and not plain and np.isfinite([upper, *stderr]).all() and columns.slack(0.5).any():
         c_low = c_high = normal_quantile(confidence)  # nothing varies, but all agree or all disagree
     if np.isnan(c_low):
         return (0.0, 1.0) if lower <= 0 and upper >= 1 else (float("nan"), float("nan"))
     if plain:
-        return lower - c_low * columns.student * lower_stderr, upper + c_high * columns.student * upper_stderr
-    return _from_cells(columns, float(ndtr(c_low)), c_high)
+        student = columns.student(confidence)
+        return lower - c_low * student * lower_stderr, upper + c_high * student * upper_stderr
+    return _least_gap(columns, confidence), _largest_gap(columns, c_high, confidence)
 
 
 def _correlation(ends: FloatArray) -> float:
@@ -246,21 +271,24 @@ def _correlation(ends: FloatArray) -> float:
     return float(np.clip(centred.prod(axis=1).sum() / spread, -1.0, 1.0)) if spread > 0 else 0.0
 
 
-def _from_cells(columns: _Columns, one_sided: float, c_high: float) -> tuple[float, float]:
-    """Return the limits from the differences one by one: pointwise above, simultaneous below."""
-    stderr, drawn = columns.draws.stderr(), columns.plain
-    largest, spread = drawn.estimate[: columns.differing], stderr[: columns.differing]
-    reach = np.hypot(columns.student * c_high * spread, columns.above[: columns.differing])
-    high = np.where(np.isnan(spread), 1.0, largest + reach)[~np.isnan(largest)].max()
-    estimate, values = columns.smallest(drawn.estimate), columns.smallest(drawn.values)
-    varies = (stderr > ROUNDING) & (drawn.stderr() > ROUNDING)
-    q = 0.0
-    if varies.any():
-        excess = np.fmax.reduce((values - estimate)[:, varies] / drawn.stderr()[varies], axis=1)
-        q = columns.student * max(float(np.quantile(excess[~np.isnan(excess)], one_sided, method="higher")), 0.0)
-    sure = varies | (columns.below > 0)  # else nothing is known of the error
-    at_least = (estimate - np.hypot(q * stderr, columns.below))[sure & ~np.isnan(stderr + estimate)]
-    return float(at_least.max()) if at_least.size else 0.0, float(high)
+def _largest_gap(columns: _Columns, c_high: float, confidence: float) -> float:
+    """Return the upper limit: the largest of those of the differences one by one."""
+    largest, spread = columns.plain.estimate[: columns.differing], columns.stderr[: columns.differing]
+    slack = columns.slack(tail_share(confidence))
+    reach = np.hypot(columns.student(confidence) * c_high * spread, slack)
+    return float(np.where(np.isnan(spread), 1.0, largest + reach)[~np.isnan(largest)].max())
+
+
+def _least_gap(columns: _Columns, confidence: float) -> float:
+    """Return the lower limit: the largest of those of the smallest differences, all of them together."""
+    stderr, estimate = columns.stderr, columns.smallest(columns.plain.estimate)
+    alpha = 2.0 * tail_share(confidence)
+    slack = columns.slacks(alpha / (2 * columns.differing))
+    sure = ((stderr > ROUNDING) | (slack > 0)) & ~np.isnan(stderr + estimate)  # else nothing is known of the error
+    if not sure.any():
+        return 0.0
+    q = float(t_quantile(columns.df, 1.0 - 2.0 * alpha / max(int(sure.sum()), 2)))
+    return float((estimate - np.hypot(q * stderr, slack))[sure].max())
 
 
 @dataclass(frozen=True)

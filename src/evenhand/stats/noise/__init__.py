@@ -5,7 +5,16 @@ the features, and the engine that predicts each distinct row once (`simulate`, `
 """
 
 from evenhand.stats.noise.attribution import Attribution, attribute, shapley
-from evenhand.stats.noise.engine import Changes, Paths, Simulation, base_people, paths, replicate_changes, simulate
+from evenhand.stats.noise.engine import (
+    Changes,
+    Paths,
+    Simulation,
+    base_people,
+    damage_of,
+    paths,
+    replicate_changes,
+    simulate,
+)
 from evenhand.stats.noise.experiment import Experiment, NoiseItem, Shares, replicate_seeds
 from evenhand.stats.noise.models import Confusion, Flip, NoiseModel, Normal, OneHot, Right, between, neighbours
 from evenhand.stats.noise.predictors import (
@@ -60,6 +69,7 @@ __all__ = [
     "attribute",
     "base_people",
     "between",
+    "damage_of",
     "fixed_functions",
     "fixed_products",
     "largest_level",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Lock
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,11 +33,14 @@ class Simulation:
         Arrays that broadcast to (replicates, L, folds, groups).
     changed
         (items,) the share of people whose entry the second rater changed at the highest level, over all replicates.
+    damage
+        (people,) in base order, the share of replicates and levels above 0 in which a person's decision changed.
     """
 
     levels: FloatArray
     sums: PairSums
     changed: FloatArray
+    damage: FloatArray
 
 
 class Paths(NamedTuple):
@@ -92,15 +96,20 @@ def simulate(
     parts = blocks(experiment, trials)
     results: list[FloatArray] = [np.empty(0)] * len(parts)
     changed = np.zeros((len(parts), len(experiment.items)), dtype=np.int64)
+    damage = np.zeros(len(experiment.features))
+    lock = Lock()
 
     def work(slot: int) -> None:
-        results[slot], changed[slot] = _block_sums(experiment, parts[slot])
+        results[slot], changed[slot], hurt = _block_sums(experiment, parts[slot])
+        with lock:  # whole numbers: their order does not matter
+            np.add(damage, hurt, out=damage)
 
     chains: list[list[Step]] = [[(len(part), partial(work, slot))] for slot, part in enumerate(parts)]
     run_chains(chains, len(trials), threads=threads, progress=progress)
     summed = np.concatenate(results, axis=1).reshape(len(SUMS), len(seeds), experiment.levels.size, *experiment.cells)
     share = changed.sum(axis=0) / (len(seeds) * len(experiment.features))
-    return Simulation(experiment.levels, pair_sums(experiment, summed), share)
+    damage /= max(len(seeds) * int(np.count_nonzero(experiment.levels > 0)), 1)
+    return Simulation(experiment.levels, pair_sums(experiment, summed), share, damage)
 
 
 def paths(experiment: Experiment, seeds: Seeds) -> Paths:
@@ -171,15 +180,16 @@ def block_states(
     return states_of(experiment, second), None if first is None else states_of(experiment, first)
 
 
-def _block_sums(experiment: Experiment, block: Sequence[Trial]) -> tuple[FloatArray, IntArray]:
-    """Return the sums (8, trials * steps, cells) of a block, and how many entries of each item changed at the end."""
+def _block_sums(experiment: Experiment, block: Sequence[Trial]) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return the sums (8, trials * steps, cells) of a block, changed entries of each item, and changed decisions."""
     drawn = block_mistakes(experiment, block)
     second, first = block_states(experiment, *drawn)
     steps = steps_of(experiment)
-    total = sums_of_states(experiment, second, first, len(block), steps)
+    changes = changes_of_states(experiment, second, first, steps)
+    total = _sums_of_changes(experiment, changes, len(block), steps)
     highest = [level in (None, experiment.levels.size - 1) for _, level in block]
     changed = np.count_nonzero(drawn[0].level[highest] < steps, axis=(0, 1))
-    return total.reshape(len(SUMS), -1, total.shape[-1]), changed
+    return total.reshape(len(SUMS), -1, total.shape[-1]), changed, damage_of(experiment, [changes])[0]
 
 
 def changes_of_states(experiment: Experiment, second: States, first: States | None, steps: int) -> Changes:
@@ -204,8 +214,11 @@ def changes_of_states(experiment: Experiment, second: States, first: States | No
 
 def sums_of_states(experiment: Experiment, second: States, first: States | None, trials: int, steps: int) -> FloatArray:
     """Return the sums (8, trials, steps, cells): those of the base, and all changes up to a step."""
+    return _sums_of_changes(experiment, changes_of_states(experiment, second, first, steps), trials, steps)
+
+
+def _sums_of_changes(experiment: Experiment, changes: Changes, trials: int, steps: int) -> FloatArray:
     cell, cells = experiment.base.cell, len(experiment.base.starts) - 1
-    changes = changes_of_states(experiment, second, first, steps)
     bins = (changes.trial * steps + changes.step) * cells + cell[changes.person]
     total = np.empty((len(SUMS), trials, steps, cells))
     for number, (name, start) in enumerate(zip(SUMS, base_people(experiment), strict=True)):
@@ -214,6 +227,21 @@ def sums_of_states(experiment: Experiment, second: States, first: States | None,
             gained = np.bincount(bins, changes.added[name], trials * steps * cells).reshape(trials, steps, cells)
             total[number] += np.cumsum(gained, axis=1)
     return total
+
+
+def damage_of(experiment: Experiment, replicate: Sequence[Changes]) -> FloatArray:
+    """Return (2, people) each person's changed decisions, and squared errors of scores, over the levels of a replicate.
+
+    What changes at a step stays changed in this way at all later ones, where one draw serves all levels.
+    """
+    damage = np.zeros((2, len(experiment.features)))
+    for changes in replicate:
+        lasts = experiment.levels.size - changes.step if experiment.common else np.ones(changes.step.size)
+        nothing = np.zeros(changes.step.size)
+        first, second, both = (changes.added.get(name, nothing) for name in ("first_ones", "second_ones", "both_ones"))
+        for number, added in enumerate((first + second - 2.0 * both, changes.added["error_squares"])):
+            damage[number] += np.bincount(changes.person, added * lasts, damage.shape[1])
+    return np.maximum(damage, 0.0)
 
 
 def base_people(experiment: Experiment) -> tuple[FloatArray, ...]:

@@ -1,6 +1,14 @@
 """Whom mistakes in the inputs hurt more: curves of reliability by group, their gaps, and how sure we are of them."""
 
-from evenhand.stats.reliability.gaps import Gap, gap_of, joint_band, pilot_variance
+from evenhand.stats.reliability.gaps import (
+    Gap,
+    bounded_difference,
+    bounded_limits,
+    bounded_p,
+    gap_of,
+    joint_band,
+    pilot_variance,
+)
 from evenhand.stats.reliability.metrics import (
     METRICS,
     RELIABILITY,
@@ -22,6 +30,9 @@ __all__ = [
     "Gap",
     "PeopleDraws",
     "bootstrap_people",
+    "bounded_difference",
+    "bounded_limits",
+    "bounded_p",
     "curves",
     "fold_spread",
     "gap_of",

@@ -13,7 +13,7 @@ from numpy.random import Generator, SeedSequence
 
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.noise import SUMS, Changes, Experiment, PairSums, base_people, replicate_changes
+from evenhand.stats.noise import SUMS, Changes, Experiment, PairSums, base_people, damage_of, replicate_changes
 from evenhand.stats.reliability.metrics import METRICS, fold_spread, metric_values
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains
@@ -191,7 +191,7 @@ class _Totals:
         changes = replicate_changes(self.experiment, seed)
         above, with_sample = self.experiment.levels > 0, rows[0] == 0
         if with_sample:
-            self.damage += _damage(self.experiment, changes)
+            self.damage += damage_of(self.experiment, changes)
         for name, values in _metrics(self.experiment, changes, times, self.names).items():
             self.stretched[name][rows] += (values * self.stretch).mean(axis=2) / self.replicates
             if above.any():
@@ -223,21 +223,6 @@ def people_behind(damage: FloatArray, group: IntArray, groups: int) -> FloatArra
     shares = damage / max(float(damage.max(initial=0.0)), np.finfo(np.float64).tiny)  # the unit does not matter
     whole, squares = (np.bincount(group, shares**power, groups) for power in (1, 2))
     return np.asarray(np.divide(whole**2, squares, out=np.zeros(groups), where=squares > 0))
-
-
-def _damage(experiment: Experiment, replicate: Sequence[Changes]) -> FloatArray:
-    """Return (2, people) each person's changed decisions, and squared errors of scores, over the levels of a replicate.
-
-    What changes at a step stays changed in this way at all later ones, where one draw serves all levels.
-    """
-    damage = np.zeros((2, len(experiment.features)))
-    for changes in replicate:
-        lasts = experiment.levels.size - changes.step if experiment.common else np.ones(changes.step.size)
-        nothing = np.zeros(changes.step.size)
-        first, second, both = (changes.added.get(name, nothing) for name in ("first_ones", "second_ones", "both_ones"))
-        for number, added in enumerate((first + second - 2.0 * both, changes.added["error_squares"])):
-            damage[number] += np.bincount(changes.person, added * lasts, damage.shape[1])
-    return np.maximum(damage, 0.0)
 
 
 def _stretch(sizes: IntArray) -> FloatArray:

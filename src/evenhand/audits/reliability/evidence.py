@@ -1,0 +1,264 @@
+"""What may be said of a gap: whether its groups are large enough, its limits at any confidence, its test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.audits.reliability.estimate import Simulated, centred, why_no_intervals, why_undefined_at
+from evenhand.audits.reliability.metrics import measures_harm
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.errors import count
+from evenhand.stats.agreement import COUNT_METRICS
+from evenhand.stats.intervals import t_quantile, tail_share
+from evenhand.stats.reliability import (
+    Curves,
+    Gap,
+    bounded_difference,
+    bounded_limits,
+    bounded_p,
+    curves,
+    gap_of,
+    pilot_variance,
+    spread_of_runs,
+)
+from evenhand.stats.types import FloatArray
+
+LEAST_PEOPLE, LEAST_IN_A_FOLD, LEAST_FOR_RATIOS = 50, 10, 20
+"""People of a group, in all and in a fold on average, below which the bootstrap gives no interval, test or verdict.
+
+Below them intervals miss and tests reject more often than they say: a few people do not show how skewed the effect of
+mistakes is. Kappa, ICC and their like are ratios, which are biased in small folds, so that they need more people there
+than means over people do. No fold may have less than three quarters as many. See the table of levels in
+docs/methods/reliability.md.
+"""
+
+TOO_FEW = ", and a test needs "
+
+LEAST_DAMAGED, LEAST_MOVED = 5, 10
+"""People that the damage must rest on, to decisions and to scores, for the bootstrap's interval, test or verdict.
+
+Where a few people make most of it, other people of the group may make none, or twice as much, and the resamples do not
+show that: they only know these few. The agreement audit asks for as many.
+"""
+
+RESTS_ON = "what mistakes change rests on "
+
+BOUNDED = "pabak"
+"""The metric whose gap is one of means between 0 and 1, of shares of changed decisions: it has limits that hold for any
+number of people, however few of them are hurt."""
+
+
+def least_in_a_fold(metric: str) -> int:
+    """Return the people of a group that a test of a metric needs in each fold."""
+    return LEAST_IN_A_FOLD if measures_harm(metric) else LEAST_FOR_RATIOS
+
+
+def _too_few(simulated: Simulated, group: int, metric: str) -> str | None:
+    """Return why a group is too small for a test, None where it is not."""
+    sizes, label = simulated.draws.sizes[:, group], simulated.label(group)
+    if sizes.sum() < LEAST_PEOPLE:
+        return f"no interval: {label} has {count(int(sizes.sum()), 'person', 'people')}{TOO_FEW}{LEAST_PEOPLE}"
+    least = least_in_a_fold(metric)
+    if len(sizes) > 1 and (sizes.mean() < least or sizes.min() < 0.75 * least):  # folds are dealt one person apart
+        people = count(int(sizes.min()), "person", "people")
+        return f"no interval: {label} has {people} in a fold{TOO_FEW}{least}"
+    return None
+
+
+def _too_concentrated(simulated: Simulated, group: int, metric: str) -> str | None:
+    """Return why the damage to a group rests on too few people for a test, None where it does not."""
+    scores = metric not in COUNT_METRICS
+    people, least = float(simulated.draws.rests_on[int(scores), group]), LEAST_MOVED if scores else LEAST_DAMAGED
+    if people >= least:
+        return None
+    amount = f"{people:.1f} of its people" if people else "nobody"
+    return f"no interval: for {simulated.label(group)}, {RESTS_ON}{amount}, and it takes {least}"
+
+
+def _pilot_unknown(simulated: Simulated) -> str | None:
+    """Return why it is not known how far another pilot would move gaps, None where it is or plays no part."""
+    pilot = simulated.mistakes.setting.pilot
+    if pilot is None or not simulated.mistakes.learned_by_group or simulated.same_pilot is not None:
+        return None
+    takes = "more replicates" if pilot.resample else "`resample`"
+    return f"no interval: mistakes were learned by group, and what another pilot would give takes {takes}"
+
+
+def _why_untested(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
+    """Return why a gap of two groups is not tested by the bootstrap, None where it may be."""
+    few = next((why for group in pair if (why := _too_few(simulated, group, metric))), None)
+    return few or _pilot_unknown(simulated)
+
+
+def _why_rests_on_few(simulated: Simulated, metric: str, pair: tuple[int, int]) -> str | None:
+    """Return why the damage to one of two groups rests on too few people, None where it does not."""
+    return next((why for group in pair if (why := _too_concentrated(simulated, group, metric))), None)
+
+
+# A gap at every level -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LevelGaps:
+    """The gap of two groups by the bootstrap, and why it may not be tested.
+
+    Parameters
+    ----------
+    gap : at every noise level above 0, and on average.
+    levels : those noise levels.
+    sd : (levels + 1,) standard deviations between replicates.
+    untested : why nothing of it is tested, None where it may be.
+    no_interval : for each level, and last for the average, why there is no interval.
+    """
+
+    gap: Gap
+    levels: FloatArray
+    sd: FloatArray
+    untested: str | None
+    no_interval: list[str | None]
+
+    def clear_at(self, level: float) -> bool:
+        """Tell whether the interval of the gap at a noise level leaves out 0; between levels that of the average."""
+        gap, positions = self.gap, np.flatnonzero(self.levels == level)
+        position = int(positions[0]) if positions.size else -1
+        low, high = gap.average_low, gap.average_high
+        if positions.size:
+            low, high = gap.simultaneous.low[position], gap.simultaneous.high[position]
+        return self.untested is None and self.no_interval[position] is None and bool(low > 0 or high < 0)
+
+
+def level_gaps(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> LevelGaps:
+    """Return the gap of a metric between two groups, the first less the second."""
+    curve = curves(simulated.experiment, simulated.runs, name)
+    above = curve.levels > 0
+    runs = _gap_runs(curve, *pair)
+    draws = centred(simulated.draws.gap(name, *pair), runs.mean(axis=0))
+    freedom = simulated.draws.freedom(name, *pair)
+    least = simulated.draws.pooled_stderr(name, *pair)
+    variance = float(np.fmax(draws.stderr()[-1], least)) ** 2
+    more, freedom = _with_pilot(simulated, name, runs, pair, variance, freedom, spec)
+    gap = gap_of(draws, spec.confidence, freedom, curve.levels[above], least, more)
+    rests = _why_rests_on_few(simulated, name, pair)
+    return LevelGaps(
+        gap,
+        curve.levels[above],
+        spread_of_runs(runs),
+        _why_untested(simulated, name, pair),
+        [why or rests for why in why_no_intervals(draws)],
+    )
+
+
+def _gap_runs(curve: Curves, group: int, reference: int) -> FloatArray:
+    """Return (replicates, levels + 1) the gaps at levels above 0, and last their mean."""
+    above = curve.levels > 0
+    runs = curve.values[:, above, group] - curve.values[:, above, reference]
+    return np.concatenate([runs, runs.mean(axis=1, keepdims=True)], axis=1)
+
+
+def _with_pilot(
+    simulated: Simulated,
+    name: str,
+    runs: FloatArray,
+    pair: tuple[int, int],
+    variance: float,
+    freedom: float,
+    spec: ReliabilitySpec,
+) -> tuple[FloatArray | None, float]:
+    """Return what a pilot that was learned by group adds to the variance of gaps, and the degrees of freedom with it.
+
+    What random mistakes add is taken off where that is known well enough; otherwise, where the interval is shorter for
+    it, it stays in.
+    """
+    settings = simulated.mistakes.setting.pilot
+    if simulated.same_pilot is None or settings is None:
+        return None, freedom
+    fixed = _gap_runs(curves(simulated.experiment, simulated.same_pilot, name), *pair)
+    choices = []
+    for pilot in (pilot_variance(runs, other, float(settings.enough)) for other in (fixed, None)):
+        joint = pilot.freedom(-1, variance, freedom)
+        half = float(t_quantile(joint, spec.confidence)) * float(np.sqrt(variance + pilot.value[-1]))
+        choices.append((half, pilot.value, joint))
+    _, value, joint = min(choices, key=lambda choice: choice[0])
+    return value, joint
+
+
+# The mean gap ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MeanGap:
+    """What is known of a gap averaged over noise levels, the first group less the second.
+
+    Parameters
+    ----------
+    value : the gap.
+    unknown : why it has no value or no limits, None where it has both.
+    limits : from a confidence to its limits.
+    p_value : the smallest alpha at which the limits of confidence 1 - alpha leave out 0; nan without limits.
+    stderr, freedom : of the bootstrap's limits; nan for others.
+    least_shown : of limits that hold for few people, the least gap that they can show if nobody of the smaller group is
+        hurt; None for the bootstrap's.
+    """
+
+    value: float
+    unknown: str | None
+    limits: Callable[[float], tuple[float, float]]
+    p_value: float = float("nan")
+    stderr: float = float("nan")
+    freedom: float = float("nan")
+    least_shown: float | None = None
+
+
+def mean_gap(
+    whole: LevelGaps, simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec
+) -> MeanGap:
+    """Return the mean gap with the bootstrap's limits, or where people are few with others that hold all the same."""
+    gap = whole.gap
+    undefined = _why_undefined(gap, curves(simulated.experiment, simulated.runs, name), pair)
+    untested = whole.untested or whole.no_interval[-1]
+    if undefined is None and untested is not None and name == BOUNDED and not simulated.mistakes.learned_by_group:
+        return _bounded(simulated, pair, gap.average, spec)
+    freedom = float("inf") if not np.isfinite(gap.freedom) else gap.freedom
+
+    def limits(confidence: float) -> tuple[float, float]:
+        half = float(t_quantile(freedom, confidence)) * gap.average_stderr
+        return gap.average - half, gap.average + half
+
+    return MeanGap(gap.average, undefined or untested, limits, gap.p_value, gap.average_stderr, gap.freedom)
+
+
+def _bounded(simulated: Simulated, pair: tuple[int, int], value: float, spec: ReliabilitySpec) -> MeanGap:
+    """Return the gap of PABAK with limits of bounded damage: it is 2 (mean of the second - mean of the first).
+
+    A group's mean is that of its folds' means, so that a person of a small fold counts more; the most that anybody can
+    count is the bound.
+    """
+    folds, groups = simulated.experiment.cells
+    fold, group = np.divmod(simulated.experiment.base.cell, groups)
+    sizes = simulated.draws.sizes[:, pair]
+    counts = sizes.sum(axis=0) / (folds * sizes)  # how much a person of each fold counts
+    top = float(counts.max())
+    first, second = (
+        simulated.runs.damage[group == code] * counts[fold[group == code], number] / top
+        for number, code in enumerate(pair)
+    )
+
+    def limits(confidence: float) -> tuple[float, float]:
+        low, high = bounded_difference(second, first, tail_share(confidence))
+        return 2.0 * top * float(low), 2.0 * top * float(high)
+
+    nobody = np.zeros(min(first.size, second.size))
+    least = 2.0 * top * float(bounded_limits(nobody, tail_share(spec.confidence)).high)
+    return MeanGap(value, None, limits, bounded_p(second, first), least_shown=least)
+
+
+def _why_undefined(gap: Gap, curve: Curves, groups: tuple[int, int]) -> str | None:
+    if not np.isnan(gap.average):
+        return None
+    levels = np.flatnonzero(curve.levels > 0)
+    lost = [why for level in levels if (why := why_undefined_at(curve, int(level), groups))]
+    why = lost[0].removeprefix("undefined: ") if lost else "a replicate has no value"
+    return f"undefined: at {len(lost)} of {len(levels)} noise levels, since {why}"
