@@ -52,6 +52,8 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/disagreement_rates.py
 	@$(BIN)/python benchmarks/reliability_level.py
 	@$(BIN)/python benchmarks/agreement_coverage.py
+	@$(BIN)/python benchmarks/raters_level.py
+	@$(BIN)/python benchmarks/improvability_one_pass.py
 	@$(BIN)/python benchmarks/improvability_level.py
 	@$(BIN)/python benchmarks/improvability_several.py
 	@$(BIN)/python benchmarks/study_recovery.py

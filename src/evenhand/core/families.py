@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -162,21 +163,17 @@ def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alpha: float) -> 
 def adjust_tables(tables: Sequence[Sequence[Any]], alphas: Sequence[float]) -> list[tuple[Any, ...]]:
     """Return the gaps of a run, a table an audit, with p-values adjusted for all tables and rows.
 
-    An audit proposes who would be worse off; it is said where the adjusted p-value is at most alpha. A gap that an
-    audit has adjusted itself stays as it is.
+    An audit proposes who would be worse off; it is said where the adjusted p-value is at most alpha, and nowhere
+    without a test. A p-value that an audit has adjusted itself stays as it is.
     """
-    own = [[gap.p_value is not None and gap.p_adjusted is None for gap in table] for table in tables]
-    p_values = [
-        [gap.p_value if mine else np.nan for gap, mine in zip(table, rows, strict=True)]
-        for table, rows in zip(tables, own, strict=True)
-    ]
+    p_values = [[gap.p_value if gap.p_adjusted is None else None for gap in table] for table in tables]
     adjusted = adjusted_in_tables([np.array(p, dtype=np.float64) for p in p_values])
-    settled = []
-    for table, rows, p, alpha in zip(tables, own, adjusted, alphas, strict=True):
-        settled.append(
-            tuple(
-                replace(gap, p_adjusted=float(q), worse_off=gap.worse_off if q <= alpha else None) if mine else gap
-                for gap, mine, q in zip(table, rows, p, strict=True)
-            )
-        )
-    return settled
+    return [
+        tuple(_settled_gap(gap, q, alpha) for gap, q in zip(table, by_row.tolist(), strict=True))
+        for table, by_row, alpha in zip(tables, adjusted, alphas, strict=True)
+    ]
+
+
+def _settled_gap(gap: Any, adjusted: float, alpha: float) -> Any:
+    p = gap.p_adjusted if isnan(adjusted) else adjusted
+    return replace(gap, p_adjusted=p, worse_off=gap.worse_off if p is not None and p <= alpha else None)

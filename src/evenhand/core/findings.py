@@ -47,8 +47,12 @@ SENTENCES: dict[str, str] = {
         "({worse_off} worse off)."
     ),
     "two_values_differ": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; the groups "
-        "differ beyond chance."
+        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; they differ "
+        "beyond chance."
+    ),
+    "some_groups_differ": (
+        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; not all groups "
+        "are alike."
     ),
     "no_clear_difference": (
         "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; no clear "

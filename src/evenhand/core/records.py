@@ -85,8 +85,8 @@ class Gap(Record):
     joint_low: float | None = column("lower limit that holds for all numbers of the family together", None)
     joint_high: float | None = column("upper limit that holds for all numbers of the family together", None)
     p_value: float | None = column("p-value of equality, of this comparison alone", None)
-    p_adjusted: float | None = column("p-value adjusted for all comparisons of the family", None)
-    worse_off: str | None = column("the group that is worse off, where the interval leaves no doubt", None)
+    p_adjusted: float | None = column("p-value adjusted for all tables of gaps of the run (false discovery rate)", None)
+    worse_off: str | None = column("the group that is worse off, where the adjusted p-value leaves no doubt", None)
     status: str = column("'ok', or why there is no value, interval or comparison", "ok")
 
 

@@ -117,8 +117,8 @@ def methods(result: AgreementResult) -> Iterator[Method]:
             "Gaps and their tests",
             "The difference of two groups' metrics. Limits from the exact limits of both shares; for the others "
             "from Student's t with the resamples' standard errors, on the metric's own scale and on that of log(1 - "
-            "value), whichever is wider. p is where the limits begin to hold 0. Adjusted p and the words of the "
-            "findings are adjusted for all gaps that are told, over all groups, groupings and metrics (Holm). "
+            "value), whichever is wider. p is where the limits begin to hold 0. The words of the "
+            "findings rest on p-values adjusted for all findings of the run (Holm), adjusted p on all its tables. "
             "A threshold is judged by limits that hold for all its groups, or all pairs of groups, together "
             "(Bonferroni).",
             "G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect measures, Statistics in "

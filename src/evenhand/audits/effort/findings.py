@@ -21,6 +21,10 @@ SENTENCES = {
     "fairer_model": "{model} is fairer to individuals than {other} at effort weight {weight}, by {value:number}.",
     "close_models": ("{model} and {other} cannot be distinguished in individual fairness at effort weight {weight}."),
     "least_equal": "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}.",
+    "untested_models": "{model} and {other} were not tested for a difference at effort weight {weight}.",
+    "least_equal_untested": (
+        "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}; not tested."
+    ),
     "least_equal_unclear": (
         "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}; no clear "
         "difference."
@@ -66,11 +70,10 @@ def make_claims(
 def _model_claim(gap: EffortGap) -> Claim:
     if (gap.value or 0.0) < 0:  # the fairer model first
         gap = _turned(gap)
-    is_fairer = gap.joint_low is not None and gap.joint_low > 0 and gap.p_value is None
     return Claim(
         records=(gap,),
-        sentence_id="fairer_model" if is_fairer else "close_models",
-        when={"clear": {"sentence_id": "fairer_model"}},
+        sentence_id="close_models",
+        when={"clear": {"sentence_id": "fairer_model"}, "untested": {"sentence_id": "untested_models"}},
         arguments={"model": gap.model, "other": gap.model_reference, "weight": gap.weight, "value": gap.value},
         headline=True,
         family="all pairs of models at this weight",
@@ -111,7 +114,10 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
         aside=bin_of,
         family=f"{'all ' if len(compared) > 1 else ''}{count(len(compared), 'bin')} compared",
         p_value=None if (p := compared[0].p_value) is None else min(1.0, len(compared) * p),  # the bin was picked
-        when={"unclear": {"sentence_id": "least_equal_unclear"}},
+        when={
+            "unclear": {"sentence_id": "least_equal_unclear"},
+            "untested": {"sentence_id": "least_equal_untested"},
+        },
     )
 
 

@@ -36,7 +36,7 @@ def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: Parity
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
             aside=_not_compared(groups) if gap.against == "worst_pair" else "",
             family="all pairs of groups" if gap.against == "worst_pair" and _compared(groups) > 2 else None,
-            when={} if gap.against == "overall" or gap.p_value is None else _when(gap),
+            when={} if gap.against == "overall" else _when(gap, _compared(groups)),
         )
 
 
@@ -47,11 +47,15 @@ def _place(record: Value | ParityGap) -> _Place:
 def _sentence_id(gap: ParityGap) -> str:
     if gap.against == "overall":
         return "against_everybody"
-    return "two_values" if gap.worse_off is None or gap.p_value is not None else "two_values_worse_off"
+    return "two_values"
 
 
-def _when(gap: ParityGap) -> dict[Clarity, dict[str, str]]:
-    clear = "two_values_differ" if gap.worse_off is None else "two_values_worse_off"
+def _when(gap: ParityGap, groups: int) -> dict[Clarity, dict[str, str]]:
+    """Return what is said of a gap alone; that some of many groups differ need not show that these two do."""
+    if gap.worse_off is not None:
+        clear = "two_values_worse_off"
+    else:
+        clear = "some_groups_differ" if gap.against == "worst_pair" and groups > 2 else "two_values_differ"
     ids: dict[Clarity, str] = {"clear": clear, "unclear": "no_clear_difference", "untested": "not_tested"}
     return {clarity: {"sentence_id": sentence_id} for clarity, sentence_id in ids.items()}
 

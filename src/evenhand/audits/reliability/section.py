@@ -359,8 +359,8 @@ def _many_tests(result: ReliabilityResult) -> Iterator[Method]:
         )
     yield Method(
         "Many tests, and thresholds",
-        "The adjusted p-values are Holm's, over all tests of the run: all models, groupings, groups, metrics and "
-        "ways of going wrong. A difference is clear when its adjusted p-value is below one less the confidence. An "
+        "A finding is clear when its p-value, adjusted for all findings of the run (Holm), is at most one less the "
+        "confidence; the adjusted p-values in tables are for all tables of the run (Benjamini and Bogomolov). An "
         "interval is for its gap alone. A threshold is judged by the largest gap of all pairs of groups, or by each "
         "gap to the reference group, with intervals that hold for all of these together (Bonferroni).",
         "S. Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6",
