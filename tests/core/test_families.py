@@ -93,6 +93,12 @@ def test_a_finding_is_clear_where_holm_over_all_tested_ones_allows_it() -> None:
     assert [one.clarity for one in answer([asked(0.01), asked(0.03)])] == ["clear", "clear"]
 
 
+def test_findings_of_audits_with_different_levels_keep_the_strictest() -> None:
+    looser = Question("improvability", claim(gap(0.04)), None, 0.1)
+    assert [one.clarity for one in answer([looser])] == ["clear"]
+    assert [one.clarity for one in answer([looser, asked(0.9)])] == ["unclear", "unclear"]
+
+
 def test_limits_at_one_level_break_a_limit_only_alone() -> None:
     alone = replace(judged(0.05), at=None)
     assert verdicts([alone]) == ["does_not_meet"]
@@ -125,7 +131,7 @@ def test_worse_off_is_said_by_the_false_discovery_rate_over_all_tables() -> None
 
 
 def test_a_family_is_said_in_one_sentence() -> None:
-    assert list(in_words([], [gap(None)], 0.05)) == [
+    assert list(in_words([], [gap(None)], [0.05])) == [
         "“Worse off” in tables keeps the false discovery rate over all tables of the run to 5% (Benjamini and "
         "Bogomolov)."
     ]

@@ -93,12 +93,13 @@ def _findings(questions: Sequence[Question]) -> Iterator[Answer]:
     p_values = [question.claim.tested for question in questions]
     adjusted = adjusted_p([np.nan if p is None else p for p in p_values])
     family = _family(sum(p is not None for p in p_values), "tested finding", questions)
+    level = min((question.alpha for question in questions), default=1.0)  # a family keeps the strictest of its levels
     for question, p, own in zip(questions, adjusted, p_values, strict=True):
         record = question.claim.records[0]
         if own is None:
             yield Answer(record, clarity="untested")
         else:
-            clarity: Clarity = "clear" if p <= question.alpha else "unclear"
+            clarity: Clarity = "clear" if p <= level else "unclear"
             yield Answer(record, clarity=clarity, p_adjusted=float(p), family=family)
 
 
@@ -139,15 +140,18 @@ def _family(size: int, what: str, questions: Sequence[Question]) -> str:
     return f"{count(size, what)} of {', '.join(first) + ' and ' if first else ''}{last}{alone}"
 
 
-def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alpha: float) -> Iterator[str]:
-    """Yield a sentence for each family among findings, and for "worse off" in tables of gaps."""
-    share = show_confidence(alpha)
+def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alphas: Sequence[float]) -> Iterator[str]:
+    """Yield a sentence for each family among findings, and for "worse off" in tables of gaps.
+
+    `alphas` are the levels of the audits: findings keep the strictest of them, verdicts and tables each their own.
+    """
+    strictest, share = show_confidence(min(alphas)), show_confidence(max(alphas))
     for family in dict.fromkeys(finding.family for finding in findings if finding.family is not None):
         of_one = family.startswith("1 ")
         promise = (
             f"the chance that any “does not meet” is false is at most {share} (Holm); “meets” holds for each alone"
             if " verdict" in family
-            else f"the chance that any of them claims a difference that is not there is at most {share} (Holm)"
+            else f"the chance that any of them claims a difference that is not there is at most {strictest} (Holm)"
         )
         yield f"The {family} {'is' if of_one else 'are'} one family: {promise}."
     if any(gap.worse_off is not None for gap in gaps):

@@ -176,7 +176,7 @@ class Result:
     def families(self) -> tuple[str, ...]:
         """What its p-values and verdicts hold for together, in sentences."""
         gaps = self.tables.get("gaps", ())
-        return tuple(in_words(self.findings, gaps, self.spec.finding_alpha))
+        return tuple(in_words(self.findings, gaps, [self.spec.finding_alpha]))
 
     def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Any:
         """Return a chart (Altair).

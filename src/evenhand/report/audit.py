@@ -75,7 +75,7 @@ class Audit:
     def families(self) -> tuple[str, ...]:
         """What p-values, verdicts and “worse off” hold for together, in sentences."""
         gaps = [gap for result in self.results.values() for gap in result.tables.get("gaps", ())]
-        return tuple(in_words(self.findings, gaps, max(result.spec.finding_alpha for result in self.results.values())))
+        return tuple(in_words(self.findings, gaps, [result.spec.finding_alpha for result in self.results.values()]))
 
     def __getitem__(self, audit: str) -> Result:
         require_choice("audit", audit, list(self.results))
