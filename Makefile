@@ -44,6 +44,7 @@ bench: $(VENV)/.dev  ## Speed and memory against peers, one table per claim.
 	@$(BIN)/python benchmarks/study_load.py
 
 bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs/promises.md; can be resumed.
+	@$(BIN)/python benchmarks/report_level.py
 	@$(BIN)/python benchmarks/parity_coverage.py
 	@$(BIN)/python benchmarks/parity_level.py
 	@$(BIN)/python benchmarks/eaif_coverage.py
