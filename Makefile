@@ -46,12 +46,15 @@ bench: $(VENV)/.dev  ## Speed and memory against peers, one table per claim.
 bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs/promises.md; can be resumed.
 	@$(BIN)/python benchmarks/report_level.py
 	@$(BIN)/python benchmarks/parity_coverage.py
+	@$(BIN)/python benchmarks/parity_level.py
 	@$(BIN)/python benchmarks/eaif_coverage.py
 	@$(BIN)/python benchmarks/effort_parity_level.py
 	@$(BIN)/python benchmarks/bounds.py
 	@$(BIN)/python benchmarks/disagreement_rates.py
 	@$(BIN)/python benchmarks/reliability_level.py
 	@$(BIN)/python benchmarks/agreement_coverage.py
+	@$(BIN)/python benchmarks/raters_level.py
+	@$(BIN)/python benchmarks/improvability_one_pass.py
 	@$(BIN)/python benchmarks/improvability_level.py
 	@$(BIN)/python benchmarks/improvability_several.py
 	@$(BIN)/python benchmarks/study_recovery.py

@@ -1,4 +1,7 @@
-"""Coverage of the interval of individual fairness at nominal 95 %: `python benchmarks/eaif_coverage.py [--quick]`.
+"""Coverage of the interval of individual fairness at nominal 95 %.
+
+    python benchmarks/eaif_coverage.py [--anew] [--only WORDS] [--minutes 20]   the lines of the promises
+    python benchmarks/eaif_coverage.py --table [--quick]                        a table of more populations
 
 Samples of n people are drawn from populations of four kinds of scores, without and with survey weights, and for the
 difference of two models. `covers` is the interval that `individual_fairness` and `compare` give; beside it the plain
@@ -13,11 +16,13 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from promises import Book, run
 
 from evenhand.stats.pairs import compare, individual_fairness, limits
 from evenhand.stats.types import FloatArray
@@ -26,6 +31,8 @@ SIZES = (10, 20, 50, 200)
 POPULATION = 60_000
 # How steep scores are in effort and aggregate, and how noisy.
 KINDS = {"independent": (0.0, 1.0), "smooth": (2.0, 0.3), "polarised": (20.0, 6.0), "rare": (1.0, 0.05)}
+# Equal effort, decisions by a coin: nearly all that differs is between pairs, not between people.
+COINS = (0.5, 0.45, 0.3, 0.1)
 
 
 class Sample(NamedTuple):
@@ -107,6 +114,78 @@ def simulate(task: Task) -> str:
     return "\n".join(lines)
 
 
+def coin_flips(samples: int, rng: np.random.Generator, n: int, rate: float) -> tuple[list[bool], list[bool]]:
+    """Tell whether the interval holds the true value: ours, and with the jackknife's error alone."""
+    truth, nothing = 1 - 2 * rate * (1 - rate), np.zeros(n)
+    ours, alone = [], []
+    for _ in range(samples):
+        result = individual_fairness((rng.random(n) < rate).astype(float), nothing, nothing)
+        if result.value == 1:  # all decisions are the same: there is no interval
+            continue
+        ends = limits(result.value, result.stderr, n - 1.0, 0.95, 0.0)
+        ours.append(result.low <= truth <= result.high)
+        alone.append(ends[0] <= truth <= ends[1])
+    return ours, alone
+
+
+def of_kind(samples: int, rng: np.random.Generator, n: int, kind: str) -> tuple[list[bool], list[bool]]:
+    """Tell the same of scores of a kind."""
+    truth, _ = single(draw(kind, "none", POPULATION, np.random.default_rng(0)))
+    ours, alone = [], []
+    for _ in range(samples):
+        sample = draw(kind, "none", n, rng)
+        result = individual_fairness(sample.score, sample.effort, sample.aggregate)
+        ends = limits(result.value, result.stderr, n - 1.0, 0.95, 0.0)
+        ours.append(result.low <= truth <= result.high)
+        alone.append(ends[0] <= truth <= ends[1])
+    return ours, alone
+
+
+def of_models(samples: int, rng: np.random.Generator, n: int, kind: str) -> list[bool]:
+    """Tell whether the interval of the difference of two models holds it."""
+    truth, _ = difference(draw(kind, "none", POPULATION, np.random.default_rng(0)))
+    found = (difference(draw(kind, "none", n, rng))[1][0] for _ in range(samples))
+    return [low <= truth <= high for low, high in found if not np.isnan(low)]
+
+
+def promises(book: Book) -> None:
+    """Declare the lines."""
+    about: dict[str, Any] = {"kind": "interval", "nominal": 0.95, "oracle": "jackknife alone"}
+    for n in (20, 50, 200):
+        for rate in COINS:
+            book.measure(
+                "individual fairness, 95 % interval",
+                f"{n} people of equal effort, decisions by a coin of {rate:g}",
+                partial(coin_flips, n=n, rate=rate),
+                samples=1_000,
+                guard=100 if (n, rate) == (50, 0.5) else 0,
+                **about,
+            )
+        for kind in KINDS:
+            few: dict[str, Any] = {
+                "allowed": 0.65 if n == 20 else 0.83,
+                "why": "one person in twenty causes nearly all of it",
+            }
+            book.measure(
+                "individual fairness, 95 % interval",
+                f"{n} people, {kind} scores",
+                partial(of_kind, n=n, kind=kind),
+                samples=1_000,
+                **about,
+                **(few if kind == "rare" and n < 200 else {}),
+            )
+            fewer = {**few, "allowed": {20: 0.5, 50: 0.72, 200: 0.9}[n]}
+            book.measure(
+                "difference of two models in individual fairness, 95 % interval",
+                f"{n} people, {kind} scores",
+                partial(of_models, n=n, kind=kind),
+                kind="interval",
+                nominal=0.95,
+                samples=500,
+                **(fewer if kind == "rare" else {}),
+            )
+
+
 def tasks(samples: int) -> list[Task]:
     """Return what is simulated."""
     plan: list[Task] = [("value", kind, w, samples) for w in ("none", "gamma", "by effort", "heavy") for kind in KINDS]
@@ -133,4 +212,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if "--table" in sys.argv:
+        sys.argv.remove("--table")
+        sys.exit(main())
+    run(promises, __file__, "stats/pairs")

@@ -1,55 +1,86 @@
-"""How often the verdict on parity by effort is wrong: the lowest of many bins, true parity at the limit in all of them.
+"""Verdicts on parity by effort: how often they are wrong where every bin is at the limit, and how often right.
 
-Two or four groups in each bin, scores from beta distributions with means in the ratio 0.8; the limit is 0.8, so every
-"does not meet" is wrong. Nominal: 5 %, of which half at most can fall on this side for two groups.
+Two or four groups in each bin, scores from beta distributions. "Does not meet" is wrong where the means are in the
+ratio 0.8 in all bins and the limit is 0.8. "Meets" is right where the groups are equal; beside it stands what the joint
+limits of all bins, which both verdicts once had, would say.
 
-    python benchmarks/effort_parity_level.py [--quick]
+    python benchmarks/effort_parity_level.py [--anew] [--only WORDS] [--minutes 20]
 """
 
 from __future__ import annotations
 
-import argparse
+from functools import partial
 
 import numpy as np
+from numpy.random import Generator
+from promises import Book, run
 
 from evenhand.audits.effort.estimate import bin_records
-from evenhand.audits.effort.findings import SENTENCES, make_claims
+from evenhand.audits.effort.findings import make_claims
 from evenhand.audits.effort.group_means import GroupedMeans, group_means
+from evenhand.audits.effort.result import EffortGap
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.core.findings import FindingMaker
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.core.thresholds import judge_all
+from evenhand.stats.types import BoolArray
 
 LIMIT = [{"audit": "effort", "metric": "eagf", "min": 0.8}]
 SPEC = EffortSpec(trajectory=("a", "b", "c"), width=0.01, thresholds=LIMIT)
 
 
-def verdict(bins: IntArray, group: IntArray, score: FloatArray, groups: int) -> str:
-    """Return the verdict on one sample."""
+def compared(groups: int, bins: int, each: int, first: float, rng: Generator) -> list[EffortGap]:
+    """Return the gaps of the bins of one sample, the least equal one first."""
+    place = np.repeat(np.arange(bins), groups * each)
+    group = np.tile(np.repeat(np.arange(groups), each), bins)
+    mean = np.where(group == 0, first, 0.5)
+    score = rng.beta(4 * mean, 4 * (1 - mean))
+    by_bin = group_means(place, group, score, None, (bins, groups))
+    whole = group_means(np.zeros_like(place), group, score, None, (1, groups))
     labels = tuple(f"g{number}" for number in range(groups))
-    by_bin = group_means(bins, group, score, None, (int(bins.max()) + 1, groups))
-    whole = group_means(np.zeros_like(bins), group, score, None, (1, groups))
     values, gaps = bin_records(GroupedMeans(by_bin, whole, labels), "m", "g", SPEC)
-    return FindingMaker(SPEC, SENTENCES).findings(list(make_claims(values, gaps, (), SPEC)))[0].verdict
+    (claim,) = (claim for claim in make_claims(values, gaps, (), SPEC) if claim.sentence_id == "least_equal")
+    return [record for record in claim.records if isinstance(record, EffortGap)]
 
 
-def main() -> None:
-    """Print one table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="200 samples a line instead of 2,000")
-    samples = 200 if parser.parse_args().quick else 2_000
-    rng = np.random.default_rng(0)
-    print(f"{samples:,} samples a line; two standard errors are {2 * np.sqrt(0.05 * 0.95 / samples):.3f}\n")
-    print(f"{'groups':>6} {'bins':>5} {'people a group':>15} {'does not meet':>14} {'insufficient':>13}")
-    for groups in (2, 4):
-        for bins in (1, 5, 10, 20):
-            for each in (15, 30, 100):
-                place = np.repeat(np.arange(bins), groups * each)
-                group = np.tile(np.repeat(np.arange(groups), each), bins)
-                mean = np.where(group == 0, 0.4, 0.5)
-                found = [verdict(place, group, rng.beta(4 * mean, 4 * (1 - mean)), groups) for _ in range(samples)]
-                shares = [found.count(name) / samples for name in ("does_not_meet", "insufficient_evidence")]
-                print(f"{groups:>6} {bins:>5} {each:>15} {shares[0]:>14.3f} {shares[1]:>13.3f}", flush=True)
+def wrong(samples: int, rng: Generator, groups: int, bins: int, each: int) -> BoolArray:
+    """Tell whether parity at the limit is said not to meet it."""
+    threshold = SPEC.thresholds[0]
+    return np.array(
+        [judge_all(threshold, compared(groups, bins, each, 0.4, rng))[1] == "does_not_meet" for _ in range(samples)]
+    )
+
+
+def meets(samples: int, rng: Generator, groups: int, bins: int, each: int) -> tuple[BoolArray, BoolArray]:
+    """Tell whether equal groups are said to meet the limit: ours, and by joint limits."""
+    found = np.zeros((samples, 2), dtype=np.bool_)
+    for sample in range(samples):
+        gaps = compared(groups, bins, each, 0.5, rng)
+        together = all((gap.joint_low or 0.0) >= SPEC.thresholds[0].limit for gap in gaps)
+        found[sample] = judge_all(SPEC.thresholds[0], gaps)[1] == "meets", together
+    return found[:, 0], found[:, 1]
+
+
+def promises(book: Book) -> None:
+    """Declare the lines."""
+    for groups, bins, each in ((2, 1, 30), (2, 10, 100), (4, 5, 30), (4, 10, 15)):
+        book.measure(
+            "parity by effort: false 'does not meet'",
+            f"{bins} bins, {groups} groups of {each}, all at the limit of .8",
+            partial(wrong, groups=groups, bins=bins, each=each),
+            kind="verdict",
+            nominal=0.05,
+            samples=300,
+            guard=40 if (groups, bins) == (4, 5) else 0,
+        )
+    for groups, bins, each in ((2, 10, 200), (4, 10, 200)):
+        book.measure(
+            "parity by effort: 'meets' .8",
+            f"{bins} bins, {groups} groups of {each}, equal",
+            partial(meets, groups=groups, bins=bins, each=each),
+            kind="power",
+            oracle="joint limits",
+            samples=100,
+        )
 
 
 if __name__ == "__main__":
-    main()
+    run(promises, __file__, "audits/effort", "stats/intervals.py", "stats/worst_pair.py", "core/thresholds.py")

@@ -37,7 +37,7 @@ from evenhand.core.records import Gap, LeftOut, Record, Value
 from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
-from evenhand.report.config import DatasetSettings, ReportSettings
+from evenhand.report.config import DatasetSettings, PowerSettings, ReportSettings
 from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.flow.language import built_in
@@ -266,6 +266,7 @@ def settings_part() -> str:
         **{title: rows for name in REGISTRY for title, rows in spec_sections(name)},
         "`[[thresholds]]`": _rows(Threshold),
         "`[report]`": _rows(ReportSettings),
+        "`[power]`": _rows(PowerSettings),
     }
     lines = []
     for title, rows in sections.items():

@@ -13,6 +13,7 @@ from evenhand.audits.disagreement import DisagreementResult
 from evenhand.audits.effort import EffortResult
 from evenhand.audits.effort.section import individual_table, parity_table
 from evenhand.core.display import Number
+from evenhand.report.power import plan_power
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -25,6 +26,12 @@ def test_the_quickstart_runs(
     assert "by race: selection rate is" in capsys.readouterr().out
     assert json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["data"]["rows"] == 5_000
     assert (tmp_path / "out/report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_the_plan_says_what_could_be_found() -> None:
+    lines = plan_power(EXAMPLES / "plan.toml", 2_000)
+    assert [line.metric for line in lines] == ["selection_rate", "tpr", "selection_rate", "tpr"]
+    assert all(line.gap is not None for line in lines)
 
 
 @pytest.mark.slow

@@ -164,7 +164,6 @@ def test_the_audit_gives_the_same_figures() -> None:
         capacity=0.03,
         candidates={"lasso": {"column": "gagne_sum_t_hat"}},
         test={
-            "splits": 1,
             "worst_pair": ("Black", "White"),
             "alpha": 0.05,
             "margins": [0, 0.4, 0.5, 0.725, 0.9],

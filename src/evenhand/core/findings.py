@@ -267,7 +267,7 @@ class FindingMaker:
 
     def _detail(self, record: Value | Gap, metric: Metric, claim: Claim, said: Answer) -> str:
         """Return the size, interval and p-value of a number, the people behind it, and what the audit adds."""
-        parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence)]
+        parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence, said.verdict)]
         if said.p_adjusted is not None and claim.tested is not None:
             parts.append(_p_values(said, claim.tested))
         counted = "; ".join([*parts, f"n = {record.n:,}"]) if record.value is not None else "; ".join(parts)
@@ -314,12 +314,12 @@ _PLACE = ("model", "model_reference", "grouping", "group", "reference", "stratum
 _NUMBERS = ("value", "low", "high", "joint_low", "joint_high")
 
 
-def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: float) -> Iterator[str]:
-    """Yield the size of a gap, the interval of a number, and its p-values."""
+def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: float, verdict: Verdict) -> Iterator[str]:
+    """Yield the size of a gap, and the interval of a number: its own where it meets a limit, else the joint one."""
     style = metric.style(record.kind if isinstance(record, Gap) else None)
     if isinstance(record, Gap):
         yield _size(record, style)
-    low, high = limits_to_judge(record)
+    low, high = (record.low, record.high) if verdict == "meets" else limits_to_judge(record)
     if low is None and high is None:
         yield record.status if record.status != "ok" else "no interval"
     else:

@@ -113,7 +113,9 @@ class _WithLimits(Protocol):
 
 
 def limits_to_judge(record: _WithLimits) -> tuple[float | None, float | None]:
-    """Return the limits that a verdict rests on: those of the family where there are any."""
+    """Return the limits that a verdict rests on: joint ones where there are any; "meets" rests on a number's own."""
+    if getattr(record, "verdict", None) == "meets":
+        return record.low, record.high
     if record.joint_low is not None or record.joint_high is not None:
         return record.joint_low, record.joint_high
     return record.low, record.high

@@ -60,6 +60,38 @@ class DatasetSettings(Settings):
         return getattr(datasets, makers[self.dataset])(self.rows, seed=self.dataset_seed)
 
 
+class PowerSettings(Settings):
+    """The `[power]` section: what is expected before there are data, for `evenhand power`."""
+
+    rows: int | None = Field(None, ge=10, le=1_000_000_000, description="Rows that are planned.")
+    groups: dict[str, dict[str, float]] = Field(
+        {}, description="Shares of the groups by grouping, as in `{ race = { White = 0.7, Black = 0.3 } }`."
+    )
+    rates: dict[str, float] = Field(
+        {}, description="Expected values of rates, by metric, as in `{ selection_rate = 0.4, base_rate = 0.3 }`."
+    )
+    power: float = Field(0.8, gt=0, lt=1, description="The chance wanted.")
+    samples: int = Field(400, ge=50, le=100_000, description="Samples to simulate.")
+
+    @field_validator("groups")
+    @classmethod
+    def _whole(cls, value: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+        for grouping, shares in value.items():
+            if len(shares) < 2 or min(shares.values()) <= 0 or abs(sum(shares.values()) - 1) > 0.01:
+                raise ValueError(
+                    f"the groups of {grouping!r} must be two or more, with shares that add up to 1; got {brief(shares)}"
+                )
+        return value
+
+    @field_validator("rates")
+    @classmethod
+    def _possible(cls, value: dict[str, float]) -> dict[str, float]:
+        for metric, rate in value.items():
+            if not 0 < rate < 1:
+                raise ValueError(f"the rate of {metric!r} must be between 0 and 1; got {rate:g}")
+        return value
+
+
 class AuditConfig(Settings):
     """A whole audit: the contents of `audit.toml`, checked."""
 
@@ -69,6 +101,7 @@ class AuditConfig(Settings):
     models: ModelsSettings | None = None
     audits: dict[str, Spec]
     report: ReportSettings
+    power: PowerSettings | None = None
     written: dict[str, Any] | None = Field(None, description="What stands in `results.json`, when it was read there.")
 
     @classmethod
@@ -142,7 +175,7 @@ def _blanks(section: Any, path: str) -> Iterator[tuple[str, str]]:
 
 def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow_code: bool) -> AuditConfig:
     """Check the sections of an audit and build the settings of each."""
-    known = ("data", "models", "report", "thresholds", *REGISTRY)
+    known = ("data", "models", "report", "power", "thresholds", *REGISTRY)
     for name in raw:
         if name not in known:
             raise ConfigError(f"there is no section [{name}] in {where}; {did_you_mean(name, known)}")
@@ -160,7 +193,8 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
         raise ConfigError(f"{where} asks for no audit; add a section such as [parity].")
     report = ReportSettings.parse(_section(raw, "report", where), f"[report] of {where}")
     models = ModelsSettings.parse(_section(raw, "models", where), f"[models] of {where}") if "models" in raw else None
-    return AuditConfig(source=source, data={}, models=models, audits=audits, report=report)
+    power = PowerSettings.parse(_section(raw, "power", where), f"[power] of {where}") if "power" in raw else None
+    return AuditConfig(source=source, data={}, models=models, audits=audits, report=report, power=power)
 
 
 def make_table(arguments: Mapping[str, Any]) -> Table:

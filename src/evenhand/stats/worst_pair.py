@@ -94,7 +94,7 @@ def worst_pair(
 
     References
     ----------
-    R. L. Berger (1982), Multiparameter hypothesis testing and acceptance sampling, Technometrics 24. V. Chernozhukov,
+    Berger, R. L. (1982), Multiparameter hypothesis testing and acceptance sampling, Technometrics 24. V. Chernozhukov,
     S. Lee and A. M. Rosen (2013), Intersection bounds, Econometrica 81. J. W. Tukey (1953), The problem of multiple
     comparisons. A. J. Hayter (1984), A proof of the conjecture that the Tukey-Kramer multiple comparisons procedure is
     conservative, Annals of Statistics 12.

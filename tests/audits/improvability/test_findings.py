@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult
 from evenhand.audits.improvability.findings import Shares, make_notes, plausible_reason
+from evenhand.audits.improvability.result import JUDGED
 from evenhand.core.display import DisplayTable
 from evenhand.core.formats import show
 from evenhand.errors import ConfigError, DataError, EvenhandError
@@ -245,3 +247,8 @@ def test_the_report_puts_the_signed_test_first() -> None:
         other = next(one for one in tables if one.caption == "Largest margins of the published test, for comparison")
         assert other.folded == (test == "signed")
         assert any(one.caption.startswith("Largest margins: the end of the unbroken run") for one in tables)
+
+
+def test_the_guide_says_which_test_decides() -> None:
+    guide = (Path(__file__).parents[3] / "docs/guide/improvability.md").read_text(encoding="utf-8")
+    assert f"always rest on the {JUDGED} test" in guide

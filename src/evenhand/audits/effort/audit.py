@@ -211,8 +211,8 @@ def _few(people: People) -> Iterator[str]:
         yield (
             f"With {count(people.n, 'person', 'people')}{weighted} the intervals of individual fairness can be too "
             "short. In simulations they hold the true value as often as they should when unfairness is spread over "
-            "many people; where one person in twenty causes nearly all of it, they hold it 65% of the time at 20 "
-            "people and 80% at 50 instead of 95%, and the difference of two models 51% and 72%."
+            "many people; where one person in twenty causes nearly all of it, they hold it 70% of the time at 20 "
+            "people and 86% at 50 instead of 95%, and the difference of two models 61% and 77%."
         )
 
 

@@ -1,0 +1,436 @@
+"""Power before data: what a plan, an `audit.toml` or a `study.toml`, could show with so many rows.
+
+Rates are simulated on the plan's own groups. All groups have the same rate but one, the smallest, and the gap is
+widened until its test or its threshold decides in the share of samples that is wanted. Limits are those of the audit:
+exact ones of every group (Clopper and Pearson), combined by MOVER, at the level that all questions of the plan leave
+(Bonferroni, where the audit itself uses Holm, which is never stricter). For other audits the pilot's own intervals
+tell: they shrink with the square root of the rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from evenhand.audits import REGISTRY
+from evenhand.audits.parity.metrics import METRICS, ParityMetric
+from evenhand.core.result import settle
+from evenhand.core.thresholds import Threshold
+from evenhand.errors import ConfigError, did_you_mean
+from evenhand.report.config import AuditConfig, PowerSettings, make_table, read_config
+from evenhand.settings import read_toml
+from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio, normal_quantile
+from evenhand.stats.seeds import named_rng
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+from evenhand.stats.worst_pair import range_confidence
+from evenhand.table.roles import TIMES
+
+if TYPE_CHECKING:
+    from evenhand.core.findings import Finding
+    from evenhand.core.spec import Spec
+    from evenhand.table.table import Table
+
+Kind = Literal["difference", "ratio"]
+_STEPS = 12
+_BELOW: dict[tuple[str, ...], tuple[str, bool]] = {
+    ("tp", "fn"): ("base_rate", False),
+    ("fp", "tn"): ("base_rate", True),
+    ("tp", "fp"): ("selection_rate", False),
+    ("fn", "tn"): ("selection_rate", True),
+}
+"""The rate that says which share of people is below the line, and whether it is the others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerLine:
+    """What one test or threshold of a plan could show.
+
+    Parameters
+    ----------
+    audit, metric, model, grouping : where.
+    threshold : the limit in words; None for a test of no difference.
+    kind : difference or ratio; None where the gap is neither.
+    group, n : the group that differs, and how many of it count.
+    gap : the smallest true gap that is shown with the power wanted (of a ratio, the largest ratio); None where none is.
+    meets : of a threshold, the chance that it is shown to be met where there is no gap.
+    chance, rows : of a planned improvement, its chance, and the rows that the power wanted takes.
+    how : how it was worked out, or why it was not.
+    """
+
+    audit: str
+    metric: str
+    how: str
+    model: str | None = None
+    grouping: str | None = None
+    threshold: str | None = None
+    kind: str | None = None
+    group: str | None = None
+    n: int | None = None
+    gap: float | None = None
+    meets: float | None = None
+    chance: float | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected of one metric in one grouping: names of the groups, the share that counts of each, the rate."""
+
+    model: str | None
+    grouping: str
+    names: tuple[str, ...]
+    shares: FloatArray
+    rate: float
+
+
+@dataclass(frozen=True)
+class Question:
+    """A test (without a limit) or a threshold of a rate, in one grouping of one model."""
+
+    metric: ParityMetric
+    expected: Expected
+    threshold: Threshold | None
+
+    @property
+    def kind(self) -> Kind:
+        """Whether a difference or a ratio is asked about."""
+        return "ratio" if self.threshold is not None and self.threshold.kind == "ratio" else "difference"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An `audit.toml` with the number of rows planned, and a pilot where there is one."""
+
+    config: AuditConfig
+    settings: PowerSettings
+    rows: int
+    wanted: float
+    seed: int
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    pilot: Table | None = None
+
+    @property
+    def groupings(self) -> list[str]:
+        """The groupings of `[data]`, as a report calls them."""
+        given = self.arguments.get("groups", ())
+        every = (given,) if isinstance(given, str) else given
+        return [each if isinstance(each, str) else TIMES.join(each) for each in every]
+
+
+def plan_power(
+    path: str | os.PathLike[str],
+    rows: int | None = None,
+    *,
+    pilot: str | os.PathLike[str] | None = None,
+    power: float | None = None,
+    seed: int = 0,
+    allow_code: bool = False,
+) -> list[PowerLine]:
+    """Return what every threshold and test of a plan could show.
+
+    Parameters
+    ----------
+    path : an `audit.toml`, or a `study.toml`, whose rows are people in one condition.
+    rows : rows of the data planned; by default those of `[power]`.
+    pilot : a file with the columns of `[data]`, whose groups and rates are expected; by default `[power]` says them.
+    power : the chance wanted; by default that of `[power]`, 0.8.
+    seed : the same seed gives the same answer.
+    allow_code : whether the file may import the Python functions that it names.
+    """
+    name = os.fspath(path)
+    if "consent" in read_toml(name, "write one with: evenhand init DATA"):
+        return [_study(name, rows, 0.8 if power is None else power, seed)]
+    config, arguments = read_config(name, allow_code=allow_code)
+    settings = config.power or PowerSettings()
+    if pilot is None and not settings.rates:
+        raise ConfigError(
+            f"'{name}' says nothing of the rates to expect; add `rates` and `groups` to its [power], or give a file of "
+            "like data with --pilot."
+        )
+    planned = rows or settings.rows
+    if planned is None:
+        raise ConfigError(f"nobody says how many rows are planned; give --rows, or `rows` in [power] of '{name}'.")
+    table = None if pilot is None else make_table({**arguments, "data": os.fspath(pilot)})
+    plan = Plan(config, settings, planned, power or settings.power, seed, arguments, table)
+    return list(chain(_parity(plan), _improvability(plan), _others(plan)))
+
+
+# Rates ----------------------------------------------------------------------------------------------------------------
+
+
+def _parity(plan: Plan) -> Iterator[PowerLine]:
+    """Yield what the tests and thresholds of the parity audit could show."""
+    spec = plan.config.audits.get("parity")
+    if spec is None:
+        return
+    questions = list(_questions(plan, spec))
+    for question in questions:
+        alike = [other for other in questions if (other.threshold is None) == (question.threshold is None)]
+        yield _rate_line(plan, question, (bonferroni(spec.confidence, len(alike)), spec.confidence))
+    for threshold in spec.thresholds:
+        metric = METRICS.get(spec.metric_of(threshold))
+        if metric is None or metric.method != "rate" or threshold.of == "value":
+            how = "limits a value, not a gap" if threshold.of == "value" else "no rate: not simulated"
+            yield PowerLine(audit="parity", metric=threshold.metric, threshold=threshold.in_words(), how=how)
+
+
+def _questions(plan: Plan, spec: Spec) -> Iterator[Question]:
+    """Yield the tests of headline rates and the thresholds, in every grouping and model that they are about."""
+    chosen = getattr(spec, "metrics", None)
+    tested = [METRICS[name] for name in METRICS if METRICS[name].headline and (chosen is None or name in chosen)]
+    asked: list[tuple[ParityMetric, Threshold | None]] = [(metric, None) for metric in tested]
+    limits = [limit for limit in spec.thresholds if limit.of == "gap" and spec.metric_of(limit) in METRICS]
+    asked += [(METRICS[spec.metric_of(limit)], limit) for limit in limits]
+    for metric, threshold in asked:
+        if metric.method != "rate":
+            continue
+        for expected in _expected(plan, metric, needed=threshold is not None):
+            named = (None, None) if threshold is None else (threshold.model, threshold.grouping)
+            if named[0] in (None, expected.model) and named[1] in (None, expected.grouping):
+                yield Question(metric, expected, threshold)
+
+
+def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Expected]:
+    """Yield what is expected of a metric: from the pilot, or from `[power]`."""
+    if plan.pilot is not None:
+        yield from _piloted(plan, metric)
+        return
+    rates, settings = plan.settings.rates, plan.settings
+    below = _BELOW.get(metric.denominator)
+    lacking = [name for name in (metric.name, below[0] if below else metric.name) if name not in rates]
+    if lacking:
+        if needed:
+            raise ConfigError(
+                f"`rates` in [power] has no {lacking[0]!r}, which the threshold for {metric.name!r} needs; add it, or "
+                "give a file of like data with --pilot."
+            )
+        return
+    if not settings.groups:
+        raise ConfigError(
+            "[power] says nothing of the groups; add their shares, such as groups = { race = { a = 0.7, b = 0.3 } }."
+        )
+    counted = 1.0 if below is None else 1.0 - rates[below[0]] if below[1] else rates[below[0]]
+    for grouping, shares in settings.groups.items():
+        if plan.groupings and grouping not in plan.groupings:
+            hint = did_you_mean(grouping, plan.groupings)
+            raise ConfigError(f"`groups` in [power] names {grouping!r}, which is no grouping of [data]; {hint}")
+        each = counted * np.array(list(shares.values()))
+        yield Expected(None, grouping, tuple(shares), each, rates[metric.name])
+
+
+def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
+    """Yield what the pilot's own groups lead to expect; groups too small there are left out."""
+    assert plan.pilot is not None  # noqa: S101
+    from evenhand.audits.parity import parity
+
+    if "outcome" in metric.needs and plan.pilot.roles.outcome is None:
+        return
+    least = plan.config.audits["parity"].min_count
+    found = parity(plan.pilot, metrics=[metric.name], min_count=least)
+    keys = dict.fromkeys((value.model, value.grouping) for value in found.values if value.grouping is not None)
+    for model, grouping in keys:
+        rows = found.rows("values", model=model, grouping=grouping, metric=metric.name)
+        kept = [value for value in rows if value.value is not None and value.n >= least]
+        if len(kept) > 1:
+            n = np.array([value.n for value in kept], dtype=np.float64)
+            rate = float(np.average([value.value for value in kept], weights=n))
+            yield Expected(model, grouping, tuple(str(value.group) for value in kept), n / plan.pilot.rows, rate)
+
+
+def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float]) -> PowerLine:
+    """Return what one test or threshold of a rate could show, with all others of its family and alone."""
+    expected, threshold = question.expected, question.threshold
+    people = np.maximum(1, np.round(plan.rows * expected.shares)).astype(np.int64)
+    smallest = int(np.argmin(people))
+    keys = (question.metric.name, expected.model or "", expected.grouping, threshold.in_words() if threshold else "")
+    draws = named_rng(plan.seed, "power", *keys).random((plan.settings.samples, people.size))
+    simulation = _Simulation(question, people, smallest, draws, *confidences)
+    gap = simulation.smallest_shown(plan.wanted)
+    return PowerLine(
+        audit="parity",
+        metric=question.metric.name,
+        model=expected.model,
+        grouping=expected.grouping,
+        threshold=None if threshold is None else threshold.in_words(points=question.kind == "difference"),
+        kind=question.kind,
+        group=expected.names[smallest],
+        n=int(people[smallest]),
+        gap=gap if gap is None or question.kind == "difference" else 1.0 - gap / expected.rate,
+        meets=None if threshold is None else float(simulation.met(0.0).mean()),
+        how=f"simulated, {plan.settings.samples:,} samples, rate {expected.rate:.3g}",
+    )
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """Samples of the groups' rates: all the same but one."""
+
+    question: Question
+    people: IntArray
+    odd: int
+    draws: FloatArray
+    confidence: float
+    alone: float
+
+    def smallest_shown(self, wanted: float) -> float | None:
+        """Return the smallest gap that is shown with the power wanted, by halving; None where the widest is not."""
+        rate = self.question.expected.rate
+        below, above = 0.0, rate if self._downwards else 1.0 - rate
+        if self.shown(above).mean() < wanted:
+            return None
+        for _ in range(_STEPS):
+            middle = (below + above) / 2
+            below, above = (below, middle) if self.shown(middle).mean() >= wanted else (middle, above)
+        return above
+
+    @property
+    def _downwards(self) -> bool:
+        return self.question.kind == "ratio" or self.question.expected.rate >= 0.5
+
+    def shown(self, gap: float) -> BoolArray:
+        """Tell in which samples the difference, or that the threshold is not met, is shown."""
+        low, high = self._limits(gap, self.confidence)
+        threshold = self.question.threshold
+        if threshold is None:
+            return np.asarray(low > 0)
+        return np.asarray(low > threshold.limit if threshold.side == "max" else high < threshold.limit)
+
+    def met(self, gap: float) -> BoolArray:
+        """Tell in which samples the threshold is shown to be met: that is asked of each threshold alone."""
+        low, high = self._limits(gap, self.alone)
+        threshold = self.question.threshold
+        assert threshold is not None  # noqa: S101
+        return np.asarray(high <= threshold.limit if threshold.side == "max" else low >= threshold.limit)
+
+    def _limits(self, gap: float, confidence: float) -> tuple[FloatArray, FloatArray]:
+        """Return the limits of the worst pair, or of the odd group against the largest, in each sample."""
+        from scipy.stats import binom
+
+        rates = np.full(self.people.size, self.question.expected.rate)
+        rates[self.odd] += -gap if self._downwards else gap
+        found = binom.ppf(self.draws, self.people, np.clip(rates, 0.0, 1.0)) / self.people
+        threshold = self.question.threshold
+        i, j = np.triu_indices(self.people.size, 1)
+        near = range_confidence(confidence, self.people.size)
+        if threshold is not None and threshold.against in ("reference", "overall"):
+            i, j = np.array([self.odd]), np.array([int(np.argmax(self.people))])
+            near = bonferroni(confidence, self.people.size - 1)
+        close, far = (self._pairs(found, at, i, j) for at in (near, confidence))
+        if self.question.kind == "difference":
+            return np.maximum(close.low, -close.high).max(axis=1), np.maximum(-far.low, far.high).max(axis=1)
+        with np.errstate(all="ignore"):
+            return np.fmin(far.low, 1 / far.high).min(axis=1), np.fmin(close.high, 1 / close.low).min(axis=1)
+
+    def _pairs(self, found: FloatArray, confidence: float, i: IntArray, j: IntArray) -> Interval:
+        own = clopper_pearson(found, np.broadcast_to(self.people, found.shape), confidence)
+        sides = [(found[:, at], Interval(own.low[:, at], own.high[:, at])) for at in (i, j)]
+        move = mover_difference if self.question.kind == "difference" else mover_ratio
+        return move(*sides[0], *sides[1])
+
+
+# The other audits -----------------------------------------------------------------------------------------------------
+
+
+def _improvability(plan: Plan) -> Iterator[PowerLine]:
+    """Yield the chance of the planned improvement of each candidate, from the pilot's rows."""
+    spec: Any = plan.config.audits.get("improvability")
+    if spec is None:
+        return
+    if plan.pilot is None:
+        yield PowerLine(audit="improvability", metric="improvable_fairness", how="needs a pilot: give --pilot FILE")
+        return
+    found = REGISTRY["improvability"].run(plan.pilot, spec).result
+    what = f"accuracy up by {spec.plan.gain:.0%} and a gap down by {spec.plan.reduction:.0%}"
+    for model in spec.candidates:
+        curve = [(r.n, r.value) for r in found.rows("power", model=model, scenario="planned") if r.value is not None]
+        needed = found.get("sample_sizes", model=model, scenario="planned").n
+        sizes, chances = np.array(curve, dtype=np.float64).T if curve else (np.array([1.0]), np.array([np.nan]))
+        chance = float(np.interp(np.log(plan.rows), np.log(sizes), chances))
+        yield PowerLine(
+            audit="improvability",
+            metric="improvable_fairness",
+            model=model,
+            grouping=found.groupings[0],
+            chance=None if np.isnan(chance) else chance,
+            rows=needed,
+            how=f"the pilot's resamples; planned: {what}",
+        )
+
+
+def _others(plan: Plan) -> Iterator[PowerLine]:
+    """Yield what findings of other audits could show: the pilot's intervals, as wide as so many rows make them."""
+    names = [name for name in plan.config.audits if name not in ("parity", "improvability")]
+    if plan.pilot is None:
+        for name in names:
+            yield PowerLine(audit=name, metric="", how="needs a pilot: give --pilot FILE")
+        return
+    pilot = plan.pilot
+    results = settle([REGISTRY[name].run(pilot, plan.config.audits[name]) for name in names])
+    for result in results:
+        for finding in result.findings:
+            yield _scaled(plan, finding, result.spec.confidence, pilot.rows)
+
+
+def _scaled(plan: Plan, finding: Finding, confidence: float, pilot: int) -> PowerLine:
+    """Return what a finding's number could show: limit + (z_alpha + z_power) standard errors at the rows planned."""
+    joint = finding.joint_low is not None and finding.joint_high is not None
+    low, high = (finding.joint_low, finding.joint_high) if joint else (finding.low, finding.high)
+    shared: dict[str, Any] = {
+        "audit": finding.audit,
+        "metric": finding.metric,
+        "model": finding.model,
+        "grouping": finding.grouping,
+        "threshold": finding.threshold,
+        "kind": finding.kind,
+    }
+    if low is None or high is None or finding.kind == "ratio":
+        return PowerLine(**shared, how="the pilot has no interval of a difference to go by")
+    z = normal_quantile(confidence)
+    stderr = (high - low) / (2 * z) * np.sqrt(pilot / plan.rows)
+    reach = (z + normal_quantile(2 * plan.wanted - 1)) * stderr if plan.wanted > 0.5 else z * stderr
+    gap = float(reach + (finding.limit or 0.0))
+    return PowerLine(
+        **shared, gap=gap, n=finding.n, how="the pilot's interval, narrower with the square root of the rows"
+    )
+
+
+def _study(name: str, people: int | None, wanted: float, seed: int) -> PowerLine:
+    """Return which weight of trajectory a study could tell from one half."""
+    from evenhand.study.simulate import power
+    from evenhand.study.spec import read_study
+
+    spec = read_study(name)
+    if people is None:
+        raise ConfigError("nobody says how many people are planned; give --rows, the people in one condition.")
+    if spec.kind != "effort":
+        raise ConfigError(
+            f"'{name}' is a study of kind {spec.kind!r}, whose bounds have no power of their own; plan its audit, an "
+            "audit.toml with [disagreement], with a pilot."
+        )
+
+    def chance(weight: float) -> float:
+        return power(people, {"weight": weight}, sets=spec.sets_per_person, studies=200, seed=seed).value
+
+    below, above = 0.5, 1.0
+    reached = chance(above) >= wanted
+    for _ in range(6 if reached else 0):
+        middle = (below + above) / 2
+        below, above = (below, middle) if chance(middle) >= wanted else (middle, above)
+    return PowerLine(
+        audit="study",
+        metric="weight of trajectory beyond 0.5",
+        kind="difference",
+        gap=above - 0.5 if reached else None,
+        n=people,
+        how="simulated, 200 studies a step",
+    )
+
+
+def lines_as_dicts(lines: Sequence[PowerLine]) -> list[dict[str, Any]]:
+    """Return the lines as JSON-safe records."""
+    return [{name: getattr(line, name) for name in line.__dataclass_fields__} for line in lines]

@@ -1,0 +1,139 @@
+"""Power before data: the gaps that a plan could show, against formulas, samples and what cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from typer.testing import CliRunner
+
+from evenhand.cli.main import app
+from evenhand.errors import ConfigError
+from evenhand.report.power import PowerLine, plan_power
+
+PLAN = """
+[data]
+source = "later.csv"
+outcome = "y"
+positive = 1
+groups = ["g"]
+predictions = {{ model = {{ column = "d", kind = "decision" }} }}
+
+[parity]
+metrics = ["selection_rate", "tpr"]
+{thresholds}
+{power}
+"""
+POWER = """
+[power]
+groups = { g = { a = 0.5, b = 0.5 } }
+rates = { selection_rate = 0.5 }
+"""
+RATIO = '[[thresholds]]\nmetric = "selection_rate"\nmin = 0.8\n'
+POINTS = '[[thresholds]]\nmetric = "selection_rate"\nmax = 0.1\n'
+
+
+def lines(folder: Path, thresholds: str = "", power: str = POWER, **options: Any) -> list[PowerLine]:
+    path = folder / "plan.toml"
+    path.write_text(PLAN.format(thresholds=thresholds, power=power))
+    return plan_power(path, **{"rows": 2_000, **options})
+
+
+def test_a_test_of_two_rates_finds_what_the_normal_formula_says(tmp_path: Path) -> None:
+    (line,) = lines(tmp_path)
+    error = np.sqrt(2 * 0.25 / 1_000)
+    assert line.gap == pytest.approx((-ndtri(0.025) - ndtri(0.2)) * error, rel=0.1)
+    assert (line.n, line.group, line.kind) == (1_000, "a", "difference")
+    assert line.gap is not None
+    (more,) = lines(tmp_path, rows=8_000)
+    assert more.gap == pytest.approx(line.gap / 2, rel=0.1)
+    assert lines(tmp_path) == [line]
+
+
+def test_a_threshold_is_broken_beyond_its_limit_and_met_with_enough_rows(tmp_path: Path) -> None:
+    _, few = lines(tmp_path, POINTS)
+    _, many = lines(tmp_path, POINTS, rows=20_000)
+    assert few.threshold == "at most 10 points"
+    assert few.gap is not None
+    assert many.gap is not None
+    assert 0.1 < many.gap < few.gap
+    assert few.meets is not None
+    assert many.meets == 1.0
+    assert few.meets < 1.0
+    _, ratio = lines(tmp_path, RATIO)
+    assert ratio.gap is not None
+    assert ratio.gap < 0.8
+    assert ratio.kind == "ratio"
+
+
+def test_more_questions_ask_for_larger_gaps(tmp_path: Path) -> None:
+    _, one = lines(tmp_path, POINTS)
+    _, together, _ = lines(tmp_path, POINTS + RATIO)
+    assert one.gap is not None
+    assert together.gap is not None
+    assert together.gap > one.gap
+    assert together.meets == one.meets  # that a threshold is met is asked of each alone
+
+
+def test_too_few_rows_show_nothing(tmp_path: Path) -> None:
+    (line,) = lines(tmp_path, rows=10)
+    assert line.gap is None
+
+
+@pytest.mark.parametrize(
+    ("power", "thresholds", "words"),
+    [
+        ("", "", "says nothing of the rates to expect"),
+        ("[power]\nrates = { selection_rate = 0.5 }", "", r"\[power\] says nothing of the groups"),
+        (POWER.replace("g = {", "race = {", 1), "", "names 'race', which is no grouping"),
+        (POWER.replace("0.5, b", "0.9, b"), "", "shares that add up to 1"),
+        (POWER.replace("rate = 0.5", "rate = 1.5"), "", "must be between 0 and 1; got 1.5"),
+        (POWER, '[[thresholds]]\nmetric = "tpr"\nmax = 0.1\n', r"`rates` in \[power\] has no 'tpr'"),
+    ],
+)
+def test_nothing_is_assumed_that_nobody_said(tmp_path: Path, power: str, thresholds: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        lines(tmp_path, thresholds, power)
+
+
+def test_rows_must_be_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nobody says how many rows are planned"):
+        lines(tmp_path, rows=None)
+    assert lines(tmp_path, power=POWER + "rows = 2_000\n", rows=None) == lines(tmp_path)
+
+
+def test_a_pilot_says_groups_and_rates(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{g},{y},{d}" for g, y, d in zip("ab" * 200, rng.integers(0, 2, 400), [0, 0, 1, 1] * 100, strict=True)]
+    pilot = tmp_path / "pilot.csv"
+    pilot.write_text("\n".join(["g,y,d", *rows]) + "\n")
+    (piloted, _), (said,) = lines(tmp_path, power="", pilot=pilot), lines(tmp_path)
+    assert (piloted.model, piloted.n) == ("model", 1_000)
+    assert piloted.gap == pytest.approx(said.gap, rel=0.2)  # two tests instead of one
+
+
+def test_the_command_prints_a_line_for_every_question(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN.format(thresholds=POINTS, power=POWER))
+    shown = CliRunner().invoke(app, ["power", str(path), "--rows", "2000"], standalone_mode=False)
+    assert "parity, selection_rate, g: shows a gap of 0.0" in shown.output
+    assert "'at most 10 points' is shown to be broken by a gap of 0.1" in shown.output
+    as_json = CliRunner().invoke(app, ["power", str(path), "--rows", "2000", "--json"], standalone_mode=False)
+    assert '"metric": "selection_rate"' in as_json.output
+
+
+def test_an_effort_study_is_planned_by_the_same_command(tmp_path: Path) -> None:
+    from evenhand.study.template import study_template
+
+    path = tmp_path / "study.toml"
+    path.write_text(study_template("effort"))
+    (few,), (many,) = plan_power(path, 20), plan_power(path, 80)
+    assert few.audit == "study"
+    assert few.gap is not None
+    assert many.gap is not None
+    assert 0 < many.gap < few.gap
+    with pytest.raises(ConfigError, match="how many people are planned"):
+        plan_power(path)
