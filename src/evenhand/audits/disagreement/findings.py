@@ -14,6 +14,7 @@ from evenhand.audits.disagreement.groups import Grouping
 from evenhand.audits.disagreement.metrics import DISAGREEMENT, METRICS
 from evenhand.audits.disagreement.result import DisagreementGap, DisagreementValue, StakeholderGap
 from evenhand.audits.disagreement.spec import DisagreementSpec
+from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
 from evenhand.core.formats import show
 from evenhand.errors import count
@@ -23,6 +24,7 @@ LEAST_CRITICS = 5
 FEW = 20
 """Critics or cases below which standard errors from resampling are too small to lean on."""
 _NAMED, _NAMED_LABELS = 3, 5
+_UNSHOWN: tuple[Clarity, ...] = ("unclear", "untested")
 
 _CALLED = "{where}, of what {who} would call “{label}” the system"
 _RATES = "{group_value:unit} so among {group} and {reference_value:unit} among {reference}."
@@ -52,9 +54,10 @@ SENTENCES = {
 
 
 SENTENCES |= {
-    f"{metric}_unclear": SENTENCES[metric].removesuffix(".") + "; no clear difference."
-    for metric in METRICS
-    if metric in SENTENCES
+    f"{name}_{clarity}": SENTENCES[name].removesuffix(".") + end
+    for name in ("bounded", *METRICS)
+    for clarity, end in {"unclear": "; no clear difference.", "untested": "; not tested."}.items()
+    if name in SENTENCES
 }
 
 
@@ -71,6 +74,7 @@ def make_claims(
     rates = {(r.grouping, r.stakeholder, r.metric, r.label, r.group): r.value for r in values}
     for gap in gaps:
         place = gap.grouping, gap.stakeholder, gap.metric, gap.label
+        sentence_id = "bounded" if gap.identified == "bounded" else gap.metric
         arguments = {
             **_place(gap),
             "label": gap.label,
@@ -83,11 +87,11 @@ def make_claims(
         }
         yield Claim(
             records=(gap,),
-            sentence_id="bounded" if gap.identified == "bounded" else gap.metric,
+            sentence_id=sentence_id,
             undefined_id="undefined_gap",
             arguments=arguments,
             headline=gap.stakeholder is None and gap.same_as is None,
-            when={"unclear": {"sentence_id": f"{gap.metric}_unclear"}} if gap.identified != "bounded" else {},
+            when={clarity: {"sentence_id": f"{sentence_id}_{clarity}"} for clarity in _UNSHOWN},
             aside=_largest_at(gap),
             withheld=_too_few(gap.critics),
         )
