@@ -16,10 +16,8 @@ Power: beside stand five splits by the exchangeable rule. The median rule's is p
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,9 +39,6 @@ from evenhand.stats.improvability import (
     random_splits,
 )
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 RESAMPLES = 399
 SHARE = 0.3

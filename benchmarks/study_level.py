@@ -11,10 +11,8 @@ sentence "goes with ... more". Beside it: each comparison by its own interval, a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +23,6 @@ from evenhand.stats.intervals import normal_quantile
 from evenhand.stats.random_intercept import random_intercept
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.study import Respondents, analyze, simulate_responses
-
-# numba imports `coverage` where it finds one, and would find the benchmark of that name beside this file.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
 
 NAMES = ("aggregate", "trajectory")
 SLOPES = np.array([0.36, 0.54])
