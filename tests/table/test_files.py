@@ -101,9 +101,9 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     )
     assert refusal(tmp_path) == f"'{tmp_path}' is a folder; give a file or a pattern such as '{tmp_path}/*.parquet'."
     assert refusal(write(tmp_path / "empty.csv", "")) == f"the file '{tmp_path}/empty.csv' is empty (0 bytes)."
-    assert refusal(write(tmp_path / "people.xlsx", "PK")) == (
-        f"the format of '{tmp_path}/people.xlsx' is not known from its name; "
-        "evenhand reads .csv, .tsv, .txt, .parquet, .json and .ndjson files."
+    assert refusal(write(tmp_path / "people.docx", "PK")) == (
+        f"the format of '{tmp_path}/people.docx' is not known from its name; evenhand reads .csv, .tsv, .txt, "
+        ".parquet, .json and .ndjson files, and one at a time .xlsx, .ods, .dta, .sav, .feather and .rds."
     )
     write(tmp_path / "people.json", "{}")
     assert refusal(tmp_path / "people.[cj]s*") == (
