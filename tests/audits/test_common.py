@@ -462,7 +462,9 @@ def test_the_schema_refuses_what_is_not_written(audit: str) -> None:
     assert refused(lambda results: results.update(schema=1))
 
 
-@pytest.mark.parametrize("audit", AUDITS)
+@pytest.mark.parametrize(
+    "audit", [pytest.param(name, marks=[pytest.mark.slow] if name == "reliability" else []) for name in AUDITS]
+)
 def test_a_saved_audit_is_read_back_and_renders_the_same_report(audit: str, tmp_path: Path) -> None:
     before = whole_audit(audit)
     before.save(tmp_path)

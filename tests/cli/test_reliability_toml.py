@@ -75,6 +75,7 @@ def results(cli: Cli, *options: str) -> Any:
     return json.loads(done.stdout)["audits"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_an_estimator_by_name(cli: Cli) -> None:
     pytest.importorskip("sklearn", reason="a model is fitted")
@@ -109,6 +110,7 @@ def test_code_needs_a_flag(cli: Cli) -> None:
     assert "names code ('own_risk:bins' for 'derive')" in done.stderr
 
 
+@pytest.mark.slow
 def test_files_are_seen_from_the_folder_of_the_audit(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     linear = pytest.importorskip("sklearn.linear_model", reason="a model is fitted")
     skops = pytest.importorskip("skops.io", reason="a model is written by skops")

@@ -89,6 +89,7 @@ def test_mistakes_and_raters(tmp_path: Path) -> None:
     assert raters.save(tmp_path)["report.html"].read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.slow
 def test_the_improvability_of_a_care_programme_runs(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="candidates are fitted, with the extra 'models'")
     audit = eh.audit(EXAMPLES / "improvability.toml")

@@ -31,6 +31,9 @@ NEEDS = {
 }
 """Packages that evenhand does not need, for the pages that do."""
 
+SLOW = ("disagreement", "reliability", "run-a-study")
+"""Pages whose audits take ten seconds or more; `make test-all` runs them."""
+
 FENCE = re.compile(
     r"^```(?:\{code-block\} )?(?P<language>\w+)\n(?::caption: (?P<file>\S+)\n\n)?(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -98,7 +101,11 @@ def commands(block: Block) -> Iterator[tuple[str, str]]:
         yield command, printed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.stem in SLOW else []) for page in PAGES],
+    ids=[page.relative_to(ROOT).as_posix() for page in PAGES],
+)
 def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package, why in NEEDS.get(page.stem, {}).items():
         pytest.importorskip(package, reason=f"the page needs {package}: {why}")

@@ -101,6 +101,7 @@ def test_the_results_say_what_was_fitted(place: Path) -> None:
     assert ModelsSettings.parse(config["models"], "results.json").model_dump(mode="json") == config["models"]
 
 
+@pytest.mark.slow
 def test_the_hash_is_that_of_the_data_the_features_and_the_outcome(people: pd.DataFrame, place: Path) -> None:
     first = run()["data"]["hash"]
     assert run()["data"]["hash"] == first
@@ -122,6 +123,7 @@ def test_the_order_of_rows_changes_nothing(people: pd.DataFrame, place: Path) ->
     assert first == again
 
 
+@pytest.mark.slow
 def test_the_seed_of_the_command_is_that_of_the_models_too(place: Path) -> None:
     assert run(seed=7)["config"]["models"]["seed"] == 7
     own = run(TOML.replace("[models]", "[models]\nseed = 7").replace("[parity]", "[parity]\nseed = 7"))

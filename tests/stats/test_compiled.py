@@ -39,6 +39,7 @@ def test_importing_the_package_imports_no_numba() -> None:
     assert call(Path(evenhand.__file__).parents[1])[0] == "0.766667"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs the permissions of POSIX")
 def test_a_read_only_package_without_a_home_still_computes(tmp_path: Path) -> None:
     """Nowhere to cache: compiled again, without an error or a warning."""

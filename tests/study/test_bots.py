@@ -197,6 +197,7 @@ ON_POSTGRESQL = pytest.param(("effort", "postgresql"), marks=pytest.mark.slow, i
 KINDS = [("effort", "sqlite"), ("disagreement", "sqlite"), ON_POSTGRESQL]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", KINDS, indirect=True, ids="-".join)
 def test_every_branch_and_nothing_lost(site: Site) -> None:
     visits = visit_study(site.address, site.visitors(20, behaviour=BUSY, seed=3))
@@ -223,6 +224,7 @@ def test_the_analysis_finds_how_they_answered(site: Site) -> None:
         assert result.weights[condition] == pytest.approx(0.9, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", [("disagreement", "sqlite")], indirect=True, ids="-".join)
 def test_the_audit_finds_what_they_disagreed_with(site: Site, tmp_path: Path) -> None:
     critics = Critics(disagree=0.1, groups={"Felony": 0.6}, careless=0, leaning=0, case=0)

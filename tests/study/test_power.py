@@ -22,6 +22,7 @@ def test_all_studies_at_once_give_what_one_by_one_gives() -> None:
     np.testing.assert_allclose(_regression_p(drawn), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_without_a_difference_power_is_the_level() -> None:
     found = power(75, {"weight": 0.5, "heterogeneity": 0.3}, studies=3_000)
     assert found.value == pytest.approx(0.05, abs=0.015)

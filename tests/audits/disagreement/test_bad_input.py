@@ -240,6 +240,7 @@ def test_a_case_or_critic_that_is_two_things(answers: Frame, audit: Audit) -> No
     refused(audit, data, "1 critic has several values of `stakeholder` (such as 'c00')", stakeholder="kind")
 
 
+@pytest.mark.slow
 def test_kinds_without_shared_cases_or_critics(answers: Frame, audit: Audit) -> None:
     lonely = answers[(answers["kind"] == "Patient") | (answers["critic"] == "c01")]
     result = audit(lonely, stakeholder="kind", min_count=5)
@@ -248,6 +249,7 @@ def test_kinds_without_shared_cases_or_critics(answers: Frame, audit: Audit) -> 
     assert result.section().parts
 
 
+@pytest.mark.slow
 def test_a_kind_with_few_cases_of_a_group_has_no_gap(answers: Frame, audit: Audit) -> None:
     lost = (answers["kind"] == "Surgeon") & (answers["race"] == "Black")
     few = sorted(answers.loc[lost, "case"].unique())[:2]
@@ -265,6 +267,7 @@ def test_an_identifier_in_the_place_of_kinds(answers: Frame, audit: Audit) -> No
     )
 
 
+@pytest.mark.slow
 def test_critics_of_no_known_kind(answers: Frame, audit: Audit) -> None:
     data = answers.assign(kind=answers["kind"].where(answers["critic"] != "c00"))
     result = audit(data, stakeholder="kind")

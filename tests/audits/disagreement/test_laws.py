@@ -48,6 +48,7 @@ def plain(answers: Frame, audit: Audit) -> str:
     return numbers(audit(answers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["mapping", "polars", "pyarrow", "duckdb", "csv", "parquet"])
 def test_every_engine_and_order_of_rows(
     engine: str, answers: Frame, audit: Audit, expected: str, tmp_path: Path
@@ -64,6 +65,7 @@ def test_every_engine_and_order_of_rows(
     assert numbers(audit(makers[engine](), **FULL)) == expected
 
 
+@pytest.mark.slow
 def test_the_seed_decides(answers: Frame, audit: Audit, plain: str) -> None:
     assert numbers(audit(answers, seed=0)) == plain
     assert numbers(audit(answers, seed=1)) != plain
@@ -105,6 +107,7 @@ def said_of(answers: Frame) -> Frame:
     return answers.drop(columns=["race", "sex", "label"])
 
 
+@pytest.mark.slow
 def test_one_table_and_two_tables_give_the_same(answers: Frame, audit: Audit, expected: str) -> None:
     table = eh.Table(cases_of(answers), id="case", groups="race")
     shuffled = said_of(answers).sample(frac=1, random_state=1)
@@ -134,6 +137,7 @@ def test_cases_without_answers_are_counted_and_change_nothing(answers: Frame, ex
     assert found == wanted
 
 
+@pytest.mark.slow
 def test_ids_as_numbers_and_as_text_are_joined(answers: Frame) -> None:
     number = answers["case"].str[1:].astype(int)
     table = eh.Table(cases_of(answers.assign(case=number)), id="case", groups="race")
@@ -151,6 +155,7 @@ def test_an_answer_given_twice_counts_once(answers: Frame, audit: Audit, plain: 
     assert again.left_out[0].reason == "answers that repeat another of the same critic on the same case"
 
 
+@pytest.mark.slow
 def test_the_latest_of_contradictory_answers_counts(answers: Frame, audit: Audit, plain: str) -> None:
     timed = answers.assign(at=pd.Timestamp("2024-05-02"))
     early = timed.head(9).assign(at=pd.Timestamp("2024-05-01"), disagrees=1 - timed["disagrees"])
@@ -176,6 +181,7 @@ def test_yes_and_no_in_other_words(words: dict[int, Any], answers: Frame, audit:
     assert numbers(audit(answers.assign(disagrees=answers["disagrees"].map(words)))) == plain
 
 
+@pytest.mark.slow
 def test_answers_in_other_words(answers: Frame, audit: Audit, plain: str) -> None:
     agree = answers["disagrees"].map({0: "Agree", 1: "disagrees"})
     assert numbers(audit(answers.assign(said=agree), disagree=None, answer="said")) == plain
@@ -195,6 +201,7 @@ def test_words_in_a_declared_order_are_like_numbers(answers: Frame, audit: Audit
         assert (mine.lower, mine.upper, mine.low, mine.high) == (theirs.lower, theirs.upper, theirs.low, theirs.high)
 
 
+@pytest.mark.slow
 def test_no_case_column_makes_each_answer_a_case(audit: Audit) -> None:
     data = make_answers(critics=10, each=10)
     own = data.assign(case=np.arange(len(data)))
@@ -215,6 +222,7 @@ def test_dropped_rows_are_counted(answers: Frame, audit: Audit) -> None:
     assert numbers(result, "left_out") == numbers(audit(answers.iloc[5:]), "left_out")
 
 
+@pytest.mark.slow
 def test_all_audits_of_one_table(answers: Frame) -> None:
     """The audit runs beside others, and results.json is the same bytes for the same data."""
     table = eh.Table(answers.assign(hired=answers["disagrees"]), groups="race", predictions="hired")

@@ -127,6 +127,7 @@ def test_a_tolerance_has_metrics_of_its_own(audit: Audit) -> None:
         assert gaps[metric].lower - 1e-9 <= true_gap(data, metric, 5) <= gaps[metric].upper + 1e-9
 
 
+@pytest.mark.slow
 def test_every_critic_alone(answers: Frame, audit: Audit) -> None:
     result = audit(answers, truth="own")
     singles: dict[Any, Any] = {(g.critic, g.metric): g for g in result.critics}
@@ -165,6 +166,7 @@ def test_a_critic_without_a_case_of_some_group_has_a_message_and_no_number(answe
     assert {gap.error for gap in own} == {None}
 
 
+@pytest.mark.slow
 def test_kinds_of_critics(answers: Frame, audit: Audit) -> None:
     result = audit(answers, stakeholder="kind", truth="own")
     for kind, rows in answers.groupby("kind"):
@@ -179,6 +181,7 @@ def test_kinds_of_critics(answers: Frame, audit: Audit) -> None:
     assert {g.stakeholder for g in result.rows("critics", critic="c00")} == {"Patient"}
 
 
+@pytest.mark.slow
 def test_where_kinds_differ_on_shared_cases(audit: Audit) -> None:
     """Each case that both kinds saw counts the same for both: a mean of means, written out."""
     data = make_answers(critics=40, cases=60, each=30, seed=5)
@@ -201,6 +204,7 @@ def test_where_kinds_differ_on_shared_cases(audit: Audit) -> None:
     assert {r.metric for r in result.stakeholders} == {"disagreement", "calibration", "accuracy_equality"}
 
 
+@pytest.mark.slow
 def test_intersections_small_groups_and_missing_ones(answers: Frame, audit: Audit) -> None:
     data = answers.copy()
     data.loc[data["case"] == "k000", "sex"] = None

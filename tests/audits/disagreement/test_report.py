@@ -45,6 +45,7 @@ def test_the_section_has_every_part(full: eh.DisagreementResult) -> None:
     assert "What it cannot tell" in {method.term for method in section.methods}
 
 
+@pytest.mark.slow
 def test_the_figure_of_single_critics_shows_truth_and_errors(full: eh.DisagreementResult, audit: Audit) -> None:
     parts = [p for p in full.section().parts if isinstance(p, Figure) and p.title == "Critic by critic, by race"]
     titles = [chart.title for chart in parts[0].charts]
@@ -112,6 +113,7 @@ max = 0.01
 """
 
 
+@pytest.mark.slow
 def test_an_audit_toml_with_two_files(answers: Frame, tmp_path: Path, audit: Audit) -> None:
     (tmp_path / "said").mkdir()
     answers.drop_duplicates("case")[["case", "race", "label"]].to_csv(tmp_path / "cases.csv", index=False)

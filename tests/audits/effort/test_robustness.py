@@ -511,6 +511,7 @@ def test_the_chart_draws_few_specifications_evenly_and_the_own_one() -> None:
     assert (values[0], values[-1]) == (curve.value[..., winner].min(), curve.value[..., winner].max())
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_report() -> None:
     result = audited(make_table(make_data(100)), Choices())
     parts = shown(result)

@@ -53,6 +53,7 @@ def audited(noise: str, linked: bool = False) -> ReliabilityResult:
     return reliability(asked, table, features=features, noise=noise, fixed=fixed, **follow, **QUICK)
 
 
+@pytest.mark.slow
 def test_the_gaps_of_the_paper_as_it_is_told() -> None:
     found = audited("raez-2024-text/all/1")
     kappa, pabak, icc, adjusted = (mean_gap(found, name, model="full") for name in found.spec.metrics)

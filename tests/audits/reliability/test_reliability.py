@@ -131,6 +131,7 @@ def as_engine(frame: pd.DataFrame, engine: str) -> Any:
     return duckdb.from_df(frame) if engine == "duckdb" else frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["polars", "pyarrow", "duckdb", "shuffled"])
 def test_any_engine_and_order_of_rows_gives_the_same_bytes(
     people: pd.DataFrame, engine: str, quick: dict[str, Any]
@@ -314,6 +315,7 @@ def test_the_report_shows_curves_gaps_parts_features_and_models(drawn: Reliabili
         drawn.plot(grouping="nope")
 
 
+@pytest.mark.slow
 def test_many_combinations_are_not_all_drawn(table: eh.Table, quick: dict[str, Any]) -> None:
     models = {name: (lambda rows, place=place: rows[:, place] / 60) for place, name in enumerate(("a", "b", "c"))}
     noise = ["raez-2024/numeric/1", "raez-2024/numeric/5"]

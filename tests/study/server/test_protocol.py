@@ -193,6 +193,7 @@ def test_as_many_files_as_possible_may_be_opened() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):

@@ -268,6 +268,7 @@ def test_counts_of_nothing(study: Study) -> None:
     assert counts.conditions[0].enrolled == 0
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_answers_in_seconds(tmp_path: Path, make_design: Any) -> None:
     with open_store(str(tmp_path / "study.db")) as opened:
         study = opened.register(make_design(kind="disagreement"))

@@ -391,7 +391,7 @@ BEFORE = {"kind": "disagreement", "conditions": {"a": 1.0, "b": 1.0}, "places": 
 @pytest.mark.parametrize(
     ("after", "said"),
     [
-        ({"kind": "effort"}, r"the kind \(feedback before, effort now\)"),
+        ({"kind": "effort"}, r"the kind \(disagreement before, effort now\)"),
         ({"points": 4}, r"the number of points of the scale \(6 before, 4 now\)"),
         ({"conditions": {"a": 1.0, "c": 1.0}}, r"the conditions that people are in \('b' missing now\)"),
         ({"places": 4}, r"the number of critics to a smaller one \(5 before, 4 now\)"),
