@@ -113,6 +113,7 @@ def test_no_data_is_committed() -> None:
         "improvability.toml",
         "agreement.toml",
         "feedback.toml",
+        "plan.toml",
         "out",
     }
     ignored = (EXAMPLES / ".gitignore").read_text(encoding="utf-8").splitlines()

@@ -294,7 +294,7 @@ def simulate_feedback(
     >>> cases = {"case": range(100), "label": ["high", "low"] * 50, "race": ["A"] * 60 + ["B"] * 40}
     >>> dealt = eh.study.assign_cases(cases, id="case", decision="label", groups="race", per_critic=20, per_case=3)
     >>> eh.study.simulate_feedback(cases, dealt, id="case", decision="label", groups="race", critics={"disagree": 0.3})
-    <Responses: feedback, 15 people, 300 answers>
+    <Responses: disagreement, 15 people, 300 answers>
     """
     who = critics if isinstance(critics, Critics) else Critics.parse(critics or {}, "the critics")
     cases = read_cases(data, id, decision, (groups,) if isinstance(groups, str) else tuple(groups))

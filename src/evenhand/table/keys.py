@@ -139,7 +139,7 @@ def unusable(column: str) -> str:
     Examples
     --------
     >>> unusable("race"), unusable("^race$"), unusable("a\x1b")
-    ('', "has a name that engines take for a pattern", 'has control characters in its name')
+    ('', 'has a name that engines take for a pattern', 'has control characters in its name')
     """
     if not column:
         return "has no name"

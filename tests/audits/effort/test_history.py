@@ -82,7 +82,7 @@ def test_people_not_in_the_table_are_told_and_gaps_refused_or_dropped(wide: pd.D
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"time": "yaer"}, "`time` of `history` is 'yaer', which is no column; did you mean 'year'"),
+        ({"time": "yaer"}, "`time` of `history` is 'yaer', which is not in the data; did you mean 'year'"),
         ({"id": "income"}, "no id of `history` is in the table; its column 'income'"),
         ({"value": "name"}, "`value` of `history` must be a column of numbers; 'name' is not"),
         ({"data": None}, "exactly one of `data` and `source`"),

@@ -76,7 +76,7 @@ def test_a_threshold_can_be_held_against_the_reference(middle: eh.Table) -> None
     assert [(f.against, f.verdict) for f in found.findings] == [("reference", "meets")] * 2
     alone = mean_gap(found, "pabak", "A")
     together = found.findings[0]
-    assert "interval for all 2 groups together" in together.text
+    assert "95% interval" in together.text
     assert together.joint_low < alone.low < alone.high < together.joint_high
     assert (together.low, together.high) == (alone.low, alone.high)
 

@@ -76,7 +76,7 @@ class MeanSquares:
         Examples
         --------
         >>> mean_squares([0.5, 0.5], [0.5, 0.5]).why_undefined()
-        array('all scores are one number', dtype='<U25')
+        array('all scores are one number', dtype='<U59')
         """
         flat = (self.rows == 0) & (self.error == 0) & (form.startswith("C") | (self.columns == 0))
         _, denominator, size = self._fraction(form)
@@ -317,7 +317,7 @@ class ScoreMoments:
         Examples
         --------
         >>> score_moments([0.5], [0.7]).why_undefined("icc_a1")
-        array('there is only one person', dtype='<U25')
+        array('there is only one person', dtype='<U59')
         """
         require_choice("metric", metric, SCORE_METRICS)
         if metric == "icc_a1":

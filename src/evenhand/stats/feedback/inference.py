@@ -121,7 +121,7 @@ def gap_intervals(
     >>> answers = Answers(critic, case, disagree, group, label, 2, 40, Feedback(2))
     >>> found = gap_intervals(answers, ["calibration"], rng=seed)["calibration"]
     >>> round(float(found.gap.estimate), 2), round(found.low, 2), round(found.high, 2)
-    (0.47, 0.36, 0.55)
+    (0.47, 0.37, 0.55)
     """
     require_choice("method", method, GAP_METHODS)
     feedback, masses = answers.feedback, answers.masses()
@@ -351,7 +351,7 @@ def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_c
     >>> found = gap_intervals(answers, ["calibration"], rng=seed)["calibration"]
     >>> plan = plan_answers(found, answers, width=0.1)
     >>> round(plan.now, 3), plan.critics, plan.cases, plan.answers
-    (0.194, 111, 276, 2220)
+    (0.18, 91, 226, 1820)
     """
     if not width > 0:
         raise ConfigError(f"`width` must be above 0; got {width!r}.")
