@@ -461,7 +461,7 @@ SHIFT = """
 """
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), pytest.param("dark", 390, marks=pytest.mark.slow)])
 def test_axe_finds_nothing_serious_on_any_page(
     browser: Any, effort: Running, feedback: Running, scheme: str, width: int
 ) -> None:

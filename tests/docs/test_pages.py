@@ -31,7 +31,16 @@ NEEDS = {
 }
 """Packages that evenhand does not need, for the pages that do."""
 
-SLOW = ("disagreement", "reliability", "run-a-study")
+WITHOUT_PYTHON = (
+    "reading-a-report",
+    "for-lawyers-and-auditors",
+    "from-r-and-stata",
+    "init-on-real-tables",
+    "plan-an-audit",
+)
+"""Pages that show no Python."""
+
+SLOW = ("disagreement", "effort", "reliability", "run-a-study")
 """Pages whose audits take ten seconds or more; `make test-all` runs them."""
 
 FENCE = re.compile(
@@ -138,4 +147,4 @@ def test_the_pages_have_code() -> None:
         languages = [block.language for block in blocks(page)]
         text = page.read_text(encoding="utf-8")
         assert len(languages) == text.count("```") // 2 - text.count("```{image}")
-        assert "python" in languages or page.stem in {"reading-a-report", "for-lawyers-and-auditors"}
+        assert "python" in languages or page.stem in WITHOUT_PYTHON
