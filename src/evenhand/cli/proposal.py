@@ -256,11 +256,11 @@ def _predictions(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
 
 def _is_score(column: ColumnProfile) -> bool:
     """Tell whether numbers with a score's name can only be one: from 0 to 1, or deciles."""
-    if column.low is None or column.high is None:
-        return False
-    shares = column.kind == "real" and column.low >= 0 and column.high <= 1
-    deciles = "decile" in words(column.name) and column.kind == "whole" and column.low >= 0 and column.high <= 10
-    return shares or deciles
+    if column.kind == "real":
+        return in_unit_range(column)
+    low, high = column.low, column.high
+    deciles = column.kind == "whole" and "decile" in words(column.name)
+    return deciles and low is not None and high is not None and low >= 0 and high <= 10
 
 
 def in_unit_range(column: ColumnProfile) -> bool:

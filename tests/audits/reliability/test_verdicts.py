@@ -19,6 +19,7 @@ from evenhand.audits.reliability.result import ReliabilityGap
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.families import adjust_tables
 from evenhand.core.findings import Finding, FindingMaker
+from evenhand.core.formats import show_interval
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats.reliability import bounded_limits, bounded_p
 
@@ -76,7 +77,7 @@ def test_a_threshold_can_be_held_against_the_reference(middle: eh.Table) -> None
     assert [(f.against, f.verdict) for f in found.findings] == [("reference", "meets")] * 2
     alone = mean_gap(found, "pabak", "A")
     together = found.findings[0]
-    assert "95% interval" in together.text
+    assert f"95% interval {show_interval(alone.low, alone.high)};" in together.text  # what "meets" rests on
     assert together.joint_low < alone.low < alone.high < together.joint_high
     assert (together.low, together.high) == (alone.low, alone.high)
 
