@@ -78,7 +78,7 @@ def test_the_order_of_rows_and_chunks(crossed: Sampler, monkeypatch: pytest.Monk
         crossed_bootstrap(each, everything, rng=np.random.default_rng(8), draws=20).values for each in (answers, turned)
     )
     np.testing.assert_array_equal(one, two)
-    monkeypatch.setattr(answers, "_CHUNK_NUMBERS", 1)
+    monkeypatch.setattr("evenhand.stats.feedback.answers._CHUNK_NUMBERS", 1)
     chunked = crossed_bootstrap(answers, everything, rng=np.random.default_rng(8), draws=3_000)
     covariance = exact_covariance(answers, "both")
     np.testing.assert_allclose(np.cov(chunked.values.T), covariance, atol=0.12 * covariance.max())
