@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from evenhand.core.findings import SHORT_VERDICTS, Finding
-from evenhand.core.progress import listening
+from evenhand.core.run import listening
 from evenhand.core.thresholds import Verdict
 from evenhand.errors import count, showable
 
