@@ -31,6 +31,7 @@ from evenhand.stats.agreement.counts import (
     prevalence_index,
 )
 from evenhand.stats.agreement.differences import alike_stderr, coefficient_difference, p_of_equality, share_difference
+from evenhand.stats.agreement.panels import panel_of
 from evenhand.stats.agreement.ratings import Reasons, Undefined, first_reason
 from evenhand.stats.agreement.reasons import why_undefined
 from evenhand.stats.agreement.scores import (
@@ -83,6 +84,7 @@ __all__ = [
     "pabak",
     "pabak_from_kappa",
     "pabak_minus_kappa",
+    "panel_of",
     "pooled_spread",
     "positive_agreement",
     "prevalence_index",

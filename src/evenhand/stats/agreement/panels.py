@@ -8,8 +8,8 @@ the number of people, and people may carry weights.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +39,20 @@ def spread_points(points: int = _POINTS) -> FloatArray:
     """
     steps = _PLASTIC ** -np.arange(1.0, 4.0)
     return np.asarray((0.5 + np.arange(1, points + 1)[:, np.newaxis] * steps) % 1.0)
+
+
+def chi_squares(*freedom: ArrayLike) -> tuple[FloatArray, ...]:
+    """Return chi-squared numbers (..., points) with three degrees of freedom (...), spread evenly and apart.
+
+    Examples
+    --------
+    >>> [float(numbers.mean().round(1)) for numbers in chi_squares(3, 8, 24)]
+    [3.0, 8.0, 24.0]
+    """
+    from scipy.special import chdtri
+
+    chances = spread_points().T
+    return tuple(chdtri(np.asarray(df)[..., np.newaxis], chance) for df, chance in zip(freedom, chances, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +109,30 @@ class Panel:
             value = (between - within) / (between + (usual - 1.0) * within)
         return np.asarray(np.where((n > 1) & (count > n) & (between + within > 0), value, np.nan))
 
-    def crossed(self) -> tuple[FloatArray, FloatArray]:
-        """Return s_p / s_e and s_r / s_e by restricted maximum likelihood; nan where they cannot be told apart."""
-        return _reml(self)
+    def iccs(self) -> dict[str, FloatArray]:
+        """Return every form of the intraclass correlation; nan where it is undefined.
+
+        Those of the mean of k raters are for people who have k ratings each.
+        """
+        people, rater = _reml(self)
+        single = {"1": self.one_way(), "A,1": people / (people + rater + 1.0), "C,1": people / (people + 1.0)}
+        k = float(self.size[0]) if self.size.size == 1 else np.nan
+        mean = {form.replace("1", "k"): k * one / (1.0 + (k - 1.0) * one) for form, one in single.items()}
+        return {**single, **mean}
+
+    def why_undefined(self, form: str) -> ratings.Reasons:
+        """Return why a form has no value, "" where it has one."""
+        checks = [
+            (self.n == 0, ratings.Undefined.NOBODY),
+            (self.n <= 1, ratings.Undefined.ONE_PERSON),
+            (self.square == 0, ratings.Undefined.NO_SPREAD),
+            (np.full(self.n.shape, form.endswith("k") and self.size.size > 1), ratings.Undefined.UNEQUAL),
+        ]
+        if not form.startswith(("1", "k")):
+            checks.append((np.full(self.n.shape, self.raters > MOST_RATERS), ratings.Undefined.MANY_RATERS))
+            checks.append((~_is_crossed(self), ratings.Undefined.NOT_CROSSED))
+        checks.append((np.isnan(self.iccs()[form]), ratings.Undefined.ZERO_DENOMINATOR))
+        return ratings.first_reason([(np.asarray(applies), reason) for applies, reason in checks])
 
     def _with_people(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return Z'V⁻¹Z, Z'V⁻¹y and y'V⁻¹y, with Z the raters and V = 1 + ratio where one person was rated twice."""
@@ -121,7 +156,9 @@ def panel_of(*raters: ArrayLike, weight: ArrayLike | None = None) -> Panel:
     scores = np.stack(ratings.score_ratings(*raters, missing=True), axis=-1)
     known = ~np.isnan(scores)
     middle = scores[known].mean() if known.any() else 0.0  # sums of squares about it lose fewer digits
-    centred, there = np.where(known, scores - middle, 0.0), known.astype(np.float64)
+    there = known.astype(np.float64)
+    centred = np.where(known, scores - middle, 0.0)
+    centred[ratings.is_rounding(centred, np.abs(scores[known]).max(initial=0.0))] = 0.0
     weights, given = ratings.people_weights(weight, len(scores)), known.sum(axis=-1)
     total = centred.sum(axis=-1)
     sizes = np.unique(given[given > 0])
@@ -169,31 +206,39 @@ def _deviance(panel: Panel, root: FloatArray) -> FloatArray:
 
 
 def _reml(panel: Panel) -> tuple[FloatArray, FloatArray]:
-    """Minimise the deviance by Newton's steps from the best point of a grid; differences give the slopes."""
+    """Minimise the deviance by Newton's steps, whose slopes are differences; simulations begin at their mean's end."""
     shape = panel.n.shape
-    if panel.raters > MOST_RATERS or panel.n.size == 0:
+    if panel.raters > MOST_RATERS or not (known := _is_crossed(panel)).any():
         return np.full(shape, np.nan), np.full(shape, np.nan)
-    grid = np.sqrt([(a, b) for a in _STARTS for b in _STARTS])
-    tried = np.stack([_deviance(panel, np.broadcast_to(at, (*shape, 2))) for at in grid])
-    root = grid[np.argmin(tried, axis=0)]
-    best, damping = tried.min(axis=0), np.full(shape, 1e-3)
+    root = np.broadcast_to(_start(panel), (*shape, 2))
+    best, damping = _deviance(panel, root), np.full(shape, 1e-3)
     for _ in range(_STEPS):
         slope, curve = _slopes(panel, root, best)
         size, axes = np.linalg.eigh(curve)
         size = np.maximum(np.abs(size), 1e-8) * (1.0 + damping[..., np.newaxis])
         step = -np.einsum("...ij,...j,...kj,...k->...i", axes, 1.0 / size, axes, slope)
+        gain = np.abs((slope * step).sum(axis=-1))
+        if ((gain < 1e-13) | (damping > 1e4)).all():
+            break
         new = np.abs(root + step)
         reached = _deviance(panel, new)
         better = reached <= best
-        moved = float(np.max(np.where(better, np.abs(new - root).max(axis=-1) / (1.0 + root.max(axis=-1)), 0.0)))
         root = np.where(better[..., np.newaxis], new, root)
         best = np.where(better, reached, best)
-        damping = np.where(better, damping / 10.0, damping * 10.0)
-        if moved < 1e-9 and (better | (damping > 1e3)).all():
-            break
+        damping = np.where(better, np.maximum(damping / 10.0, 1e-3), damping * 10.0)
     people, rater = np.moveaxis(np.where(root < 3 * _NEAR, 0.0, root) ** 2, -1, 0)
-    known = _is_crossed(panel)
     return np.where(known, people, np.nan), np.where(known, rater, np.nan)
+
+
+def _start(panel: Panel) -> FloatArray:
+    """Return (2,) the roots to begin with: the best point of a grid, or what the simulations' mean comes to."""
+    if panel.n.ndim == 0:
+        grid = np.sqrt([(a, b) for a in _STARTS for b in _STARTS])
+        return np.asarray(grid[np.argmin([_deviance(panel, at) for at in grid])])
+    axes = tuple(range(panel.n.ndim))
+    sums = (getattr(panel, field.name) for field in fields(Panel) if field.name != "size")
+    found = _reml(Panel(panel.size, *(values.mean(axis=axes) for values in sums)))
+    return np.sqrt(np.maximum(np.nan_to_num(np.stack(found), nan=1.0), 0.01))
 
 
 def _slopes(panel: Panel, root: FloatArray, here: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -201,10 +246,10 @@ def _slopes(panel: Panel, root: FloatArray, here: FloatArray) -> tuple[FloatArra
     step = _NEAR * (1.0 + root)
     one, two = step * np.array([1.0, 0.0]), step * np.array([0.0, 1.0])
     up, down, right, left = (_deviance(panel, root + move) for move in (one, -one, two, -two))
-    both = [_deviance(panel, root + move) for move in (one + two, one - two, two - one, -one - two)]
+    both = _deviance(panel, root + one + two) + _deviance(panel, root - one - two)
     gap = np.moveaxis(step, -1, 0)
     slope = np.stack([(up - down) / (2 * gap[0]), (right - left) / (2 * gap[1])], axis=-1)
-    mixed = (both[0] - both[1] - both[2] + both[3]) / (4 * gap[0] * gap[1])
+    mixed = (both - up - down - right - left + 2 * here) / (2 * gap[0] * gap[1])
     first, second = (up - 2 * here + down) / gap[0] ** 2, (right - 2 * here + left) / gap[1] ** 2
     curve = np.stack([np.stack([first, mixed], axis=-1), np.stack([mixed, second], axis=-1)], axis=-2)
     return slope, curve
@@ -216,8 +261,10 @@ def _is_crossed(panel: Panel) -> Any:
     between = np.einsum("...cjj->...j", panel.both)[..., np.newaxis] * np.eye(panel.raters) - alone
     size = np.linalg.eigvalsh(between)
     freedom = (size > _TINY * np.maximum(size.max(axis=-1, keepdims=True), 1.0)).sum(axis=-1)
-    spread = panel.square > panel.count * np.finfo(np.float64).eps ** 2
-    return (freedom >= 1) & (panel.count - panel.n - freedom >= 1) & (panel.n > 1) & spread
+    return (freedom >= 1) & (panel.count - panel.n - freedom >= 1) & (panel.n > 1) & (panel.square > 0)
+
+
+Squares: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------
@@ -227,12 +274,12 @@ def _is_crossed(panel: Panel) -> Any:
 class Quadratics:
     """What limits rest on: sums of squares of people and raters that are known but for one ratio of variances.
 
-    people(ratio) / s_e has the chi-squared distribution with `freedom_people` at the true s_p / s_e whatever s_r is, and
-    raters(ratio) / s_e with `freedom_raters` at the true s_r / s_e; error / s_e with `freedom_error` (Wald 1940).
+    people(ratio) / s_e has the chi-squared distribution with `freedom_people` at the true s_p / s_e whatever s_r is,
+    and raters(ratio) / s_e with `freedom_raters` at the true s_r / s_e; error / s_e with `freedom_error` (Wald 1940).
     """
 
-    people: Callable[[float], float]
-    raters: Callable[[float], float]
+    people: Squares
+    raters: Squares
     error: float
     freedom_people: int
     freedom_raters: int
@@ -253,13 +300,13 @@ def quadratics(panel: Panel) -> Quadratics:
     error = float(panel.within - squares.sum())
     freedom = int(large.sum())
 
-    def people(ratio: float) -> float:
-        gram, score, square = panel._with_people(np.asarray(ratio))
-        return float(square - score @ np.linalg.solve(gram, score)) - error
+    def people(ratio: FloatArray) -> FloatArray:
+        gram, score, square = panel._with_people(ratio)
+        return np.asarray(square - (score * np.linalg.solve(gram, score[..., np.newaxis])[..., 0]).sum(axis=-1) - error)
 
     return Quadratics(
         people,
-        lambda ratio: float((squares / (1.0 + ratio * size)).sum()),
+        lambda ratio: np.asarray((squares / (1.0 + ratio[..., np.newaxis] * size)).sum(axis=-1)),
         0.0 if error <= _TINY * float(panel.square) else error,
         int(panel.n) + freedom - panel.raters,
         freedom,
@@ -293,9 +340,13 @@ def panel_interval(panel: Panel, form: str, confidence: float) -> Interval:
     >>> [round(float(limit), 3) for limit in panel_interval(panel, "C,1", 0.95)]
     [0.342, 0.946]
     >>> [round(float(limit), 2) for limit in panel_interval(panel, "A,1", 0.95)]
-    [0.04, 0.77]
+    [0.03, 0.74]
     """
     tail = tail_share(confidence)
+    if form.endswith("k"):
+        k = panel.size[0]
+        low, high = panel_interval(panel, form.replace("k", "1"), confidence)
+        return Interval(k * low / (1.0 + (k - 1.0) * low), k * high / (1.0 + (k - 1.0) * high))
     if form == "1":
         return _exact(_one_way_squares(panel), float(panel.within), panel, (panel.n - 1, panel.count - panel.n), tail)
     found = quadratics(panel)
@@ -306,18 +357,17 @@ def panel_interval(panel: Panel, form: str, confidence: float) -> Interval:
     return _pivot_interval(found, tail)
 
 
-def _one_way_squares(panel: Panel) -> Callable[[float], float]:
-    def people(ratio: float) -> float:
-        inner = 1.0 + ratio * panel.size
-        square = (panel.squares / (panel.size * inner)).sum()
-        return float(square - (panel.totals / inner).sum() ** 2 / (panel.people * panel.size / inner).sum())
+def _one_way_squares(panel: Panel) -> Squares:
+    def people(ratio: FloatArray) -> FloatArray:
+        inner = 1.0 + ratio[..., np.newaxis] * panel.size
+        square = (panel.squares / (panel.size * inner)).sum(axis=-1)
+        mean = (panel.totals / inner).sum(axis=-1) ** 2 / (panel.people * panel.size / inner).sum(axis=-1)
+        return np.asarray(square - mean)
 
     return people
 
 
-def _exact(
-    people: Callable[[float], float], error: float, panel: Panel, freedom: tuple[Any, Any], tail: float
-) -> Interval:
+def _exact(people: Squares, error: float, panel: Panel, freedom: tuple[Any, Any], tail: float) -> Interval:
     from scipy.special import fdtri
 
     top, bottom = float(freedom[0]), float(freedom[1])
@@ -328,28 +378,24 @@ def _exact(
     return Interval(np.asarray(low), np.asarray(high))
 
 
-def _solve(squares: Callable[[float], float], target: float, most: float) -> float:
+def _solve(squares: Squares, target: float, most: float) -> float:
     """Return the correlation r = ratio / (1 + ratio) at which falling squares reach a target, by bisection."""
     low, high = -1.0 / (most - 1.0) if most > 1 else -1e9, 1.0
     low += 1e-12 * (1.0 - low)
     for _ in range(60):
         middle = (low + high) / 2.0
-        if squares(middle / (1.0 - middle)) > target:
+        if float(squares(np.asarray(middle / (1.0 - middle)))) > target:
             low = middle
         else:
             high = middle
     return (low + high) / 2.0
 
 
-_GRID = 400
+_GRID = 120
 
 
 def _pivot_interval(found: Quadratics, tail: float) -> Interval:
-    from scipy.special import chdtri
-
-    freedom = (found.freedom_error, found.freedom_people, found.freedom_raters)
-    chances = spread_points()
-    chi_error, chi_people, chi_raters = (chdtri(df, chances[:, at]) for at, df in enumerate(freedom))
+    chi_error, chi_people, chi_raters = chi_squares(found.freedom_error, found.freedom_people, found.freedom_raters)
     if found.error == 0:
         return Interval(np.asarray(np.nan), np.asarray(np.nan))
     unit = found.error / chi_error
@@ -360,13 +406,12 @@ def _pivot_interval(found: Quadratics, tail: float) -> Interval:
     return Interval(np.asarray(low), np.asarray(high))
 
 
-def _ratios(squares: Callable[[float], float], targets: FloatArray, most: float) -> FloatArray:
+def _ratios(squares: Squares, targets: FloatArray, most: float) -> FloatArray:
     """Return the ratios of variances at which falling squares reach the targets, by interpolation on a fine grid."""
-    least = -1.0 / (most - 1.0) if most > 1 else -20.0
-    share = np.linspace(0.0, 1.0, _GRID) ** 2
-    edge = 1e-6 * (1.0 - least)
-    at = np.concatenate([np.sort(-share[1:]) * (-least - edge) if least < 0 else [], (1.0 - share[::-1]) * (1.0 - 1e-9)])
-    at = np.unique(at)
-    values = np.array([squares(r / (1.0 - r)) for r in at])
+    least = (-1.0 / (most - 1.0) if most > 1 else -20.0) * (1.0 - 1e-6)
+    share = np.linspace(0.0, 1.0, _GRID) ** 2  # finer near 0 and near the ends, where the squares bend most
+    at = np.concatenate([least * (1.0 - share), share, (1.0 - share) * (1.0 - 1e-9)])
+    at = np.unique(at[at < 1.0])
+    values = np.concatenate([squares(part / (1.0 - part)) for part in np.array_split(at, 12)])  # memory
     found = np.interp(np.log(targets), np.log(np.maximum(values[::-1], 1e-300)), at[::-1])
     return np.asarray(found / (1.0 - found))
