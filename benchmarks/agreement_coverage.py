@@ -217,7 +217,13 @@ def promises(book: Book) -> None:
     settings = [(n, reference, 2) for n in (15, 50, 200) for reference in (n, LARGE)] + [(20, LARGE, 6), (50, 50, 6)]
     for people, reference, groups in settings:
         for agreement, yes in ((0.7, 0.5), (0.9, 0.2), (0.99, 0.5)):
-            where = {"people": people, "reference": reference, "groups": groups, "agreement": agreement, "yes": yes}
+            where: dict[str, Any] = {
+                "people": people,
+                "reference": reference,
+                "groups": groups,
+                "agreement": agreement,
+                "yes": yes,
+            }
             name = f"level, {groups} groups, {people} against {reference}, {agreement:g} alike, {yes:g} yes"
             book.several(name, partial(level, **where), samples=1_500)
     for errors in ERRORS:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -66,7 +67,9 @@ def lines(samples: int, rng: Generator, *, grouping: str, answers: dict[str, str
         alone = {"the bounds of the sample alone": _by_sample(bounded[metric])}
         found.append(line.seen(_by_sample(cells)).held_against(alone))
         name, least = min(cells.items(), key=lambda item: np.mean([hit for _, hit in item[1]]))
-        least_of = {"allowed": 0.92, "why": f"the least of {len(cells)}, found by looking"} if len(cells) > 1 else {}
+        least_of: dict[str, Any] = (
+            {"allowed": 0.92, "why": f"the least of {len(cells)}, found by looking"} if len(cells) > 1 else {}
+        )
         one = replace(line, population=f"{who}: the least, {name}", **least_of)
         found.append(one.seen([hit for _, hit in least]))
     return found

@@ -92,7 +92,7 @@ class Line:
 
     def held_against(self, others: Mapping[str, ArrayLike]) -> Line:
         """Return the line with what other methods found in the same samples; the last of them is the oracle."""
-        shares = {name: float(np.mean(found)) for name, found in others.items()}
+        shares = {name: float(np.mean(np.asarray(found, dtype=np.float64))) for name, found in others.items()}
         *first, last = shares
         named = "".join(f"{name}: {shares[name]:.3f}; " for name in first) + last
         return replace(self, oracle=named, beside=shares[last])

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from _reliability_data import BINARY, MINIMA, NUMERIC, People, experiment, fitted, linear, people
@@ -131,7 +132,7 @@ def promises(book: Book) -> None:
     """Measure relabellings of the study, then small groups that the audit tests."""
     for setting in SETTINGS:
         for common, replicates in ((True, 8), (False, 1)):
-            where = {"setting": setting, "common": common, "replicates": replicates}
+            where: dict[str, Any] = {"setting": setting, "common": common, "replicates": replicates}
             name = f"relabelled, {setting}, {'common' if common else 'fresh'}"
             book.several(name, partial(relabellings, **where), samples=100)
     for setting in SETTINGS[:2]:
