@@ -8,8 +8,7 @@ Level: groups of one population, so that every finding is false. One group's gap
 (exact) and kappa (bootstrap; among the gaps that are tested), and any finding: gaps of PABAK and kappa to the reference
 group and, of six groups, the worst pair, after Holm; beside it what |gap| > 1.96 bootstrap standard errors, one by one,
 would have told. The reference group is as large as the others, or has 1,000 people. Then the same for ICC(A,1) and the
-spread-adjusted ICC of two groups: normal errors, errors of heavy tails (Student's t with 3 degrees of freedom), and
-errors that are normal in one group and of heavy tails in the other, with equal variance.
+spread-adjusted ICC of two groups, with errors of equal variance but of different shapes, among the gaps tested.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from evenhand.stats.agreement import (
     p_of_equality,
     score_moments,
     share_difference,
+    unseen_tail,
 )
 from evenhand.stats.bootstrap import CellMoments, resample
 from evenhand.stats.intervals import clopper_pearson
@@ -38,7 +38,7 @@ from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import BoolArray, FloatArray
 
 STATISTICS = ("kappa", "pabak", "ac1", "alpha")
-RESAMPLES = 400
+RESAMPLES = 200
 LARGE = 1_000
 _LEAST_TESTED = 20
 """Samples with a test below which a level is not told."""
@@ -157,19 +157,34 @@ def level(
 
 ERRORS: dict[str, tuple[str, str]] = {
     "normal errors": ("normal", "normal"),
-    "t(3) errors": ("heavy", "heavy"),
-    "normal against t(3) errors": ("normal", "heavy"),
-    "t(3) against normal errors": ("heavy", "normal"),
+    "t(3) errors": ("t(3)", "t(3)"),
+    "t(3) against normal errors": ("t(3)", "normal"),
+    "log-normal against normal errors": ("log-normal", "normal"),
+    "one error in fifty 7 times as large, against normal ones": ("one in 50", "normal"),
+    "one error in a hundred 10 times as large, against normal ones": ("one in 100", "normal"),
 }
 """The errors of the group and of the reference group; of equal variance."""
 
 
+def errors_of(kind: str, shape: tuple[int, ...], rng: Generator) -> FloatArray:
+    """Return errors of variance 1."""
+    normal = rng.standard_normal(shape)
+    if kind == "t(3)":
+        return np.asarray(rng.standard_t(3, shape) / np.sqrt(3))
+    if kind == "log-normal":  # of standard deviation 1.2
+        return np.asarray((np.exp(1.2 * normal) - np.exp(0.72)) / np.sqrt((np.exp(1.44) - 1) * np.exp(1.44)))
+    if kind.startswith("one in"):
+        share, times = {"one in 50": (0.02, 7.0), "one in 100": (0.01, 10.0)}[kind]
+        large = np.where(rng.random(shape) < share, times, 1.0)
+        return np.asarray(normal * large / np.sqrt(1 - share + share * times**2))
+    return normal
+
+
 def scored(people: int, errors: str, samples: int, rng: Generator) -> list[FloatArray]:
-    """Return ICC(A,1) and the spread-adjusted ICC (samples, 2), their standard errors, and what they rest on."""
+    """Return ICC(A,1) and the spread-adjusted ICC (samples, 2), their errors, what they rest on, largest and mean."""
     truth = rng.standard_normal((samples, people))
     shape = (2, samples, people)
-    drawn = rng.standard_t(3, shape) / np.sqrt(3) if errors == "heavy" else rng.standard_normal(shape)
-    first, second = truth + 0.5 * drawn[0], truth + 0.5 * drawn[1]
+    first, second = truth + 0.5 * errors_of(errors, shape, rng)
     value, spread = np.empty((samples, 2)), np.empty((samples, 2))
     for at in range(samples):
         weight = rng.multinomial(people, np.full(people, 1 / people), size=RESAMPLES).astype(np.float64)
@@ -177,7 +192,8 @@ def scored(people: int, errors: str, samples: int, rng: Generator) -> list[Float
             value[at] = coefficients(first[at], second[at], np.ones(people))
             spread[at] = np.nanstd(coefficients(first[at], second[at], weight), axis=0, ddof=1)
     squares = (first - second) ** 2
-    return [value, spread, squares.sum(axis=1) ** 2 / (squares**2).sum(axis=1)]
+    total, sizes = squares.sum(axis=1), np.stack([squares.max(axis=1), squares.mean(axis=1)])
+    return [value, spread, total**2 / (squares**2).sum(axis=1), sizes]
 
 
 def coefficients(first: FloatArray, second: FloatArray, weight: FloatArray) -> FloatArray:
@@ -189,17 +205,22 @@ def coefficients(first: FloatArray, second: FloatArray, weight: FloatArray) -> F
 def score_level(samples: int, rng: Generator, *, people: int, reference: int, errors: str) -> list[Line]:
     """Return the level of the tests of ICC(A,1) and the spread-adjusted ICC, among those that are made."""
     kinds = ERRORS[errors]
-    (a, se_a, rests_a), (b, se_b, rests_b) = (
+    (a, se_a, rests_a, far_a), (b, se_b, rests_b, far_b) = (
         scored(size, kind, samples, rng) for size, kind in zip((people, reference), kinds, strict=True)
     )
-    enough = (rests_a >= LEAST_SCORED) & (rests_b >= LEAST_SCORED)
     lines = []
     for which, name in enumerate(("ICC(A,1)", "spread-adjusted ICC")):
+        one, other = a[:, which], b[:, which]
+        enough = (rests_a >= LEAST_SCORED) & (rests_b >= LEAST_SCORED)
         known = np.where(enough, se_a[:, which], np.nan)
-        alike = alike_stderr(a[:, which], known, people, b[:, which], se_b[:, which], reference)
-        given = (a[:, which], alike[0], people - 1, b[:, which], alike[1], reference - 1)
+        alike = alike_stderr(one, known, people, other, se_b[:, which], reference)
+        given = (one, alike[0], people - 1, other, alike[1], reference - 1)
+        tail = np.full(samples, 0.025)
+        sides = ((one, people, far_a, far_b), (other, reference, far_b, far_a))
+        unseen = [unseen_tail(side, n, own[0] / own[1], beyond[0] / own[1], tail) for side, n, own, beyond in sides]
         with np.errstate(all="ignore"):
-            called = p_of_equality(partial(coefficient_difference, *given), (samples,)) < 0.05
+            low, high = coefficient_difference(*given, tail, unseen)
+        called = (low > 0) | (high < 0)
         if enough.sum() >= _LEAST_TESTED:
             who = f"{errors}, {people} against {reference:,}"
             test = Line(what=f"{name}: gap to the reference group", population=who, kind="test", nominal=0.05)
@@ -227,9 +248,9 @@ def promises(book: Book) -> None:
             name = f"level, {groups} groups, {people} against {reference}, {agreement:g} alike, {yes:g} yes"
             book.several(name, partial(level, **where), samples=1_500)
     for errors in ERRORS:
-        for people, reference in ((20, 20), (50, 50), (200, 200), (50, 500)):
+        for people, reference in ((50, 500), (200, 200), (500, 500), (500, 2_000)):
             where = {"people": people, "reference": reference, "errors": errors}
-            book.several(f"scores, {errors}, {people} against {reference}", partial(score_level, **where), samples=600)
+            book.several(f"scores, {errors}, {people} against {reference}", partial(score_level, **where), samples=400)
 
 
 if __name__ == "__main__":
