@@ -211,7 +211,10 @@ def hash_of(rooms: str) -> str:
     digest = hashlib.sha256()
     for room in rooms.split():
         place = ROOT / "src/evenhand" / room
-        for file in [*sorted(place.rglob("*.py")), *([place] if place.is_file() else [])]:
+        files = [*sorted(place.rglob("*.py")), *([place] if place.is_file() else [])]
+        if not files:
+            raise FileNotFoundError(f"{room} is no file or folder of the package; name what is measured in `run`.")
+        for file in files:
             tree = ast.parse(file.read_text(encoding="utf-8"))
             for node in ast.walk(tree):
                 body = getattr(node, "body", None)
