@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple, TypeAlias
 
@@ -84,7 +85,7 @@ class DisplayTable:
     rows: tuple[tuple[Cell, ...], ...]
     folded: bool = False
 
-    @property
+    @cached_property  # a page asks for each of its cells
     def numeric(self) -> tuple[bool, ...]:
         """Which columns hold numbers."""
         return tuple(
