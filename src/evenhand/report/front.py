@@ -128,8 +128,10 @@ def _headline(finding: Finding) -> str:
 
 def _with_limit(finding: Finding) -> str:
     """Return a headline with the size, the interval and the limit that it breaks."""
-    size = f"{'a ratio of ' if finding.kind == 'ratio' else ''}{finding.amount()} ({finding.interval()})"
-    return f"{finding.headline.rstrip('.')}: {size}, where {finding.threshold} is allowed."
+    before, after = {"ratio": ("a ratio of ", ""), "difference": ("", " apart")}.get(finding.kind or "", ("", ""))
+    size = f"{before}{finding.amount()}{after} ({finding.interval()})"
+    allowed = "are" if (finding.threshold or "").endswith("points") else "is"
+    return f"{finding.headline.rstrip('.')}: {size}, where {finding.threshold} {allowed} allowed."
 
 
 def _same_limit(finding: Finding, judged: Sequence[Finding]) -> str:

@@ -109,7 +109,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     )
     return Draft(
         result=result,
-        claims=list(make_claims(gaps, values, spec)),
+        claims=list(make_claims(gaps, values, spec, table.roles)),
         at=lambda confidence: run(table, spec.at(confidence)).claims,
         sentences=SENTENCES,
     )
