@@ -53,3 +53,11 @@ def _quiet(body: str) -> str:
     """Hide the parts from screen readers: the title and description stand for the whole."""
     body = re.sub(r' (?:aria-label|aria-roledescription|role)="[^"]*"', "", body)
     return f'<g aria-hidden="true">{body}</g>'
+
+
+def to_png(chart: Any) -> bytes:
+    """Return a chart as a PNG of twice the resolution of a screen."""
+    import vl_convert
+
+    drawn: bytes = vl_convert.vegalite_to_png(styled(chart).to_dict(validate=False), scale=2)
+    return drawn

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import audit, data, doctor, init, power, study
+from evenhand.cli import audit, data, doctor, init, power, report, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import DataError, EvenhandError
 
@@ -31,6 +31,7 @@ app = typer.Typer(
 app.command()(data.demo)
 app.command()(init.init)
 app.command()(audit.audit)
+app.command()(report.report)
 app.command()(doctor.doctor)
 app.command()(power.power)
 app.add_typer(data.app, name="data")
