@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 from evenhand.charts import to_png, to_svg
 from evenhand.core.display import DisplayTable, Figure, in_markdown
 from evenhand.core.findings import VERDICT_WORDS, Finding
+from evenhand.core.formats import rounded
 from evenhand.core.records import Record
 from evenhand.errors import ConfigError, did_you_mean, showable
 from evenhand.report import cards, front, page
@@ -121,7 +122,9 @@ def _row(record: Record, columns: Iterable[str]) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | tuple) else value
+    """Return a value as one cell, its digits those of `results.json`."""
+    plain = rounded(value)
+    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
 
 
 def _csv(audit: Audit) -> Files:
