@@ -275,8 +275,7 @@ def test_a_gap_without_an_interval_says_why() -> None:
 
 def test_headlines_use_the_readers_verb_and_noun() -> None:
     data = {"sex": ["F", "M"] * 100, "risk": [0.9, 0.1, 0.8, 0.2] * 50, "late": [1, 0, 0, 1] * 50}
-    words = {"selected_word": "flags", "people": "households"}
-    table = eh.Table(data, groups="sex", outcome="late", predictions="risk", **words)
+    table = eh.Table(data, groups="sex", outcome="late", predictions="risk", selected_word="flags", people="households")
     headlines = [finding.headline for finding in eh.parity(table, resamples=100).findings]
     assert headlines[0].startswith("By sex, risk flags 100.0% of F and 0.0% of M households")
     assert any(text.startswith("By sex, of those with the negative outcome, risk flags") for text in headlines)

@@ -91,7 +91,7 @@ def _arguments(
         "metric": metric.name,
         "title": metric.title_in_sentence,
         "model": gap.model,
-        "selects": roles.predictions[gap.model].selected_word,
+        "selects": roles.predictions[str(gap.model)].selected_word,
         "people": f" {roles.people}" if roles.people else "",
         **sides,
         **{f"{side}_value": groups[name].value for side, name in sides.items() if name in groups},
