@@ -99,7 +99,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
 
     def at(confidence: float) -> list[Claim]:
         again = [gap for analysis in analyses for gap in analysis.gaps_at(confidence, limited)]
-        return list(make_claims(again, values, spec))
+        return list(make_claims(again, values, spec, table.roles))
 
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
