@@ -88,7 +88,7 @@ def promises(book: Book) -> None:
     """Measure what critics who agree or disagree tell, and critics who say which way they differ."""
     for answers in ({"disagree": "disagrees"}, {"answer": "answer"}):
         simulate = partial(lines, grouping="donor_age", answers=answers)
-        book.several(f"rates, {next(iter(answers))}", simulate, samples=300)
+        book.several(f"rates, {next(iter(answers))}", simulate, samples=120)
 
 
 if __name__ == "__main__":
