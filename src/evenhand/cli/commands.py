@@ -157,6 +157,11 @@ def _what(line: PowerLine) -> str:
     if line.kind is None and line.gap is None:
         return "not worked out"
     who = f" ({line.group}: {line.n:,} count)" if line.group is not None and line.n is not None else ""
+    if line.as_piloted is not None:
+        likely = f"{100 * line.as_piloted:.0f} ± {100 * (line.error or 0.0):.0f} %"
+        who += f"; one as in the pilot {'is decided' if line.threshold else 'is shown'} with a chance of {likely}"
+    if line.gap is None and line.as_piloted is not None:
+        return f"no gap can be named{who}"
     if line.gap is None:
         claim = "shows no gap, however large, with the power wanted"
     elif line.kind == "ratio":
