@@ -97,6 +97,7 @@ class Finding(Record):
     threshold: str | None = column("the limit in words", None)
     limit: float | None = column("the limit as a number", None)
     verdict: Verdict = column("whether the interval lies within the limit, beyond it, or covers both", "no_threshold")
+    exploratory: bool = column("whether the plan, where one was sealed, did not foresee it", False)
 
     @property
     def text(self) -> str:
