@@ -77,7 +77,7 @@ def _show(rows: Iterator[tuple[str, str | None, str]]) -> None:
 def _broken() -> Iterator[str]:
     """Yield what does not work although it is installed: reading, drawing, writing."""
     from evenhand.charts import to_svg
-    from evenhand.core.writing import write_files
+    from evenhand.core.run import write_files
     from evenhand.table.sources import open_source
 
     try:

@@ -19,12 +19,10 @@ from evenhand.audits import REGISTRY
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.progress import shown_in_notebook, step
-from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Result, badge, settle
+from evenhand.core.run import data_record, run_record, shown_in_notebook, step, write_files
 from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
-from evenhand.core.writing import write_files
 from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, make_config, make_table, read_config

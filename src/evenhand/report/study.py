@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
-from evenhand.core.provenance import run_record
 from evenhand.core.result import settled
+from evenhand.core.run import run_record
 from evenhand.errors import ConfigError
 from evenhand.report.audit import Audit
 from evenhand.report.config import AuditConfig, ReportSettings
