@@ -12,12 +12,12 @@ from evenhand.audits.effort import result as records
 from evenhand.audits.effort.gather import People
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.formats import finite
-from evenhand.core.progress import step
 from evenhand.core.records import OVERALL
+from evenhand.core.run import step
 from evenhand.errors import count
+from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import Direction, Reversals, compare_groups, count_reversals, worst_reversals
-from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
@@ -38,31 +38,50 @@ class DirectionTables(NamedTuple):
     reversals: tuple[records.ReversalRecord, ...] = ()
 
 
-def direction_tables(table: Table, people: People, spec: EffortSpec) -> DirectionTables:
-    """Count the reversed pairs of every model, for everybody and between the groups of every grouping."""
+Counts = dict[str, dict[str, tuple[Direction, tuple[str, ...]]]]
+"""For every model whose favourable side is known, the counted pairs by grouping, with the groups' labels."""
+
+
+def count_all(table: Table, people: People, spec: EffortSpec) -> Counts:
+    """Count the pairs of every model whose favourable side is known; under '' where the table has no groups."""
+    counts: Counts = {}
+    for model in table.models:
+        better = _better(table, people, model)
+        if better is not None:
+            step(f"Counting reversed pairs under {model}")
+            counts[model] = _counted(table, people, spec, better)
+    return counts
+
+
+def direction_tables(table: Table, people: People, counts: Counts, spec: EffortSpec) -> DirectionTables:
+    """Return the reversed pairs of every model, for everybody and between the groups of every grouping."""
     values: list[records.EffortValue] = []
     gaps: list[records.EffortGap] = []
     rows: list[records.DirectionRecord] = []
     worst: list[records.ReversalRecord] = []
     for model in table.models:
-        better = _better(table, people, model)
-        if better is None:
-            values.append(records.EffortValue(model=model, metric="reversed_pairs", n=people.n, value=None, status=NO_SIDE))
+        if model not in counts:
+            unknown: dict[str, Any] = {
+                "model": model,
+                "metric": "reversed_pairs",
+                "n": people.n,
+                "value": None,
+                "status": NO_SIDE,
+            }
+            values.append(records.EffortValue(**unknown))
             continue
-        step(f"Counting reversed pairs under {model}")
-        ways = _counted(table, people, spec, better)
-        everybody = next(iter(ways.values()))[0].everybody
+        everybody = next(iter(counts[model].values()))[0].everybody
         values += _values(everybody, model, people.n, spec)
         rows.append(_row(everybody, model, (None, OVERALL, OVERALL), spec))
-        for grouping, (counts, labels) in ways.items():
+        for grouping, (counted, labels) in counts[model].items():
             if grouping:
-                groups = _compared(counts, labels, spec)
+                groups = _compared(counted, labels, spec)
                 rows += [
-                    _row(counts.between(a, b), model, (grouping, labels[a], labels[b]), spec)
+                    _row(counted.between(a, b), model, (grouping, labels[a], labels[b]), spec)
                     for a, b in permutations(groups, 2)
                 ]
-                gaps.append(_worst_gap(counts, labels, groups, {"model": model, "grouping": grouping}, spec))
-        worst += _worst(people, model, better, spec)
+                gaps.append(_worst_gap(counted, labels, groups, {"model": model, "grouping": grouping}, spec))
+        worst += _worst(table, people, model, spec)
     return DirectionTables(tuple(values), tuple(gaps), tuple(rows), tuple(worst))
 
 
@@ -75,7 +94,7 @@ def notes(table: Table, people: People) -> Iterator[str]:
             "score is good for the person."
         )
     if people.n > MOST_COUNTED and len(silent) < len(table.models):
-        yield f"Reversed pairs were counted among {MOST_COUNTED:,} people drawn at random; their intervals allow for it."
+        yield f"Reversed pairs were counted among {MOST_COUNTED:,} people drawn at random; intervals allow for it."
 
 
 def _better(table: Table, people: People, model: str) -> FloatArray | None:
@@ -93,7 +112,7 @@ def _ends(people: People, spec: EffortSpec) -> tuple[FloatArray, FloatArray]:
 def _counted(
     table: Table, people: People, spec: EffortSpec, better: FloatArray
 ) -> dict[str, tuple[Direction, tuple[str, ...]]]:
-    """Return the counted pairs by grouping, with the groups' labels; under '' where the table has no groups."""
+    """Return the counted pairs of one model."""
     columns = better, people.effort, *_ends(people, spec)
     weight, part = people.rows.weight, np.arange(people.n)
     if people.n > MOST_COUNTED:
@@ -135,9 +154,7 @@ def _values(found: Reversals, model: str, n: int, spec: EffortSpec) -> Iterator[
         )
 
 
-def _row(
-    found: Reversals, model: str, where: tuple[str | None, str, str], spec: EffortSpec
-) -> records.DirectionRecord:
+def _row(found: Reversals, model: str, where: tuple[str | None, str, str], spec: EffortSpec) -> records.DirectionRecord:
     share = found.reversed(spec.confidence)
     return records.DirectionRecord(
         model=model,
@@ -195,7 +212,9 @@ def _worst_gap(
         high=finite(high),
         p_value=min(1.0, len(tested) * min(tested)) if tested else None,
         worse_off=labels[group] if worst[0].value else None,
-        status="ok" if finite(high) is not None else f"no interval: {count(len(pairs), 'pair')} of groups do not differ",
+        status="ok"
+        if finite(high) is not None
+        else f"no interval: {count(len(pairs), 'pair')} of groups do not differ",
         groups=len(groups),
     )
 
@@ -211,10 +230,10 @@ def abs_low(low: float, high: float) -> float:
     return max(low, -high, 0.0)
 
 
-def _worst(people: People, model: str, better: FloatArray, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
+def _worst(table: Table, people: People, model: str, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
     """Yield the reversed pairs with the largest shortfall, where the table has an id to name people by."""
-    ids = people.rows.ids
-    if ids is None or spec.worst == 0 or people.n > MOST_COUNTED:
+    ids, better = people.rows.ids, _better(table, people, model)
+    if ids is None or better is None or spec.worst == 0 or people.n > MOST_COUNTED:
         return
     found = worst_reversals(better, people.effort, *_ends(people, spec), spec.worst)
     score, paths = people.rows.scores[model], people.trajectories.values

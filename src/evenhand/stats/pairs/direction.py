@@ -7,9 +7,9 @@ effort give no reversal; a random score reverses as many pairs as it orders righ
 pairs with equal scores. Without the condition on the end, scores that follow the level reached would look worse than
 chance.
 
-All pairs are counted, exactly: people who are alike are merged, ordered along a k-d tree within their group and cut into
-blocks of 128; two blocks between which no pair can be comparable are passed over. Each block adds up its own rows, so
-the sums are the same to the last bit on any number of threads.
+All pairs are counted, exactly: people who are alike are merged, ordered along a k-d tree within their group and cut
+into blocks of 128; two blocks between which no pair can be comparable are passed over. Each block adds up its own rows,
+so the sums are the same to the last bit on any number of threads.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_at_least
-from evenhand.stats.intervals import logit_t, normal_quantile, t_quantile, tail_share
+from evenhand.stats.intervals import logit_t, tail_share
 from evenhand.stats.pairs.exact import BLOCK, near_neighbours
 from evenhand.stats.pairs.inputs import TOLERANCE, check_people, starts
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.stats.workers import Progress, Step, run_chains
 
 _STEP_PAIRS = 2**25
@@ -177,9 +177,7 @@ class Direction:
         of_second = np.where(second[:, np.newaxis], self.counts[:, ahead, _BEHIND:], 0.0)
         return self._reversals(of_first, of_second, first, second)
 
-    def _reversals(
-        self, ahead: FloatArray, behind: FloatArray, first: FloatArray | np.ndarray, second: FloatArray | np.ndarray
-    ) -> Reversals:
+    def _reversals(self, ahead: FloatArray, behind: FloatArray, first: BoolArray, second: BoolArray) -> Reversals:
         weight = self.weight[:, np.newaxis]
         members = (first | second) & (self.weight > 0)
         kish = [_kish(self.weight[side]) for side in (first, second, members)]
@@ -266,7 +264,7 @@ def count_reversals(
     row = np.empty(len(people), dtype=np.int64)
     row[order] = np.cumsum(new) - 1
     first = order[np.flatnonzero(new)]
-    weight = np.bincount(row, people.weights)
+    weight = np.asarray(np.bincount(row, people.weights), dtype=np.float64)
     rows = _row_counts(np.stack([axis[first] for axis in axes]), weight, codes[first], threads, progress)
     return Direction(rows[row], codes, people.weights, (1.0 - _tied(axes[3], people.weights)) / 2.0)
 
