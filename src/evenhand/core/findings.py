@@ -168,6 +168,16 @@ class Claim:
         own: float | None = getattr(self.records[0], "p_value", None)
         return own if self.p_value is None else self.p_value
 
+    def told_as(self, clarity: Clarity | None) -> Claim:
+        """Return what is said where a difference is clear, unclear or untested in its family."""
+        return self if clarity is None else replace(self, **self.when.get(clarity, {}))
+
+    def sentence_of(self, record: Value | Gap) -> str:
+        """Return which sentence tells a record."""
+        if record.value is not None:
+            return self.sentence_id
+        return self.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined")
+
 
 ClaimsAt: TypeAlias = Callable[[float], Sequence[Claim]]
 """All claims of an audit, in their order, by limits at this confidence; limits are nested in it."""
@@ -229,16 +239,11 @@ class FindingMaker:
         return (*findings, *(self._finding(asked, said) for asked, said in told if asked.threshold is None))
 
     def _finding(self, asked: Question, said: Answer) -> Finding:
-        threshold, record = asked.threshold, said.record
-        claim = asked.claim
-        if said.clarity is not None and said.clarity in claim.when:
-            claim = replace(claim, **claim.when[said.clarity])
-            record = record if threshold is not None else claim.records[0]
+        threshold, claim = asked.threshold, asked.claim.told_as(said.clarity)
+        record = claim.records[0] if threshold is None else said.record
         metric = self.spec.known_metrics()[record.metric]
-        kind = record.kind if isinstance(record, Gap) else None
-        sentence_id = claim.sentence_id
-        if record.value is None:
-            sentence_id = claim.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined")
+        kind, against = (record.kind, record.against) if isinstance(record, Gap) else (None, None)
+        sentence_id = claim.sentence_of(record)
         told = claim.arguments(record) if callable(claim.arguments) else claim.arguments
         arguments = {"unit": metric.style(), **told}
         return Finding(
@@ -247,7 +252,7 @@ class FindingMaker:
             coordinates=coordinates_of(record),
             metric=record.metric,
             kind=kind,
-            against=record.against if isinstance(record, Gap) else None,
+            against=against,
             sentence_id=sentence_id,
             arguments=arguments,
             headline=render(sentence_id, arguments, self.sentences),

@@ -26,7 +26,7 @@ from evenhand.core.run import shown_in_notebook
 from evenhand.core.thresholds import Alias, Threshold, resolve
 from evenhand.errors import ConfigError
 from evenhand.settings import Settings
-from evenhand.table.arrays import Columns, is_frame
+from evenhand.table.frames import Columns, is_frame
 from evenhand.table.table import Table
 
 _RECORDED = {"recorded": True}
