@@ -28,14 +28,14 @@ def people(n: int = 60) -> dict[str, Any]:
     }
 
 
-def audit(favourable: str | None = "not_selected", data: Any = None, **settings: Any) -> EffortResult:
+def audit(favourable: Any = "not_selected", data: Any = None, **settings: Any) -> EffortResult:
     columns = people() if data is None else data
     table = eh.Table(
         columns,
         id="id",
         groups="sex",
         predictions={"punishes": "punishes", "rewards": "rewards"},
-        **({} if favourable is None else {"favourable": favourable}),
+        favourable=favourable,
     )
     return eh.effort(table, trajectory=YEARS, scale=10, **settings)
 
