@@ -288,6 +288,14 @@ def to_svg(chart: Any, title: str, description: str, *, name: str) -> str:
     return head + _quiet(_own_ids(body, name)) + "</svg>"
 
 
+def to_png(chart: Any) -> bytes:
+    """Return a chart as a PNG of twice the resolution of a screen."""
+    import vl_convert
+
+    drawn: bytes = vl_convert.vegalite_to_png(styled(chart).to_dict(validate=False), scale=2)
+    return drawn
+
+
 def _own_ids(body: str, name: str) -> str:
     """Renumber identifiers in the order in which they appear."""
     found = dict.fromkeys(re.findall(r'\bid="([^"]+)"', body))

@@ -41,32 +41,21 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 
 SENTENCES: dict[str, str] = {
-    "two_values": "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}.",
-    "two_values_worse_off": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference} "
-        "({worse_off} worse off)."
-    ),
-    "two_values_differ": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; they differ "
-        "beyond chance."
-    ),
-    "some_groups_differ": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; not all groups "
-        "are alike."
-    ),
-    "no_clear_difference": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; no clear "
-        "difference."
-    ),
-    "not_tested": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; not tested."
-    ),
+    "two_values": "{clause}.",
+    "two_values_worse_off": "{clause} ({worse_off} worse off).",
+    "two_values_differ": "{clause}; they differ beyond chance.",
+    "some_groups_differ": "{clause}; not all groups are alike.",
+    "no_clear_difference": "{clause}; no clear difference.",
+    "not_tested": "{clause}; not tested.",
     "value": "{where}: {title} is {value:unit}.",
     "undefined": "{where}: {title} cannot be computed.",
     "not_comparable": "{where}: {title} cannot be compared between groups.",
     "not_in_the_data": "No {name} {wanted} in these data: the threshold for {title} cannot be judged.",
 }
 """The sentences that several audits use; an audit adds its own to them."""
+
+CLAUSE = "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}"
+"""Two values side by side; for some metrics an audit has a plainer one, as a sentence called "clause_METRIC"."""
 
 _MOST_TIMES = 1_000
 """Beyond so many times the people, more of them is no advice."""
@@ -431,5 +420,6 @@ def render(sentence_id: str, arguments: Mapping[str, Any], sentences: Mapping[st
     >>> render("value", {"where": "logistic", "title": "accuracy", "value": 0.8123, "unit": "percent"}, {})
     'logistic: accuracy is 81.2%.'
     """
-    template = {**SENTENCES, **sentences}[sentence_id]
+    known = {**SENTENCES, **sentences}
+    template = known[sentence_id].replace("{clause}", known.get(f"clause_{arguments.get('metric')}", CLAUSE))
     return _Sentence(arguments.get("unit", "number")).vformat(template, (), arguments)

@@ -99,7 +99,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
 
     def at(confidence: float) -> list[Claim]:
         again = [gap for analysis in analyses for gap in analysis.gaps_at(confidence, limited)]
-        return list(make_claims(again, values, spec))
+        return list(make_claims(again, values, spec, table.roles))
 
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
@@ -114,7 +114,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
         calibration=tuple(calibration),
         favourable={model: table.prediction(model).favourable for model in table.models},
     )
-    return Draft(result=result, claims=list(make_claims(gaps, values, spec)), at=at, sentences=SENTENCES)
+    return Draft(result=result, claims=list(make_claims(gaps, values, spec, table.roles)), at=at, sentences=SENTENCES)
 
 
 def _analyses(pooled: Analysis, whole: GroupCells, notes: list[str]) -> Iterator[Analysis]:
