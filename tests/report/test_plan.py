@@ -123,11 +123,11 @@ def test_a_plan_is_sealed_once(
 def test_verify_computes_again_and_finds_every_change(place: Path) -> None:
     out = place / "out"
     run(place).save(out)
-    arguments = {"settings": place / "audit.toml", "plan": place / "plan.json"}
-    assert [check.holds for check in verify(out, **arguments)] == [True] * 6
+    settings, plan = place / "audit.toml", place / "plan.json"
+    assert [check.holds for check in verify(out, settings=settings, plan=plan)] == [True] * 6
     with (place / "d.csv").open("a", encoding="utf-8") as data:
         data.write("F,1\n")
-    last = verify(out, **arguments)[-1]
+    last = verify(out, settings=settings, plan=plan)[-1]
     assert (last.holds, last.text[:34]) == (False, "These are not the data of the audi")
     (out / "report.html").write_text("nothing wrong here", encoding="utf-8")
     first = verify(out)[0]
@@ -150,15 +150,16 @@ def test_verify_finds_a_report_that_was_made_from_other_results(place: Path) -> 
 def test_a_pack_holds_what_is_needed_and_its_sums_are_right(place: Path) -> None:
     out = place / "out"
     run(place).save(out)
-    given = {"settings": place / "audit.toml", "plan": place / "plan.json"}
-    path = pack(out, place / "pack.zip", **given)
-    assert path.read_bytes() == pack(out, place / "again.zip", **given).read_bytes()
+    path, again = (
+        pack(out, place / name, settings=place / "audit.toml", plan=place / "plan.json") for name in ("a.zip", "b.zip")
+    )
+    assert path.read_bytes() == again.read_bytes()
     with zipfile.ZipFile(path) as held:
         files = {name: held.read(name) for name in held.namelist()}
     wanted = {"report.html", "report.md", "results.json", "run.json", "plan.json", "audit.toml", "VERIFY.md"}
     assert wanted | {"manifest.json", "versions.txt", "SHA256SUMS"} <= files.keys()
     assert not any(name.endswith("d.csv") for name in files)
-    sums = dict(reversed(line.split("  ")) for line in files["SHA256SUMS"].decode().splitlines())
+    sums = {line[66:]: line[:64] for line in files["SHA256SUMS"].decode().splitlines()}
     assert sums == {name: hashlib.sha256(files[name]).hexdigest() for name in files if name != "SHA256SUMS"}
     for name, content in files.items():
         (place / "unpacked").mkdir(exist_ok=True)
