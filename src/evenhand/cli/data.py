@@ -83,3 +83,31 @@ def demo(
         print_line("\nReport: ", str(files["report.html"]))
         print_line("Next: evenhand init YOUR_DATA.csv")
     return FINE
+
+
+def replicate(
+    papers: Annotated[
+        list[str] | None, typer.Argument(help="effort, disagreement, reliability or improvability; by default all.")
+    ] = None,
+    out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")] = Path(
+        "evenhand-replication"
+    ),
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of data, in the place of the one that EVENHAND_DATA names.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> int:
+    """Replicate the four papers behind the audits: what they print, what is found here, why it differs, the errata.
+
+    It uses the data at hand and downloads nothing; the report lists what cannot be had, and what would read it. With
+    all data at hand it takes a minute.
+    """
+    from evenhand.replication import replicate as replicate_papers
+
+    with progress(quiet):
+        found = replicate_papers(papers or (), data=data)
+        files = found.save(out_folder)
+    if not quiet:
+        out.print(found.summary(), markup=False)
+        print_line("\nReport: ", str(files["replication.html"]))
+    return FINE

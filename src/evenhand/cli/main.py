@@ -33,6 +33,7 @@ app.command()(init.init)
 app.command()(audit.audit)
 app.command()(doctor.doctor)
 app.command()(power.power)
+app.command()(data.replicate)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 
