@@ -219,13 +219,9 @@ def _curve_figure() -> Figure:
 def _value_figure() -> Figure:
     values = holdout().rows.values()[:, 0]
     iterations = published()["improvability_paper"]["table3_lasso"]
-    means = {side: [np.mean([s[g][side] for s in iterations]) for g in ("black", "white")] for side in (0, 1)}
-    points = {
-        "status quo, paper": means[1],
-        "lasso, paper": means[0],
-        "status quo, here": values[:2, 0],
-        "lasso, here": values[:2, 1],
-    }
+    means = np.array([[np.mean([s[g][side] for s in iterations]) for g in ("black", "white")] for side in (1, 0)])
+    names = ("status quo, paper", "lasso, paper", "status quo, here", "lasso, here")
+    points = dict(zip(names, np.concatenate([means, values[:2].T]), strict=True))
     rows = [
         {"x": float(x), "y": float(y), "series": name, "low": None, "high": None} for name, (x, y) in points.items()
     ]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evenhand.core.display import DisplayTable, Figure, Number, Range
+from evenhand.core.formats import Format
 from evenhand.datasets.registry import DATA_VARIABLE
 
 Verdict = Literal["holds", "holds in part", "does not hold"]
@@ -143,14 +144,14 @@ class Chapter:
             yield DisplayTable(
                 "Claims",
                 ("Where", "The paper says", "Verdict", "Evidence"),
-                tuple((c.item, c.claim, c.verdict, c.evidence) for c in self.claims),
+                tuple((_short(c.item), c.claim, c.verdict, c.evidence) for c in self.claims),
             )
         yield from self.figures
         if self.missing:
             yield DisplayTable(
                 "What cannot be had here",
                 ("Where", "Why", "What waits for it"),
-                tuple((m.item, m.reason, m.loader) for m in self.missing),
+                tuple((m.item, m.reason, m.loader.replace("`", "")) for m in self.missing),
             )
 
     def agreeing(self) -> str:
@@ -159,13 +160,19 @@ class Chapter:
         return f"{agreeing} of {len(self.lines)} agree" if self.lines else "no number could be computed"
 
 
+def _short(item: str) -> str:
+    """Return a short name of a place with spaces that do not break."""
+    return item.replace(" ", "\u00a0") if len(item) < 18 else item
+
+
 def _cells(line: Line) -> tuple[Any, ...]:
-    printed = Number(line.printed) if line.printed_high is None else Range(line.printed, line.printed_high)
+    style: Format = "count" if isinstance(line.printed, int) else "number"
+    printed = Number(line.printed, style) if line.printed_high is None else Range(line.printed, line.printed_high)
     return (
-        line.item,
+        _short(line.item),
         line.what,
         printed,
-        Number(line.ours),
+        Number(line.ours, style),
         Number(line.difference, "signed"),
         "yes" if line.agrees else "no",
         line.why,

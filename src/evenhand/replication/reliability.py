@@ -116,7 +116,9 @@ def authors_split() -> Split:
     for number, part in enumerate(np.array_split(order, 5)):
         folds[part] = number
     models = tuple(
-        _raw_units(*(np.array(fold[name]) for name in ("coef", "intercept", "scaler_mean", "scaler_scale")))
+        _raw_units(
+            np.array(fold["coef"]), fold["intercept"], np.array(fold["scaler_mean"]), np.array(fold["scaler_scale"])
+        )
         for fold in published()["reliability_paper"]["models_of_seed_0"]
     )
     return folds, models

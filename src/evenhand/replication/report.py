@@ -20,7 +20,7 @@ from evenhand.core.writing import write_files
 from evenhand.datasets.registry import DATA_VARIABLE
 from evenhand.errors import ConfigError, count, require_choice
 from evenhand.replication.improvability import replicate_improvability
-from evenhand.replication.records import Chapter
+from evenhand.replication.records import Chapter, Verdict
 from evenhand.replication.reliability import replicate_reliability
 from evenhand.replication.studies import replicate_disagreement, replicate_effort
 from evenhand.report.page import render_page, section_view
@@ -33,7 +33,7 @@ PAPERS: dict[str, Callable[[], Chapter]] = {
 }
 """The four papers, and what replicates each."""
 
-_VERDICTS = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
+_VERDICTS: dict[Verdict, str] = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
 
 
 @dataclass(frozen=True, eq=False)

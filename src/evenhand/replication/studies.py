@@ -149,7 +149,7 @@ def _study_claims() -> Iterator[Claim]:
         n = condition["n"]
         for name, r in condition.items():
             if name != "n":
-                worst = max(worst, 10 * two_sided_p(r * math.sqrt((n - 2) / (1 - r**2)), n - 2))
+                worst = max(worst, float(10 * two_sided_p(r * math.sqrt((n - 2) / (1 - r**2)), n - 2)))
     yield Claim(
         "Table 2",
         "All correlations are significant at 0.001 after Bonferroni's correction.",
@@ -218,7 +218,8 @@ def _missing_effort(shed: Path | None) -> Iterator[Missing]:
 def shed_results(households: Any) -> tuple[list[Line], tuple[Figure, ...]]:
     """Return tables 1 and 6 and figure 3 on households with the columns of `load_shed`."""
     import evenhand as eh
-    from evenhand.models.folds import ModelsSettings, add_models
+    from evenhand.models.estimators import ModelsSettings
+    from evenhand.models.folds import add_models
 
     printed = published()["effort_paper"]
     arguments: dict[str, Any] = {
@@ -442,11 +443,13 @@ def _critic_figures(answers: Mapping[str, Any]) -> Iterator[Figure]:
         order = np.argsort(found.truth, kind="stable")
         series = {"true": found.truth, "estimate": found.estimate, "upper": found.upper, "lower": found.lower}
         rows = [
-            {"x": rank, "y": float(values[critic]), "series": name, "low": None, "high": None}
+            {"x": rank / order.size, "y": float(values[critic]), "series": name, "low": None, "high": None}
             for name, values in series.items()
-            for rank, critic in enumerate(order[::4])
+            for rank, critic in list(enumerate(order))[::4]
         ]
-        panels.append(curve(rows, title=short, x="Critics by their true gap, one in four", y="Gap", intervals="none"))
+        panels.append(
+            curve(rows, title=short, x="Critics by their true gap", y="Gap", intervals="none", percent_x=True)
+        )
         described.append(f"{short}: mean error {show(float(found.error.mean()))}, {found.outside} outside")
     yield Figure(
         "Figure 1",
