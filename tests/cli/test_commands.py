@@ -138,7 +138,7 @@ def test_ctrl_c_while_data_is_read(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("g,y,s\n" + rows)
     command = ["audit", "d.csv", "--groups", "g", "--scores", "s", "--outcome", "y"]
     code = (
-        "from evenhand.cli.main import main\nimport evenhand.report.text, evenhand.report, duckdb, scipy.stats\n"
+        "from evenhand.cli.main import main\nimport evenhand.report, duckdb, scipy.stats\n"
         f"print('ready', flush=True)\nmain({command!r})"
     )
     process = subprocess.Popen(
@@ -196,7 +196,7 @@ def test_characters_that_the_terminal_lacks(place: Path) -> None:
     done = subprocess.run(arguments, cwd=place, env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     summary, _, results = done.stdout.partition(b"Report: out/report.html\n")
-    assert b"100.0% for ??" in summary
+    assert b"100.0% of ??" in summary
     assert "é🙂" in results.decode("utf-8")
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from evenhand.cli.audit_toml import audit_toml
 from evenhand.cli.console import FINE, out, print_line
 from evenhand.cli.proposal import Proposal, in_unit_range, propose
-from evenhand.core.writing import write_files
+from evenhand.core.run import write_files
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.report.config import open_settings
 from evenhand.table.files import FileOptions, dialect

@@ -19,7 +19,7 @@ from evenhand.charts import to_svg
 from evenhand.core.display import DisplayTable, Figure, Section, showable_value
 from evenhand.core.findings import SHORT_VERDICTS
 from evenhand.core.formats import rounded
-from evenhand.core.progress import step
+from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS, Verdict
 from evenhand.report import front
 
@@ -36,12 +36,13 @@ PLURAL_VERDICTS: dict[Verdict, str] = {
 }
 
 
-def render(audit: Audit) -> str:
-    """Return the page of an audit."""
+def render(audit: Audit, *, paged: bool = False) -> str:
+    """Return the page of an audit; `paged` for a printer, where nothing can be unfolded: long tables are only named."""
     findings = audit.findings
     judged = front.judged_lines(findings)
     return render_page(
         "report.html",
+        ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
         short=front.in_short(findings),
         compared=front.who_was_compared(audit),
@@ -66,11 +67,12 @@ def render(audit: Audit) -> str:
         plural_verdicts=PLURAL_VERDICTS,
         config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),
+        paged=paged,
     )
 
 
-def render_page(template: str, **content: Any) -> str:
-    """Return a page of ours: its style sheet within, and a policy that allows nothing else."""
+def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **content: Any) -> str:
+    """Return a page of ours: its style sheets within, and a policy that allows nothing else."""
     environment = Environment(
         loader=PackageLoader("evenhand.report"),
         autoescape=True,
@@ -80,7 +82,7 @@ def render_page(template: str, **content: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(slug=slug, code=code)
-    style = environment.loader.get_source(environment, "report.css")[0] if environment.loader else ""
+    style = "".join(environment.loader.get_source(environment, name)[0] for name in sheets if environment.loader)
     frame = {"policy": _policy(style), "style": Markup(style), "version": __version__}  # noqa: S704
     return environment.get_template(template).render(**frame, **content)
 
