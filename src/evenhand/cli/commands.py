@@ -1,4 +1,4 @@
-"""The short commands: `demo` and `data` (the data that evenhand brings), `power`, `replicate` (the papers), `doctor`."""
+"""The short commands: `demo` and `data` (the data that evenhand brings), `power`, `replicate`, `doctor`."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.charts.curve import curve
+from evenhand.charts import curve
 from evenhand.core.display import Figure
-from evenhand.core.progress import step
+from evenhand.core.run import step
 from evenhand.datasets import load_compas
 from evenhand.datasets.registry import at_hand
 from evenhand.replication.records import Chapter, Claim, Line, Missing, Verdict, data_folder, published

@@ -14,9 +14,7 @@ from typing import Any
 from evenhand._version import __version__
 from evenhand.core.display import DisplayTable, Section
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.progress import step
-from evenhand.core.provenance import run_record
-from evenhand.core.writing import write_files
+from evenhand.core.run import run_record, step, write_files
 from evenhand.datasets.registry import DATA_VARIABLE
 from evenhand.errors import ConfigError, count, require_choice
 from evenhand.replication.improvability import replicate_improvability

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.charts.curve import curve
+from evenhand.charts import curve
 from evenhand.core.display import Figure
 from evenhand.core.formats import show
 from evenhand.datasets import load_dressel_farid, load_shed
