@@ -322,14 +322,10 @@ def replicate_reliability() -> Chapter:
 
 
 def _curve_lines() -> Iterator[Line]:
-    printed = published()["reliability_paper"]
-    white = int(defendants().white.sum())
-    for what, ours in (
-        ("n", defendants().white.size),
-        ("white", white),
-        ("non_white", defendants().white.size - white),
-    ):
-        yield Line("Section 4.2", what.replace("_", "-"), printed[what], ours, 0.5, "ProPublica's filter, charge known")
+    printed, white = published()["reliability_paper"], defendants().white
+    for what, number in (("n", white.size), ("white", int(white.sum())), ("non_white", int((1 - white).sum()))):
+        why = "ProPublica's filter, charge known"
+        yield Line("Section 4.2", what.replace("_", "-"), printed[what], number, 0.5, why)
     for setting, item in SETTINGS.items():
         if setting not in published_curves():
             continue
