@@ -68,6 +68,7 @@ def render(audit: Audit, *, paged: bool = False) -> str:
         config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),
         paged=paged,
+        plan=audit.plan,
     )
 
 
