@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import audit, commands, init, study
+from evenhand.cli import audit, commands, init, report, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import DataError, EvenhandError
 
@@ -31,8 +31,13 @@ app = typer.Typer(
 app.command()(commands.demo)
 app.command()(init.init)
 app.command()(audit.audit)
+app.command()(report.report)
+app.command()(report.plan)
+app.command()(report.verify)
+app.command()(report.pack)
 app.command()(commands.doctor)
 app.command()(commands.power)
+app.command()(commands.replicate)
 app.add_typer(commands.data_app, name="data")
 app.add_typer(study.app, name="study")
 
@@ -61,10 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     tell = _tell_programs if _JSON_ERRORS in given else _tell_people
     try:
-        words = [word for word in given if word != _JSON_ERRORS]
-        code = app(args=words, prog_name="evenhand", standalone_mode=False)
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
+        sys.exit(_run([word for word in given if word != _JSON_ERRORS]))
     except (EvenhandError, typer.TyperException) as error:
         tell(error, BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort) as error:
@@ -78,7 +80,14 @@ def main(arguments: list[str] | None = None) -> None:
         if os.environ.get("EVENHAND_DEBUG"):
             raise
         tell(error, BUG)
-    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _run(words: list[str]) -> int:
+    """Run the command that the words name and return its exit code."""
+    code = app(args=words, prog_name="evenhand", standalone_mode=False)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
 
 
 def _print_any_text() -> None:

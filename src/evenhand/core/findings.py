@@ -41,32 +41,21 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 
 SENTENCES: dict[str, str] = {
-    "two_values": "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}.",
-    "two_values_worse_off": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference} "
-        "({worse_off} worse off)."
-    ),
-    "two_values_differ": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; they differ "
-        "beyond chance."
-    ),
-    "some_groups_differ": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; not all groups "
-        "are alike."
-    ),
-    "no_clear_difference": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; no clear "
-        "difference."
-    ),
-    "not_tested": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; not tested."
-    ),
+    "two_values": "{clause}.",
+    "two_values_worse_off": "{clause} ({worse_off} worse off).",
+    "two_values_differ": "{clause}; they differ beyond chance.",
+    "some_groups_differ": "{clause}; not all groups are alike.",
+    "no_clear_difference": "{clause}; no clear difference.",
+    "not_tested": "{clause}; not tested.",
     "value": "{where}: {title} is {value:unit}.",
     "undefined": "{where}: {title} cannot be computed.",
     "not_comparable": "{where}: {title} cannot be compared between groups.",
     "not_in_the_data": "No {name} {wanted} in these data: the threshold for {title} cannot be judged.",
 }
 """The sentences that several audits use; an audit adds its own to them."""
+
+CLAUSE = "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}"
+"""Two values side by side; for some metrics an audit has a plainer one, as a sentence called "clause_METRIC"."""
 
 _MOST_TIMES = 1_000
 """Beyond so many times the people, more of them is no advice."""
@@ -108,6 +97,7 @@ class Finding(Record):
     threshold: str | None = column("the limit in words", None)
     limit: float | None = column("the limit as a number", None)
     verdict: Verdict = column("whether the interval lies within the limit, beyond it, or covers both", "no_threshold")
+    exploratory: bool = column("whether the plan, where one was sealed, did not foresee it", False)
 
     @property
     def text(self) -> str:
@@ -167,6 +157,16 @@ class Claim:
         """The p-value of what is claimed; None where nothing is tested."""
         own: float | None = getattr(self.records[0], "p_value", None)
         return own if self.p_value is None else self.p_value
+
+    def told_as(self, clarity: Clarity | None) -> Claim:
+        """Return what is said where a difference is clear, unclear or untested in its family."""
+        return self if clarity is None else replace(self, **self.when.get(clarity, {}))
+
+    def sentence_of(self, record: Value | Gap) -> str:
+        """Return which sentence tells a record."""
+        if record.value is not None:
+            return self.sentence_id
+        return self.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined")
 
 
 ClaimsAt: TypeAlias = Callable[[float], Sequence[Claim]]
@@ -229,32 +229,27 @@ class FindingMaker:
         return (*findings, *(self._finding(asked, said) for asked, said in told if asked.threshold is None))
 
     def _finding(self, asked: Question, said: Answer) -> Finding:
-        threshold, record = asked.threshold, said.record
-        claim = asked.claim
-        if said.clarity is not None and said.clarity in claim.when:
-            claim = replace(claim, **claim.when[said.clarity])
-            record = record if threshold is not None else claim.records[0]
+        threshold, claim = asked.threshold, asked.claim.told_as(said.clarity)
+        record = claim.records[0] if threshold is None else said.record
         metric = self.spec.known_metrics()[record.metric]
-        kind = record.kind if isinstance(record, Gap) else None
-        sentence_id = claim.sentence_id
-        if record.value is None:
-            sentence_id = claim.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined")
+        kind, against = (record.kind, record.against) if isinstance(record, Gap) else (None, None)
+        sentence_id = claim.sentence_of(record)
         told = claim.arguments(record) if callable(claim.arguments) else claim.arguments
         arguments = {"unit": metric.style(), **told}
         return Finding(
             audit=self.spec.audit,
-            **{name: getattr(record, name, None) for name in _PLACE},
+            **_columns(record, _PLACE),
             coordinates=coordinates_of(record),
             metric=record.metric,
             kind=kind,
-            against=record.against if isinstance(record, Gap) else None,
+            against=against,
             sentence_id=sentence_id,
             arguments=arguments,
             headline=render(sentence_id, arguments, self.sentences),
             detail=self._detail(record, metric, claim, said),
             reason=_reason(record, metric, asked, said, self.spec.counted),
             unit=metric.unit,
-            **{name: getattr(record, name, None) for name in _NUMBERS},
+            **_columns(record, _NUMBERS),
             p_value=claim.tested,
             p_adjusted=said.p_adjusted,
             family=said.family,
@@ -312,6 +307,10 @@ def _key(claim: Claim) -> Hashable:
 
 _PLACE = ("model", "model_reference", "grouping", "group", "reference", "stratum")
 _NUMBERS = ("value", "low", "high", "joint_low", "joint_high")
+
+
+def _columns(record: Value | Gap, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(record, name, None) for name in names}
 
 
 def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: float, verdict: Verdict) -> Iterator[str]:
@@ -426,5 +425,6 @@ def render(sentence_id: str, arguments: Mapping[str, Any], sentences: Mapping[st
     >>> render("value", {"where": "logistic", "title": "accuracy", "value": 0.8123, "unit": "percent"}, {})
     'logistic: accuracy is 81.2%.'
     """
-    template = {**SENTENCES, **sentences}[sentence_id]
+    known = {**SENTENCES, **sentences}
+    template = known[sentence_id].replace("{clause}", known.get(f"clause_{arguments.get('metric')}", CLAUSE))
     return _Sentence(arguments.get("unit", "number")).vformat(template, (), arguments)
