@@ -31,7 +31,12 @@ def _of_data(*names: str, about: str) -> Any:
 
 
 def audit(
-    target: Annotated[str, typer.Argument(help="An audit.toml, or a CSV, Parquet or JSON file (a glob in quotes).")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="An audit.toml, or data: CSV, Parquet or JSON (a glob in quotes), Excel, Stata, SPSS, Feather, R."
+        ),
+    ],
     out_folder: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")
     ] = Path("out"),
