@@ -141,9 +141,13 @@ def audit(
         typer.echo(result.to_json().encode(), nl=False)
     elif not quiet:
         print_summary(result)
-        reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
-        print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
+        _print_places(files)
     return _checked(result.findings, strict, quiet) if check else FINE
+
+
+def _print_places(files: Mapping[str, Path]) -> None:
+    reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
+    print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
 
 
 def _keep_plan(plan: Path, folder: Path) -> None:
