@@ -8,6 +8,7 @@ ICC(A,1): two groups of one population, rated by the same raters with gaps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -50,7 +51,8 @@ def mcgraw(given: FloatArray) -> tuple[float, float]:
     freedom = (a * msc + b * mse) ** 2 / ((a * msc) ** 2 / (k - 1) + (b * mse) ** 2 / ((n - 1) * (k - 1)))
     lower, upper = f_distribution.ppf(0.975, n - 1, freedom), f_distribution.ppf(0.975, freedom, n - 1)
     rest = k * msc + (k * n - k - n) * mse
-    return n * (msr - lower * mse) / (lower * rest + n * msr), n * (upper * msr - mse) / (rest + n * upper * msr)
+    low, high = n * (msr - lower * mse) / (lower * rest + n * msr), n * (upper * msr - mse) / (rest + n * upper * msr)
+    return float(low), float(high)
 
 
 def covers(
@@ -65,12 +67,17 @@ def covers(
         low, high = icc_interval(*given, form=form)  # type: ignore[arg-type]
         ours.append(low <= truth <= high)
         if form == "A,1" and least == raters:
-            low, high = mcgraw(given)
-            theirs.append(low <= truth <= high)
+            least_of, most_of = mcgraw(given)
+            theirs.append(least_of <= truth <= most_of)
     return (np.array(ours), np.array(theirs)) if theirs else np.array(ours)
 
 
-KAPPAS = {"Fleiss' kappa": fleiss_kappa, "Conger's kappa": conger_kappa, "AC1": ac1, "alpha": alpha}
+KAPPAS: dict[str, Callable[..., FloatArray]] = {
+    "Fleiss' kappa": fleiss_kappa,
+    "Conger's kappa": conger_kappa,
+    "AC1": ac1,
+    "alpha": alpha,
+}
 
 
 def judged(rng: Generator, people: int, raters: int, share: float) -> FloatArray:

@@ -142,5 +142,5 @@ def test_audit_toml_reads_a_row_for_each_rating(long: pd.DataFrame, found: Any, 
         '[agreement]\nitem = "case"\nrater = "coder"\nrating = "score"\nresamples = 100\n'
     )
     audit = eh.audit(tmp_path / "audit.toml")
-    assert audit["agreement"].values == found.values
+    assert audit["agreement"].rows("values") == found.values
     assert "generalised pivot" in audit.save(tmp_path / "out")["report.html"].read_text(encoding="utf-8")
