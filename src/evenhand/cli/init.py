@@ -29,7 +29,10 @@ _SIDES = ("selected", "not_selected")
 
 
 def init(
-    data: Annotated[str, typer.Argument(help="A CSV, Parquet or JSON file (a glob in quotes).")],
+    data: Annotated[
+        str,
+        typer.Argument(help="A data file: CSV, Parquet or JSON (a glob in quotes), Excel, Stata, SPSS, Feather, R."),
+    ],
     path: Annotated[Path, typer.Option("--out", "-o", help="Where to write the audit.toml.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     yes: Annotated[
