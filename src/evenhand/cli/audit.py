@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.console import BROKEN, FINE, UNDECIDED, err, out, print_line, progress
+from evenhand.cli.console import BROKEN, DATA_FILE, FINE, UNDECIDED, err, out, print_line, progress
 from evenhand.errors import ConfigError, speaking
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _of_data(*names: str, about: str) -> Any:
 
 
 def audit(
-    target: Annotated[str, typer.Argument(help="An audit.toml, or a CSV, Parquet or JSON file (a glob in quotes).")],
+    target: Annotated[str, typer.Argument(help=f"An audit.toml. {DATA_FILE}")],
     out_folder: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")
     ] = Path("out"),
@@ -64,6 +64,12 @@ def audit(
     ] = None,
     selected: Annotated[Text, _of_data(about="The decision that means selected (default 1, true or yes).")] = None,
     cuts: Annotated[Many, _of_data(about="Cut points of a numeric group column: age=25,45,65; repeat it.")] = None,
+    labels: Annotated[
+        Many, _of_data(about="Names of the groups of a column: black:0=not Black,1=Black; repeat it.")
+    ] = None,
+    one_hot: Annotated[
+        Many, _of_data(about="Columns of 0 and 1 that are one grouping: race=race_black,race_white; repeat it.")
+    ] = None,
     metrics: Annotated[
         Many, _of_data(about="Metric to compute; repeat it (default: all that the data allows).")
     ] = None,
@@ -112,6 +118,8 @@ def audit(
         "range": score_range,
         "selected": selected,
         "cuts": cuts,
+        "labels": labels,
+        "one-hot": one_hot,
         "metrics": metrics,
         "favourable": favourable,
         "id": id_column,
@@ -205,7 +213,8 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
         },
         "the options of the file",
     )
-    columns = open_source(path, reading).frame.collect_schema().names()
+    one_hot = dict(_family(text) for text in options["one-hot"] or ())
+    columns = [*open_source(path, reading).frame.collect_schema().names(), *one_hot]
     predictions: dict[str, Any] = {}
     for name, settings in _predictions(options, columns):
         if name in predictions:
@@ -220,6 +229,8 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
             for group in _listed(options["groups"], columns)
         ],
         cuts=dict(_cut_points(text) for text in options["cuts"] or ()),
+        labels=_labels(options["labels"] or ()),
+        one_hot=one_hot,
         predictions=predictions,
         id=options["id"],
         weight=options["weight"],
@@ -257,6 +268,30 @@ def _cut_points(text: str) -> tuple[str, list[float]]:
     if not sign:
         raise ConfigError(f"--cuts got {text!r}; write a column and its cut points, such as age=25,45,65.")
     return column, _numbers("--cuts", points, "numbers such as age=25,45,65")
+
+
+def _family(text: str) -> tuple[str, list[str]]:
+    family, sign, members = text.partition("=")
+    if not sign:
+        raise ConfigError(
+            f"--one-hot got {text!r}; write a name and its columns of 0 and 1, such as race=race_black,race_white."
+        )
+    return family, [member.strip() for member in members.split(",")]
+
+
+def _labels(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Read the names of groups, such as 'black:0=not Black,1=Black'; a column may be named several times."""
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        column, colon, names = text.partition(":")
+        named = [part.partition("=") for part in names.split(",")]
+        if not colon or not all(sign and label.strip() for _, sign, label in named):
+            raise ConfigError(
+                f"--labels got {text!r}; write a column, a colon, and its values with their names, such as "
+                "'black:0=not Black,1=Black'."
+            )
+        found.setdefault(column, {}).update({value.strip(): label.strip() for value, _, label in named})
+    return found
 
 
 def _numbers(option: str, text: str, wanted: str, exactly: int | None = None) -> list[float]:

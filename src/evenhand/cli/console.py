@@ -14,6 +14,7 @@ from rich.text import Text
 from evenhand.core.progress import listening
 from evenhand.errors import showable
 
+DATA_FILE = "A CSV, Parquet or JSON file (a glob in quotes), or an Excel, Stata, SPSS, Feather or R file."
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.columns import Columns
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from evenhand.cli.audit_toml import audit_toml
-from evenhand.cli.console import FINE, out, print_line
-from evenhand.cli.proposal import Proposal, in_unit_range, propose
+from evenhand.cli.console import DATA_FILE, FINE, out, print_line
+from evenhand.cli.proposal import Proposal, in_unit_range, like_percent, propose, sounds
 from evenhand.core.writing import write_files
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, did_you_mean, showable, speaking
 from evenhand.report.config import open_settings
 from evenhand.table.files import FileOptions, dialect
+from evenhand.table.formats import is_foreign
+from evenhand.table.labels import label_notes
 from evenhand.table.profile import Look, look
 
 Many = list[str] | None
@@ -28,7 +31,7 @@ _SIDES = ("selected", "not_selected")
 
 
 def init(
-    data: Annotated[str, typer.Argument(help="A CSV, Parquet or JSON file (a glob in quotes).")],
+    data: Annotated[str, typer.Argument(help=DATA_FILE)],
     path: Annotated[Path, typer.Option("--out", "-o", help="Where to write the audit.toml.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     yes: Annotated[
@@ -54,6 +57,12 @@ def init(
     encoding: Annotated[
         str | None, typer.Option(help="Encoding of a CSV file: utf-8, latin-1 or utf-16 (default: guessed).")
     ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="What separates the fields of a CSV file (default: guessed from the first line).")
+    ] = None,
+    missing_values: Annotated[
+        Many, typer.Option(help="A word for a missing value in a CSV file, such as NA or -9; repeat it.")
+    ] = None,
 ) -> int:
     """Look at a table, settle what its columns mean, and write a commented audit.toml.
 
@@ -63,7 +72,10 @@ def init(
     """
     if path.exists() and not force:
         raise ConfigError(f"'{path}' exists already; give --force to overwrite it, or another name with --out.")
-    seen, options, remarks = _read(data, decimal, encoding)
+    words = ("", *missing_values) if missing_values else None
+    reading = {"decimal": decimal, "encoding": encoding, "delimiter": delimiter, "missing_values": words}
+    with speaking("command"):
+        seen, options, remarks = _read(data, {name: value for name, value in reading.items() if value is not None})
     given = _given(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
     said = {
         role
@@ -105,23 +117,22 @@ def _relative(data: str, path: Path) -> str:
 # What the file is like ------------------------------------------------------------------------------------
 
 
-def _read(data: str, decimal: str | None, encoding: str | None) -> tuple[Look, FileOptions, list[str]]:
+def _read(data: str, said: Mapping[str, Any]) -> tuple[Look, FileOptions, list[str]]:
     """Look at the data; read it again where decimal commas or words for missing values keep numbers from being read."""
-    chosen = {"decimal": decimal, "encoding": encoding}
-    options = FileOptions.parse({k: v for k, v in chosen.items() if v is not None}, "the options of the command")
+    options = FileOptions.parse(said, "the options of the file")
     seen = look(data, options)
     remarks = list(seen.notes)
-    delimiter = dialect(data)
+    delimiter = options.delimiter or (None if is_foreign(data) else dialect(data))
     if delimiter not in (None, ","):
         remarks.append(f"Columns are separated by {delimiter!r}.")
     changes: dict[str, Any] = {}
     commas = [c for c in seen.columns.values() if c.decimal_commas]
-    if commas and decimal is None and delimiter not in (None, ","):
+    if commas and "decimal" not in said and delimiter not in (None, ","):
         changes["decimal"] = ","
         remarks.append(f"Numbers have decimal commas ({_names(commas)}): read and written with decimal = ','.")
     words = sorted({word for c in seen.columns.values() for word in c.missing_words})
     if words:
-        changes["missing_values"] = ("", *words)
+        changes["missing_values"] = tuple(dict.fromkeys((*options.missing_values, *words)))
         held = [c for c in seen.columns.values() if c.missing_words]
         remarks.append(f"{', '.join(map(repr, words))} among numbers ({_names(held)}) is read as missing.")
     if changes and delimiter is not None:
@@ -137,8 +148,11 @@ def _names(columns: Sequence[Any]) -> str:
 def _show_columns(seen: Look) -> None:
     """Show the name of every column, as many beside each other as fit."""
     print_line(f"{len(seen.columns)} columns, {seen.rows:,} rows looked at:")
-    names = [Text(name) for name in seen.columns]
-    out.print(Columns(names, padding=(0, 2, 0, 2), equal=True, column_first=True))
+    names = [showable(name) for name in seen.columns]
+    width = max(cell_len(name) for name in names) + 2
+    lines = ceil(len(names) / max(1, out.width // width))
+    for first in range(lines):
+        print_line("".join(set_cell_size(name, width) for name in names[first::lines]).rstrip())
 
 
 def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
@@ -154,11 +168,22 @@ def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
         yield f"One feature over time, {first} ... {last}? An [effort] section for it is in the file, commented out."
     for members in roles.one_hot.values():
         yield f"Columns of 0 and 1 that are one grouping: {', '.join(members)}."
+    for group in roles.groups:
+        column = seen.columns.get(group)
+        if column is not None:
+            yield from label_notes(
+                group, column.kind, column.values, list({str(value).strip(): None for value in column.values})
+            )
+    for column in seen.columns.values():
+        if column.distinct < 2 and any(sounds(column.name, role) for role in ("group", "outcome", "decision")):
+            held = f"is {column.values[0]!r} in every row" if column.values else "has no values"
+            yield f"{column.name} {held}: there is nothing to compare in it."
+        elif column.percent_signs:
+            yield f"{column.name} is text, with percent signs: to use it as a score, write the numbers without them."
     for name in roles.scores or roles.guesses.get("predictions", []):
         column = seen.columns[name]
-        low, high = (column.low or 0.0, column.high or 0.0) if column.distinct > 2 else (0.0, 0.0)
-        if column.is_number and low >= 0 and 10 < high <= 100:
-            yield f"{name} runs from {low:g} to {high:g}: percent? Its range would be [0, 100]."
+        if like_percent(column):
+            yield f"{name} runs from {column.low:g} to {column.high:g}: percent? Its range would be [0, 100]."
 
 
 # What was said by options ---------------------------------------------------------------------------------

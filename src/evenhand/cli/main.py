@@ -66,6 +66,8 @@ def main(arguments: list[str] | None = None) -> None:
         if code == INTERRUPTED:
             raise KeyboardInterrupt
     except (EvenhandError, typer.TyperException) as error:
+        if "unexpected extra argument" in getattr(error, "message", ""):
+            error.message += "; put commas between several values of an option, as in --groups race,sex."
         tell(error, BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort) as error:
         tell(error, INTERRUPTED)

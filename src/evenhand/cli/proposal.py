@@ -268,6 +268,12 @@ def in_unit_range(column: ColumnProfile) -> bool:
     return column.low is not None and column.high is not None and column.low >= 0 and column.high <= 1
 
 
+def like_percent(column: ColumnProfile) -> bool:
+    """Tell whether numbers could be percent: none below 0, some above 10, none above 100."""
+    low, high = column.low, column.high
+    return low is not None and high is not None and column.distinct > 2 and low >= 0 and 10 < high <= 100
+
+
 def _is_weight(column: ColumnProfile) -> bool:
     return column.is_number and (column.low or 0) >= 0 and column.distinct > 2
 
