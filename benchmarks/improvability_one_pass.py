@@ -342,4 +342,4 @@ def promises(book: Book) -> None:
 
 
 if __name__ == "__main__":
-    run(promises, __file__, "stats/improvability")
+    run(promises, __file__, "stats/improvability", "stats/multiplicity.py")

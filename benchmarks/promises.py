@@ -35,7 +35,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from evenhand.stats.seeds import named_rng
+from evenhand.stats.bootstrap import named_rng
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

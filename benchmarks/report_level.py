@@ -17,7 +17,7 @@ from numpy.random import Generator
 from promises import Book, run
 
 import evenhand as eh
-from evenhand.stats.seeds import named_rng
+from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.types import FloatArray
 
 CLAIMS = {

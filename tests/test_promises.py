@@ -51,12 +51,12 @@ def test_a_promise_breaks_beyond_three_monte_carlo_errors() -> None:
 
 
 def test_comments_and_docstrings_do_not_count_as_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = hash_of.__wrapped__("stats/seeds.py")
+    whole = hash_of.__wrapped__("stats/bootstrap.py")
     text = Path.read_text
     monkeypatch.setattr(Path, "read_text", lambda self, **how: text(self, **how).replace("One random", "# A random"))
-    assert hash_of.__wrapped__("stats/seeds.py") == whole
+    assert hash_of.__wrapped__("stats/bootstrap.py") == whole
     monkeypatch.setattr(Path, "read_text", lambda self, **how: text(self, **how).replace("[seed, ", "[1 + seed, "))
-    assert hash_of.__wrapped__("stats/seeds.py") != whole
+    assert hash_of.__wrapped__("stats/bootstrap.py") != whole
 
 
 def test_no_promise_breaks_in_the_small_version() -> None:

@@ -138,7 +138,7 @@ def test_ctrl_c_while_data_is_read(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("g,y,s\n" + rows)
     command = ["audit", "d.csv", "--groups", "g", "--scores", "s", "--outcome", "y"]
     code = (
-        "from evenhand.cli.main import main\nimport evenhand.report.text, evenhand.report, duckdb, scipy.stats\n"
+        "from evenhand.cli.main import main\nimport evenhand.report, duckdb, scipy.stats\n"
         f"print('ready', flush=True)\nmain({command!r})"
     )
     process = subprocess.Popen(

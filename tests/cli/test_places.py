@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.cli import doctor
+from evenhand.cli import commands
 from evenhand.cli.audit import audit
 from evenhand.cli.init import init
 from evenhand.errors import FLAGS, DataError, EvenhandError, speaking, translated
@@ -156,8 +156,8 @@ def test_doctor_says_what_is_missing_and_the_line_that_installs_it(cli: Cli, mon
             raise metadata.PackageNotFoundError(package)
         return "1.0"
 
-    monkeypatch.setattr(doctor, "version", version)
-    monkeypatch.setattr(doctor, "_broken", lambda: iter(["the disk"]))
+    monkeypatch.setattr(commands, "version", version)
+    monkeypatch.setattr(commands, "_broken", lambda: iter(["the disk"]))
     done = cli("doctor")
     assert done.returncode == 1
     for package, line in {"polars": "polars", "skops": "'evenhand[models]'", "numba": "evenhand"}.items():
@@ -169,5 +169,5 @@ def test_doctor_tells_of_what_does_not_work(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr("evenhand.core.writing.write_files", fail)
-    assert list(doctor._broken()) == ["reading a file, drawing a chart and writing it failed (OSError: no room)"]
+    monkeypatch.setattr("evenhand.core.run.write_files", fail)
+    assert list(commands._broken()) == ["reading a file, drawing a chart and writing it failed (OSError: no room)"]

@@ -19,8 +19,8 @@ from evenhand.audits import REGISTRY
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS
 from evenhand.cli import console
 from evenhand.cli.main import main
-from evenhand.core.provenance import data_record
 from evenhand.core.records import Gap, LeftOut, Record, Value
+from evenhand.core.run import data_record
 from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import ESTIMATORS, Fit, ModelsSettings

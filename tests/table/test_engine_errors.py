@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.table import Table
-from evenhand.table.engines import MisreadTypeError, engine_errors, reason
+from evenhand.table.files import MisreadTypeError, engine_errors, reason
 
 
 def refusal(data: Any) -> str:

@@ -156,7 +156,7 @@ def test_damaged_parquet_is_an_error_of_the_data(tmp_path: Path) -> None:
 
 
 def test_what_duckdb_and_polars_call_damage(tmp_path: Path) -> None:
-    from evenhand.table.engines import engine_errors
+    from evenhand.table.files import engine_errors
 
     class PanicException(BaseException):
         """As Polars raises it."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.console import BROKEN, DATA_FILE, FINE, UNDECIDED, err, out, print_line, progress
+from evenhand.cli.console import BROKEN, DATA_FILE, FINE, UNDECIDED, err, print_line, print_summary, progress
 from evenhand.errors import ConfigError, speaking
 
 if TYPE_CHECKING:
@@ -102,8 +102,6 @@ def audit(
 
     `evenhand audit data.csv --outcome y --groups race --scores risk` audits a table at once.
     """
-    from evenhand.report.text import print_summary
-
     if strict and not check:
         raise ConfigError("--strict needs --check; give both.")
     if check and not _is_toml(target) and not require:
@@ -138,7 +136,7 @@ def audit(
     if json:
         typer.echo(result.to_json().encode(), nl=False)
     elif not quiet:
-        print_summary(result, out)
+        print_summary(result)
         print_line("\nReport: ", str(files["report.html"]))
     return _checked(result.findings, strict, quiet) if check else FINE
 

@@ -1,21 +1,35 @@
-"""What the commands share: where they print, how they show progress and how they end."""
+"""What the commands share: where they print, how they show progress and an audit, and how they end."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from evenhand.core.progress import listening
-from evenhand.errors import showable
+from evenhand.core.findings import SHORT_VERDICTS, Finding
+from evenhand.core.run import listening
+from evenhand.core.thresholds import Verdict
+from evenhand.errors import count, showable
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
 
 DATA_FILE = "A CSV, Parquet or JSON file (a glob in quotes), or an Excel, Stata, SPSS, Feather or R file."
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
+
+_STYLES: dict[Verdict, str] = {
+    "does_not_meet": "bold red",
+    "insufficient_evidence": "yellow",
+    "meets": "green",
+    "no_threshold": "dim",
+}
 
 
 class _Console(Console):
@@ -56,3 +70,45 @@ def progress(quiet: bool) -> Iterator[None]:
         task = bar.add_task("Starting", total=None)
         with listening(lambda description: bar.update(task, description=description)):
             yield
+
+
+def print_summary(audit: Audit, most: int = 8) -> None:
+    """Print the verdicts first, then at most so many findings without one; the report has the rest."""
+    out.print(Text(audit.config.report.title, style="bold"))
+    _print_dim(_rows_used(audit))
+    judged = [finding for finding in audit.findings if finding.threshold is not None]
+    others = [finding for finding in audit.findings if finding.threshold is None]
+    out.print(_table(judged or others[:most]))
+    if not judged:
+        more = f"{count(len(others) - most, 'more finding')} in the report. " if len(others) > most else ""
+        _print_dim(f"{more}No thresholds were set.")
+    elif others:
+        more = "1 more finding has" if len(others) == 1 else f"{len(others)} more findings have"
+        _print_dim(f"{more} no threshold; see the report.")
+    notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]
+    for line in (*audit.families, *notes):
+        _print_dim(line)
+
+
+def _print_dim(line: str) -> None:
+    out.print(Text(line, style="dim"))
+
+
+def _rows_used(audit: Audit) -> str:
+    noun = "people" if audit.config.data.get("predictions") else "rows"
+    used, dropped = audit.data["rows_used"], audit.data["rows_dropped"]
+    return f"{used:,} {noun}" + (f" ({dropped:,} rows with missing values dropped)" if dropped else "")
+
+
+def _table(findings: list[Finding]) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 1, 0))
+    with_verdicts = any(finding.threshold for finding in findings)
+    for finding in findings:
+        verdict = Text(SHORT_VERDICTS[finding.verdict], style=_STYLES[finding.verdict])
+        if finding.threshold:
+            verdict.append(f"\n{finding.threshold}", style="dim not bold")
+        sentence = Text(finding.headline)  # text, not markup: names and values come from data
+        for layer in filter(None, (finding.detail, finding.reason)):
+            sentence.append(f"\n{layer}", style="dim")
+        table.add_row(*((verdict, sentence) if with_verdicts else (sentence,)))
+    return table

@@ -17,11 +17,10 @@ from rich.text import Text
 from evenhand.cli.audit_toml import audit_toml
 from evenhand.cli.console import DATA_FILE, FINE, out, print_line
 from evenhand.cli.proposal import Proposal, in_unit_range, like_percent, propose, sounds
-from evenhand.core.writing import write_files
+from evenhand.core.run import write_files
 from evenhand.errors import ConfigError, did_you_mean, showable, speaking
 from evenhand.report.config import open_settings
 from evenhand.table.files import FileOptions, dialect
-from evenhand.table.formats import is_foreign
 from evenhand.table.labels import label_notes
 from evenhand.table.profile import Look, look
 
@@ -122,7 +121,7 @@ def _read(data: str, said: Mapping[str, Any]) -> tuple[Look, FileOptions, list[s
     options = FileOptions.parse(said, "the options of the file")
     seen = look(data, options)
     remarks = list(seen.notes)
-    delimiter = options.delimiter or (None if is_foreign(data) else dialect(data))
+    delimiter = options.delimiter or dialect(data)
     if delimiter not in (None, ","):
         remarks.append(f"Columns are separated by {delimiter!r}.")
     changes: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import audit, data, doctor, init, power, study
+from evenhand.cli import audit, commands, init, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import DataError, EvenhandError
 
@@ -28,12 +28,12 @@ app = typer.Typer(
     epilog="Exit codes: 0 fine · 1 a --check threshold is broken · 2 bad input · "
     "3 undecided with --strict · 130 stopped.",
 )
-app.command()(data.demo)
+app.command()(commands.demo)
 app.command()(init.init)
 app.command()(audit.audit)
-app.command()(doctor.doctor)
-app.command()(power.power)
-app.add_typer(data.app, name="data")
+app.command()(commands.doctor)
+app.command()(commands.power)
+app.add_typer(commands.data_app, name="data")
 app.add_typer(study.app, name="study")
 
 

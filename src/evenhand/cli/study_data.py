@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from evenhand.cli.console import BROKEN, FINE, err, out, print_error, print_line, progress
+from evenhand.cli.console import BROKEN, FINE, err, out, print_error, print_line, print_summary, progress
 from evenhand.errors import ConfigError, count, require_choice, require_extra
 
 if TYPE_CHECKING:
@@ -259,7 +259,6 @@ def analyze(
     cases.
     """
     from evenhand.report.live import audit_study
-    from evenhand.report.text import print_summary
 
     answers, spec = _answers(study, database, responses)
     if not len(answers.person):
@@ -268,7 +267,7 @@ def analyze(
         audit = audit_study(answers, spec)
         files = audit.save(out_folder)
     if not quiet:
-        print_summary(audit, out)
+        print_summary(audit)
         for line in _left_out(audit):
             print_line(line)
         print_line("\nReport: ", str(files["report.html"]))

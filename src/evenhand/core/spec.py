@@ -21,13 +21,12 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic.functional_validators import PlainValidator
 
-from evenhand.core.metrics import Metric
-from evenhand.core.names import OtherName, translate
-from evenhand.core.progress import shown_in_notebook
+from evenhand.core.metrics import Metric, OtherName, translate
+from evenhand.core.run import shown_in_notebook
 from evenhand.core.thresholds import Alias, Threshold, resolve
 from evenhand.errors import ConfigError
 from evenhand.settings import Settings
-from evenhand.table.arrays import Columns, is_frame
+from evenhand.table.frames import Columns, is_frame
 from evenhand.table.table import Table
 
 _RECORDED = {"recorded": True}

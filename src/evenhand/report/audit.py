@@ -19,20 +19,19 @@ from evenhand.audits import REGISTRY
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
-from evenhand.core.progress import shown_in_notebook, step
-from evenhand.core.provenance import data_record, run_record
-from evenhand.core.result import Result, badge, settle
+from evenhand.core.result import Result, badge, settle, settled
+from evenhand.core.run import data_record, run_record, shown_in_notebook, step, write_files
 from evenhand.core.spec import name_columns, require_table
 from evenhand.core.thresholds import VERDICTS
-from evenhand.core.writing import write_files
 from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
-from evenhand.report.config import AuditConfig, make_config, make_table, read_config
-from evenhand.table.arrays import is_frame
-from evenhand.table.frames import build_frame
+from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
+from evenhand.table.frames import build_frame, is_frame
 from evenhand.table.table import Table
 
 if TYPE_CHECKING:
+    from evenhand.study.analysis.result import StudyResult
+    from evenhand.study.analysis.spec import AnalysisSpec
     from evenhand.study.responses import Responses
 
 SCHEMA_VERSION = 2
@@ -224,11 +223,9 @@ def audit(
     if seed is not None and not (type(seed) is int and seed >= 0):
         raise ConfigError(f"`seed` must be a whole number, 0 or more; got {brief(seed)}.")
     if not isinstance(source, str | os.PathLike | Table):
-        from evenhand.report.study import audit_study
-
         if is_frame(source) or isinstance(source, Mapping):
             require_table(source, "audit")
-        return audit_study(source, sections, seed)
+        return _audit_study(source, sections, seed)
     clock = _Clock()
     if isinstance(source, Table):
         table = source
@@ -266,6 +263,57 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
     results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
     config = config.model_copy(update={"data": table.settings()})
     return Audit(config, results, data_record(table), run_record(clock.started, clock.seconds))
+
+
+def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: int | None) -> Audit:
+    """Analyse the responses of an effort study and return what `Audit.save` can write."""
+    from evenhand.study.analysis.analyze import run
+    from evenhand.study.responses import Responses
+    from evenhand.study.schema import require_known
+
+    if not isinstance(responses, Responses):
+        kind = type(responses).__name__
+        raise ConfigError(
+            f"audit() takes the path of an audit.toml, a Table or the Responses of a study; got a {kind}."
+        )
+    clock = _Clock()
+    require_known(sections, ("study", "thresholds", "report"), "responses take no section {name}")
+    spec = _analysis_spec(sections.get("study", {}), sections.get("thresholds", ()), seed)
+    about = {"title": "Human study", **sections.get("report", {})}
+    report = ReportSettings.parse(about, "`report` in the arguments of audit()")
+    with clock.timing("study"):
+        result = settled(run(responses, spec))
+    data = {"kind": responses.kind, "points": responses.points, "conditions": list(responses.conditions)}
+    config = AuditConfig(source=None, data=data, audits={"study": spec}, report=report)
+    return Audit(config, {"study": result}, _study_record(responses, result), run_record(clock.started, clock.seconds))
+
+
+def _analysis_spec(settings: AnalysisSpec | Mapping[str, Any], thresholds: Any, seed: int | None) -> AnalysisSpec:
+    from evenhand.study.analysis.spec import AnalysisSpec
+
+    values = settings.model_dump() if isinstance(settings, AnalysisSpec) else dict(settings)
+    values["thresholds"] = [*values.get("thresholds", ()), *thresholds]
+    if seed is not None:
+        values["seed"] = seed
+    return AnalysisSpec.parse(values, "`study` in the arguments of audit()")
+
+
+def _study_record(responses: Responses, result: StudyResult) -> dict[str, Any]:
+    """Return answers and people, before and after the exclusions, and what identifies the answers."""
+    from evenhand.study.schema import write_csv
+
+    columns = responses.to_columns()
+    text = write_csv({name: columns[name] for name in sorted(columns)})
+    answers = len(responses.person)
+    return {
+        "rows": answers,
+        "rows_used": result.answers,
+        "rows_dropped": answers - result.answers,
+        "people": len(responses.people["participant"]),
+        "people_used": result.people,
+        "hash": hashlib.sha256(text.encode()).hexdigest(),
+        "files": [],
+    }
 
 
 def _result_type(name: str) -> type[Result]:

@@ -19,7 +19,7 @@ from evenhand.charts import to_svg
 from evenhand.core.display import DisplayTable, Figure, Section, showable_value
 from evenhand.core.findings import SHORT_VERDICTS
 from evenhand.core.formats import rounded
-from evenhand.core.progress import step
+from evenhand.core.run import step
 from evenhand.core.thresholds import VERDICTS, Verdict
 from evenhand.report import front
 

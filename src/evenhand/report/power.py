@@ -24,8 +24,8 @@ from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.report.config import AuditConfig, PowerSettings, make_table, read_config
 from evenhand.settings import read_toml
+from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio, normal_quantile
-from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import range_confidence
 from evenhand.table.roles import TIMES

@@ -6,6 +6,7 @@ draw of the cells' counts and one normal draw of each cell's sums. The cost does
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -389,3 +390,28 @@ def _chunk(cells: CellMoments) -> int:
 def _rank(share: FloatArray | float, size: IntArray | int) -> IntArray:
     """Return which order statistic leaves `share` of `size` draws at or beyond it, from 1 to `size`."""
     return np.clip(np.ceil(np.round(np.asarray(share * size), 9)), 1, size).astype(np.int64)
+
+
+def named_rng(seed: int, *names: str) -> Generator:
+    """Return the random generator of a part of an audit: a function of the seed and of the part's names alone.
+
+    A group or model more, or another order of them, leaves the numbers of all others as they are. The entropy is the
+    seed followed by the eight words of the SHA-256 of the names, joined by the ASCII unit separator.
+
+    Parameters
+    ----------
+    seed
+        The seed of the audit, not negative.
+    names
+        What the part is called, from the general to the particular: the model, the grouping, the stratum.
+
+    Examples
+    --------
+    >>> named_rng(0, "model", "race").integers(100, size=3)
+    array([36, 20, 43])
+    >>> named_rng(0, "model", "sex").integers(100, size=3)
+    array([ 9, 15, 57])
+    """
+    digest = hashlib.sha256("\x1f".join(names).encode()).digest()
+    words = np.frombuffer(digest, dtype="<u4").tolist()
+    return np.random.default_rng(np.random.SeedSequence([seed, *words]))

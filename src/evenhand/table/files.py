@@ -1,4 +1,4 @@
-"""Files of data: CSV, Parquet and JSON, read by DuckDB without loading them."""
+"""CSV, Parquet and JSON files, read by DuckDB without loading them; and what engines say of bad data, in our words."""
 
 from __future__ import annotations
 
@@ -9,27 +9,44 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from evenhand.errors import ConfigError, DataError, did_you_mean
+import narwhals as nw
+
+from evenhand.errors import ConfigError, DataError, count
 from evenhand.settings import Settings
-from evenhand.table.engines import FRACTION, engine_errors, ragged, reason
+from evenhand.table.formats import (
+    format_of,
+    is_foreign,
+    matches,
+    matching_files,
+    refuse_disguised,
+    refuse_repeated_names,
+)
 
 if TYPE_CHECKING:
     import duckdb
 
+LONGEST_QUOTE = 80
+"""Characters of a bad line that a message shows."""
+
+FRACTION = "a later row has a fraction where the first rows have whole numbers"
+NOT_UTF8 = "give its encoding (encoding='latin-1'), or save it as UTF-8."
+_LONG_NUMBERS = re.compile(r"conversion from `u?i128`|Type U?INT128 with value")
+_ADVICE = re.compile(r"\s*(Possible |Potential |The search space|Column .* is being|Try |You might |file = |LINE \d)")
+
+
 _SNIFFED_BYTES = 4 * 1024 * 1024
 _SAMPLED_ROWS = 20_480
-_MARKS = {
-    b"PK\x03\x04": ("a zip archive", "unpack it first"),
-    b"PAR1": ("a Parquet file", "name it .parquet"),
-}
 _MANY_ZEROS = 0.3  # as a share of every other byte: more of them, and it is UTF-16
-_ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "parquet": (".parquet", ".pq"), "json": (".json", ".jsonl", ".ndjson")}
-_FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in endings}
+
+
+class MisreadTypeError(DataError):
+    """A later row does not have the type that the first rows suggested."""
 
 
 class FileOptions(Settings):
@@ -52,20 +69,13 @@ class OpenFiles:
     notes: tuple[str, ...]
 
 
-def matching_files(pattern: str) -> list[str]:
-    """Return the files that a path or a pattern names; refuse what is no file with something in it."""
-    paths = _matches(pattern)
-    _require_files(pattern, paths)
-    return paths
-
-
 def open_files(pattern: str, options: FileOptions) -> OpenFiles:
     """Open the files that a path or a pattern names."""
     import duckdb
 
     paths = matching_files(pattern)
-    reader = _READERS[_format_of(paths)]
-    _refuse_disguised(paths)
+    reader = _READERS[format_of(paths)]
+    refuse_disguised(paths)
     connection = connect()
     where = f"'{pattern}'"
     try:
@@ -90,102 +100,6 @@ def connect() -> duckdb.DuckDBPyConnection:
             "pandas_analyze_sample": str(2**31),
         }
     )
-
-
-def refuse_repeated_names(names: Iterable[str], where: str, *, any_case: bool = False) -> None:
-    """Refuse columns that cannot be told apart; DuckDB does not tell capitals from small letters."""
-    spellings: dict[str, list[str]] = {}
-    for name in names:
-        spellings.setdefault(name.lower() if any_case else name, []).append(name)
-    repeated = [alike for alike in spellings.values() if len(alike) > 1]
-    if not repeated:
-        return
-    shown = ", ".join(repr(name) for name in list(dict.fromkeys(name for alike in repeated for name in alike))[:6])
-    if all(len(set(alike)) == 1 for alike in repeated):
-        raise DataError(f"{where} has the column {shown} more than once; rename the columns so that each is unique.")
-    raise DataError(f"{where} has columns that differ only in capital letters ({shown}); rename them.")
-
-
-# Which files ----------------------------------------------------------------------------------------------
-
-
-def _matches(pattern: str) -> list[str]:
-    """Return the file of that very name, or else the files that match it as a pattern."""
-    if os.path.exists(pattern) or not glob.has_magic(pattern):
-        return [pattern]
-    # A folder that exists is meant as it is written, even with brackets in its name.
-    folder = next((parent for parent in Path(pattern).parents if parent.is_dir()), Path())
-    rest = os.path.relpath(pattern, folder)
-    return sorted(str(folder / path) for path in glob.glob(rest, root_dir=folder, recursive=True))
-
-
-def _require_files(pattern: str, paths: list[str]) -> None:
-    if not paths:
-        raise DataError(f"no file matches '{pattern}'; check the folder and the pattern.")
-    for path in paths:
-        if not _exists(path):
-            raise DataError(f"there is no file '{path}'; {_nearest(Path(path))}")
-        if os.path.isdir(path):
-            raise DataError(f"'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.")
-        if not os.path.isfile(path):
-            raise DataError(f"'{path}' is a pipe or a device; save the data as a file first.")
-        if os.path.getsize(path) == 0:
-            raise DataError(f"the file '{path}' is empty (0 bytes).")
-        if not os.access(path, os.R_OK):
-            raise DataError(f"'{path}' cannot be read: permission denied.")
-
-
-def _refuse_disguised(paths: list[str]) -> None:
-    """Refuse what is no text inside although its name ends like a text file's; Excel saves such files by that name."""
-    for path in paths:
-        if _FORMATS[_suffix(Path(path))] == "parquet":
-            continue
-        with open(path, "rb") as file:
-            start = file.read(8)
-        for mark, (kind, advice) in _MARKS.items():
-            if start.startswith(mark):
-                raise DataError(f"'{path}' is {kind} by its contents, whatever its name says; {advice}.")
-
-
-def _exists(path: str) -> bool:
-    """Tell whether there is a file; say so where that cannot be told, as of a link that leads to itself."""
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a name that no file can have
-        return False
-    except OSError as error:
-        raise DataError(f"'{path}' cannot be read: {str(error.strerror or error).lower()}.") from None
-    return True
-
-
-def _nearest(path: Path) -> str:
-    if path.is_symlink():
-        return "it is a link to a file that is not there."
-    try:
-        return did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
-    except NotADirectoryError:
-        return f"'{path.parent}' is a file, not a folder."
-    except (OSError, ValueError):
-        return f"there is no folder '{path.parent}'."
-
-
-def _suffix(path: Path) -> str:
-    """Return the ending that tells the format: '.csv' of 'people.CSV.gz'."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in {".gz", ".zst"}]
-    return suffixes[-1] if suffixes else ""
-
-
-def _format_of(paths: list[str]) -> str:
-    for path in paths:
-        if _suffix(Path(path)) not in _FORMATS:
-            raise DataError(
-                f"the format of '{path}' is not known from its name; evenhand reads .csv, .tsv, .txt, .parquet, .json "
-                "and .ndjson files, and one at a time .xlsx, .ods, .dta, .sav, .feather and .rds."
-            )
-    kinds = {_FORMATS[_suffix(Path(path))] for path in paths}
-    if len(kinds) > 1:
-        raise DataError(f"the files are of several formats ({', '.join(sorted(kinds))}); give one format at a time.")
-    return kinds.pop()
 
 
 # How each format is read ----------------------------------------------------------------------------------
@@ -354,8 +268,8 @@ def _guess_delimiter(path: str, encoding: str) -> str:
 
 def dialect(pattern: str) -> str | None:
     """Return what separates the columns of a text file, as guessed; None for files of another format."""
-    paths = _matches(pattern)
-    if _format_of(paths) != "csv":
+    paths = matches(pattern)
+    if is_foreign(paths[0]) or format_of(paths) != "csv":
         return None
     return _guess_delimiter(paths[0], _guess_encoding(paths[0]))
 
@@ -394,3 +308,96 @@ def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> str:
             except csv.Error as error:
                 return f"'{path}' could not be read: line {reader.line_num:,} is not valid CSV ({error})."
     return f"'{paths[0]}' could not be read as CSV; look for stray quotation marks or mixed line ends."
+
+
+# What the engines say -----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def engine_errors(where: str = "the data") -> Iterator[None]:
+    """Turn an engine's failure to read data into a `DataError`; what is no fault of the data passes through."""
+    import duckdb
+
+    faults = (
+        duckdb.InvalidInputException,
+        duckdb.IOException,
+        duckdb.OutOfMemoryException,
+        duckdb.OutOfRangeException,
+        duckdb.SerializationException,
+    )
+    try:
+        yield
+    except duckdb.ConversionException as error:
+        raise MisreadTypeError(_sentence(where, error)) from error
+    except faults as error:
+        misread = any(sign in str(error) for sign in ("JSON transform error", FRACTION))
+        kind = MisreadTypeError if misread else DataError
+        raise kind(_sentence(where, error)) from error
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # DuckDB's word for Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
+    except nw.exceptions.InvalidOperationError as error:
+        if not (_LONG_NUMBERS.search(str(error)) or "unable to decode" in str(error)):
+            raise
+        raise DataError(_sentence(where, error)) from error
+    except duckdb.Error as error:
+        if type(error) is not duckdb.Error:
+            raise
+        raise DataError(_sentence(where, error)) from error  # what DuckDB's reader of Parquet finds damaged
+    except (nw.exceptions.ComputeError, EOFError, OSError, zlib.error) as error:
+        # Files behind a lazy frame, and compressed files that end too early.
+        raise DataError(_sentence(where, error)) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where} could not be read as text: {error}; {NOT_UTF8}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        # Polars gives up so on some damaged files, with an exception that is no `Exception`.
+        raise DataError(f"{where} could not be read: it is damaged, and Polars stopped.") from None
+
+
+def _sentence(where: str, error: Exception) -> str:
+    text = str(error)
+    named = re.search(r"^\s*file = (.+)$", text, re.MULTILINE)
+    subject = f"'{named[1].strip()}'" if named and where == "the data" else where
+    return f"{subject} could not be read: {reason(text) or type(error).__name__}"
+
+
+def reason(text: str) -> str:
+    r"""Return an engine's error as one sentence.
+
+    Examples
+    --------
+    >>> reason("CSV Error on Line: 7\nOriginal Line: 4,5\nExpected Number of Columns: 3 Found: 2")
+    "line 7 has 2 fields where the header has 3 ('4,5')."
+    """
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    quoted = re.search(r"^Original Line:[ ]?(.*)$", text, re.MULTILINE)
+    widths = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+    if line and widths:
+        return ragged(int(line[1]), int(widths[2]), int(widths[1]), quoted[1] if quoted else "")
+    encoding = re.search(r"not (utf-8|utf-16|latin-1) encoded", text)
+    if encoding:
+        advice = NOT_UTF8 if encoding[1] == "utf-8" else "save it as UTF-8."
+        return f"{f'line {line[1]} of it' if line else 'it'} is not all {encoding[1].upper()}; {advice}"
+    if _LONG_NUMBERS.search(text):
+        return "it holds whole numbers of more than 64 bits; turn them into text, or into fractions."
+    if "value nan can't be cast" in text:
+        return (
+            "it holds not-a-number where DuckDB found none in the statistics of a Parquet file; "
+            "give the file itself, or read it with read_parquet(..., can_have_nan = true)."
+        )
+    lines = []
+    for part in text.splitlines():
+        if _ADVICE.match(part):
+            break
+        lines.append(part.strip()[: 2 * LONGEST_QUOTE])
+    sentence = "; ".join(part.rstrip(".") for part in lines if part)
+    return re.sub(r"^(\w+ )+Error: ", "", sentence) + "."
+
+
+def ragged(line: int, fields: int, expected: int, text: str) -> str:
+    """Say that a line of a text file has too many or too few fields."""
+    shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+    return f"line {line:,} has {count(fields, 'field')} where the header has {expected:,} ({shown!r})."

@@ -1,19 +1,134 @@
-"""Files of other programs: spreadsheets, Stata, SPSS, Feather and R, each read by a package of the extra `files`."""
+"""Which files a path names, and what they are; files of other programs are read here, by packages of the extra `files`.
+
+Those are spreadsheets and files of Stata, SPSS, R and Arrow. CSV, Parquet and JSON files are DuckDB's: see `files`.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evenhand.errors import DataError, EvenhandError, require_extra
-from evenhand.table.files import refuse_repeated_names
+from evenhand.errors import DataError, EvenhandError, did_you_mean, require_extra
+
+_MARKS = {
+    b"PK\x03\x04": ("a zip archive", "unpack it first"),
+    b"PAR1": ("a Parquet file", "name it .parquet"),
+}
+_ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "parquet": (".parquet", ".pq"), "json": (".json", ".jsonl", ".ndjson")}
+_FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in endings}
+
+
+def matching_files(pattern: str) -> list[str]:
+    """Return the files that a path or a pattern names; refuse what is no file with something in it."""
+    paths = matches(pattern)
+    _require_files(pattern, paths)
+    return paths
+
+
+def matches(pattern: str) -> list[str]:
+    """Return the file of that very name, or else the files that match it as a pattern."""
+    if os.path.exists(pattern) or not glob.has_magic(pattern):
+        return [pattern]
+    # A folder that exists is meant as it is written, even with brackets in its name.
+    folder = next((parent for parent in Path(pattern).parents if parent.is_dir()), Path())
+    rest = os.path.relpath(pattern, folder)
+    return sorted(str(folder / path) for path in glob.glob(rest, root_dir=folder, recursive=True))
+
+
+def _require_files(pattern: str, paths: list[str]) -> None:
+    if not paths:
+        raise DataError(f"no file matches '{pattern}'; check the folder and the pattern.")
+    for path in paths:
+        if not _exists(path):
+            raise DataError(f"there is no file '{path}'; {_nearest(Path(path))}")
+        if os.path.isdir(path):
+            raise DataError(f"'{path}' is a folder; give a file or a pattern such as '{path}/*.parquet'.")
+        if not os.path.isfile(path):
+            raise DataError(f"'{path}' is a pipe or a device; save the data as a file first.")
+        if os.path.getsize(path) == 0:
+            raise DataError(f"the file '{path}' is empty (0 bytes).")
+        if not os.access(path, os.R_OK):
+            raise DataError(f"'{path}' cannot be read: permission denied.")
+
+
+def _exists(path: str) -> bool:
+    """Tell whether there is a file; say so where that cannot be told, as of a link that leads to itself."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a name that no file can have
+        return False
+    except OSError as error:
+        raise DataError(f"'{path}' cannot be read: {str(error.strerror or error).lower()}.") from None
+    return True
+
+
+def _nearest(path: Path) -> str:
+    if path.is_symlink():
+        return "it is a link to a file that is not there."
+    try:
+        return did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
+    except NotADirectoryError:
+        return f"'{path.parent}' is a file, not a folder."
+    except (OSError, ValueError):
+        return f"there is no folder '{path.parent}'."
+
+
+def refuse_disguised(paths: list[str]) -> None:
+    """Refuse what is no text inside although its name ends like a text file's; Excel saves such files by that name."""
+    for path in paths:
+        if _FORMATS[_suffix(Path(path))] == "parquet":
+            continue
+        with open(path, "rb") as file:
+            start = file.read(8)
+        for mark, (kind, advice) in _MARKS.items():
+            if start.startswith(mark):
+                raise DataError(f"'{path}' is {kind} by its contents, whatever its name says; {advice}.")
+
+
+def _suffix(path: Path) -> str:
+    """Return the ending that tells the format: '.csv' of 'people.CSV.gz'."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in {".gz", ".zst"}]
+    return suffixes[-1] if suffixes else ""
+
+
+def format_of(paths: list[str]) -> str:
+    """Return the format that all files have by their names: csv, parquet or json."""
+    for path in paths:
+        if _suffix(Path(path)) not in _FORMATS:
+            raise DataError(
+                f"the format of '{path}' is not known from its name; evenhand reads .csv, .tsv, .txt, .parquet, .json "
+                "and .ndjson files, and one at a time .xlsx, .ods, .dta, .sav, .feather and .rds."
+            )
+    kinds = {_FORMATS[_suffix(Path(path))] for path in paths}
+    if len(kinds) > 1:
+        raise DataError(f"the files are of several formats ({', '.join(sorted(kinds))}); give one format at a time.")
+    return kinds.pop()
+
+
+def refuse_repeated_names(names: Iterable[str], where: str, *, any_case: bool = False) -> None:
+    """Refuse columns that cannot be told apart; DuckDB does not tell capitals from small letters."""
+    spellings: dict[str, list[str]] = {}
+    for name in names:
+        spellings.setdefault(name.lower() if any_case else name, []).append(name)
+    repeated = [alike for alike in spellings.values() if len(alike) > 1]
+    if not repeated:
+        return
+    shown = ", ".join(repr(name) for name in list(dict.fromkeys(name for alike in repeated for name in alike))[:6])
+    if all(len(set(alike)) == 1 for alike in repeated):
+        raise DataError(f"{where} has the column {shown} more than once; rename the columns so that each is unique.")
+    raise DataError(f"{where} has columns that differ only in capital letters ({shown}); rename them.")
+
+
+# Files of other programs ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -41,7 +156,7 @@ def read_foreign(path: str) -> Foreign | None:
     if ending not in _READERS:
         return None
     written = os.path.splitext(path)[1].lower()
-    disguised = ending != written and written in _TEXT_ENDINGS
+    disguised = ending != written and written in _ENDINGS["csv"]
     module, read = _READERS[ending]
     require_extra(module, "files", f"reading '{os.path.basename(path)}' ({ending})")
     try:
@@ -59,7 +174,6 @@ def is_foreign(path: str) -> bool:
     return os.path.isfile(path) and _ending(path) in _READERS
 
 
-_TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 _DISGUISED = "The file is named as a text file; by its contents it is {} and was read as that."
 _BEGINNINGS = {
     b"\xd0\xcf\x11\xe0": ".xls",

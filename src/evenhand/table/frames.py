@@ -1,4 +1,7 @@
-"""The one place that builds data frames: named columns in, a native pandas, Polars or PyArrow frame out.
+"""Arrays and data frames of any library, in and out.
+
+Out: the one place that builds data frames, from named columns a native pandas, Polars or PyArrow frame. In: arrays and
+Series may stand where a column name may; they become columns of the data, row by row.
 
 The package itself knows no data frame library; it speaks narwhals, and narwhals loads the library that the
 caller has installed.
@@ -6,14 +9,16 @@ caller has installed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Literal, cast
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import DataError, MissingExtraError, count, require_choice
+from evenhand.errors import ConfigError, DataError, MissingExtraError, count, require_choice
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 """The data frame libraries that can be built, in the order in which they are looked for."""
@@ -78,10 +83,7 @@ def build_frame(columns: Mapping[str, Column], backend: str | None = None) -> An
     check_shapes(columns)
     chosen = backend or installed_backend()
     if chosen is None:
-        return {name: _as_array(column) for name, column in columns.items()}
-
-    import narwhals.stable.v2 as nw
-
+        return {name: _as_numpy(column) for name, column in columns.items()}
     plain = {name: _as_plain(column) for name, column in columns.items()}
     library = cast(Literal["pandas", "polars", "pyarrow"], chosen)
     return nw.from_dict(plain, backend=library).to_native()
@@ -129,8 +131,270 @@ def _as_plain(column: Column) -> Any:
     return column.tolist() if column.dtype.kind in "OUS" else column
 
 
-def _as_array(column: Column) -> npt.NDArray[Any]:
+def _as_numpy(column: Column) -> npt.NDArray[Any]:
     plain = _as_plain(column)
     if isinstance(plain, np.ndarray):
         return plain
     return np.array(plain, dtype=object if any(value is None for value in plain) else None)
+
+
+# Arrays where a column name may stand --------------------------------------------------------------------------------
+
+
+def is_array(value: Any) -> bool:
+    """Tell whether a value is an array or a Series of any library; a list is not, since it may be names.
+
+    Examples
+    --------
+    >>> is_array(np.arange(3)), is_array("race"), is_array(["race", "sex"])
+    (True, False, False)
+    """
+    return _series(value) is not None or (hasattr(value, "__array__") and not is_frame(value))
+
+
+def is_frame(value: Any) -> bool:
+    """Tell whether a value is a data frame of any library, held in memory or not."""
+    return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
+def _series(value: Any) -> nw.Series[Any] | None:
+    wrapped = nw.from_native(value, pass_through=True, allow_series=True)
+    return wrapped if isinstance(wrapped, nw.Series) else None
+
+
+def _holds_values(value: Any) -> bool:
+    """Tell whether an array, or a list that is more than a name in brackets, stands for a column."""
+    return is_array(value) or isinstance(value, range) or (isinstance(value, list | tuple) and len(value) > 1)
+
+
+def _own_name(values: Any) -> str | None:
+    name = getattr(values, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+class Columns:
+    """Data that grows by the arrays that stand where a column name may.
+
+    Parameters
+    ----------
+    data : a data frame in memory, a mapping of columns, or None where arrays are all there is.
+
+    Examples
+    --------
+    >>> columns = Columns({"sex": ["f", "m"]})
+    >>> columns.add(np.array([0.2, 0.7]), "`outcome`"), sorted(columns.data)
+    ('outcome', ['outcome', 'sex'])
+    """
+
+    def __init__(self, data: Any) -> None:
+        self._given, self._new = data, dict[str, Any]()
+        # Rows that are known by an index must have the same one: they are never aligned behind the user's back.
+        self._index = data.index if hasattr(data, "iloc") else None
+        self._rows: int | None = None
+        self._first = "the data"
+
+    @property
+    def data(self) -> Any:
+        """The data with all columns that were added; the same object where there were none."""
+        if not self._new:
+            return self._given
+        if isinstance(self._given, Mapping | None):
+            return {**(self._given or {}), **{name: _plain(values) for name, values in self._new.items()}}
+        frame = self._eager("an array")
+        return frame.with_columns(*(_as_series(frame, name, values) for name, values in self._new.items())).to_native()
+
+    def add(self, values: Any, role: str, name: str | None = None) -> str:
+        """Add a column; return the name it has: `name`, or that of the Series, or the role, made unique.
+
+        Parameters
+        ----------
+        values : an array, a Series, or a list of values.
+        role : what it is given as, for messages and for its name.
+        name : the name it gets whatever it was called.
+        """
+        column = self._checked(values, role)
+        wanted = name or _own_name(values) or role.strip("`")
+        unique, number = wanted, 2
+        while (held := self._held(unique)) is not None:
+            if _same(held, column):
+                return unique
+            unique, number = f"{wanted} ({number})", number + 1
+        self._new[unique] = column
+        return unique
+
+    def named(self, value: Any, role: str) -> Any:
+        """Return the name of a column, adding it where an array stands for it; anything else as it is.
+
+        Lists and mappings of arrays become lists of names.
+        """
+        if is_array(value):
+            return self.add(value, role)
+        if isinstance(value, Mapping) and value and all(_holds_values(item) for item in value.values()):
+            return [self.add(item, f"{role} {str(name)!r}", str(name)) for name, item in value.items()]
+        if isinstance(value, list | tuple) and any(is_array(item) for item in value):
+            return [self.add(item, role) if is_array(item) else item for item in value]
+        return value
+
+    # The roles of a table -----------------------------------------------------------------------------------------
+
+    def one(self, value: Any, role: str) -> Any:
+        """Return the column of a role that has one."""
+        return self.add(value, role) if _holds_values(value) else value
+
+    def groups(self, groups: Any, role: str = "`groups`") -> Any:
+        """Return the names of group columns: of an array, of several by name, of a data frame of them."""
+        if isinstance(groups, np.ndarray) and groups.ndim == 2 and groups.shape[1] > 1:
+            groups = {f"group {number + 1}": groups[:, number] for number in range(groups.shape[1])}
+        elif not isinstance(groups, Mapping) and is_frame(groups):
+            frame: Any = nw.from_native(groups)
+            groups = {name: frame.get_column(name).to_native() for name in frame.columns}
+        if isinstance(groups, Mapping):
+            for name, values in groups.items():
+                if isinstance(values, str):
+                    raise ConfigError(f"{role} gives the name {name!r} to {values!r}; name columns in a list instead.")
+            return [self.add(values, f"{role} {str(name)!r}", str(name)) for name, values in groups.items()]
+        return self._group([groups] if is_array(groups) else groups, role)
+
+    def _group(self, group: Any, role: str) -> Any:
+        if is_array(group):
+            return self.add(group, role, _own_name(group) or "group")
+        return [self._group(part, role) for part in group] if isinstance(group, list | tuple) else group
+
+    def predictions(self, predictions: Any) -> Any:
+        """Return predictions with the columns of arrays named; the name of a model is that of its column."""
+        if is_array(predictions) or (
+            isinstance(predictions, list | tuple) and any(not isinstance(item, str) for item in predictions)
+        ):
+            predictions = {_own_name(predictions) or "model": predictions}
+        if not isinstance(predictions, Mapping):
+            return predictions
+        return {str(name): self.prediction(str(name), value) for name, value in predictions.items()}
+
+    def prediction(self, name: str, value: Any, role: str = "`predictions`") -> Any:
+        """Return the column of a prediction, or its settings with the column named."""
+        if isinstance(value, Mapping) and "column" in value and not isinstance(value["column"], str):
+            return {**value, "column": self.prediction(name, value["column"])}
+        if callable(getattr(value, "predict", None)):
+            raise ConfigError(
+                f"{role} {name!r} is a model ({type(value).__name__}); give its scores: "
+                f"predictions={{{name!r}: eh.fitted(model, X)}}."
+            )
+        return self.add(value, f"{role} {name!r}", name) if _holds_values(value) else value
+
+    # Rows ---------------------------------------------------------------------------------------------------------
+
+    def _checked(self, values: Any, role: str) -> Any:
+        """Refuse what is not one value a row, or stands in rows of another order."""
+        if _series(values) is None:
+            values = _as_array(values)
+        shape = tuple(values.shape)
+        if len(shape) == 2 and shape[1] == 1:
+            values = values[:, 0]
+        elif len(shape) != 1:
+            hint = (
+                "take the column of the positive class: scores[:, 1]" if shape[1:] == (2,) else "give one value a row"
+            )
+            raise DataError(f"{role} must be one column; got an array of shape {shape}: {hint}.")
+        if self._rows is None:
+            self._rows = self._count(role)
+        if self._rows is None:
+            self._rows, self._first = len(values), role
+        if len(values) != self._rows:
+            rows = count(self._rows, "row" if self._first == "the data" else "value")
+            raise DataError(f"{role} has {count(len(values), 'value')}, but {self._first} has {rows}; give one a row.")
+        index = values.index if hasattr(values, "iloc") else None
+        if index is not None and self._index is not None and not self._index.equals(index):
+            raise DataError(
+                f"{role} is a Series with another index than {self._first}; bring both into one order, or give its "
+                "values with .to_numpy() if the rows already are."
+            )
+        self._index = index if self._index is None else self._index
+        return values
+
+    def _count(self, role: str) -> int | None:
+        if not isinstance(self._given, Mapping | None):
+            return len(self._eager(role))
+        return len(next(iter(self._given.values()))) if self._given else None
+
+    def _eager(self, role: str) -> nw.DataFrame[Any]:
+        is_file = isinstance(self._given, str | os.PathLike)
+        frame = None if is_file else nw.from_native(self._given, pass_through=True)
+        if not isinstance(frame, nw.DataFrame):
+            what = "a file" if is_file else f"a {type(self._given).__name__}"
+            raise ConfigError(
+                f"{role} is an array, but the data is {what}, whose rows are not in memory in one order; name a column "
+                "of it, or load it into a data frame first."
+            )
+        return frame
+
+    def _held(self, name: str) -> Any:
+        if name in self._new:
+            return self._new[name]
+        if isinstance(self._given, Mapping | None):
+            return (self._given or {}).get(name)
+        frame = self._eager("an array")
+        return frame.get_column(name).to_native() if name in frame.columns else None
+
+
+def _as_series(frame: nw.DataFrame[Any], name: str, values: Any) -> nw.Series[Any]:
+    series = _series(values)
+    if series is not None and series.implementation is frame.implementation:
+        return series.alias(name)
+    plain = _plain(values)
+    listed = plain.tolist() if plain.dtype.kind in "OUS" else plain
+    return nw.new_series(name, listed, backend=frame.implementation)
+
+
+def _as_array(values: Any) -> Any:
+    """Return a list or an array of any library as NumPy has it; beside text, numbers stay numbers."""
+    array = np.asarray(values)
+    return np.asarray(values, dtype=object) if isinstance(values, list | tuple) and array.dtype.kind in "US" else array
+
+
+def _plain(values: Any) -> Any:
+    """Return values as a NumPy array, None for what is missing."""
+    series = _series(values)
+    if series is None:
+        return _as_array(values)
+    absent = series.is_null()
+    if series.dtype.is_numeric() and not absent.any():
+        return series.to_numpy()
+    column = np.empty(len(series), dtype=object)
+    column[:] = [None if gone else value for value, gone in zip(series.to_list(), absent.to_list(), strict=True)]
+    return column
+
+
+def _same(held: Any, values: Any) -> bool:
+    """Tell whether a column of that name already holds these very values."""
+    left, right = _plain(held), _plain(values)
+    return bool(np.array_equal(left, right, equal_nan=left.dtype.kind == right.dtype.kind == "f"))
+
+
+def name_arrays(data: Any, roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return data to which the arrays among the roles of a table were added, and roles that name them."""
+    columns, named = Columns(data), dict(roles)
+    for role in ("id", "outcome", "weight"):
+        named[role] = columns.one(named[role], f"`{role}`")
+    named["groups"] = columns.groups(named["groups"])
+    named["predictions"] = columns.predictions(named["predictions"])
+    return columns.data, named
+
+
+def from_arrays(
+    y_true: Any, y_pred: Any, y_score: Any, sensitive_features: Any, sample_weight: Any, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the data and the roles of arrays, as arguments of `Table`; decisions have the words of the outcome."""
+    if y_pred is None and y_score is None:
+        raise ConfigError("from_arrays needs `y_pred` (decisions) or `y_score` (scores); got neither.")
+    columns = Columns(None)
+    roles = {"outcome": columns.one(y_true, "`y_true`"), "weight": columns.one(sample_weight, "`sample_weight`")}
+    decision = {"kind": "decision", "selected": settings.get("positive")}
+    predictions = {}
+    for word, given, kind in (("y_pred", y_pred, decision), ("y_score", y_score, {"kind": "score"})):
+        models = given if isinstance(given, Mapping) else {} if given is None else {word: given}
+        for name, values in models.items():
+            predictions[str(name)] = {"column": columns.prediction(str(name), values, f"`{word}`"), **kind}
+    single = isinstance(sensitive_features, list | tuple) and not any(map(is_array, sensitive_features))
+    groups = {"group": sensitive_features} if single else sensitive_features
+    groups = columns.groups(groups, "`sensitive_features`")
+    return {**settings, "data": columns.data, **roles, "predictions": predictions, "groups": groups}

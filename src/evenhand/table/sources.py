@@ -15,9 +15,8 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.errors import DataError
-from evenhand.table.engines import MisreadTypeError, engine_errors
-from evenhand.table.files import FileOptions, connect, matching_files, open_files, refuse_repeated_names
-from evenhand.table.formats import read_foreign
+from evenhand.table.files import FileOptions, MisreadTypeError, connect, engine_errors, open_files
+from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
 from evenhand.table.frames import check_shapes
 from evenhand.table.keys import label_of, unusable
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.table import keys
-from evenhand.table.arrays import from_arrays, name_arrays
 from evenhand.table.cells import Cells, Measure, TooManyCellsError, reduce, score_measures, weight_measures
+from evenhand.table.frames import from_arrays, name_arrays
 from evenhand.table.keys import NUMBERS, Key, Kind
 from evenhand.table.labels import families, labelled_key, with_value_labels
 from evenhand.table.ledger import Column, Ledger, checksum

@@ -21,7 +21,7 @@ from evenhand.errors import ConfigError
 from evenhand.study.flow.design import Step
 from evenhand.study.responses import Responses, read_responses
 from evenhand.study.store import Store, StoreError, Study, backup, open_store
-from evenhand.study.store.backup import _hold
+from evenhand.study.store.study import _hold
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS
 
 HOSTILE = '=HYPERLINK("http://x.example", "click")\n<script>alert(\'é😀\')</script>, "quoted"'
@@ -398,7 +398,7 @@ def test_backups_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyP
 KILLED = """
 import os, signal, sys
 from evenhand.study.store import backup as made
-module = sys.modules["evenhand.study.store.backup"]
+module = sys.modules["evenhand.study.store.study"]
 module.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 made(sys.argv[1], sys.argv[2])
 """

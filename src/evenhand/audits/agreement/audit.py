@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.agreement.estimate import GroupDraws, count_records, draw_group, pooled, value_records
+from evenhand.audits.agreement.estimate import GroupDraws, count_records, draw_group, gap_records, pooled, value_records
 from evenhand.audits.agreement.findings import SENTENCES, agreement_notes, make_claims
-from evenhand.audits.agreement.gaps import gap_records
 from evenhand.audits.agreement.gather import Rated, gather
 from evenhand.audits.agreement.metrics import AgreementMetric, metrics_for
 from evenhand.audits.agreement.result import AgreementGap, AgreementResult, AgreementValue, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.groups import ComparedGroups, compared_groups
-from evenhand.core.progress import step
 from evenhand.core.records import OVERALL, LeftOut
 from evenhand.core.result import Draft, settled
+from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, count, did_you_mean

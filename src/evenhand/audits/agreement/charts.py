@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts.forest import forest
-from evenhand.charts.look import PALETTE, PANEL_WIDTH, data, series_scale
+from evenhand.charts import PALETTE, PANEL_WIDTH, data, forest, series_scale
 
 if TYPE_CHECKING:
     from evenhand.audits.agreement.result import AgreementResult

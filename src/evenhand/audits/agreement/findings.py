@@ -9,7 +9,7 @@ from math import comb
 
 import numpy as np
 
-from evenhand.audits.agreement.gaps import groupings_of_two
+from evenhand.audits.agreement.estimate import groupings_of_two
 from evenhand.audits.agreement.gather import Rated
 from evenhand.audits.agreement.metrics import AgreementMetric
 from evenhand.audits.agreement.result import AgreementGap, AgreementValue

@@ -1,6 +1,6 @@
 """The metrics of agreement by scale and number of raters, each a function of rating patterns and their weights.
 
-What a metric is called, means and can be limited by stands in `core.agreement_metrics`, which other audits read too.
+What a metric is called, means and can be limited by stands in `core.metrics`, which other audits read too.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from evenhand.core.agreement_metrics import AGREEMENT_METRICS
-from evenhand.core.metrics import Metric
+from evenhand.core.metrics import AGREEMENT_METRICS, Metric
 from evenhand.stats import agreement as kernel
 from evenhand.stats.agreement import COUNT_METRICS, BinaryCounts, ScoreMoments, binary_counts, score_moments
 from evenhand.stats.types import FloatArray

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evenhand.audits.agreement.charts import PARTS, gap_panels, part_panels, value_panels
-from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED
-from evenhand.audits.agreement.gaps import groupings_of_two
+from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, groupings_of_two
 from evenhand.core.display import DisplayTable, Figure, Method, Number, gap_table, make_table, value_table
 from evenhand.core.formats import show, show_confidence
 

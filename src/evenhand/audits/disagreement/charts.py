@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.disagreement.metrics import METRICS
-from evenhand.charts.curve import curve
-from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
+from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
 from evenhand.core.records import open_range
 from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT
 

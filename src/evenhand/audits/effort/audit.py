@@ -14,9 +14,9 @@ from evenhand.audits.effort.large_table import MOST_IN_MEMORY, Estimates, LargeT
 from evenhand.audits.effort.result import EffortResult
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.groups import require_reference
-from evenhand.core.progress import step
 from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
+from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, count

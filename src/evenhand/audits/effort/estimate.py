@@ -15,8 +15,8 @@ from evenhand.audits.effort.group_means import GroupedMeans, GroupMeans, lowest_
 from evenhand.audits.effort.large_table import LargeTable, cell_numbers
 from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
 from evenhand.core.formats import finite
-from evenhand.core.progress import step
 from evenhand.core.records import OVERALL
+from evenhand.core.run import step
 from evenhand.errors import ConfigError
 from evenhand.stats.intervals import bonferroni
 from evenhand.stats.pairs import PairFairness, compare, fairness_by_weight, individual_fairness, worst_pairs

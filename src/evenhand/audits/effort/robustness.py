@@ -32,7 +32,7 @@ from evenhand.audits.effort.gather import People, group_inertia
 from evenhand.audits.effort.result import FairestRecord, FlipRecord, Ranked, SpecificationRecord
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.formats import finite
-from evenhand.core.progress import step
+from evenhand.core.run import step
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.effort import aggregate_scores, effort_bins, effort_scores
 from evenhand.stats.pairs import EXACT_ROWS, fairness_by_weight

@@ -12,8 +12,7 @@ from evenhand.audits.improvability.curves import SCENARIOS
 from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO
-from evenhand.charts.curve import curve
-from evenhand.charts.look import PALETTE, PANEL_WIDTH, SHAPES, data, series_scale
+from evenhand.charts import PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
 from evenhand.core.display import Figure
 from evenhand.core.formats import show, show_confidence
 from evenhand.core.records import OVERALL

@@ -15,7 +15,7 @@ from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trials
 from evenhand.core.records import Gap, Record, Value, column
 from evenhand.core.result import Result
-from evenhand.core.writing import write_files
+from evenhand.core.run import write_files
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.stats.improvability import FairnessTest
 

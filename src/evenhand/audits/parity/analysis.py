@@ -17,8 +17,8 @@ from evenhand.audits.parity.result import CalibrationRecord, ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.formats import finite
 from evenhand.core.records import OVERALL, Against, Kind, Value
+from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import wilson
-from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import permutation_p
 from evenhand.table.cells import Cells

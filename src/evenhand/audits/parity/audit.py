@@ -17,15 +17,15 @@ from evenhand.audits.parity.resampled import Custom, Metrics, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.groups import reference_of, require_reference
-from evenhand.core.progress import step
 from evenhand.core.records import STANDARDISED, LeftOut, Value
 from evenhand.core.result import Draft, settled
+from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError
 from evenhand.stats.auc import auc_influence, binned_auc_error
+from evenhand.stats.bootstrap import named_rng
 from evenhand.stats.intervals import normal_quantile
-from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import BoolArray
 from evenhand.table.roles import MISSING, TIMES
 from evenhand.table.rows import ScoreRows

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts.curve import MOST_LINES, curve
-from evenhand.charts.forest import MOST_ROWS, forest
+from evenhand.charts import MOST_LINES, MOST_ROWS, curve, forest
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.core.metrics import Limit, Metric, gap_limits, ratio_limits
-from evenhand.core.names import OtherName
+from evenhand.core.metrics import Limit, Metric, OtherName, gap_limits, ratio_limits
 from evenhand.core.records import Against, Kind
 from evenhand.core.thresholds import Alias
 from evenhand.stats.types import FloatArray

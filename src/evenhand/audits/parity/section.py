@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evenhand.audits.parity import charts
-from evenhand.charts.forest import MOST_ROWS
+from evenhand.charts import MOST_ROWS
 from evenhand.core.display import DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
 from evenhand.core.formats import show, show_confidence
 from evenhand.table.roles import TIMES

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, OTHER_NAMES, ParityMetric, custom_metric
-from evenhand.core.names import OtherName
+from evenhand.core.metrics import OtherName
 from evenhand.core.spec import Code, Names, Reference, Spec
 from evenhand.core.thresholds import Alias
 from evenhand.errors import did_you_mean

@@ -17,9 +17,9 @@ from evenhand.audits.reliability.notes import mistake_notes, model_notes, outcom
 from evenhand.audits.reliability.result import AttributionRecord, ReliabilityGap, ReliabilityResult, ReliabilityValue
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.groups import ComparedGroups, compared_groups
-from evenhand.core.progress import step
 from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
+from evenhand.core.run import step
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.table.table import Table

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.charts.curve import curve
-from evenhand.charts.forest import forest
-from evenhand.charts.look import PALETTE, PANEL_WIDTH, data, series_scale
+from evenhand.charts import PALETTE, PANEL_WIDTH, curve, data, forest, series_scale
 
 if TYPE_CHECKING:
     from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityResult, ReliabilityValue

@@ -18,9 +18,9 @@ from evenhand.audits.reliability.result import ModelRecord, ReliabilityValue
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.formats import finite
 from evenhand.core.groups import ComparedGroups
-from evenhand.core.progress import step
+from evenhand.core.run import step
 from evenhand.stats.auc import delong
-from evenhand.stats.bootstrap import Draws
+from evenhand.stats.bootstrap import Draws, named_rng
 from evenhand.stats.noise import (
     Attribution,
     Experiment,
@@ -41,7 +41,6 @@ from evenhand.stats.reliability import (
     joint_band,
     metric_values,
 )
-from evenhand.stats.seeds import named_rng
 from evenhand.stats.types import FloatArray
 
 EVERY_RUN = "in every run"

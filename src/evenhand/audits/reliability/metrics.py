@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evenhand.core.agreement_metrics import AGREEMENT_METRICS
-from evenhand.core.metrics import Metric
+from evenhand.core.metrics import AGREEMENT_METRICS, Metric
 from evenhand.stats.reliability import METRICS as COMPUTED
 
 COMPANIONS = (

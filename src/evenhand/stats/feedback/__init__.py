@@ -4,7 +4,20 @@ Critics see cases with the label that a system gave, and agree or disagree. `Fee
 `rates` and `gap` what follows for six metrics of fairness, `gap_intervals` how sure that is.
 """
 
-from evenhand.stats.feedback.answers import AGREE, DISAGREE, RIGHT, TOO_HIGH, TOO_LOW, Answers, Feedback, FeedbackKind
+from evenhand.stats.feedback.answers import (
+    AGREE,
+    DISAGREE,
+    RIGHT,
+    TOO_HIGH,
+    TOO_LOW,
+    Answers,
+    CrossedDraws,
+    Feedback,
+    FeedbackKind,
+    Resampled,
+    crossed_bootstrap,
+    crossed_draws,
+)
 from evenhand.stats.feedback.compare import Comparison, Differences, compare_critics
 from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap
 from evenhand.stats.feedback.inference import GapInterval, gap_intervals, plan_answers
@@ -21,7 +34,6 @@ from evenhand.stats.feedback.metrics import (
     Undefined,
     rates,
 )
-from evenhand.stats.feedback.sampling import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
 
 __all__ = [
     "AGREE",

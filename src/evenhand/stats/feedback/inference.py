@@ -16,11 +16,10 @@ from numpy.random import Generator
 
 from evenhand.errors import ConfigError, require_choice
 from evenhand.stats.bootstrap import Draws
-from evenhand.stats.feedback.answers import Answers, Feedback
+from evenhand.stats.feedback.answers import Answers, CrossedDraws, Feedback, Resampled, crossed_bootstrap, crossed_draws
 from evenhand.stats.feedback.gaps import Gap, differences, gap, same_gap, together
 from evenhand.stats.feedback.limits import ROUNDING, critical_values, numbers_behind, slacks
 from evenhand.stats.feedback.metrics import BY_LABEL, INDEFINITE, Bounds, FeedbackMetric, rates
-from evenhand.stats.feedback.sampling import CrossedDraws, Resampled, crossed_bootstrap, crossed_draws
 from evenhand.stats.intervals import normal_quantile, t_quantile, tail_share
 from evenhand.stats.types import FloatArray
 

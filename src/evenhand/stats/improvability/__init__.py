@@ -1,6 +1,5 @@
 """Fairness-improvability: could the decisions be fairer without being less accurate?"""
 
-from evenhand.stats.improvability.directions import calibrated_p, critical_value
 from evenhand.stats.improvability.power import component_values, deviations, planned_effects, power_curve, sample_size
 from evenhand.stats.improvability.resampling import Contrast, ValueDraws, bootstrap_values
 from evenhand.stats.improvability.rows import (
@@ -39,6 +38,7 @@ from evenhand.stats.improvability.utilities import (
     ratios,
     select_top,
 )
+from evenhand.stats.multiplicity import calibrated_p, critical_value
 
 __all__ = [
     "CANDIDATE",

@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike
 
 from evenhand.errors import ConfigError, require_at_least, require_choice, require_share
 from evenhand.stats.improvability import resampling
-from evenhand.stats.improvability.directions import calibrated_p
 from evenhand.stats.improvability.resampling import Contrast, ValueDraws
 from evenhand.stats.improvability.rows import CANDIDATE, STATUS_QUO, Pair
 from evenhand.stats.improvability.utilities import Utility
+from evenhand.stats.multiplicity import calibrated_p
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 FairnessTest = Literal["signed", "published"]

@@ -9,12 +9,11 @@ from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
 from evenhand.core.spec import audit_function
 from evenhand.errors import ConfigError, DataError, count, require_choice
-from evenhand.study.analysis.estimate import correlation_records, factor_records
+from evenhand.study.analysis.estimate import bonus_table, correlation_records, factor_records, serum_records
 from evenhand.study.analysis.findings import SENTENCES, conclusion_notes, make_claims
 from evenhand.study.analysis.gather import Part, parts_of, with_adjusted_p
 from evenhand.study.analysis.regressions import family_of, regression_records
 from evenhand.study.analysis.result import StudyResult
-from evenhand.study.analysis.serum import bonus_table, serum_records
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.responses import Responses, apply_exclusions, read_responses
 from evenhand.study.schema import require_known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts.forest import forest
+from evenhand.charts import forest
 from evenhand.study.analysis.metrics import DISTANCES, TARGETS
 
 if TYPE_CHECKING:

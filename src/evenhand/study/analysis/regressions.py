@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.progress import step
+from evenhand.core.run import step
 from evenhand.stats import regression as linear
 from evenhand.stats.random_intercept import FEWEST_PEOPLE, random_intercept
 from evenhand.stats.regression import Coefficients, Inference, LinearFit, WeightEstimate

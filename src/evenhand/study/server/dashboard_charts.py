@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from evenhand.charts import PALETTE, to_svg
-from evenhand.charts.look import data
-from evenhand.study.server.pair_chart import axis_ticks
+from evenhand.charts import PALETTE, data, to_svg
+from evenhand.study.server.pages import axis_ticks
 from evenhand.study.server.protocol import end_with_parent
 from evenhand.study.store.records import PageCounts
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from evenhand.errors import EvenhandError, count, require_choice
-from evenhand.study.analysis.serum import bonus_table
+from evenhand.study.analysis.estimate import bonus_table
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import Values, write_csv
 from evenhand.study.server import dashboard_charts as charts

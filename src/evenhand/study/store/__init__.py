@@ -5,7 +5,6 @@ from evenhand.errors import require_extra
 for _module in ("sqlalchemy", "alembic", "psycopg"):
     require_extra(_module, "study", "the database of a study")
 
-from evenhand.study.store.backup import backup  # noqa: E402
 from evenhand.study.store.records import (  # noqa: E402
     Action,
     BonusRow,
@@ -17,7 +16,12 @@ from evenhand.study.store.records import (  # noqa: E402
     StudyClosed,
     StudyFull,
 )
-from evenhand.study.store.study import Store, Study, open_store  # noqa: E402
+from evenhand.study.store.study import (  # noqa: E402
+    Store,
+    Study,
+    backup,
+    open_store,
+)
 
 __all__ = [
     "Action",

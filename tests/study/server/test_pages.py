@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.study.server.pair_chart import HEIGHT, WIDTH, Line, axis_ticks, pair_chart
+from evenhand.study.server.pages import HEIGHT, WIDTH, Line, axis_ticks, pair_chart
 
 YEARS = ("2019", "2020", "2021", "2022")
 K, L = Line("K", (45_500, 56_700, 62_000, 60_800)), Line("L", (126_200, 154_600, 167_600, 132_800))

@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.datasets import load_dressel_farid
 from evenhand.errors import ConfigError, DataError, EvenhandError
-from evenhand.stats.feedback import Answers, Feedback, Resampled, crossed_bootstrap, crossed_draws, rates, sampling
+from evenhand.stats.feedback import Answers, Feedback, Resampled, crossed_bootstrap, crossed_draws, rates
 from evenhand.stats.types import FloatArray
 
 Sampler = Callable[..., Answers]
@@ -78,7 +78,7 @@ def test_the_order_of_rows_and_chunks(crossed: Sampler, monkeypatch: pytest.Monk
         crossed_bootstrap(each, everything, rng=np.random.default_rng(8), draws=20).values for each in (answers, turned)
     )
     np.testing.assert_array_equal(one, two)
-    monkeypatch.setattr(sampling, "_CHUNK_NUMBERS", 1)
+    monkeypatch.setattr("evenhand.stats.feedback.answers._CHUNK_NUMBERS", 1)
     chunked = crossed_bootstrap(answers, everything, rng=np.random.default_rng(8), draws=3_000)
     covariance = exact_covariance(answers, "both")
     np.testing.assert_allclose(np.cov(chunked.values.T), covariance, atol=0.12 * covariance.max())

@@ -1,17 +1,131 @@
-"""Writing files that belong together: all of them, or none."""
+"""A run of an audit: the steps it tells while it goes, what its numbers come from, and its files, all or none."""
 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import stat
+import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from html import escape
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import time
+from typing import Any
 
+from evenhand._version import __version__
 from evenhand.errors import ConfigError
+from evenhand.table.table import Table
+
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("evenhand_progress", default=None)
+
+
+def step(description: str) -> None:
+    """Say what happens next; silent unless somebody listens."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(description)
+
+
+@contextmanager
+def listening(listener: Callable[[str], None]) -> Iterator[None]:
+    """Pass every step to `listener` while the block runs.
+
+    Examples
+    --------
+    >>> heard = []
+    >>> with listening(heard.append):
+    ...     step("Counting")
+    >>> heard
+    ['Counting']
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def shown_in_notebook() -> Iterator[None]:
+    """Show the steps below the cell of a Jupyter notebook while the block runs; nowhere else, and nothing is left."""
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if _listener.get() is not None or type(shell).__name__ != "ZMQInteractiveShell":
+        yield
+        return
+    display = import_module("IPython.display")
+    handle = display.display(display.HTML(""), display_id=True)
+    try:
+        with listening(lambda text: handle.update(display.HTML(f"<em>{escape(text)} ...</em>"))):
+            yield
+    finally:
+        handle.update(display.HTML(""))
+
+
+# Provenance -----------------------------------------------------------------------------------------------------------
+
+
+_PARTS = (
+    "numpy",
+    "scipy",
+    "numba",
+    "narwhals",
+    "duckdb",
+    "pydantic",
+    "altair",
+    "vl-convert-python",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "scikit-learn",
+    "xgboost-cpu",
+    "lightgbm",
+)
+
+
+def data_record(table: Table) -> dict[str, Any]:
+    """Return rows, what was left out, and what identifies the data.
+
+    `hash` is the SHA-256 of all that was read of the data so far, which is what every number was computed from: the
+    same for the same data on any engine and in any order of rows. `files` identifies
+    the bytes of the files read, where there are any.
+    """
+    return {
+        "rows": table.rows + table.dropped,
+        "rows_used": table.rows,
+        "rows_dropped": table.dropped,
+        "hash": table.digest(),
+        "files": table.source.fingerprints(),
+    }
+
+
+def run_record(started: datetime, seconds: dict[str, float]) -> dict[str, Any]:
+    """Return when, where and with what the audit ran; nothing in it changes a number."""
+    return {
+        "evenhand": __version__,
+        "started": started.astimezone(UTC).isoformat(timespec="seconds"),
+        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: installed for name in _PARTS if (installed := _version(name)) is not None},
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
 
 _MARK = ".evenhand-"
 _FORGOTTEN = 3600.0  # seconds after which what a killed run left behind is cleared away

@@ -16,8 +16,7 @@ from sqlalchemy import inspect, text
 from evenhand.study.flow.design import Step
 from evenhand.study.store import StoreError, open_store
 from evenhand.study.store.database import Database, parse_url
-from evenhand.study.store.migrations import HEAD, VERSION_TABLE, migrate, revision_of
-from evenhand.study.store.tables import METADATA
+from evenhand.study.store.tables import HEAD, METADATA, VERSION_TABLE, migrate, revision_of
 
 SETTINGS = '{"conditions": {"": 1.0}, "places": null, "seed": 7, "points": 6, "abandon_after": 14400.0}'
 PAYLOAD = '{"aggregate":3,"overall":2,"trajectory":1}'

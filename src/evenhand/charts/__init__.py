@@ -1,6 +1,0 @@
-"""The common look of all charts, and how a chart becomes an accessible SVG."""
-
-from evenhand.charts.look import PALETTE, SHAPES, styled
-from evenhand.charts.svg import to_svg
-
-__all__ = ["PALETTE", "SHAPES", "styled", "to_svg"]

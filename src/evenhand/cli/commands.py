@@ -1,0 +1,246 @@
+"""The short commands: `demo` and `data` (the data that evenhand brings), `power` (what a plan could show), `doctor`."""
+
+from __future__ import annotations
+
+import json as json_text
+import platform
+import re
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from evenhand._version import __version__
+from evenhand.cli.console import BROKEN, FINE, out, print_line, print_summary, progress
+
+if TYPE_CHECKING:
+    from evenhand.report.power import PowerLine
+
+data_app = typer.Typer(no_args_is_help=True, help="List and fetch the published data sets that evenhand knows.")
+
+_THRESHOLDS = [
+    {"metric": "traditional_parity", "min": 0.8, "grouping": "race"},
+    {"metric": "demographic_parity_difference", "max": 0.1, "grouping": "race"},
+    {"metric": "equal_opportunity_difference", "max": 0.1, "grouping": "sex"},
+    {"audit": "effort", "metric": "eaif", "min": 0.85},
+]
+_EFFORT = {  # the inertia is NCES 2012, and for Hispanic households, which the paper has no rate for, a number of ours
+    "trajectory": [f"income_{year}" for year in range(2019, 2023)],
+    "unit": 10_000,
+    "scale": 200_000,
+    "inertia": {"White": 13, "Asian": 14, "Pacific Islander": 25, "Hispanic": 33, "American Indian": 36, "Black": 39},
+    "weights": [0.5],
+}
+
+
+@data_app.command("list")
+def list_data() -> int:
+    """List the data sets with their licence and source."""
+    from evenhand.datasets import available
+
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
+    for column in ("Name", "Title", "Rows", "Licence"):
+        table.add_column(column)
+    for entry in available():
+        table.add_row(entry.name, entry.title, f"{entry.rows:,}", entry.licence)
+    out.print(table)
+    return FINE
+
+
+@data_app.command()
+def fetch(name: Annotated[str, typer.Argument(help="A name from `evenhand data list`.")]) -> int:
+    """Download a data set into the cache, check its SHA-256 and print its path."""
+    from evenhand.datasets import fetch as fetch_data
+
+    typer.echo(str(fetch_data(name)))
+    return FINE
+
+
+def demo(
+    out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")] = Path("evenhand-demo"),
+    rows: Annotated[int, typer.Option(min=100, help="Number of made-up households.")] = 20_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and of the audit.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> int:
+    """Audit three made-up credit models on made-up households: a report in a few seconds, no network."""
+    import evenhand as eh
+
+    with progress(quiet):
+        households = eh.datasets.make_households(rows, seed=seed)
+        table = eh.Table(
+            households,
+            id="household",
+            outcome="missed_payment",
+            groups=["race", "sex", "age_group", ["race", "sex"]],
+            predictions={name: f"risk_{name}" for name in ("xgboost", "logistic", "random_forest")},
+            favourable="not_selected",
+        )
+        about = {
+            "title": "Demonstration audit of three credit models",
+            "system": "three made-up models of the risk of a missed payment",
+            "scope": "The households are synthetic: "
+            "this page shows what a report looks like, not a fact about real people.",
+        }
+        audit = eh.audit(table, seed=seed, parity={}, effort=_EFFORT, thresholds=_THRESHOLDS, report=about)
+        files = audit.save(out_folder)
+    if not quiet:
+        print_summary(audit)
+        print_line("\nReport: ", str(files["report.html"]))
+        print_line("Next: evenhand init YOUR_DATA.csv")
+    return FINE
+
+
+# What a plan could show ----------------------------------------------------------------------------------------------
+
+
+def power(
+    plan: Annotated[Path, typer.Argument(help="An audit.toml, or the study.toml of an effort study.")],
+    rows: Annotated[
+        int | None,
+        typer.Option(min=10, help="Rows that are planned; of a study, people in one condition (default: [power]'s)."),
+    ] = None,
+    pilot: Annotated[
+        str | None, typer.Option(help="A file with the columns of [data]: its groups and rates are expected.")
+    ] = None,
+    wanted: Annotated[
+        float | None, typer.Option("--power", min=0.05, max=0.99, help="The chance wanted (default 0.8).")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same answer.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print the lines as JSON.")] = False,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Let the file import the Python functions it names.")
+    ] = False,
+) -> int:
+    """Say what a plan could show before there are data: the gap that each test and threshold finds 8 times in 10.
+
+    `evenhand power audit.toml --rows 2000` takes groups and rates from the file's `[power]`:
+
+    `groups = { race = { White = 0.7, Black = 0.3 } }` and `rates = { selection_rate = 0.4 }`
+
+    `evenhand power audit.toml --rows 2000 --pilot pilot.csv` takes them from like data, which is what audits other than
+    parity need.
+
+    `evenhand power study.toml --rows 40` says which weight of trajectory 40 people a condition could show.
+    """
+    from evenhand.report.power import lines_as_dicts, plan_power
+
+    with progress(json):
+        lines = plan_power(plan, rows, pilot=pilot, power=wanted, seed=seed, allow_code=allow_code)
+    if json:
+        typer.echo(json_text.dumps(lines_as_dicts(lines), indent=1, ensure_ascii=False))
+        return FINE
+    for line in lines:
+        print_line(_where(line), _what(line))
+        out.print(f"  {line.how}", style="dim", markup=False)
+    return FINE
+
+
+def _where(line: PowerLine) -> str:
+    parts = (line.audit, line.metric, line.model, line.grouping)
+    return f"{', '.join(part for part in parts if part)}: "
+
+
+def _what(line: PowerLine) -> str:
+    """Return what a line says."""
+    if line.chance is not None or line.rows is not None:
+        needed = "no number of rows" if line.rows is None else f"{line.rows:,} rows"
+        chance = "unknown" if line.chance is None else f"{line.chance:.0%}"
+        return f"the planned improvement is shown with a chance of {chance}; the power wanted takes {needed}"
+    if line.kind is None and line.gap is None:
+        return "not worked out"
+    who = f" ({line.group}: {line.n:,} count)" if line.group is not None and line.n is not None else ""
+    if line.gap is None:
+        claim = "shows no gap, however large, with the power wanted"
+    elif line.kind == "ratio":
+        claim = f"shows a ratio of {line.gap:.2f} or less"
+    else:
+        claim = f"shows a gap of {line.gap:.3f} or more"
+    if line.threshold is None:
+        return f"{claim}{who}"
+    met = "" if line.meets is None else f"; without a gap it is met with a chance of {line.meets:.0%}"
+    return f"'{line.threshold}' {claim.replace('shows', 'is shown to be broken by', 1)}{who}{met}"
+
+
+# What is installed ---------------------------------------------------------------------------------------------------
+
+
+_ENGINES = ("duckdb", "pandas", "polars", "pyarrow", "pyspark")
+_FOR_DEVELOPERS = ("dev", "docs")
+_MISSING = "not installed"
+
+
+def doctor() -> int:
+    """Say which versions and extras are there, what is missing, and the line that installs it.
+
+    The exit code is 1 where evenhand itself cannot work.
+    """
+    print_line(f"evenhand {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    parts = list(_parts())
+    broken = [package for extra, package in parts if extra is None and _version(package) is None]
+    print_line("\nEngines for data frames (one of your own is enough; files are read by DuckDB)")
+    _show((package, _version(package), f"pip install {package}") for package in _ENGINES)
+    print_line("\nWhat evenhand needs")
+    _show((package, _version(package), "pip install evenhand") for extra, package in parts if extra is None)
+    for extra in sorted({extra for extra, _ in parts if extra is not None}):
+        packages = [package for name, package in parts if name == extra]
+        lacking = [package for package in packages if _version(package) is None]
+        print_line(f"\nExtra '{extra}'" + ("" if lacking else ": complete"))
+        _show((package, _version(package), _line(extra)) for package in packages)
+    broken += list(_broken())
+    print_line("\nNot working: " + "; ".join(broken) if broken else "\nEverything that evenhand needs works.")
+    return BROKEN if broken else FINE
+
+
+def _line(extra: str) -> str:
+    return f"pip install 'evenhand[{extra}]'"
+
+
+def _parts() -> Iterator[tuple[str | None, str]]:
+    """Yield every package that evenhand asks for, with the extra it belongs to."""
+    try:
+        wanted = requires("evenhand") or []
+    except PackageNotFoundError:  # run from a folder of source code
+        wanted = []
+    for line in wanted:
+        name = re.match(r"[\w.-]+", line)
+        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)", line)
+        if name and name[0] != "evenhand" and (extra is None or extra[1] not in _FOR_DEVELOPERS):
+            yield (None if extra is None else extra[1]), name[0]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _show(rows: Iterator[tuple[str, str | None, str]]) -> None:
+    table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for package, installed, line in rows:
+        told = Text(installed) if installed else Text(f"{_MISSING}: {line}", style="yellow")
+        table.add_row(Text(f"  {package}"), told)
+    out.print(table)
+
+
+def _broken() -> Iterator[str]:
+    """Yield what does not work although it is installed: reading, drawing, writing."""
+    from evenhand.charts import to_svg
+    from evenhand.core.run import write_files
+    from evenhand.table.sources import open_source
+
+    try:
+        import altair
+
+        with tempfile.TemporaryDirectory() as folder:
+            written = write_files(folder, {"people.csv": "g,d\na,1\nb,0\n"})
+            open_source(written["people.csv"]).frame.collect_schema()
+            points = altair.Chart(altair.InlineData(values=[{"x": 1}])).mark_point().encode(x="x:Q")
+            write_files(Path(folder) / "out", {"chart.svg": to_svg(points, "Points", "One point.", name="points")})
+    except Exception as error:  # whatever it is, it is what the user has to know
+        yield f"reading a file, drawing a chart and writing it failed ({type(error).__name__}: {error})"
