@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
         if code == INTERRUPTED:
             raise KeyboardInterrupt
     except (EvenhandError, typer.TyperException) as error:
-        if "unexpected extra argument" in getattr(error, "message", ""):
+        if isinstance(error, typer.TyperException) and "unexpected extra argument" in str(error):
             error.message += "; put commas between several values of an option, as in --groups race,sex."
         tell(error, BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort) as error:

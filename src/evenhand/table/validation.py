@@ -275,7 +275,7 @@ class Validation:
         elif len(groups) == 1:
             yield f"{start} has only one group ({groups[0]!r}); there is nothing to compare: leave it out."
         elif self.kinds[column] in NUMBERS and column not in self.roles.cuts and len(groups) > MAX_NUMERIC_GROUPS:
-            points = keys.example_cuts(cells.values[key])
+            points = keys.example_cuts(list(cells.values[key]))
             unique = len(groups) == cells.rows and self.kinds[column] == "whole"
             yield (
                 f"{start} is numeric with {len(groups):,} distinct values; give cut points, for example "
