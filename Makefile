@@ -91,6 +91,8 @@ system:
 	  echo "Installing $${need#*:} ..."; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$${need#*:}" >/dev/null || exit 1; \
 	done
+	@[ -z "$$EVENHAND_INSTALL" ] || ldconfig -p | grep -q libpangoft2-1.0 || { echo "Installing Pango ..."; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libpango-1.0-0 libpangoft2-1.0-0 >/dev/null; }
 
 clean:  ## Remove what was built; keep the environment.
 	@rm -rf build dist out evenhand-demo docs/_build docs/_generated docs/notebooks .pytest_cache .mypy_cache .ruff_cache

@@ -23,7 +23,7 @@ from evenhand.core.records import Kind
 from evenhand.stats.auc import delong
 from evenhand.stats.intervals import bonferroni, clopper_pearson, logit_t, mover_difference, mover_ratio
 from evenhand.stats.types import BoolArray, FloatArray, Interval
-from evenhand.stats.worst_pair import narrowest_ratio, permutation_p, widest_difference
+from evenhand.stats.worst_pair import equality_p, narrowest_ratio, permutation_p, widest_difference
 
 Populations = Callable[[Generator], tuple[FloatArray, FloatArray]]
 Both = tuple[BoolArray, BoolArray]
@@ -134,7 +134,7 @@ def rejects(samples: int, rng: Generator, population: Populations, alpha: float)
         rate, people = population(rng)
         values = values_of(rate, people, rng)
         yes = np.rint(values.value * people).astype(np.int64)
-        by_limits = worst_pair(values, np.arange(len(rate)), "difference", 0.95).p_value
+        by_limits = equality_p(values.value, partial(values.limits, exact=True))
         found[sample] = permutation_p(yes, people.astype(np.int64), rng) <= alpha, by_limits <= alpha
     return found[:, 0], found[:, 1]
 

@@ -42,7 +42,7 @@ from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.flow.language import built_in
 from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
-from evenhand.study.sections import AttentionCheck, Bonus, Condition, Feedback, Payment, Questions, Recruitment
+from evenhand.study.sections import AttentionCheck, Bonus, Condition, Disagreement, Payment, Questions, Recruitment
 from evenhand.study.spec import StudySpec
 from evenhand.table import Roles
 from evenhand.table.roles import Scalar
@@ -257,7 +257,7 @@ def other_names_part() -> str:
 def settings_part() -> str:
     """Return a table of settings for every section of `audit.toml`."""
     files = _rows(FileOptions, Table, only=inspect.signature(Table).parameters)
-    shortcuts = [(name, *_like(Prediction, name)) for name in ("threshold", "favourable")]
+    shortcuts = [(name, *_like(Prediction, name)) for name in ("threshold", "favourable", "selected_word")]
     sections: dict[str, list[tuple[str, str, str, str]]] = {
         "`[data]`": [_SOURCE_ROW, *_rows(DatasetSettings), *_rows(Roles, Table), *shortcuts, *files],
         "`[data.predictions.NAME]`": _rows(Prediction),
@@ -425,8 +425,8 @@ def study_part() -> str:
     sections: dict[str, type[BaseModel]] = {
         "Top level of `study.toml`": StudySpec,
         "`[conditions.NAME]`": Condition,
-        "`[feedback]`": Feedback,
-        "`[feedback.assignment]`, `assign_cases`": CaseSettings,
+        "`[disagreement]`": Disagreement,
+        "`[disagreement.assignment]`, `assign_cases`": CaseSettings,
         "`[[attention]]`": AttentionCheck,
         "`[payment]`": Payment,
         "`[[payment.bonuses]]`": Bonus,

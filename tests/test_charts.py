@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import altair as alt
 
-from evenhand.charts import PALETTE, to_svg
+from evenhand.charts import PALETTE, forest, to_svg
 
 
 def clipped_chart() -> Any:
@@ -47,3 +48,14 @@ def test_colours_hold_three_to_one_on_white_and_on_black() -> None:
     for colour in PALETTE:
         assert 1.05 / (luminance(colour) + 0.05) >= 2.7, colour
         assert (luminance(colour) + 0.05) / (luminance("#14171b") + 0.05) >= 3, colour
+
+
+def test_a_forest_legend_is_filled_in_the_colours_of_its_series_and_a_point_without_interval_is_hollow() -> None:
+    rows = [{"label": "a", "value": 1.0, "low": 0.0, "high": 2.0, "series": name} for name in "xy"]
+    rows.append({"label": "b", "value": 1.0, "low": None, "high": None, "series": "x"})
+    svg = to_svg(forest(rows, title="t"), "t", "d", name="a")
+    paint = re.findall(r'<path [^>]*fill="(#\w+)" fill-opacity="(\d)" stroke="(#\w+)"', svg)
+    blue, orange = PALETTE[:2]
+    in_the_plot, in_the_legend = paint[:3], paint[3:]
+    assert in_the_legend == [(blue, "1", blue), (orange, "1", orange)]
+    assert sorted(in_the_plot) == [(blue, "0", blue), *in_the_legend]

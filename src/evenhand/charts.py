@@ -128,29 +128,30 @@ def forest(
     records = [{"series": "", **row} for row in rows if row["value"] is not None]
     series = list(series or dict.fromkeys(record["series"] for record in records))
     labels = list(order or dict.fromkeys(record["label"] for record in records))
-    colours = dict(zip(series, (PALETTE[i % len(PALETTE)] for i in range(len(series))), strict=True))
     for record in records:
-        record["fill"] = "transparent" if record.get("low") is None else colours[record["series"]]
-    axis = alt.Axis(format="%" if percent else "~g", tickCount=4, title=None, labelOverlap=True)
-    legend = alt.Legend(title=None) if len(series) > 1 else None
+        record["filled"] = int(record.get("low") is not None)
+    axis = alt.Axis(format=_number_format(percent), tickCount=4, title=None, labelOverlap=True)
     scale = alt.Scale(zero=False) if domain is None else alt.Scale(domain=list(domain), nice=True)
     base = alt.Chart(data(records)).encode(
         y=alt.Y("label:N", sort=labels, title=None),
         yOffset=alt.YOffset("series:N", sort=series),
-        color=alt.Color("series:N", sort=series, scale=series_scale(series, PALETTE), legend=legend),
+        color=alt.Color(**_by_series(series, PALETTE)),
     )
     rule = base.mark_rule(strokeWidth=2, opacity=0.75).encode(x=alt.X("low:Q", axis=axis, scale=scale), x2="high:Q")
     point = base.mark_point(size=55, opacity=1).encode(
         x=alt.X("value:Q", axis=axis, scale=scale),
-        shape=alt.Shape("series:N", sort=series, scale=series_scale(series, SHAPES), legend=legend),
-        fill=alt.Fill("fill:N", scale=None),
+        shape=alt.Shape(**_by_series(series, SHAPES)),
+        fill=alt.Fill(**_by_series(series, PALETTE)),
+        fillOpacity=alt.FillOpacity("filled:Q", scale=None, legend=None),
     )
-    layers = [rule, point]
+    equality = []
     if zero is not None:
         line = alt.Chart(data([{"zero": zero}])).mark_rule(color=PALETTE[6], strokeDash=[4, 3])
-        layers.insert(0, line.encode(x="zero:Q"))
+        equality.append(line.encode(x="zero:Q"))
     step = max(26, 11 * len(series) + 8)
-    return alt.layer(*layers).properties(title=title, width=width, height=alt.Step(step, **{"for": "position"}))
+    return alt.layer(*equality, rule, point).properties(
+        title=title, width=width, height=alt.Step(step, **{"for": "position"})
+    )
 
 
 MOST_LINES = 6
@@ -209,30 +210,48 @@ def curve(
     series = list(order or dict.fromkeys(row["series"] for row in rows))
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
     across = alt.Scale(type="log", nice=False) if log_x else scale
-    axis_x = alt.Axis(tickCount=5, format="%" if percent_x else "~s" if log_x else "~g")
-    legend = alt.Legend(title=None) if len(series) > 1 else None
+    axis_x = alt.Axis(tickCount=5, format=_number_format(percent_x, plain="~s" if log_x else "~g"))
     base = alt.Chart(data([dict(row) for row in rows])).encode(
         x=alt.X("x:Q", title=x, axis=axis_x, scale=across),
-        color=alt.Color("series:N", sort=series, scale=series_scale(series, PALETTE), legend=legend),
+        color=alt.Color(**_by_series(series, PALETTE)),
     )
-    axis_y = alt.Axis(tickCount=5, format="%" if percent_y else "~g")
+    axis_y = alt.Axis(tickCount=5, format=_number_format(percent_y))
     vertical = alt.Y("y:Q", title=y, axis=axis_y, scale=scale)
-    layers = [base.mark_line(strokeWidth=1.5).encode(y=vertical)]
-    low = alt.Y("low:Q", title=y, axis=axis_y, scale=scale)
-    if intervals == "band":
-        layers.insert(0, base.mark_area(opacity=0.15).encode(y=low, y2="high:Q"))
-    elif intervals == "bars":
-        layers.insert(0, base.mark_rule(opacity=0.35).encode(y=low, y2="high:Q"))
+    layers = _guides(level, domain if diagonal else None)
+    if intervals != "none":
+        limits = base.mark_area(opacity=0.15) if intervals == "band" else base.mark_rule(opacity=0.35)
+        layers.append(limits.encode(y=alt.Y("low:Q", title=y, axis=axis_y, scale=scale), y2="high:Q"))
+    layers.append(base.mark_line(strokeWidth=1.5).encode(y=vertical))
     if points:
-        shape = alt.Shape("series:N", sort=series, scale=series_scale(series, SHAPES), legend=legend)
+        shape = alt.Shape(**_by_series(series, SHAPES))
         layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=vertical, shape=shape))
-    if diagonal and domain:
-        ends = alt.Chart(data([{"x": end, "y": end} for end in domain]))
-        layers.insert(0, ends.mark_line(color="currentColor", opacity=0.45, strokeDash=[4, 4]).encode(x="x:Q", y="y:Q"))
-    if level is not None:
-        line = alt.Chart(data([{"y": level}])).mark_rule(color="currentColor", opacity=0.45, strokeDash=[4, 4])
-        layers.insert(0, line.encode(y="y:Q"))
     return alt.layer(*layers).properties(title=title, width=width, height=height)
+
+
+def _by_series(series: Sequence[str], values: Sequence[str]) -> dict[str, Any]:
+    """Return how a channel (colour, fill, shape) tells series apart: a legend only where there are several."""
+    import altair as alt
+
+    legend = alt.Legend(title=None) if len(series) > 1 else None
+    return {"shorthand": "series:N", "sort": list(series), "scale": series_scale(series, values), "legend": legend}
+
+
+def _number_format(percent: bool, plain: str = "~g") -> str:
+    return "%" if percent else plain
+
+
+def _guides(level: float | None, diagonal: tuple[float, float] | None) -> list[Any]:
+    """Return the dashed lines behind curves: a level, and where x and y are equal."""
+    import altair as alt
+
+    dashed: dict[str, Any] = {"color": "currentColor", "opacity": 0.45, "strokeDash": [4, 4]}
+    lines = []
+    if level is not None:
+        lines.append(alt.Chart(data([{"y": level}])).mark_rule(**dashed).encode(y="y:Q"))
+    if diagonal is not None:
+        ends = alt.Chart(data([{"x": end, "y": end} for end in diagonal]))
+        lines.append(ends.mark_line(**dashed).encode(x="x:Q", y="y:Q"))
+    return lines
 
 
 # SVG ------------------------------------------------------------------------------------------------------------------
@@ -267,6 +286,14 @@ def to_svg(chart: Any, title: str, description: str, *, name: str) -> str:
         f'<desc id="{name}-text">{escape(showable(description))}</desc>'
     )
     return head + _quiet(_own_ids(body, name)) + "</svg>"
+
+
+def to_png(chart: Any) -> bytes:
+    """Return a chart as a PNG of twice the resolution of a screen."""
+    import vl_convert
+
+    drawn: bytes = vl_convert.vegalite_to_png(styled(chart).to_dict(validate=False), scale=2)
+    return drawn
 
 
 def _own_ids(body: str, name: str) -> str:

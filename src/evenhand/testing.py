@@ -57,7 +57,7 @@ def assert_meets(
     ... except AssertionError as failed:
     ...     print(str(failed)[:92])
     1 of 1 thresholds is not met:
-    - hired, by sex: selection rate is 60.0% for M and 40.0% for F
+    - By sex, hired selects 60.0% of M and 40.0% of F
     """
     limits = [
         limit.model_dump(exclude_none=True) if isinstance(limit, Threshold) else dict(limit) for limit in thresholds

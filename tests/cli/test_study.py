@@ -97,7 +97,7 @@ def fill(study: Study, design: Any) -> None:
                     "overall": 1 + (index * number) % 6,
                 }
             elif step.kind in ("pair", "case"):
-                label = design.cases[step.item][design.spec.feedback.decision]
+                label = design.cases[step.item][design.spec.disagreement.decision]
                 payload = {"decision": label, "answer": ("agree", "disagree")[index % 2], "reason": None}
             last = index + 1 == len(steps)
             assert study.answers.save(person, step, index, payload, revision=0, last=last).status == "saved"
@@ -166,11 +166,11 @@ def test_new_with_cases_of_ones_own(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("case,sex,years,approved\n" + rows)
     done = cli("study", "new", tmp_path / "b", "--kind", "disagreement", "--data", tmp_path / "mine.csv")
     assert (done.returncode, done.stderr) == (0, "")
-    asked = eh.study.read_study(tmp_path / "b" / "study.toml").feedback
+    asked = eh.study.read_study(tmp_path / "b" / "study.toml").disagreement
     assert asked is not None
     assert (asked.id, asked.decision, asked.labels, asked.groups) == ("case", "approved", ("no", "yes"), ("sex",))
     assert asked.shown == ("years",)
-    assert "what the columns of [feedback] mean, and which are shown: a guess." in done.stdout
+    assert "what the columns of [disagreement] mean, and which are shown: a guess." in done.stdout
     assert "  Not shown to people (a protected group by its name): 'sex'." in done.stdout.splitlines()
     assert done.stdout.splitlines()[-1].startswith("Then: evenhand study serve")
 
@@ -193,8 +193,8 @@ def test_new_shows_few_columns_and_neither_groups_nor_the_decision_again(
         main(["study", "new", str(tmp_path / "b"), "--kind", "feedback", "--data", str(tmp_path / "mine.csv")])
     spec = eh.study.read_study(tmp_path / "b" / "study.toml")
     assert spec.kind == "disagreement"
-    assert spec.feedback is not None
-    assert spec.feedback.shown == tuple(extra[:8])
+    assert spec.disagreement is not None
+    assert spec.disagreement.shown == tuple(extra[:8])
     said = " ".join(capsys.readouterr().out.split())
     assert "Not shown to people (a protected group by its name): 'race', 'female', 'race_black'" in said
     assert "Not shown to people (the decision in other words): 'recoded'." in said
@@ -464,8 +464,8 @@ def test_cases_of_ones_own_are_found_by_name_or_as_told(tmp_path: Path, monkeypa
             main(["study", "new", folder, "--kind", "disagreement", *given])
         assert left.value.code == 0
         spec = eh.study.read_study(tmp_path / folder / "study.toml")
-        assert spec.feedback is not None
-        assert spec.feedback.labels == ("grant", "refuse")
+        assert spec.disagreement is not None
+        assert spec.disagreement.labels == ("grant", "refuse")
         assert [check.after for check in spec.attention] == [10, 25, 40]
 
 

@@ -23,7 +23,7 @@ def test_the_quickstart_runs(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["parity_quickstart.py", str(tmp_path / "out")])
     runpy.run_path(str(EXAMPLES / "parity_quickstart.py"), run_name="__main__")
-    assert "by race: selection rate is" in capsys.readouterr().out
+    assert "By race, logistic selects" in capsys.readouterr().out
     assert json.loads((tmp_path / "out/results.json").read_text(encoding="utf-8"))["data"]["rows"] == 5_000
     assert (tmp_path / "out/report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 

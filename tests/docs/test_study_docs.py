@@ -16,7 +16,7 @@ import evenhand as eh
 from evenhand.report import results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.schema import COLUMNS
-from evenhand.study.sections import AttentionCheck, Bonus, Condition, Feedback, Payment, Questions, Recruitment
+from evenhand.study.sections import AttentionCheck, Bonus, Condition, Disagreement, Payment, Questions, Recruitment
 from evenhand.study.spec import StudySpec
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,8 +40,8 @@ def test_public_names_are_in_the_reference(name: str) -> None:
     [
         ("## Top level of `study.toml`", StudySpec),
         ("## `[conditions.NAME]`", Condition),
-        ("## `[feedback]`", Feedback),
-        ("## `[feedback.assignment]`, `assign_cases`", CaseSettings),
+        ("## `[disagreement]`", Disagreement),
+        ("## `[disagreement.assignment]`, `assign_cases`", CaseSettings),
         ("## `[[attention]]`", AttentionCheck),
         ("## `[payment]`", Payment),
         ("## `[[payment.bonuses]]`", Bonus),

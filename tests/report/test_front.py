@@ -23,7 +23,7 @@ def finding(verdict: Verdict = "does_not_meet", **columns: Any) -> Finding:
         "kind": "difference",
         "against": "worst_pair",
         "sentence_id": "two_values",
-        "headline": "logistic, by race: selection rate is 20.0% for A and 5.0% for B.",
+        "headline": "By race, logistic selects 20.0% of A and 5.0% of B.",
         "unit": "share",
         "value": 0.15,
         "low": 0.12,
@@ -72,7 +72,7 @@ def test_the_answer_names_the_clearest_finding_and_how_the_other_models_fare() -
         finding("insufficient_evidence", model="boosting", value=0.1, low=0.05, high=0.15),
     ]
     worst, same, tally = front.in_short(findings)
-    assert worst == "xgboost selects more of A: 30.0 points (28.0 to 32.0), where at most 10 points is allowed."
+    assert worst == "xgboost selects more of A: 30.0 points apart (28.0 to 32.0), where at most 10 points are allowed."
     assert same == (
         "Of the other models, logistic does not meet it either; for boosting the data cannot tell; forest meets it."
     )
@@ -107,7 +107,8 @@ def test_findings_without_a_threshold_that_say_the_same_share_a_line() -> None:
 def test_pictures_of_the_same_unit_share_an_axis_and_draw_the_limit_at_the_same_place() -> None:
     small, large = finding(), finding(value=0.6, low=0.5, high=0.7)
     limits = [
-        re.search(r'class="limit" x1="([\d.]+)"', str(line.picture)) for line in front.judged_lines([small, large])
+        re.search(r'class="limit" stroke="#1c2128" x1="([\d.]+)"', str(line.picture))
+        for line in front.judged_lines([small, large])
     ]
     assert limits[0] is not None
     assert limits[1] is not None

@@ -44,8 +44,8 @@ def feedback_study(folder: Path, answers: str = '["agree", "disagree"]', labels:
 
 
 def simulated(spec: StudySpec, seed: int = 1) -> Responses:
-    assert spec.feedback is not None
-    asked = spec.feedback
+    assert spec.disagreement is not None
+    asked = spec.disagreement
     columns, _ = read_columns(spec.folder / asked.cases)
     return eh.study.simulate_feedback(
         columns,
@@ -139,14 +139,14 @@ class TestFeedback:
             "who": kept.people["participant"][kept.person],
             "said": kept.answers["answer"],
         }
-        assert spec.feedback is not None
+        assert spec.disagreement is not None
         result = eh.disagreement(
             eh.Table(columns, groups="race", id="case"),
             decision="label",
             critic="who",
             answer="said",
             case="item",
-            answers={"data": told, "labels": spec.feedback.labels},
+            answers={"data": told, "labels": spec.disagreement.labels},
             resamples=400,
         )
         wanted = {gap.metric: gap for gap in result.gaps if gap.same_as is None}

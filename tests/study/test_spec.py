@@ -52,6 +52,13 @@ def test_the_template_pays_what_the_paper_paid() -> None:
     assert len(spec.scale) == 6
 
 
+def test_the_section_of_a_disagreement_study_is_understood_by_its_former_name() -> None:
+    raw = feedback()
+    as_named = StudySpec.parse(raw, "study.toml")
+    raw["feedback"] = raw.pop("disagreement")
+    assert StudySpec.parse(raw, "study.toml") == as_named
+
+
 def change(path: str, value: Any) -> Callable[[Any], None]:
     def apply(raw: Any) -> None:
         *outer, last = path.split(".")
@@ -77,13 +84,17 @@ def change(path: str, value: Any) -> Callable[[Any], None]:
         (effort, change("conditions", {}), "needs at least one condition"),
         (effort, change("conditions.income.feautre", "x"), "did you mean 'feature'"),
         (effort, change("conditions.income.instrument", ...), "`conditions.income.instrument` .* it is required"),
-        (effort, change("feedback", feedback()["feedback"]), r"\[feedback\] belongs to a study of kind 'disagreement'"),
-        (feedback, change("feedback", ...), r"needs \[feedback\] with its cases"),
+        (
+            effort,
+            change("disagreement", feedback()["disagreement"]),
+            r"\[disagreement\] belongs to a study of kind 'disagreement'",
+        ),
+        (feedback, change("disagreement", ...), r"needs \[disagreement\] with its cases"),
         (feedback, change("conditions", effort()["conditions"]), r"\[conditions\] belong to a study of kind 'effort'"),
-        (feedback, change("feedback.answers", ["agree", "to_high"]), "did you mean 'too_high'"),
-        (feedback, change("feedback.answers", ["disagree"]), "must hold 'agree'"),
-        (feedback, change("feedback.labels", ["low", "low"]), "names a label twice"),
-        (feedback, change("feedback.assignment.per_critic", 0), "greater than or equal to 1"),
+        (feedback, change("disagreement.answers", ["agree", "to_high"]), "did you mean 'too_high'"),
+        (feedback, change("disagreement.answers", ["disagree"]), "must hold 'agree'"),
+        (feedback, change("disagreement.labels", ["low", "low"]), "names a label twice"),
+        (feedback, change("disagreement.assignment.per_critic", 0), "greater than or equal to 1"),
         (effort, change("scale", ["a", "b", "c"]), "even number of points"),
         (
             effort,
@@ -306,8 +317,8 @@ CASES = {
     ("change", "message"),
     [
         ({}, None),
-        ({"age": None}, "`shown` in \\[feedback\\] got 'age'"),
-        ({"label": ["low", "middle"] * 50}, "`labels` in \\[feedback\\] lacks 'middle'"),
+        ({"age": None}, "`shown` in \\[disagreement\\] got 'age'"),
+        ({"label": ["low", "middle"] * 50}, "`labels` in \\[disagreement\\] lacks 'middle'"),
     ],
 )
 def test_cases_are_dealt_out_from_the_file(change: dict[str, Any], message: str | None, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.console import BROKEN, DATA_FILE, FINE, UNDECIDED, err, print_line, print_summary, progress
+from evenhand.cli.report import FORMATS_HELP, listed_formats
 from evenhand.errors import ConfigError, speaking
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def audit(
     out_folder: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")
     ] = Path("out"),
+    formats: Annotated[str, typer.Option("--format", "-f", help=FORMATS_HELP)] = "html",
     check: Annotated[
         bool,
         typer.Option("--check", help="Exit with 1 when a threshold is broken: its interval lies wholly beyond it."),
@@ -132,12 +134,13 @@ def audit(
     }
     with progress(quiet or json):
         result = _run(target, for_data, seed, allow_code)
-        files = result.save(out_folder)
+        files = result.save(out_folder, listed_formats(formats))
     if json:
         typer.echo(result.to_json().encode(), nl=False)
     elif not quiet:
         print_summary(result)
-        print_line("\nReport: ", str(files["report.html"]))
+        reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
+        print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
     return _checked(result.findings, strict, quiet) if check else FINE
 
 

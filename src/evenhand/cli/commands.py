@@ -79,10 +79,13 @@ def demo(
             groups=["race", "sex", "age_group", ["race", "sex"]],
             predictions={name: f"risk_{name}" for name in ("xgboost", "logistic", "random_forest")},
             favourable="not_selected",
+            selected_word="flags",
+            people="households",
         )
         about = {
             "title": "Demonstration audit of three credit models",
             "system": "three made-up models of the risk of a missed payment",
+            "thresholds_by": "the authors of this demonstration",
             "scope": "The households are synthetic: "
             "this page shows what a report looks like, not a fact about real people.",
         }

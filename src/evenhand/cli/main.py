@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import audit, commands, init, study
+from evenhand.cli import audit, commands, init, report, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import DataError, EvenhandError
 
@@ -31,6 +31,7 @@ app = typer.Typer(
 app.command()(commands.demo)
 app.command()(init.init)
 app.command()(audit.audit)
+app.command()(report.report)
 app.command()(commands.doctor)
 app.command()(commands.power)
 app.add_typer(commands.data_app, name="data")

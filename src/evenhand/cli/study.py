@@ -234,7 +234,7 @@ def _to_change(kind: Kind, own: bool) -> list[str]:
         what = (
             "what each condition is about"
             if kind == "effort"
-            else "what the columns of [feedback] mean, and which are shown: a guess"
+            else "what the columns of [disagreement] mean, and which are shown: a guess"
         )
         return [*lines, f"Check {what}."]
     what = "The sets are of made-up people" if kind == "effort" else "The cases are made up"

@@ -6,6 +6,7 @@ table, and a spreadsheet gets numbers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +41,8 @@ class Range(NamedTuple):
     def __str__(self) -> str:
         return show_interval(self.low, self.high, self.style)
 
+
+_MARKS = re.compile(r"[\\`*\[\]|]")
 
 Cell: TypeAlias = str | Number | Range | None
 
@@ -112,7 +115,7 @@ class DisplayTable:
         """Return the table in Markdown; what the text holds cannot break out of its cell."""
         rule = ["---:" if right else "---" for right in self.numeric]
         lines = [tuple(map(showable, self.columns)), rule, *self.texts()]
-        return "\n".join("| " + " | ".join(_in_markdown(cell) for cell in line) + " |" for line in lines)
+        return "\n".join("| " + " | ".join(in_markdown(cell) for cell in line) + " |" for line in lines)
 
     def to_html(self) -> str:
         """Return the table as plain HTML for a notebook; all text is escaped."""
@@ -123,8 +126,10 @@ class DisplayTable:
         return f"<details><summary>{caption}</summary>{table}</details>" if self.folded else table
 
 
-def _in_markdown(text: str) -> str:
-    return escape(text, quote=False).replace("|", "\\|").replace("\n", " ")
+def in_markdown(text: str) -> str:
+    """Return text that means nothing in Markdown but itself: no HTML, no link, no picture, no other cell."""
+    plain = _MARKS.sub(r"\\\g<0>", escape(text, quote=False))
+    return plain.replace("\n", " ")
 
 
 @dataclass(frozen=True)

@@ -108,18 +108,20 @@ def _verdicts(questions: Sequence[Question]) -> Iterator[Answer]:
     alone = [("insufficient_evidence" if q.claim.withheld is not None else q.judged()[1]) for q in questions]
     total = sum(q.claim.withheld is None and any(map(_has_limits, q.claim.records)) for q in questions)
     broken = {position for position, verdict in enumerate(alone) if verdict == "does_not_meet"}
-    standing: set[int] = set()
-    while True:
-        left = total - len(standing)
-        more = {position for position in broken - standing if _still_broken(questions[position], left)}
-        if not more:
-            break
-        standing |= more
+    doubtful = broken - _holm(questions, broken, total)
     family = _family(total, "verdict", questions)
     for position, (question, own) in enumerate(zip(questions, alone, strict=True)):
-        verdict: Verdict = "insufficient_evidence" if position in broken - standing else own
+        verdict: Verdict = "insufficient_evidence" if position in doubtful else own
         clear = verdict == "does_not_meet" and not getattr(question.claim.records[0], "signed", False)
         yield Answer(question.judged()[0], verdict, own, "clear" if clear else None, None, family)
+
+
+def _holm(questions: Sequence[Question], broken: set[int], total: int) -> set[int]:
+    """Return the positions of the limits that are broken also when all verdicts of the run are held together."""
+    standing: set[int] = set()
+    while more := {at for at in broken - standing if _still_broken(questions[at], total - len(standing))}:
+        standing |= more
+    return standing
 
 
 def _still_broken(question: Question, others: int) -> bool:

@@ -41,32 +41,21 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 
 SENTENCES: dict[str, str] = {
-    "two_values": "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}.",
-    "two_values_worse_off": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference} "
-        "({worse_off} worse off)."
-    ),
-    "two_values_differ": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; they differ "
-        "beyond chance."
-    ),
-    "some_groups_differ": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; not all groups "
-        "are alike."
-    ),
-    "no_clear_difference": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; no clear "
-        "difference."
-    ),
-    "not_tested": (
-        "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}; not tested."
-    ),
+    "two_values": "{clause}.",
+    "two_values_worse_off": "{clause} ({worse_off} worse off).",
+    "two_values_differ": "{clause}; they differ beyond chance.",
+    "some_groups_differ": "{clause}; not all groups are alike.",
+    "no_clear_difference": "{clause}; no clear difference.",
+    "not_tested": "{clause}; not tested.",
     "value": "{where}: {title} is {value:unit}.",
     "undefined": "{where}: {title} cannot be computed.",
     "not_comparable": "{where}: {title} cannot be compared between groups.",
     "not_in_the_data": "No {name} {wanted} in these data: the threshold for {title} cannot be judged.",
 }
 """The sentences that several audits use; an audit adds its own to them."""
+
+CLAUSE = "{where}: {title} is {group_value:unit} for {group} and {reference_value:unit} for {reference}"
+"""Two values side by side; for some metrics an audit has a plainer one, as a sentence called "clause_METRIC"."""
 
 _MOST_TIMES = 1_000
 """Beyond so many times the people, more of them is no advice."""
@@ -168,6 +157,16 @@ class Claim:
         own: float | None = getattr(self.records[0], "p_value", None)
         return own if self.p_value is None else self.p_value
 
+    def told_as(self, clarity: Clarity | None) -> Claim:
+        """Return what is said where a difference is clear, unclear or untested in its family."""
+        return self if clarity is None else replace(self, **self.when.get(clarity, {}))
+
+    def sentence_of(self, record: Value | Gap) -> str:
+        """Return which sentence tells a record."""
+        if record.value is not None:
+            return self.sentence_id
+        return self.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined")
+
 
 ClaimsAt: TypeAlias = Callable[[float], Sequence[Claim]]
 """All claims of an audit, in their order, by limits at this confidence; limits are nested in it."""
@@ -229,16 +228,11 @@ class FindingMaker:
         return (*findings, *(self._finding(asked, said) for asked, said in told if asked.threshold is None))
 
     def _finding(self, asked: Question, said: Answer) -> Finding:
-        threshold, record = asked.threshold, said.record
-        claim = asked.claim
-        if said.clarity is not None and said.clarity in claim.when:
-            claim = replace(claim, **claim.when[said.clarity])
-            record = record if threshold is not None else claim.records[0]
+        threshold, claim = asked.threshold, asked.claim.told_as(said.clarity)
+        record = claim.records[0] if threshold is None else said.record
         metric = self.spec.known_metrics()[record.metric]
-        kind = record.kind if isinstance(record, Gap) else None
-        sentence_id = claim.sentence_id
-        if record.value is None:
-            sentence_id = claim.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined")
+        kind, against = (record.kind, record.against) if isinstance(record, Gap) else (None, None)
+        sentence_id = claim.sentence_of(record)
         told = claim.arguments(record) if callable(claim.arguments) else claim.arguments
         arguments = {"unit": metric.style(), **told}
         return Finding(
@@ -247,7 +241,7 @@ class FindingMaker:
             coordinates=coordinates_of(record),
             metric=record.metric,
             kind=kind,
-            against=record.against if isinstance(record, Gap) else None,
+            against=against,
             sentence_id=sentence_id,
             arguments=arguments,
             headline=render(sentence_id, arguments, self.sentences),
@@ -426,5 +420,6 @@ def render(sentence_id: str, arguments: Mapping[str, Any], sentences: Mapping[st
     >>> render("value", {"where": "logistic", "title": "accuracy", "value": 0.8123, "unit": "percent"}, {})
     'logistic: accuracy is 81.2%.'
     """
-    template = {**SENTENCES, **sentences}[sentence_id]
+    known = {**SENTENCES, **sentences}
+    template = known[sentence_id].replace("{clause}", known.get(f"clause_{arguments.get('metric')}", CLAUSE))
     return _Sentence(arguments.get("unit", "number")).vformat(template, (), arguments)

@@ -337,31 +337,46 @@ def translate(
     >>> translate({"metrics": ["recall_score"]}, names)
     ({'metrics': ['tpr']}, ('recall_score (scikit-learn) is `tpr` here.',))
     """
-    said: dict[str, str] = {}
+    reader, changed = _Reader(names), dict(values)
+    metrics, thresholds = values.get("metrics"), values.get("thresholds")
+    if isinstance(metrics, Sequence):
+        changed["metrics"] = reader.metrics([metrics] if isinstance(metrics, str) else metrics)
+    if isinstance(thresholds, Sequence) and not isinstance(thresholds, str):
+        changed["thresholds"] = reader.thresholds(thresholds, list(known))
+    return changed, tuple(reader.remarks.values())
 
-    def ours(name: Any) -> OtherName | None:
-        other = names.get(name) if isinstance(name, str) else None
-        if other is not None and other.refused:
+
+class _Reader:
+    """Reads names of other packages as ours, and keeps a remark on each."""
+
+    def __init__(self, names: Mapping[str, OtherName]) -> None:
+        self.names = names
+        self.remarks: dict[str, str] = {}
+
+    def other(self, name: Any) -> OtherName | None:
+        """Return what a name of another package stands for; None for any other name."""
+        other = self.names.get(name) if isinstance(name, str) else None
+        if other is None:
+            return None
+        if other.refused:
             raise ValueError(f"{name!r} of {other.package} has no counterpart here: {other.refused}")
-        if other is not None:
-            said[name] = other.in_words(name)
+        self.remarks[name] = other.in_words(name)
         return other
 
-    changed = dict(values)
-    metrics = [values["metrics"]] if isinstance(values.get("metrics"), str) else values.get("metrics")
-    if isinstance(metrics, Sequence):
-        read = [(name, ours(name)) for name in metrics]
+    def metrics(self, given: Sequence[Any]) -> list[Any]:
+        """Return metrics in our names, each once."""
+        read = [(name, self.other(name)) for name in given]
         listed = [metric for name, other in read for metric in ((name,) if other is None else other.metrics)]
-        changed["metrics"] = [name for number, name in enumerate(listed) if name not in listed[:number]]
-    thresholds = values.get("thresholds")
-    if isinstance(thresholds, Sequence) and not isinstance(thresholds, str):
-        limits = [(limit, ours(_metric(limit)), _metric(limit) in list(known)) for limit in thresholds]
-        changed["thresholds"] = [
+        return [name for number, name in enumerate(listed) if name not in listed[:number]]
+
+    def thresholds(self, given: Sequence[Any], known: Sequence[str]) -> list[Any]:
+        """Return thresholds in our names; those that thresholds know by themselves stay as they are."""
+        read = [(limit, self.other(_metric(limit))) for limit in given]
+        return [
             part
-            for limit, other, kept in limits
-            for part in ([limit] if other is None or kept else _thresholds(limit, other))
+            for limit, other in read
+            for part in ([limit] if other is None or _metric(limit) in known else _thresholds(limit, other))
         ]
-    return changed, tuple(said.values())
 
 
 def _metric(threshold: Any) -> Any:

@@ -87,19 +87,22 @@ class Result:
         ['F', 'M']
         """
         kind = self._record_type(table)
-        metrics: tuple[str, ...] | None = None
-        other = self.spec.other_names.get(str(where.get("metric")))
-        if other is not None and where["metric"] not in self.metrics:  # another package's name of a metric or a gap
-            asked = where.pop("metric")
-            metrics, where = other.metrics, {**where, **other.where(asked)}
+        metrics, where = self._in_our_names(where)
         for name in where:
             if name not in kind.columns():
                 raise ConfigError(f"the table {table!r} has no column {name!r}; {did_you_mean(name, kind.columns())}")
+        if not all(value is None or isinstance(value, str | float | int) for value in where.values()):
+            return ()  # no column holds anything else
         records = [r for r in self.tables[table] if metrics is None or getattr(r, "metric", None) in metrics]
-        plain = {name: value for name, value in where.items() if value is None or isinstance(value, str | float | int)}
-        if len(plain) < len(where):  # no column holds anything else
-            return ()
-        return tuple(r for r in records if all(getattr(r, name) == value for name, value in plain.items()))
+        return tuple(r for r in records if all(getattr(r, name) == value for name, value in where.items()))
+
+    def _in_our_names(self, where: dict[str, Any]) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
+        """Return the metrics that another package's name of a metric or a gap stands for, if any, and the columns."""
+        other = self.spec.other_names.get(str(where.get("metric")))
+        if other is None or where["metric"] in self.metrics:
+            return None, where
+        columns = {name: value for name, value in where.items() if name != "metric"}
+        return other.metrics, {**columns, **other.where(where["metric"])}
 
     def get(self, table: str, **where: Any) -> Any:
         """Return the one record of a table whose columns have these values.

@@ -203,13 +203,16 @@ def limits_record(threshold: Threshold, record: Value | Gap, aliases: Mapping[st
         return False
     if isinstance(record, Gap) and (record.kind, record.against) != (threshold.kind, threshold.against):
         return False
-    for name in COORDINATES:
-        wanted = getattr(threshold, name)
-        if name == "group" and wanted is not None and record.grouping is not None:
-            wanted = known_label(record.grouping, wanted, [str(record.group)])
-        if (wanted is not None or name in _NULL_IS_POOLED) and getattr(record, name, None) != wanted:
-            return False
-    return True
+    return all(_is_at(record, name, getattr(threshold, name)) for name in COORDINATES)
+
+
+def _is_at(record: Value | Gap, coordinate: str, wanted: Any) -> bool:
+    """Tell whether a record lies where a threshold wants it; one that names nothing fits, or means all people."""
+    if wanted is None and coordinate not in _NULL_IS_POOLED:
+        return True
+    if coordinate == "group" and record.grouping is not None:
+        wanted = known_label(record.grouping, wanted, [str(record.group)])
+    return bool(getattr(record, coordinate, None) == wanted)
 
 
 def size_of_gap(
@@ -230,9 +233,13 @@ def size_of_gap(
     if kind == "difference":
         largest = max(abs(lowest), abs(highest))
         return abs(value), max(lowest, -highest, 0.0), largest if isfinite(largest) else None
-    below = [min(end, 1 / end) if end > 0 else 0.0 for end in (max(lowest, 0.0), highest)]
-    turned = min(value, 1 / value) if value > 0 else 0.0
-    return turned, min(below), 1.0 if lowest <= 1 <= highest else max(below)
+    below = _at_most_one(lowest), _at_most_one(highest)
+    return _at_most_one(value), min(below), 1.0 if lowest <= 1 <= highest else max(below)
+
+
+def _at_most_one(ratio: float) -> float:
+    """Return a ratio turned so that it is at most 1; one that is not positive is 0."""
+    return min(ratio, 1 / ratio) if ratio > 0 else 0.0
 
 
 def judged_size(record: Value | Gap) -> tuple[float | None, float | None, float | None]:

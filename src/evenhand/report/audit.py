@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -180,13 +180,24 @@ class Audit:
 
         return render(self)
 
-    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
-        """Write report.html, results.json and run.json into a folder, all or none of them; return their paths."""
+    def save(self, folder: str | os.PathLike[str], formats: Sequence[str] = ("html",)) -> dict[str, Path]:
+        """Write results.json, run.json and the report into a folder, all or none of them; return their paths.
+
+        Parameters
+        ----------
+        folder
+            Where to; what else it holds stays as it is.
+        formats
+            Formats of the report: html, pdf, md, xlsx, csv, card, datasheet, junit, svg, png.
+        """
+        from evenhand.report.formats import make_files
+
         step("Writing the report")
-        contents = {"report.html": self.to_html(), "results.json": self.to_json()}
-        sums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in contents.items()}
+        contents = {**make_files(self, formats), "results.json": self.to_json()}
+        held = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
+        sums = {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
         run = {**self.run, "sha256": sums}
-        return write_files(folder, {**contents, "run.json": json_text(run)})
+        return write_files(folder, {**held, "run.json": json_text(run)})
 
 
 @shown_in_notebook()

@@ -31,6 +31,7 @@ class ReportSettings(Settings):
     system: str = Field("", description="The system that was audited, with its version.")
     auditor: str = Field("", description="Who audited it.")
     scope: str = Field("", description="What the audit covers, and what it does not.")
+    thresholds_by: str = Field("", description="Who set the thresholds, and when: before the data were seen, or after.")
 
     @field_validator("*")
     @classmethod

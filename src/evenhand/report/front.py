@@ -128,8 +128,10 @@ def _headline(finding: Finding) -> str:
 
 def _with_limit(finding: Finding) -> str:
     """Return a headline with the size, the interval and the limit that it breaks."""
-    size = f"{'a ratio of ' if finding.kind == 'ratio' else ''}{finding.amount()} ({finding.interval()})"
-    return f"{finding.headline.rstrip('.')}: {size}, where {finding.threshold} is allowed."
+    before, after = {"ratio": ("a ratio of ", ""), "difference": ("", " apart")}.get(finding.kind or "", ("", ""))
+    size = f"{before}{finding.amount()}{after} ({finding.interval()})"
+    allowed = "are" if (finding.threshold or "").endswith("points") else "is"
+    return f"{finding.headline.rstrip('.')}: {size}, where {finding.threshold} {allowed} allowed."
 
 
 def _same_limit(finding: Finding, judged: Sequence[Finding]) -> str:
@@ -215,7 +217,10 @@ def other_lines(findings: Sequence[Finding]) -> list[Line]:
 
 
 def _picture(finding: Finding, all_findings: Sequence[Finding]) -> Markup:
-    """Return the interval as a bar with its value, against the limit; findings of one unit share an axis."""
+    """Return the interval as a bar with its value, against the limit; findings of one unit share an axis.
+
+    The style sheet has the colours; those here are for a printer that does not read it for pictures.
+    """
     low, high = limits_to_judge(finding)
     if finding.value is None:
         return Markup("")
@@ -225,16 +230,17 @@ def _picture(finding: Finding, all_findings: Sequence[Finding]) -> Markup:
         return round(_LEFT + (_RIGHT - _LEFT) * min(max((number - start) / (end - start), 0), 1), 1)
 
     middle = _HEIGHT / 2
-    parts = [f'<line class="axis" x1="{_LEFT}" x2="{_RIGHT}" y1="{middle}" y2="{middle}"/>']
+    parts = [f'<line class="axis" stroke="#d5d9df" x1="{_LEFT}" x2="{_RIGHT}" y1="{middle}" y2="{middle}"/>']
     if low is not None or high is not None:
         left, right = x(start if low is None else low), x(end if high is None else high)
         parts.append(
-            f'<rect class="bar" x="{left}" y="{middle - 5}" width="{max(right - left, 1.5):.1f}" height="10" rx="3"/>'
+            f'<rect class="bar" fill="#0a5ea8" opacity=".35" x="{left}" y="{middle - 5}" '
+            f'width="{max(right - left, 1.5):.1f}" height="10" rx="3"/>'
         )
-    parts.append(f'<circle class="dot" cx="{x(finding.value)}" cy="{middle}" r="4"/>')
+    parts.append(f'<circle class="dot" fill="#0a5ea8" cx="{x(finding.value)}" cy="{middle}" r="4"/>')
     kind = "none" if finding.limit is None else "limit"
     parts += [
-        f'<line class="{kind}" x1="{x(limit)}" x2="{x(limit)}" y1="2" y2="{_HEIGHT - 2}"/>'
+        f'<line class="{kind}" stroke="#1c2128" x1="{x(limit)}" x2="{x(limit)}" y1="2" y2="{_HEIGHT - 2}"/>'
         for limit in _limits(finding)
         if start <= limit <= end
     ]

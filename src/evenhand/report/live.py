@@ -24,7 +24,7 @@ from evenhand.study.analysis.gather import parts_of
 from evenhand.study.analysis.regressions import regression_records
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import read_columns
-from evenhand.study.sections import Feedback
+from evenhand.study.sections import Disagreement
 from evenhand.study.server.dashboard import Estimate, Estimator
 from evenhand.study.spec import StudySpec
 from evenhand.table.table import Table
@@ -61,9 +61,9 @@ def live_estimates(spec: StudySpec) -> Estimator:
     >>> [(one.label, one.group, one.status) for one in estimates][2]
     ('Weight of trajectory', 'income', 'ok')
     """
-    if spec.feedback is None:
+    if spec.disagreement is None:
         return partial(_effort, spec)
-    return partial(_feedback, spec, _cases(spec, spec.feedback))
+    return partial(_feedback, spec, _cases(spec, spec.disagreement))
 
 
 def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
@@ -102,7 +102,7 @@ def _effort(spec: StudySpec, responses: Responses) -> list[Estimate]:
 
 
 def _feedback(spec: StudySpec, cases: Table | None, responses: Responses) -> list[Estimate]:
-    asked = spec.feedback
+    asked = spec.disagreement
     if asked is None or cases is None:
         return []
     kept = apply_exclusions(responses, spec.analysis.exclusions)
@@ -114,7 +114,7 @@ def _feedback(spec: StudySpec, cases: Table | None, responses: Responses) -> lis
         return [_undefined(title, group, why) for group in asked.groups for title in titles]
 
 
-def _gaps(asked: Feedback, cases: Table, kept: Responses, seed: int) -> list[Estimate]:
+def _gaps(asked: Disagreement, cases: Table, kept: Responses, seed: int) -> list[Estimate]:
     answer = kept.answers["answer"].astype(str)
     table = {"item": kept.answers["item"], "participant": kept.people["participant"][kept.person]}
     directed = _DIRECTIONS & set(asked.answers) and "disagree" not in asked.answers
@@ -156,7 +156,7 @@ def _gaps(asked: Feedback, cases: Table, kept: Responses, seed: int) -> list[Est
     return estimates
 
 
-def _cases(spec: StudySpec, asked: Feedback) -> Table | None:
+def _cases(spec: StudySpec, asked: Disagreement) -> Table | None:
     """Return the cases with their groups; None where the study names no groups to compare."""
     if not asked.groups:
         return None
@@ -175,9 +175,9 @@ def _undefined(label: str, group: str, why: str) -> Estimate:
 def audit_study(responses: Responses, spec: StudySpec) -> Audit:
     """Analyse the answers of a study: the analysis of an effort study, or the disagreement audit of the cases."""
     about = {"title": spec.words(spec.title), "system": f"the study {spec.name}"}
-    if spec.feedback is None:
+    if spec.disagreement is None:
         return audit(responses, study=spec.analysis, report=about)
-    asked, kept = spec.feedback, apply_exclusions(responses, spec.analysis.exclusions)
+    asked, kept = spec.disagreement, apply_exclusions(responses, spec.analysis.exclusions)
     if not len(kept.person):
         raise ConfigError("[analysis.exclusions] leaves out everybody who answered; there is nothing to analyse.")
     columns, _ = read_columns(spec.folder / asked.cases)

@@ -36,8 +36,8 @@ PLURAL_VERDICTS: dict[Verdict, str] = {
 }
 
 
-def render(audit: Audit) -> str:
-    """Return the page of an audit."""
+def render(audit: Audit, *, paged: bool = False) -> str:
+    """Return the page of an audit; `paged` for a printer, where nothing can be unfolded: long tables are only named."""
     environment = Environment(
         loader=PackageLoader("evenhand.report"),
         autoescape=True,
@@ -47,7 +47,8 @@ def render(audit: Audit) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(slug=slug, code=code)
-    style = environment.loader.get_source(environment, "report.css")[0] if environment.loader else ""
+    sheets = ("report.css", "paged.css") if paged else ("report.css",)
+    style = "".join(environment.loader.get_source(environment, name)[0] for name in sheets if environment.loader)
     findings = audit.findings
     judged = front.judged_lines(findings)
     return environment.get_template(
@@ -79,6 +80,7 @@ def render(audit: Audit) -> str:
         plural_verdicts=PLURAL_VERDICTS,
         config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),
+        paged=paged,
     )
 
 

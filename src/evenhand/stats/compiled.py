@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., object])
 # Sums may be reordered and fused into vectors; square roots stay correctly rounded (no "afn").
@@ -21,6 +21,7 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 2.0**-53
+_ROUNDING = 1e-12
 CutRows = tuple[IntArray, FloatArray, FloatArray, FloatArray, float]  # group, gains, base, size and step of a problem
 CutLimits = tuple[FloatArray, float, float]  # floors, the largest gap, and the violation that counts as none
 
@@ -176,3 +177,101 @@ def scan_thresholds(
             if violation < best_violation or (violation == best_violation and objective < best_objective):
                 best_violation, best_objective, best_cut = violation, objective, 0.5 * (above + below)
         out[b, 0], out[b, 1], out[b, 2] = best_violation, best_objective, best_cut
+
+
+# The smallest gap that answers leave open: see `feedback.joint` ----------------------------------------------------
+
+
+@kernel()
+def share(c: float, x: float) -> float:
+    """Return c / (c + x), 0 where c is."""
+    return c / (c + x) if c > 0 else 0.0
+
+
+@kernel()
+def remainder(c: float, rate: float, without: float) -> float:
+    """Return the x that has the rate c / (c + x): inf where that is 0 or below, `without` where c is 0."""
+    if c <= 0:
+        return without
+    return c / rate - c if rate > 0 else np.inf
+
+
+@kernel()
+def other_side(two: FloatArray, rate: float, least: bool) -> float:
+    """Return the x of the second group, its c and its ends in `two`, at which its rate is `rate`, within the ends."""
+    c, low, high = float(two[0]), float(two[1]), float(two[2])
+    if c == 0:
+        return low if least else high
+    return min(max(c / rate - c, low), high) if rate > 0 else high
+
+
+@kernel()
+def least_corner(
+    one: FloatArray, two: FloatArray, box: FloatArray, slack: FloatArray, total: float, sign: float
+) -> float:
+    """Return the least sum of sign x over the corners of a box (2, K): every coordinate but one at an end."""
+    labels, best = slack.size, np.inf
+    ends = np.empty((2, labels))
+    for end in range(2):
+        for k in range(labels):
+            ends[end, k] = sign * other_side(two[:, k], share(one[0, k], box[end, k]) + sign * slack[k], sign > 0)
+    outside = 0 if sign > 0 else 1  # where the curves are flat, x may go on
+    if (box[0].sum() >= total) if sign > 0 else (box[1].sum() <= total):
+        return float(ends[outside].sum())
+    for k in range(labels):
+        for corner in range(2 ** (labels - 1)):
+            taken, value, bit = 0.0, 0.0, 0
+            for label in range(labels):
+                if label != k:
+                    end = corner >> bit & 1
+                    taken, value, bit = taken + box[end, label], value + ends[end, label], bit + 1
+            x = total - taken
+            if box[0, k] - _ROUNDING <= x <= box[1, k] + _ROUNDING:
+                x = min(max(x, box[0, k]), box[1, k])
+                value += sign * other_side(two[:, k], share(one[0, k], x) + sign * slack[k], sign > 0)
+                best = min(best, value)
+    return best
+
+
+@kernel()
+def gap_is_possible(
+    one: FloatArray, two: FloatArray, totals: tuple[float, float], slack: FloatArray, boxes: FloatArray
+) -> bool:
+    """Tell whether two groups, each with its c and ends (3, K), can differ by at most `slack` (K) in every label."""
+    low_sum, high_sum = 0.0, 0.0
+    for k in range(slack.size):
+        c, t = one[0, k], slack[k]
+        lowest, highest = share(two[0, k], two[2, k]), share(two[0, k], two[1, k])
+        low = max(one[1, k], remainder(c, highest + t, -np.inf))
+        high = min(one[2, k], remainder(c, lowest - t, np.inf))
+        if low > high + _ROUNDING or (c == 0 and lowest > t + _ROUNDING):
+            return False
+        low_sum, high_sum = low_sum + low, high_sum + high
+        low = min(low, high)
+        boxes[0, 0, k] = min(max(remainder(c, highest - t, np.inf), low), high)
+        boxes[0, 1, k], boxes[1, 0, k] = high, low
+        boxes[1, 1, k] = min(max(remainder(c, lowest + t, -np.inf), low), high)
+    if low_sum > totals[0] + _ROUNDING or high_sum < totals[0] - _ROUNDING:
+        return False
+    if least_corner(one, two, boxes[0], slack, totals[0], 1.0) > totals[1] + _ROUNDING:
+        return False
+    return -least_corner(one, two, boxes[1], slack, totals[0], -1.0) >= totals[1] - _ROUNDING
+
+
+@kernel()
+def narrow_gap(
+    one: FloatArray, two: FloatArray, totals: FloatArray, used: BoolArray, ends: FloatArray, precision: float
+) -> None:
+    """Move the ends (2, rows) of the smallest gap together: below it is not possible, above it is.
+
+    `one` and `two` hold c and the ends of x, (rows, 3, K), `totals` the sums of x, (2, rows), `used` the labels that
+    count.
+    """
+    slack, boxes = np.empty(used.shape[1]), np.empty((2, 2, used.shape[1]))
+    for row in range(used.shape[0]):
+        while ends[1, row] - ends[0, row] > precision:
+            middle = (ends[0, row] + ends[1, row]) / 2
+            for k in range(slack.size):
+                slack[k] = middle if used[row, k] else 2.0
+            possible = gap_is_possible(one[row], two[row], (totals[0, row], totals[1, row]), slack, boxes)
+            ends[1 if possible else 0, row] = middle

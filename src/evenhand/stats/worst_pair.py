@@ -6,7 +6,7 @@ the groups instead: `Limits` gives each group's own limits at a confidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import sqrt
 from typing import Any, Literal
@@ -183,15 +183,46 @@ def equality_p(value: FloatArray, limits: Limits) -> float:
     >>> round(equality_p(rate, lambda c: clopper_pearson(rate, 500, c)), 4)
     0.0049
     """
+    return float(equality_p_values(value, lambda confidence: limits(float(confidence[0])), [len(value)])[0])
+
+
+def equality_p_values(value: FloatArray, limits: Callable[[FloatArray], Interval], sizes: Sequence[int]) -> FloatArray:
+    """Return `equality_p` of several sets of groups at once.
+
+    Parameters
+    ----------
+    value
+        The values of all groups, set after set.
+    limits
+        Each group's own limits, at a confidence for each.
+    sizes
+        How many groups each set has.
+
+    Examples
+    --------
+    >>> from evenhand.stats.intervals import clopper_pearson
+    >>> rate = np.array([0.50, 0.52, 0.60, 0.30, 0.34])
+    >>> equality_p_values(rate, lambda c: clopper_pearson(rate, 500, c), [3, 2]).round(4)
+    array([0.0049, 0.1988])
+    """
+    first = np.cumsum([0, *sizes])[:-1]
+    groups = [start + np.arange(size) for start, size in zip(first, sizes, strict=True)]
+    high = np.concatenate([np.repeat(members, len(members)) for members in groups])
+    low = np.concatenate([np.tile(members, len(members)) for members in groups])
+    pairs = np.cumsum([0, *(size * size for size in sizes)])[:-1]
 
     def margin(confidence: FloatArray) -> FloatArray:
-        own = limits(float(confidence))
-        room = np.hypot((value - own.low)[:, None], (own.high - value)[None, :])
-        return np.asarray((value[:, None] - value[None, :] - room).max())
+        own = limits(np.repeat(confidence, sizes))
+        below, above = value - own.low, own.high - value
+        room = value[high] - value[low] - np.hypot(below[high], above[low])
+        return np.asarray(np.maximum.reduceat(room, pairs))
 
-    if np.isnan([*limits(0.95)]).any():
-        return float("nan")
-    return range_p(float(_farthest_z(margin, ())), len(value))
+    z = _farthest_z(margin, (len(sizes),))
+    unknown = np.isnan(margin(np.full(len(sizes), 0.95)))
+    p_values = [
+        np.nan if lost else range_p(float(each), size) for each, size, lost in zip(z, sizes, unknown, strict=True)
+    ]
+    return np.array(p_values)
 
 
 def smallest_alpha(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:
@@ -277,7 +308,7 @@ def permutation_p(yes: ArrayLike, people: ArrayLike, rng: np.random.Generator, d
     observed = _unevenness(counts, sizes) * (1 - 1e-12)  # ties count, whatever the rounding
     enough, beyond, done = 20, 0, 0
     while done < draws:
-        block = min(1_000, draws - done)
+        block = min(max(50, done), 1_000, draws - done)  # where groups are alike, a few dozen are enough
         shuffled: Any = rng.multivariate_hypergeometric(sizes, total, size=block, method="marginals")
         reached = np.flatnonzero(_unevenness(shuffled, sizes) >= observed)
         if beyond + reached.size >= enough:

@@ -1,4 +1,4 @@
-"""Feedback studies: which critic sees which cases, so that all are covered; and simulated critics to try one out.
+"""Disagreement studies: which critic sees which cases, so that all are covered; and simulated critics to try one out.
 
 A simulated critic disagrees with the decision on a case with log odds logit(rate of the case's group) + the critic's
 own leaning + what everybody finds of the case. Disagreement may have a direction: too high or too low.

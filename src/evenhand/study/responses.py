@@ -49,7 +49,7 @@ class Responses:
 
     Parameters
     ----------
-    kind : 'effort' (people compare pairs) or 'feedback' (people agree with decisions or not).
+    kind : 'effort' (people compare pairs) or 'disagreement' (people agree with decisions or not).
     people : one entry a person: the columns of the schema that belong to people, and any others.
     answers : one entry an answer; `person` says whose.
     points : how many points the scale of similarity has.
@@ -150,7 +150,7 @@ def read_responses(data: Any, kind: Kind | None = None, *, points: int = len(SCA
     Parameters
     ----------
     data : a data frame, a mapping of columns, or the path of a CSV, Parquet or JSON file.
-    kind : 'effort' or 'feedback'; by default what the columns say.
+    kind : 'effort' or 'disagreement'; by default what the columns say.
     points : how many points the scale of similarity has.
 
     Examples

@@ -168,7 +168,7 @@ class Payment(Settings):
         return 60 * self.amount / self.minutes
 
 
-class Feedback(Settings):
+class Disagreement(Settings):
     """What a disagreement study shows and asks."""
 
     cases: str = Field(description="The file of the cases.")

@@ -22,7 +22,7 @@ from evenhand.study.cases import Assignment, deal_cases, read_cases
 from evenhand.study.flow.language import built_in_questions, check_words
 from evenhand.study.responses import Responses
 from evenhand.study.schema import SCALE, Kind, read_columns, require_known
-from evenhand.study.sections import AttentionCheck, Condition, Feedback, Language, Name, Payment, Questions, Text
+from evenhand.study.sections import AttentionCheck, Condition, Disagreement, Language, Name, Payment, Questions, Text
 from evenhand.study.sets import Instrument, load_instrument
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -62,7 +62,7 @@ class StudySpec(Settings):
     contact: Text = Field("", description="Whom to ask, shown on every page.")
     conditions: dict[str, Condition] = Field({}, description="Conditions of an effort study, by name.")
     sets_per_person: int = Field(3, ge=1, description="Sets that each person sees (effort).")
-    feedback: Feedback | None = Field(None, description="What a disagreement study shows.")
+    disagreement: Disagreement | None = Field(None, description="What a disagreement study shows.")
     scale: tuple[Text, ...] = Field(SCALE, min_length=2, description="Words of the scale, most similar first.")
     questions: Questions = Field(Questions(), description="Wording of the questions.")
     attention: tuple[AttentionCheck, ...] = Field((), description="Attention checks.")
@@ -80,6 +80,14 @@ class StudySpec(Settings):
 
     @model_validator(mode="before")
     @classmethod
+    def _section_of_before(cls, values: Any) -> Any:
+        """Read what the section of a disagreement study was called before, as its kind is."""
+        if not isinstance(values, Mapping) or "feedback" not in values or "disagreement" in values:
+            return values
+        return {"disagreement" if name == "feedback" else name: value for name, value in values.items()}
+
+    @model_validator(mode="before")
+    @classmethod
     def _one_share(cls, values: Any) -> Any:
         """Take the share of people with a truth-serum bonus from [[payment.bonuses]], where it is paid."""
         try:
@@ -94,10 +102,10 @@ class StudySpec(Settings):
     def _fits_its_kind(self) -> Self:
         if self.kind == "effort" and not self.conditions:
             raise ValueError("an effort study needs at least one condition: [conditions.NAME]")
-        if self.kind == "effort" and self.feedback is not None:
-            raise ValueError("[feedback] belongs to a study of kind 'disagreement'")
-        if self.kind == "disagreement" and self.feedback is None:
-            raise ValueError("a disagreement study needs [feedback] with its cases")
+        if self.kind == "effort" and self.disagreement is not None:
+            raise ValueError("[disagreement] belongs to a study of kind 'disagreement'")
+        if self.kind == "disagreement" and self.disagreement is None:
+            raise ValueError("a disagreement study needs [disagreement] with its cases")
         if self.kind == "disagreement" and self.conditions:
             raise ValueError("[conditions] belong to a study of kind 'effort'")
         if self.kind == "effort" and len(self.scale) % 2:
@@ -162,7 +170,7 @@ class StudySpec(Settings):
 
     @model_validator(mode="after")
     def _checks_can_be_passed(self) -> Self:
-        shown = self.sets_per_person if self.feedback is None else self.feedback.assignment.per_critic
+        shown = self.sets_per_person if self.disagreement is None else self.disagreement.assignment.per_critic
         first = self.languages[0]
         for number, check in enumerate(self.attention, 1):
             offered = check.offered(first)
@@ -177,7 +185,7 @@ class StudySpec(Settings):
             if check.after > shown:
                 raise ValueError(
                     f"`after` of attention check {number} is {check.after}, but people see "
-                    f"{count(shown, 'set' if self.feedback is None else 'case')}"
+                    f"{count(shown, 'set' if self.disagreement is None else 'case')}"
                 )
         return self
 
@@ -225,13 +233,13 @@ class StudySpec(Settings):
 
     def assignment(self) -> Assignment:
         """Read the cases of a disagreement study, from beside the `study.toml`, and deal them out to critics."""
-        if self.feedback is None:
+        if self.disagreement is None:
             raise ConfigError("only a disagreement study deals out cases; this one is of kind 'effort'.")
-        asked, source = self.feedback, self.folder / self.feedback.cases
+        asked, source = self.disagreement, self.folder / self.disagreement.cases
         columns, _ = read_columns(source)
-        require_known(asked.shown, columns, "`shown` in [feedback] got {name}")
+        require_known(asked.shown, columns, "`shown` in [disagreement] got {name}")
         cases = read_cases(columns, asked.id, asked.decision, asked.groups)
-        require_known(cases.label_names, asked.labels, "`labels` in [feedback] lacks {name}")
+        require_known(cases.label_names, asked.labels, "`labels` in [disagreement] lacks {name}")
         return deal_cases(cases, asked.assignment)
 
     def analyze(self, responses: Responses) -> StudyResult:
@@ -260,7 +268,9 @@ def _texts_in(value: Any, where: str, is_text: bool) -> Iterator[tuple[str, str 
     elif isinstance(value, Mapping | tuple):
         items = value.items() if isinstance(value, Mapping) else enumerate(value, 1)
         # Names, points of the scale and choices are texts themselves; other settings may hold some.
-        holds_texts = where in ("feedback.names", "scale") or (isinstance(value, tuple) and where.endswith(".choices"))
+        holds_texts = where in ("disagreement.names", "scale") or (
+            isinstance(value, tuple) and where.endswith(".choices")
+        )
         for key, inner in items:
             yield from _texts_in(inner, f"{where}.{key}", holds_texts)
 

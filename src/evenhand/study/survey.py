@@ -65,7 +65,7 @@ def read_survey(data: Any, kind: Kind, columns: SurveyMap | Mapping[str, Any], *
     Parameters
     ----------
     data : the export: a CSV file (the two extra header lines of Qualtrics are taken away), a data frame or a mapping.
-    kind : 'effort' or 'feedback'.
+    kind : 'effort' or 'disagreement'.
     columns : a `SurveyMap`, or its settings as a mapping.
     people : a second table with one row a person, such as the demographic export of Prolific; columns as in
         `columns["people"]`.

@@ -63,7 +63,7 @@ desirable = true                  # false where more of the feature is worse
 """
 
 _FEEDBACK = """
-[feedback]
+[disagreement]
 cases = {cases}
 id = {id}
 decision = {decision}
@@ -72,7 +72,7 @@ groups = {groups}                 # every critic sees every group
 shown = {shown}
 answers = ["agree", "disagree"]   # add "too_high" and "too_low" where labels have an order
 
-[feedback.assignment]
+[disagreement.assignment]
 per_critic = {per_critic}
 per_case = 20
 """
@@ -149,7 +149,7 @@ def study_template(
     kind : 'effort' or 'disagreement'.
     instructions : what people read before the first item, without quotes; by default there is no such page.
     conditions : the file of the sets of each condition, by name; by default those of the paper.
-    cases : what differs from the template's [feedback]: `cases`, `id`, `decision`, `labels`, `groups`, `shown`.
+    cases : what differs from the template's [disagreement]: `cases`, `id`, `decision`, `labels`, `groups`, `shown`.
     checks : after which items the attention checks come.
 
     Examples

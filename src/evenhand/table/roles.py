@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from evenhand.errors import ConfigError, brief, showable
 from evenhand.settings import Settings
@@ -14,6 +14,7 @@ from evenhand.settings import Settings
 MISSING = "(missing)"
 TIMES = " × "
 LARGEST_SCORE = 1e15
+_LONGEST_WORD = 40
 
 Scalar: TypeAlias = str | bool | int | float
 
@@ -24,6 +25,15 @@ def _tuple_of_columns(value: Any) -> Any:
 
 
 Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_tuple_of_columns), Field(min_length=1)]
+
+
+def _short_word(value: str) -> str:
+    if not value.strip() or len(value) > _LONGEST_WORD or showable(value) != value:
+        raise ValueError(f"it must be a word or two of at most {_LONGEST_WORD} characters; got {brief(value)}")
+    return value.strip()
+
+
+Word: TypeAlias = Annotated[str, AfterValidator(_short_word)]
 
 
 class Prediction(Settings):
@@ -37,6 +47,7 @@ class Prediction(Settings):
     selected : the value of a decision column that means "selected" (default: 1, true, yes).
     favourable : which side is good for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag).
     range : the lowest and highest possible score.
+    selected_word : what the model does to a person whom it selects, as a verb for its sentences: "flags", "refuses".
     """
 
     column: str
@@ -45,6 +56,7 @@ class Prediction(Settings):
     selected: Scalar | None = None
     favourable: Literal["selected", "not_selected"] | None = None
     range: tuple[float, float] = (0.0, 1.0)
+    selected_word: Word = "selects"
 
     @model_validator(mode="after")
     def _check(self) -> Prediction:
@@ -73,6 +85,7 @@ class Roles(Settings):
     one_hot: dict[str, Columns] = Field({})
     predictions: dict[str, Prediction] = Field({})
     weight: str | None = None
+    people: Word | None = None
     missing: Literal["error", "drop"] = "error"
 
     @field_validator("groups", mode="before")
@@ -135,9 +148,12 @@ def grouping_name(columns: Iterable[str]) -> str:
     return TIMES.join(columns)
 
 
-def make_roles(*, threshold: float | None = None, favourable: str | None = None, **arguments: Any) -> Roles:
-    """Build roles from the arguments of `Table`, with `threshold` and `favourable` as defaults of each prediction."""
-    defaults = _without_none({"threshold": threshold, "favourable": favourable})
+_OF_EACH_PREDICTION = ("threshold", "favourable", "selected_word")
+
+
+def make_roles(**arguments: Any) -> Roles:
+    """Build roles from the arguments of `Table`; some of them are defaults of each prediction."""
+    defaults = _without_none({name: arguments.pop(name, None) for name in _OF_EACH_PREDICTION})
     arguments["predictions"] = {
         name: _prediction(value, defaults) for name, value in _named(arguments.get("predictions")).items()
     }

@@ -55,9 +55,12 @@ class Table:
     predictions
         Columns by model name, ``{"xgboost": "risk"}``; settings of one model as a mapping,
         ``{"compas": {"column": "decile", "threshold": 4, "range": [1, 10], "favourable": "not_selected"}}``.
-    threshold, favourable
+    threshold, favourable, selected_word
         Defaults for all predictions: selected when the score is above the threshold; whether being selected is
-        good for the person ('selected') or bad ('not_selected').
+        good for the person ('selected') or bad ('not_selected'); the verb of the findings, "selects" or your own:
+        "flags", "refuses".
+    people
+        What a row is, in the findings: "households", "applicants".
     weight
         Column of survey weights.
     missing
@@ -89,6 +92,8 @@ class Table:
         weight: Any = None,
         threshold: float | None = None,
         favourable: Literal["selected", "not_selected"] | None = None,
+        selected_word: str | None = None,
+        people: str | None = None,
         missing: Literal["error", "drop"] = "error",
         encoding: str | None = None,
         delimiter: str | None = None,
@@ -104,6 +109,8 @@ class Table:
             one_hot=one_hot,
             threshold=threshold,
             favourable=favourable,
+            selected_word=selected_word,
+            people=people,
             missing=missing,
             **columns,
         )

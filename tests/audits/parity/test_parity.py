@@ -209,7 +209,7 @@ def test_results_are_frozen_and_come_in_the_callers_library(result: eh.ParityRes
 
 
 def test_the_summary_and_html_tell_the_findings(result: eh.ParityResult) -> None:
-    assert "by race: true positive rate is" in result.summary()
+    assert "By race, of those with the positive outcome, xgboost selects" in result.summary()
     assert "percentage points; 95% interval" in str(result)
     assert result._repr_html_().startswith("<h3>Parity</h3>")
 
@@ -271,3 +271,23 @@ def test_a_gap_without_an_interval_says_why() -> None:
     data = {"group": ["a"] * 20 + ["b"] * 20, "score": [0.2] * 20 + [0.7] * 20}
     result = eh.parity(eh.Table(data, groups="group", predictions="score"), metrics="mean_score", resamples=100)
     assert "no interval: one of the groups has none of its own" in result.findings[0].text
+
+
+def test_headlines_use_the_readers_verb_and_noun() -> None:
+    data = {"sex": ["F", "M"] * 100, "risk": [0.9, 0.1, 0.8, 0.2] * 50, "late": [1, 0, 0, 1] * 50}
+    table = eh.Table(data, groups="sex", outcome="late", predictions="risk", selected_word="flags", people="households")
+    headlines = [finding.headline for finding in eh.parity(table, resamples=100).findings]
+    assert headlines[0].startswith("By sex, risk flags 100.0% of F and 0.0% of M households")
+    assert any(text.startswith("By sex, of those with the negative outcome, risk flags") for text in headlines)
+    plain = eh.Table(data, groups="sex", predictions="risk")
+    assert (
+        eh.parity(plain, resamples=100)
+        .findings[0]
+        .headline.startswith("By sex, risk selects 100.0% of F and 0.0% of M;")
+    )
+
+
+@pytest.mark.parametrize("word", ["", " ", "x" * 41, "flags\x1b[31m"])
+def test_a_verb_must_be_a_short_word(word: str) -> None:
+    with pytest.raises(eh.EvenhandError, match="a word or two of at most 40 characters"):
+        eh.Table({"sex": ["F", "M"], "hired": [1, 0]}, groups="sex", predictions="hired", selected_word=word)

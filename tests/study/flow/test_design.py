@@ -124,4 +124,7 @@ def test_the_parts_tell_what_changed(change: dict[str, str], parts: list[str], e
 def test_the_parts_tell_of_the_dealing_and_of_the_cases(feedback: Make) -> None:
     before = feedback().parts
     after = feedback(cases=44, **{"seed = 0": "seed = 0", "per_case = 20": "per_case = 2"}).parts
-    assert [name for name in before if before[name] != after[name]] == ["feedback.assignment", "the file of the cases"]
+    assert [name for name in before if before[name] != after[name]] == [
+        "disagreement.assignment",
+        "the file of the cases",
+    ]

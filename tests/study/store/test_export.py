@@ -183,8 +183,8 @@ def test_an_id_that_no_key_can_hold_is_refused_at_the_start(tmp_path: Path) -> N
     (tmp_path / "cases.csv").write_text(f"case,label,age\n{cases}\n")
     (tmp_path / "study.toml").write_text(
         'kind = "feedback"\nname = "real"\ntitle = "Real"\nconsent = "Yes?"\n[payment]\namount = 1\nminutes = 5\n'
-        '[feedback]\ncases = "cases.csv"\nid = "case"\ndecision = "label"\nlabels = ["low", "high"]\n'
-        'shown = ["age"]\n[feedback.assignment]\nper_critic = 10\nper_case = 2\n'
+        '[disagreement]\ncases = "cases.csv"\nid = "case"\ndecision = "label"\nlabels = ["low", "high"]\n'
+        'shown = ["age"]\n[disagreement.assignment]\nper_critic = 10\nper_case = 2\n'
     )
     with pytest.raises(
         ConfigError, match=r"^an id in column 'case' of the cases has 201 characters, it begins 'x{20}'; give"
@@ -214,8 +214,8 @@ def test_a_real_design_registers(store: Store, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(f"case,label,age\n{cases}\n")
     (tmp_path / "study.toml").write_text(
         'kind = "feedback"\nname = "real"\ntitle = "Real"\nconsent = "Yes?"\n[payment]\namount = 1\nminutes = 5\n'
-        '[feedback]\ncases = "cases.csv"\nid = "case"\ndecision = "label"\nlabels = ["low", "high"]\n'
-        'shown = ["age"]\n[feedback.assignment]\nper_critic = 10\nper_case = 2\n'
+        '[disagreement]\ncases = "cases.csv"\nid = "case"\ndecision = "label"\nlabels = ["low", "high"]\n'
+        'shown = ["age"]\n[disagreement.assignment]\nper_critic = 10\nper_case = 2\n'
     )
     design = load_design(read_study(tmp_path / "study.toml"))
     study = store.register(design)

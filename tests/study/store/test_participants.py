@@ -35,15 +35,15 @@ def test_enrolment_is_once_by_key_and_by_recruitment_id(study: Study) -> None:
 
 
 def test_a_study_may_change_until_somebody_is_enrolled(store: Store, make_design: Any) -> None:
-    before = {"feedback.assignment": "1", "questions.overall": "2", "scale": "3", "seed": "4"}
+    before = {"disagreement.assignment": "1", "questions.overall": "2", "scale": "3", "seed": "4"}
     store.register(make_design(fingerprint="a" * 64, parts={}, points=4))
     study = store.register(make_design(fingerprint="b" * 64, parts=before))
     store.register(make_design(name="another")).participants.enrol("key")
     assert store.register(make_design(fingerprint="b" * 64, parts=before)).secret == study.secret
     study.participants.enrol("key")
-    after = {"feedback.assignment": "9", "scale": "3", "seed": "4", "title": "5"}
+    after = {"disagreement.assignment": "9", "scale": "3", "seed": "4", "title": "5"}
     with pytest.raises(
-        ConfigError, match=r"something else \(changed: feedback.assignment, title, questions.overall\)\. "
+        ConfigError, match=r"something else \(changed: disagreement.assignment, title, questions.overall\)\. "
     ):
         store.register(make_design(fingerprint="c" * 64, parts=after))
     store.register(make_design(fingerprint="c" * 64, parts=after), accept=True)

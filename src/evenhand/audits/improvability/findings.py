@@ -78,16 +78,7 @@ class _Candidate:
             sentence_id = "fairer_by" if largest.value else "fairer"
         else:
             sentence_id = "not_fairer" if first.margin == 0 else "not_fairer_by"
-        p = _p(self.inputs, first)
-        size = f", and {self.size}" if self.size else ""
-        aside = [f"{gaps}{size} ({p})." if gaps else f"{p}."]
-        nobody = never_selected(self.inputs, self.trials)
-        aside += [f"It selects nobody of {group}{_in_some_split(spec)}." for group in nobody]
-        if first.rejected and not first.established:
-            aside.append(f"Its own test rejects, but {count(len(spec.candidates), 'candidate')} were tried.")
-        for decision in decisions[1:]:
-            shown = "is shown" if decision.established else "is not shown"
-            aside.append(f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(self.inputs, decision)}).")
+        aside = [*self._with_gaps(first, gaps), *map(self._at_margin, decisions[1:])]
         if first.established and accuracy.value:
             aside.append(f"Accuracy improves for {self.everyone} by at least {show(accuracy.value, 'percent')}.")
         whom = "for everyone together" if spec.test.accuracy_of == "everyone" else "for any group"
@@ -95,6 +86,20 @@ class _Candidate:
         unclear = {"sentence_id": "not_fairer", "aside": f"{claim.aside} With all findings of the run it is not clear."}
         when: Mapping[Clarity, Mapping[str, Any]] = {"unclear": unclear} if first.established else {}
         return replace(claim, headline=True, p_value=first.p_value, when=when)
+
+    def _with_gaps(self, decision: records.Decision, gaps: str) -> Iterator[str]:
+        """Yield what stands beside a decision: the gaps, the p-value, and who is never selected."""
+        spec, p = self.inputs.spec, _p(self.inputs, decision)
+        size = f", and {self.size}" if self.size else ""
+        yield f"{gaps}{size} ({p})." if gaps else f"{p}."
+        for group in never_selected(self.inputs, self.trials):
+            yield f"It selects nobody of {group}{_in_some_split(spec)}."
+        if decision.rejected and not decision.established:
+            yield f"Its own test rejects, but {count(len(spec.candidates), 'candidate')} were tried."
+
+    def _at_margin(self, decision: records.Decision) -> str:
+        shown = "is shown" if decision.established else "is not shown"
+        return f"A gap smaller by {show(decision.margin, 'percent')} {shown} ({_p(self.inputs, decision)})."
 
     def accuracy(self, largest: records.Margin) -> Claim:
         """Return what a threshold may ask of accuracy; at a margin of 0 it is the hypothesis of fairness."""
@@ -230,23 +235,10 @@ def _reason_sentence(
     if planned is None:
         nowhere = "step" if one_pass else "split"
         return f"In no {nowhere} was there a candidate of {name} to test, so nothing is known of how it would do."
-    several = len(spec.candidates)
-    beyond = f"beyond chance{f' with {several} candidates tried' if several > 1 else ''}"
     where = "" if one_pass else f" in {improved} of {count(splits, 'split')}"
     better = f"The candidate {name} is better than the status quo on {'these' if one_pass else 'the test'} rows"
-    if reason == "too_few_rows":
-        adjusted = f", adjusted for all {several} candidates" if several > 1 else ""
-        return (
-            f"{better}{where}, but not {beyond}. The plausible reason is too few rows: if the improvement is real and "
-            f"of this size, about {needed:,} rows would give the test {show(spec.plan.power, 'percent')} power"
-            f"{adjusted}, against {len(inputs.sample):,} here."
-        )
     if 2 * improved > (1 if one_pass else splits):
-        mostly = "" if one_pass else " in most splits"
-        return (
-            f"{better}{where}, but not {beyond}, and{mostly} by so little that no number of rows would give the test "
-            "the power wanted. The reason is unclear."
-        )
+        return f"{better}{where}, but not beyond chance{_why_not_beyond(inputs, reason, needed)}"
     seldom = f"{better}{where} only." if improved else f"{better} in no split."
     if one_pass:
         seldom = f"The candidate {name} is not better than the status quo in all measures on these rows."
@@ -262,6 +254,24 @@ def _reason_sentence(
     return (
         f"{seldom} {chance} So both reasons remain: the rule may not have found a better algorithm that exists, and "
         "with so few rows the test could have missed it."
+    )
+
+
+def _why_not_beyond(inputs: Inputs, reason: records.Reason, needed: int | None) -> str:
+    """Return the rest of a sentence on a candidate that is better, but not beyond chance."""
+    spec, several = inputs.spec, len(inputs.spec.candidates)
+    tried = f" with {several} candidates tried" if several > 1 else ""
+    adjusted = f", adjusted for all {several} candidates" if several > 1 else ""
+    if reason == "too_few_rows":
+        return (
+            f"{tried}. The plausible reason is too few rows: if the improvement is real and of this size, about "
+            f"{needed:,} rows would give the test {show(spec.plan.power, 'percent')} power{adjusted}, against "
+            f"{len(inputs.sample):,} here."
+        )
+    mostly = "" if spec.test.design == "one_pass" else " in most splits"
+    return (
+        f"{tried}, and{mostly} by so little that no number of rows would give the test the power wanted. The reason is "
+        "unclear."
     )
 
 
@@ -423,9 +433,7 @@ def _searches(trials: Trials) -> Iterator[str]:
     for name, each in trials.items():
         pieces = [piece for trial in each for piece in trial.pieces]
         where = count(len(pieces), "step" if each[0].steps else "split")
-        linear = [piece.made.linear for piece in pieces if piece.made is not None]
-        solvers = [classifier.solver for classifier in linear if classifier is not None]
-        stopped = sum(solver is not None and "time limit" in solver.status for solver in solvers)
+        stopped = sum(piece.stopped for piece in pieces)
         if stopped:
             yield (
                 f"{name}: the solver was stopped by its time limit in {stopped} of {where}, so "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenhand.audits.improvability import charts
 from evenhand.audits.improvability.metrics import FAIRNESS, MEANINGS, PAPER
 from evenhand.audits.improvability.result import JUDGED
-from evenhand.audits.improvability.spec import STATUS_QUO
+from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, make_table
 from evenhand.core.formats import show, show_confidence, show_p
 from evenhand.core.records import OVERALL
@@ -370,11 +370,7 @@ def _made(result: ImprovabilityResult) -> tuple[str, str]:
 def methods(result: ImprovabilityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
     spec, test = result.spec, result.spec.test
-    for utility in spec.criteria.utilities:
-        used = [word for word, of in (("accuracy", (spec.utility,)), ("fairness", spec.fairness)) if utility in of]
-        metric = result.metrics[utility.name]
-        formula = metric.formula or "U = sum of u over sum of w, over the group's rows, with the user's own u and w"
-        yield Method(f"{metric.title} ({metric.name})", f"{formula}. Here for {' and '.join(used)}.", metric.reference)
+    yield from _utilities(result)
     yield Method(*_made(result))
     yield Method(
         "Test",
@@ -415,22 +411,33 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
             "each margin would not make the margins of several candidates hold together.",
             "Strassburger and Bretz 2008, Statistics in Medicine 27",
         )
+    shared = ", the mean over the splits, which share rows and are not independent samples"
     yield Method(
         "Intervals and ellipses",
         f"{show_confidence(spec.confidence)} percentile intervals of the bootstrap"
-        + (
-            ", the mean over the splits, which share rows and are not independent samples"
-            if test.design == "splits"
-            else ""
-        )
-        + "; ellipses from the bootstrap's standard errors.",
+        f"{shared if test.design == 'splits' else ''}; ellipses from the bootstrap's standard errors.",
     )
-    divisors = ["2, for several splits"] if test.design == "splits" and test.splits > 1 else []
-    divisors += [f"{several}, for the candidates"] if several > 1 else []
-    level = f"alpha divided by {' and by '.join(divisors)}" if divisors else "alpha"
     yield Method(
         "Power",
         "The bootstrap's deviations stand for sampling error and shrink with the square root of the rows; power is the "
         "share of resamples in which every component would exceed its critical value at level "
-        f"{test.alpha / spec.counts:.3g}, which is {level}.",
+        f"{test.alpha / spec.counts:.3g}, which is {_level(spec)}.",
     )
+
+
+def _utilities(result: ImprovabilityResult) -> Iterator[Method]:
+    """Yield the utilities, and what each is used for."""
+    spec = result.spec
+    for utility in spec.criteria.utilities:
+        used = [word for word, of in (("accuracy", (spec.utility,)), ("fairness", spec.fairness)) if utility in of]
+        metric = result.metrics[utility.name]
+        formula = metric.formula or "U = sum of u over sum of w, over the group's rows, with the user's own u and w"
+        yield Method(f"{metric.title} ({metric.name})", f"{formula}. Here for {' and '.join(used)}.", metric.reference)
+
+
+def _level(spec: ImprovabilitySpec) -> str:
+    """Return the level of one test in words, as in 'alpha divided by 3, for the candidates'."""
+    test, several = spec.test, len(spec.candidates)
+    divisors = ["2, for several splits"] if test.design == "splits" and test.splits > 1 else []
+    divisors += [f"{several}, for the candidates"] if several > 1 else []
+    return f"alpha divided by {' and by '.join(divisors)}" if divisors else "alpha"

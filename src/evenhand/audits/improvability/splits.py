@@ -84,6 +84,12 @@ class Piece(NamedTuple):
     made: MadeCandidate | None
     status: str
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the solver of a search was stopped by its time limit."""
+        linear = None if self.made is None else self.made.linear
+        return linear is not None and linear.solver is not None and "time limit" in linear.solver.status
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:

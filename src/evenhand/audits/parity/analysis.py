@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,6 +47,7 @@ class Analysis:
     favourable : the side of the decision that is good for the person.
     ranks : the scores by group code, for AUC.
     support : for each metric the strata used, when values are standardised over strata.
+    tested : whether gaps have p-values, which no confidence changes.
     """
 
     model: str
@@ -60,6 +62,7 @@ class Analysis:
     favourable: str | None
     ranks: tuple[ScoreRows, IntArray] | None = None
     support: Support | None = None
+    tested: bool = True
     values: list[Value] = field(default_factory=list)
     gaps: list[ParityGap] = field(default_factory=list)
 
@@ -67,14 +70,23 @@ class Analysis:
         """Fill the records."""
         batches = self._draws()
         drawn: Resampled | None = None
-        for metric, custom in self.metrics:
+        estimates = [self._values(metric, custom) for metric, custom in self.metrics]
+        tests = self._tests(estimates)
+        for values in estimates:
+            metric = values.metric
             if self._by_bootstrap(metric) and (drawn is None or metric.name not in drawn.metrics):
                 drawn = None  # frees the last batch before the next is drawn
                 drawn = next(batches, None)
-            values = self._values(metric, custom)
             self._add_values(values, drawn)
-            self._add_gaps(values, drawn)
+            self._add_gaps(values, drawn, tests)
         return self
+
+    def gaps_at(self, confidence: float, metrics: Collection[str]) -> list[ParityGap]:
+        """Return the gaps, those of some metrics by limits at another confidence and without p-values."""
+        asked = [pair for pair in self.metrics if pair[0].name in metrics]
+        again = replace(self, spec=self.spec.at(confidence), metrics=asked, tested=False, values=[], gaps=[])
+        fresh = iter(again.run().gaps if asked else ())
+        return [next(fresh) if gap.metric in metrics else gap for gap in self.gaps]
 
     def _by_bootstrap(self, metric: ParityMetric) -> bool:
         """Tell whether all of a metric's intervals come from the bootstrap."""
@@ -86,7 +98,8 @@ class Analysis:
         asked = [pair for pair in self.metrics if self._by_bootstrap(pair[0])]
         if not asked or self.cells.n.sum() == 0:
             return iter(())
-        return resampled.resample_groups(self.cells, asked, self.reference, self.spec.resamples, self.rng, self.support)
+        rng = deepcopy(self.rng)  # the same draws at every confidence
+        return resampled.resample_groups(self.cells, asked, self.reference, self.spec.resamples, rng, self.support)
 
     def _values(self, metric: ParityMetric, custom: Custom | None) -> GroupValues:
         if metric.method == "rank" and self.ranks is not None:
@@ -144,9 +157,16 @@ class Analysis:
         fits = (values.counted[known] >= self.spec.min_count) & np.isfinite(values.value[known])
         return known[fits]
 
-    def _add_gaps(self, values: GroupValues, drawn: Resampled | None) -> None:
+    def _tests(self, estimates: Sequence[GroupValues]) -> dict[estimate.Test, float]:
+        """Return the p-values that do not come from the bootstrap."""
+        compared = [(values, self._comparable(values)) for values in estimates if not self._by_bootstrap(values.metric)]
+        several = [(values, kept) for values, kept in compared if len(kept) > 1]
+        return estimate.equality_tests(several, self.reference) if self.tested else {}
+
+    def _add_gaps(self, values: GroupValues, drawn: Resampled | None, tests: dict[estimate.Test, float]) -> None:
         kept = self._comparable(values)
-        p_values: dict[tuple[str, frozenset[int]], float] = {}  # a difference of 0 is a ratio of 1
+        if self.tested and len(kept) > 1:
+            tests |= self._own_tests(values, drawn, kept)
         for kind in KINDS:
             reason = None
             if len(kept) < 2:
@@ -159,8 +179,8 @@ class Analysis:
                 self.gaps.append(self._gap(values.metric, kind, "worst_pair", **undefined))
             else:
                 for gap in self._gaps_of(values, drawn, kept, kind):
-                    p_value = p_values.setdefault((gap.against, frozenset((gap.group, gap.reference))), gap.p_value)
-                    self.gaps.append(self._gap_record(values, replace(gap, p_value=p_value)))
+                    test = (values.metric.name, gap.against, -1 if gap.against == "worst_pair" else gap.group)
+                    self.gaps.append(self._gap_record(values, gap, tests.get(test, np.nan)))
 
     def _gaps_of(
         self, values: GroupValues, drawn: Resampled | None, kept: IntArray, kind: Kind
@@ -176,38 +196,46 @@ class Analysis:
             each = confidence ** (1.0 / max(len(gaps), 1))
             joint = self._drawn_interval(drawn, values, block, groups, each)
             equal = 0.0 if kind == "difference" else 1.0
-            if drawn is None or kind == "ratio":
-                p_values = np.full(len(gaps), np.nan)
-            else:
-                p_values = drawn.p_values(values.metric.name, block, self._method)[groups]
             return [
-                replace(gap, limits=(low, high), joint=ends, p_value=p, differs=low > equal or high < equal)
-                for gap, low, high, ends, p in zip(gaps, *own, zip(*joint, strict=True), p_values, strict=True)
+                replace(gap, limits=(low, high), joint=ends, differs=low > equal or high < equal)
+                for gap, low, high, ends in zip(gaps, *own, zip(*joint, strict=True), strict=True)
             ]
 
         worst = estimate.worst_pair(values, kept, kind, confidence)
         if by_bootstrap and drawn is not None:
-            group_limits = self._drawn_interval(drawn, values, "value", kept)
-            known = not np.isnan(group_limits.low).any()  # a group whose resamples do not vary hides how unsure it is
-            ends, p = drawn.widest_gap(values.metric.name, kept, kind, confidence) if known else ((np.nan,) * 2, np.nan)
-            worst = replace(
-                worst, limits=ends, joint=ends, p_value=p, differs=ends[0] > 0 if kind == "difference" else ends[1] < 1
-            )
-        yield self._with_permutation_test(worst, values, kept)
+            ends, _ = self._drawn_worst_pair(drawn, values, kept, kind)
+            differs = ends[0] > 0 if kind == "difference" else ends[1] < 1
+            worst = replace(worst, limits=ends, joint=ends, differs=differs)
+        yield worst
         if self.reference in kept:
             gaps = estimate.to_reference(values, kept, self.reference, kind, confidence)
             yield from with_limits(gaps, f"reference_{kind}")
         yield from with_limits(estimate.to_overall(values, kept, kind, confidence), f"overall_{kind}")
 
-    def _with_permutation_test(self, worst: GapEstimate, values: GroupValues, kept: IntArray) -> GapEstimate:
-        """Return the worst difference of rates with the p-value of shuffled labels, where it may become a finding."""
+    def _drawn_worst_pair(
+        self, drawn: Resampled, values: GroupValues, kept: IntArray, kind: Kind
+    ) -> tuple[tuple[float, float], float]:
+        """Return the limits of the worst pair's gap and its p-value, by the bootstrap."""
+        group_limits = self._drawn_interval(drawn, values, "value", kept)
+        if np.isnan(group_limits.low).any():  # a group whose resamples do not vary hides how unsure it is
+            return (np.nan, np.nan), np.nan
+        return drawn.widest_gap(values.metric.name, kept, kind, self.spec.confidence)
+
+    def _own_tests(self, values: GroupValues, drawn: Resampled | None, kept: IntArray) -> dict[estimate.Test, float]:
+        """Return the p-values of one metric: by the bootstrap, and of shuffled labels where it may become a finding."""
         metric = values.metric
-        asked = worst.kind == "difference" and metric.method == "rate" and metric.headline and self.stratum is None
-        if not asked or self.cells.weighted:
-            return worst
-        yes = np.rint(values.value[kept] * values.n[kept]).astype(np.int64)
-        rng = named_rng(self.spec.seed, self.model, self.grouping, f"permutation {metric.name}")
-        return replace(worst, p_value=permutation_p(yes, values.n[kept], rng))
+        tests: dict[estimate.Test, float] = {}
+        if drawn is not None and self._by_bootstrap(metric):
+            tests[metric.name, "worst_pair", -1] = self._drawn_worst_pair(drawn, values, kept, "difference")[1]
+            bases: tuple[Against, ...] = ("reference", "overall")
+            for against in bases:
+                p_values = drawn.p_values(metric.name, f"{against}_difference", self._method)
+                tests |= {(metric.name, against, int(group)): float(p_values[group]) for group in kept}
+        if metric.method == "rate" and metric.headline and self.stratum is None and not self.cells.weighted:
+            yes = np.rint(values.value[kept] * values.n[kept]).astype(np.int64)
+            rng = named_rng(self.spec.seed, self.model, self.grouping, f"permutation {metric.name}")
+            tests[metric.name, "worst_pair", -1] = permutation_p(yes, values.n[kept], rng)
+        return tests
 
     @property
     def _method(self) -> resampled.Method:
@@ -228,9 +256,9 @@ class Analysis:
             still = low == high  # nobody was drawn who would have made a difference: that is no certainty
         return Interval(np.where(still, np.nan, low)[groups], np.where(still, np.nan, high)[groups])
 
-    def _gap_record(self, values: GroupValues, gap: GapEstimate) -> ParityGap:
+    def _gap_record(self, values: GroupValues, gap: GapEstimate, p_value: float) -> ParityGap:
         sides = (gap.group, gap.reference)
-        bounds = estimate.gap_bounds(gap.kind, gap.against, values.bounds)
+        bounds = _gap_bounds(gap.kind, gap.against, values.bounds)
         ends = []
         for low, high in (gap.limits, gap.joint):
             limits = estimate.held(Interval(np.array(low), np.array(high)), np.array(gap.value), bounds)
@@ -245,7 +273,7 @@ class Analysis:
             n=values.n_overall if -1 in sides else sum(int(values.n[side]) for side in sides),
             value=finite(gap.value),
             **certainty,
-            p_value=finite(gap.p_value),
+            p_value=finite(p_value),
             worse_off=self._worse_off(values.metric, gap),
             status=_gap_status(gap, values.metric),
         )
@@ -274,6 +302,14 @@ def _why_no_interval(metric: ParityMetric) -> str:
     if metric.method == "rank":
         return "too few people of one outcome, or the scores tell the outcomes apart without fail"
     return "the resamples do not vary, or too many of them are undefined"
+
+
+def _gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return the smallest and largest possible gap of values between bounds; that of a worst pair has no sign."""
+    if kind == "ratio":
+        return 0.0, 1.0 if against == "worst_pair" else np.inf
+    span = bounds[1] - bounds[0]
+    return 0.0 if against == "worst_pair" else -span, span
 
 
 def _gap_status(gap: GapEstimate, metric: ParityMetric) -> str:

@@ -14,8 +14,9 @@ from evenhand.audits.parity.findings import SENTENCES, make_claims
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import DEFAULTS, METRICS, ParityMetric, custom_metric
 from evenhand.audits.parity.resampled import Custom, Metrics, Support
-from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
+from evenhand.audits.parity.result import CalibrationRecord, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.core.findings import Claim
 from evenhand.core.groups import reference_of, require_reference
 from evenhand.core.records import STANDARDISED, LeftOut, Value
 from evenhand.core.result import Draft, settled
@@ -67,7 +68,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     )
     require_known(spec.thresholds, groupings=table.groupings, models=table.models)
     values: list[Value] = []
-    gaps: list[ParityGap] = []
+    analyses: list[Analysis] = []
     calibration: list[CalibrationRecord] = []
     left_out: list[LeftOut] = []
     notes = [*table.source.notes, *spec.translated]
@@ -87,13 +88,19 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
                 model, grouping, None, whole.pooled(), metrics, spec, reference, rng, score_range, favourable, codes
             )
             for analysis in _analyses(pooled, whole, notes):
-                analysis.run()
+                analyses.append(analysis.run())
                 values += analysis.values
-                gaps += analysis.gaps
             left_out += _left_out(whole.pooled(), model, grouping, values, spec)
             if scored:
                 calibration += calibration_records(cells, table, model, grouping, spec)
     _require_computed(spec, {value.metric for value in values})
+    gaps = [gap for analysis in analyses for gap in analysis.gaps]
+    limited = {spec.metric_of(threshold) for threshold in spec.thresholds}
+
+    def at(confidence: float) -> list[Claim]:
+        again = [gap for analysis in analyses for gap in analysis.gaps_at(confidence, limited)]
+        return list(make_claims(again, values, spec, table.roles))
+
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
     result = ParityResult(
@@ -107,12 +114,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
         calibration=tuple(calibration),
         favourable={model: table.prediction(model).favourable for model in table.models},
     )
-    return Draft(
-        result=result,
-        claims=list(make_claims(gaps, values, spec)),
-        at=lambda confidence: run(table, spec.at(confidence)).claims,
-        sentences=SENTENCES,
-    )
+    return Draft(result=result, claims=list(make_claims(gaps, values, spec, table.roles)), at=at, sentences=SENTENCES)
 
 
 def _analyses(pooled: Analysis, whole: GroupCells, notes: list[str]) -> Iterator[Analysis]:

@@ -8,7 +8,7 @@ linearised variance, which with equal weights is p (1 - p) / n for a rate.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.rows import ScoreRows
 
 _ROUNDING = 1e-13
+_MOST_PAIRS = 1_000_000  # held at a time
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,6 @@ class GapEstimate:
     higher : whether the group has the higher value.
     value, limits : the gap; nan where undefined.
     joint : limits that hold for all gaps of its kind together.
-    p_value : of equality, for a difference; that of the ratio is the same. nan where there is no test.
     differs : whether this very pair is told apart; in the worst pair the limits may rest on another one.
     """
 
@@ -208,7 +208,6 @@ class GapEstimate:
     value: float
     limits: tuple[float, float]
     joint: tuple[float, float] = (float("nan"), float("nan"))
-    p_value: float = float("nan")
     differs: bool = False
 
 
@@ -227,14 +226,6 @@ def metric_bounds(metric: ParityMetric, score_range: tuple[float, float]) -> tup
     if metric.method == "custom":
         return -np.inf, np.inf
     return score_range if metric.name == "mean_score" else (0.0, 1.0)
-
-
-def gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the smallest and largest possible gap of values between bounds; that of a worst pair has no sign."""
-    if kind == "ratio":
-        return 0.0, 1.0 if against == "worst_pair" else np.inf
-    span = bounds[1] - bounds[0]
-    return 0.0 if against == "worst_pair" else -span, span
 
 
 def compare(
@@ -268,7 +259,6 @@ def worst_pair(values: GroupValues, groups: IntArray, kind: Kind, confidence: fl
     certainty: dict[str, Any] = {
         "limits": (ends := pairs.worst_pair(kept.value, limits, kind, confidence)),
         "joint": ends,
-        "p_value": pairs.equality_p(kept.value, limits) if kind == "difference" else np.nan,
         "differs": pairs.pair_differs(kept.value, joint, top, bottom),
     }
     if kind == "difference":
@@ -320,18 +310,12 @@ def _gaps(
     limits: Callable[[float | FloatArray, bool], Interval],
     confidence: float,
 ) -> list[GapEstimate]:
-    """Return gaps to one base: each with its own limits, exact ones that hold for all of them together, and p-values.
+    """Return gaps to one base: each with its own limits, and exact ones that hold for all of them together.
 
     Together at the confidence c^(1/m) each (Sidak): two-sided limits of m comparisons, dependent or not.
     """
     own, joint = limits(confidence, False), limits(confidence ** (1.0 / max(len(groups), 1)), True)
     equal = 0.0 if kind == "difference" else 1.0
-
-    def margin(at: FloatArray) -> FloatArray:
-        low, high = limits(at, True)
-        return np.maximum(low, -high)
-
-    p_value = pairs.smallest_alpha(margin, groups.shape) if kind == "difference" else np.full(groups.shape, np.nan)
     gaps = []
     for place, group in enumerate(groups):
         value = values.value[group]
@@ -339,7 +323,7 @@ def _gaps(
         alone, together = ((float(each.low[place]), float(each.high[place])) for each in (own, joint))
         sides = (kind, against, int(group), base, bool(value >= base_value))
         differs = alone[0] > equal or alone[1] < equal
-        gaps.append(GapEstimate(*sides, gap, alone, together, float(p_value[place]), differs))
+        gaps.append(GapEstimate(*sides, gap, alone, together, differs))
     return gaps
 
 
@@ -387,3 +371,78 @@ def _auc_limits(values: GroupValues, groups: IntArray, kind: Kind, confidence: f
 
 def _quotient(above: FloatArray | float, below: FloatArray | float) -> float:
     return float(above / below) if below > 0 <= above else float("nan")
+
+
+# Tests ---------------------------------------------------------------------------------------------------------------
+
+Test = tuple[str, Against, int]
+"""A metric, what its groups are compared against, and the group; -1 of the worst pair."""
+
+
+def equality_tests(compared: Sequence[tuple[GroupValues, IntArray]], reference: int) -> dict[Test, float]:
+    """Return p-values of no difference of metrics in some groups: the least alpha at which exact limits exclude it.
+
+    The limits of all groups and metrics that have the same formula are inverted together. A ratio is 1 where the
+    difference is 0, so its p-value is the same.
+    """
+    alike: dict[tuple[float, float] | None, list[tuple[GroupValues, IntArray]]] = {}
+    p_values: dict[Test, float] = {}
+    for values, groups in compared:
+        if values.metric.method == "rank":
+            p_values |= _excluded(
+                [(values.metric.name, "overall", int(group)) for group in groups],
+                partial(_auc_limits, values, groups, "difference"),
+            )
+        if values.metric.method == "rate" or not np.isnan(values.stderr).all():
+            alike.setdefault(None if values.metric.method == "rate" else values.bounds, []).append((values, groups))
+    for family in alike.values():
+        p_values |= _against_one_base(family, reference) | _worst_pairs(family)
+    return p_values
+
+
+def _excluded(tests: Sequence[Test], limits: Callable[[FloatArray], Interval]) -> dict[Test, float]:
+    """Return the least alpha at which the limits of differences exclude 0."""
+
+    def margin(confidence: FloatArray) -> FloatArray:
+        low, high = limits(confidence)
+        return np.maximum(low, -high)
+
+    return dict(zip(tests, pairs.smallest_alpha(margin, (len(tests),)).tolist(), strict=True))
+
+
+def _against_one_base(family: Sequence[tuple[GroupValues, IntArray]], reference: int) -> dict[Test, float]:
+    """Return the p-values of groups against the reference group, which is no part of them, and against everybody."""
+    tests: list[Test] = []
+    sides: list[tuple[GroupValues, GroupValues, FloatArray]] = []
+    for values, groups in family:
+        if reference in groups:
+            others = groups[groups != reference]
+            base = values.only(np.full(len(others), reference))
+            sides.append((values.only(others), base, np.zeros(len(others))))
+            tests += [(values.metric.name, "reference", int(group)) for group in others]
+        if values.rest is not None and values.share is not None:
+            sides.append((values.only(groups), values.rest.only(groups), values.share[groups]))
+            tests += [(values.metric.name, "overall", int(group)) for group in groups]
+    if not sides:
+        return {}
+    groups_of, bases, shares = zip(*sides, strict=True)
+    known = _joined(groups_of), _joined(bases), np.concatenate(shares)
+    return _excluded(tests, lambda confidence: _limits_from_the_rest(*known, "difference", confidence, True))
+
+
+def _worst_pairs(family: Sequence[tuple[GroupValues, IntArray]]) -> dict[Test, float]:
+    """Return the p-values of all groups being equal, for as many metrics at a time as there is memory for."""
+    p_values: dict[Test, float] = {}
+    most = max(1, _MOST_PAIRS // max(len(groups) for _, groups in family) ** 2)
+    for batch in (family[start : start + most] for start in range(0, len(family), most)):
+        joined = _joined([values.only(groups) for values, groups in batch])
+        each = pairs.equality_p_values(joined.value, partial(joined.limits, exact=True), [len(g) for _, g in batch])
+        p_values |= {(v.metric.name, "worst_pair", -1): p for (v, _), p in zip(batch, each.tolist(), strict=True)}
+    return p_values
+
+
+def _joined(parts: Sequence[GroupValues]) -> GroupValues:
+    """Return the values of several metrics, whose limits have one formula, as if they were of the first."""
+    named = ("value", "n", "stderr", "trials")
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in named}
+    return replace(parts[0], rest=None, share=None, covariance=None, **arrays)

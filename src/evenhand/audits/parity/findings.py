@@ -11,15 +11,31 @@ from evenhand.core.families import Clarity
 from evenhand.core.findings import Claim
 from evenhand.core.records import STANDARDISED, Value
 from evenhand.errors import count
-from evenhand.table.roles import TIMES
+from evenhand.table.roles import TIMES, Roles
 
-SENTENCES = {"against_everybody": "{where}: {title} is {group_value:unit} for {group}, compared with everybody."}
+_TWO = "{group_value:unit} of {group} and {reference_value:unit} of {reference}{people}"
+_OF_THOSE = "{place}, of those with the {outcome} outcome, {model} {selects} " + _TWO
+
+SENTENCES = {
+    "against_everybody": "{where}: {title} is {group_value:unit} for {group}, compared with everybody.",
+    "clause_selection_rate": "{place}, {model} {selects} " + _TWO,
+    "clause_tpr": _OF_THOSE.replace("{outcome}", "positive"),
+    "clause_fpr": _OF_THOSE.replace("{outcome}", "negative"),
+    "clause_ppv": "{place}, of those that {model} {selects}, the outcome is positive for " + _TWO,
+    "clause_accuracy": "{place}, {model} is right about " + _TWO,
+    "clause_base_rate": "{place}, the outcome is positive for " + _TWO,
+    "clause_mean_score": (
+        "{place}, {model}'s mean score is {group_value:unit} for {group} and {reference_value:unit} for "
+        "{reference}{people}"
+    ),
+}
+"""A judge reads "xgboost flags 27.9% of Black and 4.3% of Asian households"; other metrics keep their titles."""
 
 _NAMED = 3
 _Place = tuple[str | None, str | None, str | None, str]
 
 
-def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: ParitySpec) -> Iterator[Claim]:
+def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: ParitySpec, roles: Roles) -> Iterator[Claim]:
     """Yield what can be told: every gap; the worst pair's difference in a headline metric is told in any case."""
     by_place: dict[_Place, dict[str, Value]] = {}
     for record in values:
@@ -32,7 +48,7 @@ def make_claims(gaps: Sequence[ParityGap], values: Sequence[Value], spec: Parity
         yield Claim(
             records=(gap,),
             sentence_id=_sentence_id(gap),
-            arguments=_arguments(gap, groups, metrics[gap.metric], spec),
+            arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and on_the_whole and is_worst,
             aside=_not_compared(groups) if gap.against == "worst_pair" else "",
             family="all pairs of groups" if gap.against == "worst_pair" and _compared(groups) > 2 else None,
@@ -61,17 +77,22 @@ def _when(gap: ParityGap, groups: int) -> dict[Clarity, dict[str, str]]:
 
 
 def _arguments(
-    gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric, spec: ParitySpec
+    gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric, spec: ParitySpec, roles: Roles
 ) -> dict[str, str | float | None]:
-    where = f"{gap.model}, by {gap.grouping}"
+    place = f"y {gap.grouping}"
     if gap.stratum == STANDARDISED:
-        where += f", standardised over {TIMES.join(spec.within)}"
+        place += f", standardised over {TIMES.join(spec.within)}"
     elif gap.stratum is not None:
-        where += f", within {gap.stratum}"
+        place += f", within {gap.stratum}"
     sides = {"group": gap.group or "", "reference": gap.reference or ""}
     return {
-        "where": where,
+        "where": f"{gap.model}, b{place}",
+        "place": f"B{place}",
+        "metric": metric.name,
         "title": metric.title_in_sentence,
+        "model": gap.model,
+        "selects": roles.predictions[str(gap.model)].selected_word,
+        "people": f" {roles.people}" if roles.people else "",
         **sides,
         **{f"{side}_value": groups[name].value for side, name in sides.items() if name in groups},
         "worse_off": gap.worse_off,

@@ -32,7 +32,7 @@ Curve: TypeAlias = Callable[[FloatArray, int | slice], FloatArray]
 Least: TypeAlias = Callable[[Curve, FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
 """least(curve, low, high, total, the curve at both ends) -> (rows,): the least sum over the box cut by the total."""
 
-_FEW_LABELS = 4
+_FEW_LABELS = 7
 _PRECISION = 1e-10
 _CHUNK_NUMBERS = 2_000_000
 _ROUNDING = 1e-12
@@ -113,7 +113,7 @@ def _bisect(first: Budget, second: Budget, used: BoolArray) -> FloatArray:
             return low
         high = np.where(_feasible(first, second, _slack(near, used), _chord_corner), near, high)
         high = _narrow(first, second, used, low, high, _chord_corner)[1]
-    high = _narrow(first, second, used, low, high, _corners)[1]
+    high = _narrow_by_corners(first, second, used, low, high)
     return np.where(high <= _PRECISION, 0.0, high)
 
 
@@ -127,6 +127,16 @@ def _narrow(
         fits = _feasible(first.at(left), second.at(left), _slack(middle, used[left]), least)
         low[left], high[left] = np.where(fits, low[left], middle), np.where(fits, middle, high[left])
     return low, high
+
+
+def _narrow_by_corners(first: Budget, second: Budget, used: BoolArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the least t above `low` that can be had, by all corners."""
+    from evenhand.stats.compiled import narrow_gap
+
+    one, two = (np.stack([budget.fixed, budget.low, budget.high], axis=1) for budget in (first, second))
+    ends = np.stack([low, high])
+    narrow_gap(one, two, np.stack([first.total, second.total]), np.ascontiguousarray(used), ends, _PRECISION)
+    return np.asarray(ends[1])
 
 
 def _slack(t: FloatArray, used: BoolArray) -> FloatArray:
@@ -191,23 +201,6 @@ def _minimum(
     enough = low.sum(axis=-1) >= total if at_least else high.sum(axis=-1) <= total
     free = ends[..., 0 if at_least else 1].sum(axis=-1)
     return np.where(enough, free, least(curve, low, high, total, ends))
-
-
-def _corners(curve: Curve, low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray) -> FloatArray:
-    """Return the least sum over the corners: every coordinate but one at an end."""
-    labels = low.shape[-1]
-    chosen = (np.arange(2 ** (labels - 1)) >> np.arange(labels - 1)[:, np.newaxis] & 1).astype(np.float64)
-    rise = ends[..., 1] - ends[..., 0]
-    best = np.full(len(low), np.inf)
-    for k in range(labels):
-        others = np.arange(labels) != k
-        taken = low[:, others].sum(axis=-1, keepdims=True) + (high - low)[:, others] @ chosen
-        x = total[:, np.newaxis] - taken
-        inside = (x >= low[:, k, np.newaxis] - _ROUNDING) & (x <= high[:, k, np.newaxis] + _ROUNDING)
-        x = np.clip(x, low[:, k, np.newaxis], high[:, k, np.newaxis])
-        value = ends[:, others, 0].sum(axis=-1, keepdims=True) + rise[:, others] @ chosen + curve(x, k)
-        best = np.minimum(best, np.where(inside, value, np.inf).min(axis=-1))
-    return best
 
 
 def _chords(_: Curve, low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray) -> FloatArray:

@@ -90,7 +90,7 @@ class Design:
 
     @property
     def kind(self) -> Kind:
-        """'effort' or 'feedback'."""
+        """'effort' or 'disagreement'."""
         return self.spec.kind
 
     @property
@@ -169,7 +169,7 @@ def _settings_of(seen: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings by name, those of sections as in `questions.overall`."""
     settings: dict[str, Any] = {}
     for name, value in seen.items():
-        section = value.items() if name in ("conditions", "feedback", "questions") and value else ()
+        section = value.items() if name in ("conditions", "disagreement", "questions") and value else ()
         settings |= {f"{name}.{key}": setting for key, setting in section} or {name: value}
     return settings
 
@@ -203,9 +203,9 @@ def _check(number: int) -> Step:
 
 def _feedback_cases(spec: StudySpec) -> tuple[tuple[tuple[str, ...], ...], dict[str, dict[str, str | None]]]:
     """Return the cases of each critic, and what is shown of every case."""
-    if spec.feedback is None:
+    if spec.disagreement is None:
         return (), {}
-    dealt, asked = spec.assignment(), spec.feedback
+    dealt, asked = spec.assignment(), spec.disagreement
     columns, _ = read_columns(spec.folder / asked.cases)
     wanted = (*asked.shown, asked.decision)
     texts = {name: as_text(columns[name]) for name in (asked.id, *wanted)}
@@ -219,5 +219,5 @@ def _feedback_cases(spec: StudySpec) -> tuple[tuple[tuple[str, ...], ...], dict[
             f"give that case an id of at most {LONGEST_KEY}."
         )
     if not dealt.critics:
-        raise ConfigError("no critic gets a case; make `per_critic` in [feedback.assignment] smaller.")
+        raise ConfigError("no critic gets a case; make `per_critic` in [disagreement.assignment] smaller.")
     return dealt.critics, cases

@@ -183,7 +183,7 @@ def _pair_view(design: Design, plan: Plan, step: Step, language: str) -> PairVie
 
 
 def _case_view(design: Design, plan: Plan, step: Step, language: str) -> CaseView:
-    spec, asked = design.spec, design.spec.feedback
+    spec, asked = design.spec, design.spec.disagreement
     case = design.practice_case(plan.place) if step.item is None else step.item
     if asked is None or case is None:
         raise LookupError(f"step {step.key!r} shows no case")

@@ -58,6 +58,12 @@ class Tally:
     places: int = 0
     highest: int | None = None
 
+    @property
+    def next_place(self) -> int | None:
+        """The smallest free place; None where one below the highest is free, which only the places themselves tell."""
+        following = 0 if self.highest is None else self.highest + 1
+        return following if self.places >= following else None
+
 
 @dataclass(frozen=True)
 class Participants:
@@ -124,15 +130,14 @@ class Participants:
         silent_cutoff = moment - records.SILENT_SECONDS
         asked = {"study": study.id, "cutoff": moment - study.abandon_after, "silent_cutoff": silent_cutoff}
         tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
-        enrolled = sum(tally.everybody for tally in tallies.values())
-        if study.most_people is not None and sum(tally.held for tally in tallies.values()) >= study.most_people:
+        held = {name: tally.held for name, tally in tallies.items()}
+        if study.most_people is not None and sum(held.values()) >= study.most_people:
             raise StudyFull(f"the study {study.name!r} has its {study.most_people:,} people.")
-        for name in by_need(study, {name: tally.held for name, tally in tallies.items()}, enrolled):
-            tally = tallies.get(name, Tally())
-            place = 0 if tally.highest is None else tally.highest + 1
-            if tally.places < place:
-                held = set(connection.execute(_PLACES, {**asked, "condition": name}).scalars())
-                place = next(place for place in count() if place not in held)
+        for name in by_need(study, held, sum(tally.everybody for tally in tallies.values())):
+            place = tallies.get(name, Tally()).next_place
+            if place is None:
+                taken = set(connection.execute(_PLACES, {**asked, "condition": name}).scalars())
+                place = next(number for number in count() if number not in taken)
             if study.places is None or place < study.places:
                 return name, place
         raise StudyFull(f"every place of the study {study.name!r} is taken.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
@@ -176,11 +176,7 @@ class Pipeline:
                 wire.send_query_params(b"DEALLOCATE ALL", None)
                 wire.pipeline_sync()
                 self._prepared, self._forget = set(), False
-            while self._waiting and len(self._sent) < _MOST and not (self._sent and self._sent[0].alone):
-                if self._sent and self._waiting[0].alone:
-                    break
-                job = self._waiting.popleft()
-                self._sent.append(job)
+            for job in self._next_batch():
                 if job.statement.name not in self._prepared:
                     wire.send_prepare(job.statement.name, job.statement.sql)
                     self._prepared.add(job.statement.name)
@@ -190,6 +186,14 @@ class Pipeline:
             self._flush()
         except psycopg.Error as error:
             self._lose(error)
+
+    def _next_batch(self) -> Iterator[Job]:
+        """Yield the jobs that are sent together; one that wants to be alone is."""
+        while self._waiting and len(self._sent) < _MOST:
+            if self._sent and (self._sent[0].alone or self._waiting[0].alone):
+                return
+            self._sent.append(self._waiting.popleft())
+            yield self._sent[-1]
 
     def _give_up(self) -> None:
         self._lose(psycopg.OperationalError(f"no answer for {self._patience:g} s"))

@@ -1,0 +1,265 @@
+"""The report in every format, from the same `Audit`: nothing is computed here, and the data are not needed.
+
+A format is a row of `FORMATS`: the function that makes its files.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
+from xml.etree import ElementTree
+
+from evenhand.charts import to_png, to_svg
+from evenhand.core.display import DisplayTable, Figure, in_markdown
+from evenhand.core.findings import VERDICT_WORDS, Finding
+from evenhand.core.formats import rounded
+from evenhand.core.records import Record
+from evenhand.errors import ConfigError, did_you_mean, showable
+from evenhand.report import cards, front, page
+from evenhand.study.schema import write_csv
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+Files: TypeAlias = dict[str, str | bytes]
+
+_MOST_ROWS_IN_MARKDOWN = 40
+_MOST_ROWS_OF_A_SHEET = 1_048_575
+_LONGEST_SHEET_NAME = 31
+_WIDEST_COLUMN = 60
+
+
+def make_files(audit: Audit, formats: Iterable[str]) -> Files:
+    """Return the files of formats by name.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = {"sex": ["F", "M"] * 50, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 10}
+    >>> audit = eh.audit(eh.Table(data, groups="sex", predictions="hired"))
+    >>> list(make_files(audit, ["md", "junit"]))
+    ['report.md', 'junit.xml']
+    """
+    files: Files = {}
+    for name in formats:
+        if name not in FORMATS:
+            raise ConfigError(f"there is no format {name!r}; {did_you_mean(name, FORMATS)}")
+        files |= FORMATS[name](audit)
+    return files
+
+
+# Pages ---------------------------------------------------------------------------------------------------------------
+
+
+def _html(audit: Audit) -> Files:
+    return {"report.html": page.render(audit)}
+
+
+def _pdf(audit: Audit) -> Files:
+    """Return the page as a paged, tagged document; long tables are named and stay in the spreadsheet."""
+    weasyprint = _extra("weasyprint", "pdf", "PDF")
+    refusing = weasyprint.urls.URLFetcher(allowed_protocols=())  # everything stands in the page itself
+    document = weasyprint.HTML(string=page.render(audit, paged=True), url_fetcher=refusing)
+    return {"report.pdf": document.write_pdf(pdf_tags=True, pdf_identifier=audit.data["hash"].encode())}
+
+
+def _markdown(audit: Audit) -> Files:
+    about = audit.config.report
+    lines = [f"# {_inline(about.title)}", ""]
+    lines += [f"{_inline(text)}  " for text in (about.system, about.auditor, about.scope) if text]
+    lines += ["", "## In short", "", _inline(" ".join(front.in_short(audit.findings))), "", "## Findings", ""]
+    lines += [_finding_line(finding) for finding in front.rank(audit.findings)]
+    lines += ["", *(f"{_inline(sentence)}\n" for sentence in audit.families)]
+    for result in audit.results.values():
+        section = result.section()
+        lines += [f"## {_inline(section.title)}", "", _inline(section.question), ""]
+        for part in section.parts:
+            if isinstance(part, Figure):
+                lines += [f"**{_inline(part.title)}.** {_inline(part.description)}", ""]
+            elif not part.folded:
+                lines += [f"**{_inline(part.caption)}**", "", *_short_table(part), ""]
+    lines += ["## Provenance", "", f"Data, SHA-256: `{audit.data['hash']}`; run {audit.run['started']}.", ""]
+    return {"report.md": "\n".join(lines)}
+
+
+def _finding_line(finding: Finding) -> str:
+    verdict = f"**{VERDICT_WORDS[finding.verdict]}** ({finding.threshold}): " if finding.threshold else ""
+    return f"- {verdict}{_inline(finding.text)}"
+
+
+def _short_table(table: DisplayTable) -> Iterator[str]:
+    shown = DisplayTable(table.caption, table.columns, table.rows[:_MOST_ROWS_IN_MARKDOWN])
+    yield shown.to_markdown()
+    hidden = len(table.rows) - len(shown.rows)
+    if hidden > 0:
+        yield f"\n{hidden:,} more rows are in `results.json`."
+
+
+def _inline(text: str) -> str:
+    return in_markdown(showable(text))
+
+
+# Tables --------------------------------------------------------------------------------------------------------------
+
+
+def _tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]]:
+    """Yield every table of the audit, findings first: its name, its columns and its rows."""
+    columns = [name for name in Finding.columns() if name != "arguments"]
+    yield "findings", columns, [_row(finding, columns) for finding in front.rank(audit.findings)]
+    for name, result in audit.results.items():
+        for table, kind in result.record_types().items():
+            records = result.tables[table]
+            if records and (not kind.individual or result.shows_individuals):
+                columns = list(kind.columns())
+                yield f"{name}-{table}", columns, [_row(record, columns) for record in records]
+
+
+def _row(record: Record, columns: Iterable[str]) -> list[Any]:
+    return [_plain(getattr(record, column)) for column in columns]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as one cell, its digits those of `results.json`."""
+    plain = rounded(value)
+    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
+
+
+def _csv(audit: Audit) -> Files:
+    return {
+        f"{name}.csv": write_csv({column: [row[at] for row in rows] for at, column in enumerate(columns)})
+        for name, columns, rows in _tables(audit)
+    }
+
+
+def _xlsx(audit: Audit) -> Files:
+    """Return one workbook: a sheet a table, numbers as numbers, all text as text and never as a formula."""
+    xlsxwriter = _extra("xlsxwriter", "files", "XLSX")
+    held = io.BytesIO()
+    with xlsxwriter.Workbook(held, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}) as book:
+        book.set_properties({"title": showable(audit.config.report.title), "created": _started(audit)})
+        bold = book.add_format({"bold": True, "bottom": 1})
+        taken: set[str] = set()
+        for name, columns, rows in _tables(audit):
+            if len(rows) > _MOST_ROWS_OF_A_SHEET:
+                raise ConfigError(f"the table '{name}' has {len(rows):,} rows, more than a sheet holds; ask for csv.")
+            sheet = book.add_worksheet(_sheet_name(name, taken))
+            sheet.freeze_panes(1, 0)
+            for at, column in enumerate(columns):
+                sheet.write_string(0, at, column, bold)
+                sheet.set_column(at, at, _width(column, rows, at))
+            for number, row in enumerate(rows, 1):
+                for at, value in enumerate(row):
+                    _write_cell(sheet, number, at, value)
+            sheet.autofilter(0, 0, max(1, len(rows)), len(columns) - 1)
+    return {"tables.xlsx": held.getvalue()}
+
+
+def _sheet_name(name: str, taken: set[str]) -> str:
+    short = name[:_LONGEST_SHEET_NAME]
+    number = 1
+    while short in taken:
+        number += 1
+        short = f"{name[: _LONGEST_SHEET_NAME - 3]}-{number}"
+    taken.add(short)
+    return short
+
+
+def _width(column: str, rows: Sequence[Sequence[Any]], at: int) -> int:
+    longest = max((len(str(row[at])) for row in rows[:200] if isinstance(row[at], str)), default=9)
+    return min(max(len(column), longest) + 2, _WIDEST_COLUMN)
+
+
+def _write_cell(sheet: Any, row: int, column: int, value: Any) -> None:
+    if isinstance(value, bool):
+        sheet.write_boolean(row, column, value)
+    elif isinstance(value, int | float):
+        sheet.write_number(row, column, value)
+    elif value is not None:
+        sheet.write_string(row, column, showable(str(value)))
+
+
+def _started(audit: Audit) -> datetime:
+    return datetime.fromisoformat(audit.run["started"]).replace(tzinfo=None)
+
+
+# For a build ---------------------------------------------------------------------------------------------------------
+
+
+def _junit(audit: Audit) -> Files:
+    """Return a test case for every threshold: broken is a failure, undecided is skipped, with the finding's words."""
+    judged = [finding for finding in audit.findings if finding.threshold is not None]
+    broken = sum(finding.verdict == "does_not_meet" for finding in judged)
+    undecided = sum(finding.verdict == "insufficient_evidence" for finding in judged)
+    counts = {"tests": str(len(judged)), "failures": str(broken), "skipped": str(undecided), "errors": "0"}
+    suite = ElementTree.Element("testsuite", {"name": showable(audit.config.report.title), **counts})
+    for finding in judged:
+        name = f"{finding.headline} Limit: {finding.threshold}."
+        case = ElementTree.SubElement(suite, "testcase", {"classname": finding.audit, "name": showable(name)})
+        if finding.verdict == "does_not_meet":
+            ElementTree.SubElement(case, "failure", {"message": showable(finding.headline)}).text = showable(
+                finding.text
+            )
+        elif finding.verdict == "insufficient_evidence":
+            ElementTree.SubElement(case, "skipped", {"message": showable(finding.reason or finding.headline)})
+    ElementTree.indent(suite, " ")
+    return {"junit.xml": ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)}
+
+
+# Pictures ------------------------------------------------------------------------------------------------------------
+
+
+def _figures(audit: Audit) -> Iterator[tuple[str, Figure, Any]]:
+    """Yield every panel of every figure, with a name for its file."""
+    for name, result in audit.results.items():
+        figures = [part for part in result.section().parts if isinstance(part, Figure)]
+        for number, figure in enumerate(figures, 1):
+            for panel, chart in enumerate(figure.charts, 1):
+                part = f"-{panel}" if len(figure.charts) > 1 else ""
+                yield f"{name}-{number}{part}-{page.slug(figure.title)}", figure, chart
+
+
+def _svg(audit: Audit) -> Files:
+    return {
+        f"{name}.svg": to_svg(chart, figure.title, figure.description, name=name)
+        for name, figure, chart in _figures(audit)
+    }
+
+
+def _png(audit: Audit) -> Files:
+    return {f"{name}.png": to_png(chart) for name, _, chart in _figures(audit)}
+
+
+def _extra(module: str, extra: str, what: str) -> Any:
+    """Import what a format needs, or say how to install it."""
+    from importlib import import_module
+
+    try:
+        imported: Any = import_module(module)
+    except ImportError:
+        raise ConfigError(
+            f"{what} needs the extra `{extra}`; install it with: pip install 'evenhand[{extra}]'"
+        ) from None
+    except OSError as error:  # WeasyPrint loads Pango, a library of the system
+        raise ConfigError(
+            f"{what} needs a library of the system that is missing ({showable(str(error)).splitlines()[0]}); "
+            "on Debian install it with: apt-get install libpango-1.0-0 libpangoft2-1.0-0"
+        ) from None
+    return imported
+
+
+FORMATS: dict[str, Callable[[Audit], Files]] = {
+    "html": _html,
+    "pdf": _pdf,
+    "md": _markdown,
+    "xlsx": _xlsx,
+    "csv": _csv,
+    "card": cards.model_cards,
+    "datasheet": cards.datasheet,
+    "junit": _junit,
+    "svg": _svg,
+    "png": _png,
+}
+"""The formats by name; each gives the files that it makes."""

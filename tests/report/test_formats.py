@@ -1,0 +1,158 @@
+"""The report in other formats: the same findings, numbers as numbers, and no text that acts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pypdfium2
+import pytest
+import yaml  # type: ignore[import-untyped]
+from python_calamine import CalamineWorkbook
+
+import evenhand as eh
+from evenhand.cli.main import main
+from evenhand.errors import ConfigError
+from evenhand.report import front
+from evenhand.report.formats import FORMATS, make_files
+
+HOSTILE = "=cmd('x')|<b>[a](javascript:1)"
+
+
+@pytest.fixture(scope="module")
+def audit() -> eh.Audit:
+    data = {"sex": ["F", HOSTILE] * 300, "hired": [1, 0, 1, 1, 0, 1, 0, 1, 0, 0] * 60}
+    table = eh.Table(data, groups="sex", predictions={"=model": "hired"}, favourable="selected")
+    limits = [
+        {"metric": "selection_rate", "max": 0.05},
+        {"metric": "selection_rate", "max": 0.2},
+        {"metric": "selection_rate", "max": 0.5},
+    ]
+    return eh.audit(table, parity={"resamples": 100}, thresholds=limits, report={"title": "A *title* <i>"})
+
+
+def text_of(audit: eh.Audit, name: str, file: str) -> str:
+    content = make_files(audit, [name])[file]
+    return content.decode() if isinstance(content, bytes) else content
+
+
+def test_markdown_tells_every_finding_and_no_name_becomes_markup(audit: eh.Audit) -> None:
+    text = text_of(audit, "md", "report.md")
+    assert text.startswith("# A \\*title\\* &lt;i&gt;")
+    assert text.count("\n- ") >= len(audit.findings)
+    assert "<b>" not in text
+    assert "[a](" not in text
+    assert "**does not meet the threshold** (at most 5 points)" in text
+
+
+def test_a_workbook_holds_numbers_as_numbers_and_formulas_as_text(audit: eh.Audit) -> None:
+    content = make_files(audit, ["xlsx"])["tables.xlsx"]
+    assert isinstance(content, bytes)
+    book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+    assert book.sheet_names[:2] == ["findings", "parity-values"]
+    header, *rows = book.get_sheet_by_name("parity-values").to_python()
+    assert len(rows) == len(audit["parity"].tables["values"])
+    value, group = header.index("value"), header.index("group")
+    assert all(isinstance(row[value], float) for row in rows)
+    assert HOSTILE in {row[group] for row in rows}
+    with zipfile.ZipFile(io.BytesIO(content)) as parts:
+        sheets = [parts.read(name) for name in parts.namelist() if name.startswith("xl/worksheets/")]
+    assert not any(b"<f>" in sheet for sheet in sheets)
+
+
+def test_csv_marks_what_a_spreadsheet_would_run(audit: eh.Audit) -> None:
+    rows = list(csv.DictReader(io.StringIO(text_of(audit, "csv", "parity-values.csv"))))
+    assert {row["group"] for row in rows} >= {"F", f"'{HOSTILE}"}
+    assert {row["model"] for row in rows} == {"'=model"}
+    told = list(csv.DictReader(io.StringIO(text_of(audit, "csv", "findings.csv"))))
+    assert len(told) == len(audit.findings)
+
+
+def test_junit_has_a_case_for_every_threshold(audit: eh.Audit) -> None:
+    suite = ElementTree.fromstring(text_of(audit, "junit", "junit.xml"))  # noqa: S314 (our own)
+    assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["3", "1", "1"]
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert failure.text is not None
+    assert failure.text.startswith("By sex, =model selects")
+
+
+def test_a_model_card_has_the_fields_of_google_and_a_head_for_the_hub(audit: eh.Audit) -> None:
+    card = json.loads(text_of(audit, "card", "model-card-model.json"))
+    assert list(card) == [
+        "model_details",
+        "intended_use",
+        "factors",
+        "metrics",
+        "evaluation_data",
+        "training_data",
+        "quantitative_analyses",
+        "ethical_considerations",
+        "caveats_and_recommendations",
+    ]
+    assert card["quantitative_analyses"]["findings"] == [f.text for f in front.rank(audit.findings)]
+    text = text_of(audit, "card", "model-card-model.md")
+    head = yaml.safe_load(text.split("---")[1])
+    assert head["model-index"][0]["name"] == "=model"
+    assert "<b>" not in text
+
+
+def test_a_datasheet_says_what_is_known_and_leaves_the_rest_open(audit: eh.Audit) -> None:
+    sheet = json.loads(text_of(audit, "datasheet", "datasheet.json"))
+    assert sheet["composition"]["instances"] == "600 rows, of which 600 are used"
+    assert sheet["collection"]["consent"].startswith("To be filled in")
+
+
+def test_the_pdf_is_paged_tagged_and_tells_the_findings(audit: eh.Audit) -> None:
+    content = make_files(audit, ["pdf"])["report.pdf"]
+    assert isinstance(content, bytes)
+    document = pypdfium2.PdfDocument(content)
+    assert 1 <= len(document) <= 8
+    text = "".join(page.get_textpage().get_text_bounded() for page in document)
+    assert "By sex, =model selects 60.0% of" in " ".join(text.split())
+    assert f"of {len(document)}" in text
+    assert document.is_tagged()
+
+
+def test_pictures_come_as_svg_and_png(audit: eh.Audit) -> None:
+    drawn = make_files(audit, ["svg", "png"])
+    assert {Path(name).suffix for name in drawn} == {".svg", ".png"}
+    assert all(str(content).startswith("<svg") for name, content in drawn.items() if name.endswith(".svg"))
+    assert all(content[:4] == b"\x89PNG" for name, content in drawn.items() if name.endswith(".png"))
+
+
+def test_a_saved_audit_gives_the_same_files_without_the_data(audit: eh.Audit, tmp_path: Path) -> None:
+    audit.save(tmp_path)
+    names = [name for name in FORMATS if name not in ("pdf", "xlsx", "png")]  # these hold a clock of their own
+    assert make_files(eh.Audit.load(tmp_path), names) == make_files(audit, names)
+
+
+def test_the_command_adds_formats_to_a_folder(
+    audit: eh.Audit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audit.save(tmp_path)
+    before = (tmp_path / "results.json").read_bytes()
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(tmp_path), "--format", "md, junit"])
+    assert left.value.code == 0
+    assert {"report.md", "junit.xml", "report.html"} <= set(os.listdir(tmp_path))
+    assert (tmp_path / "results.json").read_bytes() == before
+    assert "report.md" in capsys.readouterr().out.replace("\n", "")
+
+
+def test_an_unknown_format_and_a_missing_extra_are_one_sentence(
+    audit: eh.Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match="there is no format 'xls'; did you mean 'xlsx'"):
+        make_files(audit, ["xls"])
+    missing: Any = None
+    monkeypatch.setitem(sys.modules, "weasyprint", missing)
+    with pytest.raises(ConfigError, match=r"PDF needs the extra `pdf`; .*pip install 'evenhand\[pdf\]'"):
+        make_files(audit, ["pdf"])
