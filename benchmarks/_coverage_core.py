@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from promises import Line
 
 from evenhand.audits.parity.estimate import GroupValues, ratio_values, to_overall
 from evenhand.audits.parity.gather import GroupCells
@@ -26,10 +27,10 @@ UNEXPLAINED = "unexplained"
 class Effort:
     """How many samples and resamples a simulation may spend."""
 
-    samples: int = 10_000
-    boots: int = 3_000
-    resamples: int = 2_000
-    numbers: int = 40_000_000
+    samples: int = 4_000
+    boots: int = 450
+    resamples: int = 500
+    numbers: int = 8_000_000
 
     def samples_of(self, size: int) -> int:
         """Return how many samples of a size to draw."""
@@ -38,10 +39,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; `below` and `above` say why its coverage may lie outside 93 to 97 %.
-
-    `samples` is 0 when the coverage is exact.
-    """
+    """One line; `below` says why its coverage may lie below 93 %, `least` how far; samples is 0 where it is exact."""
 
     what: str
     size: int
@@ -52,38 +50,24 @@ class Row:
     samples: int
     beside: tuple[tuple[str, float], ...] = ()
     below: str = UNEXPLAINED
-    above: str = UNEXPLAINED
+    least: float = 0.9
 
-    @property
-    def reason(self) -> str | None:
-        """Why the row is outside; None when it is not."""
-        beyond = max(INSIDE[0] - self.coverage, self.coverage - INSIDE[1])
-        if beyond <= 0:
-            return None
-        why = self.below if self.coverage < INSIDE[0] else self.above
-        noise = 3 * np.sqrt(0.95 * 0.05 / self.samples) if self.samples else 0.0
-        return "within 3 standard errors of the simulation" if why == UNEXPLAINED and beyond < noise else why
-
-    def __str__(self) -> str:
-        beside = "   ".join(f"{name} {coverage:.3f}" for name, coverage in self.beside)
-        basis = f"{self.samples}" if self.samples else "exact"
-        return (
-            f"{self.what:36}{self.size:>7,}  {self.at:20}{self.interval:16}{self.coverage:>7.3f}{self.none:>7.3f}"
-            f"  {basis:7} {beside}"
+    def line(self) -> Line:
+        """Return the row as a promise: 93 % where an interval is approximate, less where the row says why."""
+        allowed, why = (INSIDE[0], "approximate") if self.below == UNEXPLAINED else (self.least, self.below)
+        known = round(self.samples * (1 - self.none))
+        line = Line(
+            what=f"{self.what}: {self.interval}",
+            population=f"{self.size:,} people, {self.at}",
+            kind="interval",
+            nominal=0.95,
+            allowed=allowed,
+            why=why,
+            observed=self.coverage,
+            samples=known,
         )
-
-
-HEADER = f"{'quantity':36}{'n':>7}  {'at':20}{'interval':16}{'covers':>7}{'none':>7}  {'basis':7} beside"
-
-
-def outside(rows: Sequence[Row]) -> str:
-    """Return the rows outside the goal in one line, by reason."""
-    by_reason: dict[str, list[str]] = {}
-    for row in rows:
-        if row.reason is not None:
-            by_reason.setdefault(row.reason, []).append(f"{row.what} n={row.size:,} {row.at} {row.coverage:.3f}")
-    named = "; ".join(f"{reason}: {', '.join(names)}" for reason, names in by_reason.items())
-    return f"Outside 93-97 %: {named or 'none'}."
+        beside = dict(self.beside) | ({"without an interval": self.none} if self.none > 0 else {})
+        return line.held_against(beside) if beside else line
 
 
 def covered(limits: Interval, truth: float, probability: FloatArray | None = None) -> tuple[float, float]:

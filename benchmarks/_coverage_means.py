@@ -107,7 +107,7 @@ def two_means(a: Summary, b: Summary, size: int, mean: float) -> list[Row]:
         coverage, none = covered(compare(means(a), means(b), kind, 0.95), truth)
         beside = tuple((other, covered(limits, truth)[0]) for other, limits in others[k])
         at, why = pair_name(mean), skewed(mean, size)
-        rows.append(Row(what, size, at, "MOVER", coverage, none, a[0].size, beside, why, why))
+        rows.append(Row(what, size, at, "MOVER", coverage, none, a[0].size, beside, why))
     return rows
 
 
@@ -127,7 +127,7 @@ def small_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator
         ("BCa", covered(stack([draw.bca() for draw in draws]), 1.0)[0]),
     )
     at, why = f"{mean} {mean}", skewed(mean, size)
-    return [Row("ratio of means, small", size, at, "MOVER", coverage, none, samples, beside, why, why)]
+    return [Row("ratio of means, small", size, at, "MOVER", coverage, none, samples, beside, why)]
 
 
 def weak_ratio(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
@@ -172,7 +172,7 @@ def auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) 
     coverage, none = covered(shipped.limits(0.95), AUC)
     beside = (("logit normal", covered(logit_t(value, stderr, np.inf), AUC)[0]),)
     name = "logit t DeLong"
-    rows = [Row(f"AUC {AUC}", size, f"{prevalence}", name, coverage, none, samples, beside, why, why)]
+    rows = [Row(f"AUC {AUC}", size, f"{prevalence}", name, coverage, none, samples, beside, why)]
     first, second = np.arange(samples // 2), np.arange(samples // 2, 2 * (samples // 2))
 
     def halves(values: GroupValues) -> tuple[GroupValues, GroupValues]:
@@ -181,5 +181,5 @@ def auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) 
     for kind, truth in zip(KINDS, (0.0, 1.0), strict=True):
         coverage, none = covered(compare(*halves(shipped), kind, 0.95), truth)
         what, at = f"{kind} of AUCs", f"{prevalence}"
-        rows.append(Row(what, size, at, "MOVER", coverage, none, first.size, (), why, why))
+        rows.append(Row(what, size, at, "MOVER", coverage, none, first.size, (), why))
     return rows

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from _coverage_core import INSIDE, UNEXPLAINED, Effort, Row, against_everybody, covered, means, rates, stack, survey
+from _coverage_core import UNEXPLAINED, Effort, Row, against_everybody, covered, means, rates, stack, survey
 from _coverage_means import AUC, Summary, beta_scores, in_blocks, skewed, summarise
-from _coverage_rates import KINDS, cap, discrete, drawn_weights, window
+from _coverage_rates import KINDS, discrete, drawn_weights, window
 from scipy.special import ndtri
 
 from evenhand.audits.parity.estimate import auc_values, to_overall
@@ -63,11 +63,9 @@ def overall_rate(size: int, rate: float, effort: Effort, rng: np.random.Generato
             coverage, none = exact_overall(size, own, rate, kind)
             truth = truth_of(own, rate, size / (size + REST), kind)
             beside = ("BCa", covered(_not_still(stack(draws, k)), truth, times.astype(np.float64))[0])
-            why = UNEXPLAINED
-            if not INSIDE[0] <= coverage <= INSIDE[1]:
-                why = discrete(size, own, lambda p, f=factor, k=kind: exact_overall(size, p, p / f, k)[0])  # type: ignore[misc]
+            why = discrete(size * own)
             at = f"{own:g}, rest {rate:g}"
-            rows.append(Row(f"{kind} to all, rate", size, at, "MOVER", coverage, none, 0, (beside,), why, why))
+            rows.append(Row(f"{kind} to all, rate", size, at, "MOVER", coverage, none, 0, (beside,), why))
     return rows
 
 
@@ -112,7 +110,7 @@ def overall_mean(size: int, mean: float, effort: Effort, rng: np.random.Generato
             against_everybody(means(a), means(b), share, kind), truth_of(0.8 * mean, mean, share, kind)
         )
         at, why = f"{0.8 * mean:g}, rest {mean:g}", skewed(0.8 * mean, size)
-        rows.append(Row(f"{kind} to all, mean", size, at, "MOVER", coverage, none, samples, (), why, why))
+        rows.append(Row(f"{kind} to all, mean", size, at, "MOVER", coverage, none, samples, (), why))
     return rows
 
 
@@ -135,7 +133,7 @@ def overall_weighted(size: int, rate: float, effort: Effort, rng: np.random.Gene
         coverage, none = covered(limits, truth_of(0.8 * rate, rate, share, kind))
         at = f"{0.8 * rate:g}, rest {rate:g}"
         what, name = f"{kind} to all, weighted", "MOVER, eff. n"
-        rows.append(Row(what, size, at, name, coverage, none, samples, above=cap(size, 0.8 * rate)))
+        rows.append(Row(what, size, at, name, coverage, none, samples))
     return rows
 
 
@@ -158,7 +156,5 @@ def overall_auc(size: int, prevalence: float, effort: Effort, rng: np.random.Gen
         low, high = np.array(found).T
         coverage, none = covered(Interval(low, high), truth)
         why = f"only {rarer} rows of a class" if rarer <= 20 else UNEXPLAINED
-        rows.append(
-            Row(f"{kind} to all, AUC", size, f"{prevalence}", "t, DeLong", coverage, none, samples, (), why, why)
-        )
+        rows.append(Row(f"{kind} to all, AUC", size, f"{prevalence}", "t, DeLong", coverage, none, samples, (), why))
     return rows

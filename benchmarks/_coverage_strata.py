@@ -68,7 +68,7 @@ def quantities(analysis: Analysis) -> Iterator[tuple[str, Record]]:
     """Yield the first group's value and gaps, and the worst pair, by name."""
     yield "value", analysis.values[0]
     for gap in analysis.gaps:
-        if gap.group in (None, "a"):
+        if gap.group in (None, "a") or gap.against == "worst_pair":
             yield f"{gap.against} {gap.kind}", gap
 
 
@@ -92,8 +92,7 @@ def gathered(
         coverage, none = covered(Interval(low, high), truth[what])
         words = what.replace("_pair", "").replace("overall", "to all,").replace("reference", "to ref.,")
         method = "max-t" if what.startswith("worst") else "BCa"
-        above = "simultaneous intervals are conservative (more so where groups differ)" if method == "max-t" else why
-        rows.append(Row(f"{name} {words}", size, at, method, coverage, none, len(found), (), why, above))
+        rows.append(Row(f"{name} {words}", size, at, method, coverage, none, len(found), (), why))
     return rows
 
 

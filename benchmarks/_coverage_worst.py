@@ -27,8 +27,6 @@ from evenhand.stats.intervals import (
 from evenhand.stats.types import FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import narrowest_ratio, range_confidence, widest_difference
 
-SIMULTANEOUS = "exact limits are conservative (more so in small groups)"
-
 Pairwise = Callable[[int, int, Kind, float], Interval]
 """Intervals of the difference or of the ratio of two groups at a confidence, one a sample."""
 
@@ -62,7 +60,7 @@ def worst_pair_rows(
         coverage, none = covered(limits, target(truth, kind))
         beside = (("Bonferroni", covered(before, target(truth, kind))[0]),)
         what = f"worst {kind}, {name}"
-        yield Row(what, size, at, "worst pair", coverage, none, samples, beside, above=SIMULTANEOUS)
+        yield Row(what, size, at, "worst pair", coverage, none, samples, beside)
 
 
 def target(truth: FloatArray, kind: Kind) -> float:

@@ -1,28 +1,26 @@
-"""Intervals and tests of the agreement audit: `python benchmarks/agreement_coverage.py [--quick] [--only PART]`.
+"""Intervals and tests of the agreement audit: `python benchmarks/agreement_coverage.py`.
 
-Part `coverage`: two raters say yes or no about people of one population; kappa is 0.6, and yes is usual (one half) or
-rare (15 %). How often the 95 % interval of a group holds the truth, among samples that have one, and how many have one.
+Coverage: two raters say yes or no about people of one population; kappa is 0.6, and yes is usual (one half) or rare
+(15 %). How often the 95 % interval of a group holds the truth, among samples that have one; how many have one is said
+beside it.
 
-Part `level`: groups of one population, so that every finding is false. `single` is how often one group's gap to the
-reference group has p < 0.05, for PABAK (exact) and kappa (bootstrap; a gap that is not tested is no finding); `any` is
-how often some finding is told: gaps of PABAK and kappa to the reference group and, of six groups, the worst pair, after
-Holm. `former` is what |gap| > 1.96 bootstrap standard errors, one by one, would have told. The reference group is as
-large as the others, or has 1,000 people.
-
-Part `scores`: the same for ICC(A,1) and the spread-adjusted ICC of two groups, with normal errors and with errors of
-heavy tails (Student's t with 3 degrees of freedom). Part `many` is the lines of `level` with six groups.
+Level: groups of one population, so that every finding is false. One group's gap to the reference group, for PABAK
+(exact) and kappa (bootstrap; among the gaps that are tested), and any finding: gaps of PABAK and kappa to the reference
+group and, of six groups, the worst pair, after Holm; beside it what |gap| > 1.96 bootstrap standard errors, one by one,
+would have told. The reference group is as large as the others, or has 1,000 people. Then the same for ICC(A,1) and the
+spread-adjusted ICC of two groups, with errors of equal variance but of different shapes, among the gaps tested.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from time import perf_counter
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from promises import Book, Line, run
 
 from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, LEAST_SHARED
 from evenhand.stats.agreement import (
@@ -32,6 +30,7 @@ from evenhand.stats.agreement import (
     p_of_equality,
     score_moments,
     share_difference,
+    unseen_tail,
 )
 from evenhand.stats.bootstrap import CellMoments, resample
 from evenhand.stats.intervals import clopper_pearson
@@ -39,10 +38,10 @@ from evenhand.stats.multiplicity import adjusted_p
 from evenhand.stats.types import BoolArray, FloatArray
 
 STATISTICS = ("kappa", "pabak", "ac1", "alpha")
-SIZES = (15, 20, 50, 200)
-AGREEMENT = (0.7, 0.8, 0.9, 0.99, 1.0)
-RESAMPLES = 400
+RESAMPLES = 200
 LARGE = 1_000
+_LEAST_TESTED = 20
+"""Samples with a test below which a level is not told."""
 
 
 def statistics(counts: FloatArray, sums: FloatArray) -> FloatArray:  # noqa: ARG001
@@ -64,24 +63,39 @@ def testable(counts: FloatArray) -> BoolArray:
     return np.asarray((differ >= LEAST_PEOPLE) & (shared + differ / 2 >= LEAST_PEOPLE) & (shared >= LEAST_SHARED))
 
 
-def coverage(people: int, share: float, samples: int, rng: np.random.Generator) -> list[float]:
-    """Return for each statistic how many intervals hold the truth, of those there are, and how many there are."""
+def coverage(samples: int, rng: Generator, *, people: int, share: float) -> list[Line]:
+    """Return a line for each statistic: how many intervals hold the truth, of those there are."""
     chance = chances(share, 1 - 2 * (1 - 0.6) * share * (1 - share))
     truth = statistics(chance * 1e9, np.zeros(0))
-    held, there = np.zeros(len(STATISTICS)), np.zeros(len(STATISTICS))
-    for _ in range(samples):
+    held, there = (np.zeros((samples, len(STATISTICS)), dtype=np.bool_) for _ in range(2))
+    for at in range(samples):
         counts = rng.multinomial(people, chance)
         limits = resample(CellMoments.from_counts(counts), statistics, resamples=RESAMPLES, rng=rng).bca()
         low, high = limits.low.copy(), limits.high.copy()
         exact = clopper_pearson((counts[0] + counts[3]) / people, people)
         low[1], high[1] = 2 * exact.low - 1, 2 * exact.high - 1
-        usable = ~np.isnan(low) & (testable(counts.astype(np.float64)) | (np.arange(len(low)) == 1))
-        there += usable
-        held += usable & (low <= truth + 1e-9) & (truth - 1e-9 <= high)
-    return [*(held / np.maximum(there, 1)), *(there / samples)]
+        there[at] = ~np.isnan(low) & (testable(counts.astype(np.float64)) | (np.arange(len(low)) == 1))
+        held[at] = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
+    return [
+        Line(
+            what=f"{name} of a group, 95 %",
+            population=f"{people} people, {share:.0%} said yes, kappa 0.6",
+            kind="interval",
+            nominal=0.95,
+            **_few(name, people * share),
+        )
+        .seen(held[there[:, at], at])
+        .held_against({"has an interval": there[:, at]})
+        for at, name in enumerate(STATISTICS)
+    ]
 
 
-def kappas(counts: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _few(name: str, yes: float) -> dict[str, Any]:
+    """Return what is promised where few say yes: a bootstrap of few."""
+    return {"allowed": 0.92, "why": "a bootstrap of few"} if name != "pabak" and yes < 30 else {}
+
+
+def kappas(counts: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return kappa of counts (samples, 4), its bootstrap standard error, and that of PABAK."""
     people = counts[0].sum()
     drawn = rng.multinomial(int(people), counts[:, np.newaxis] / people, size=(len(counts), RESAMPLES))
@@ -94,9 +108,10 @@ def kappas(counts: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, Fl
 
 
 def level(
-    people: int, reference: int, groups: int, chance: FloatArray, samples: int, rng: np.random.Generator
-) -> list[float]:
-    """Return the level of one test of PABAK and of kappa, how often kappa is tested, and any finding: now, formerly."""
+    samples: int, rng: Generator, *, people: int, reference: int, groups: int, agreement: float, yes: float
+) -> list[Line]:
+    """Return the level of one test of PABAK and of kappa, and of any finding, which stands beside the former rule."""
+    chance = chances(yes, agreement)
     sizes = [reference, *(people for _ in range(groups - 1))]
     counts = [rng.multinomial(size, chance, size=samples).astype(np.float64) for size in sizes]
     kappa, spread, spread_pabak = zip(*(kappas(one, rng) for one in counts), strict=True)
@@ -124,15 +139,52 @@ def level(
         for group in range(1, groups):
             former |= np.abs(kappa[0] - kappa[group]) > 1.96 * np.hypot(spread[0], spread[group])
             former |= 2 * np.abs(agreed[0] - agreed[group]) > 1.96 * np.hypot(spread_pabak[0], spread_pabak[group])
-        single = [float(np.mean(to_reference[which, 0] < 0.05)) for which in (0, 1)]
-    return [*single, float(np.mean(~np.isnan(to_reference[1, 0]))), float(np.mean(found)), float(np.mean(former))]
+    who = f"{groups} groups of {people}, the reference of {reference:,}, {agreement:.0%} alike, {yes:.0%} said yes"
+    test = Line(what="PABAK: gap to the reference group", population=who, kind="test", nominal=0.05)
+    called = to_reference[:, 0] < 0.05
+    tested = ~np.isnan(to_reference[1, 0])
+    lines = [
+        test.seen(called[0]),
+        replace(test, what="any finding of PABAK and kappa", kind="verdict")
+        .seen(found)
+        .held_against({"before": former}),
+    ]
+    if tested.sum() >= _LEAST_TESTED:
+        kappa_line = replace(test, what="kappa: gap to the reference group")
+        lines.append(kappa_line.seen(called[1][tested]).held_against({"tested": tested}))
+    return lines
 
 
-def scored(people: int, heavy: bool, samples: int, rng: np.random.Generator) -> list[FloatArray]:
-    """Return ICC(A,1) and the spread-adjusted ICC (samples, 2), their standard errors, and what they rest on."""
+ERRORS: dict[str, tuple[str, str]] = {
+    "normal errors": ("normal", "normal"),
+    "t(3) errors": ("t(3)", "t(3)"),
+    "t(3) against normal errors": ("t(3)", "normal"),
+    "log-normal against normal errors": ("log-normal", "normal"),
+    "one error in fifty 7 times as large, against normal ones": ("one in 50", "normal"),
+    "one error in a hundred 10 times as large, against normal ones": ("one in 100", "normal"),
+}
+"""The errors of the group and of the reference group; of equal variance."""
+
+
+def errors_of(kind: str, shape: tuple[int, ...], rng: Generator) -> FloatArray:
+    """Return errors of variance 1."""
+    normal = rng.standard_normal(shape)
+    if kind == "t(3)":
+        return np.asarray(rng.standard_t(3, shape) / np.sqrt(3))
+    if kind == "log-normal":  # of standard deviation 1.2
+        return np.asarray((np.exp(1.2 * normal) - np.exp(0.72)) / np.sqrt((np.exp(1.44) - 1) * np.exp(1.44)))
+    if kind.startswith("one in"):
+        share, times = {"one in 50": (0.02, 7.0), "one in 100": (0.01, 10.0)}[kind]
+        large = np.where(rng.random(shape) < share, times, 1.0)
+        return np.asarray(normal * large / np.sqrt(1 - share + share * times**2))
+    return normal
+
+
+def scored(people: int, errors: str, samples: int, rng: Generator) -> list[FloatArray]:
+    """Return ICC(A,1) and the spread-adjusted ICC (samples, 2), their errors, what they rest on, largest and mean."""
     truth = rng.standard_normal((samples, people))
-    errors = rng.standard_t(3, (2, samples, people)) / 3 if heavy else 0.5 * rng.standard_normal((2, samples, people))
-    first, second = truth + errors[0], truth + errors[1]
+    shape = (2, samples, people)
+    first, second = truth + 0.5 * errors_of(errors, shape, rng)
     value, spread = np.empty((samples, 2)), np.empty((samples, 2))
     for at in range(samples):
         weight = rng.multinomial(people, np.full(people, 1 / people), size=RESAMPLES).astype(np.float64)
@@ -140,7 +192,8 @@ def scored(people: int, heavy: bool, samples: int, rng: np.random.Generator) -> 
             value[at] = coefficients(first[at], second[at], np.ones(people))
             spread[at] = np.nanstd(coefficients(first[at], second[at], weight), axis=0, ddof=1)
     squares = (first - second) ** 2
-    return [value, spread, squares.sum(axis=1) ** 2 / (squares**2).sum(axis=1)]
+    total, sizes = squares.sum(axis=1), np.stack([squares.max(axis=1), squares.mean(axis=1)])
+    return [value, spread, total**2 / (squares**2).sum(axis=1), sizes]
 
 
 def coefficients(first: FloatArray, second: FloatArray, weight: FloatArray) -> FloatArray:
@@ -149,74 +202,56 @@ def coefficients(first: FloatArray, second: FloatArray, weight: FloatArray) -> F
     return np.stack([moments.icc_a1(), moments.spread_adjusted(4.0)], axis=-1)
 
 
-def score_level(people: int, reference: int, heavy: bool, samples: int, rng: np.random.Generator) -> list[float]:
-    """Return the level of the tests of ICC(A,1) and the spread-adjusted ICC, how often they are made, and formerly."""
-    (a, se_a, rests_a), (b, se_b, rests_b) = (scored(size, heavy, samples, rng) for size in (people, reference))
-    enough = (rests_a >= LEAST_SCORED) & (rests_b >= LEAST_SCORED)
-    found, former = [], []
-    for which in (0, 1):
+def score_level(samples: int, rng: Generator, *, people: int, reference: int, errors: str) -> list[Line]:
+    """Return the level of the tests of ICC(A,1) and the spread-adjusted ICC, among those that are made."""
+    kinds = ERRORS[errors]
+    (a, se_a, rests_a, far_a), (b, se_b, rests_b, far_b) = (
+        scored(size, kind, samples, rng) for size, kind in zip((people, reference), kinds, strict=True)
+    )
+    lines = []
+    for which, name in enumerate(("ICC(A,1)", "spread-adjusted ICC")):
+        one, other = a[:, which], b[:, which]
+        enough = (rests_a >= LEAST_SCORED) & (rests_b >= LEAST_SCORED)
         known = np.where(enough, se_a[:, which], np.nan)
-        alike = alike_stderr(a[:, which], known, people, b[:, which], se_b[:, which], reference)
-        given = (a[:, which], alike[0], people - 1, b[:, which], alike[1], reference - 1)
+        alike = alike_stderr(one, known, people, other, se_b[:, which], reference)
+        given = (one, alike[0], people - 1, other, alike[1], reference - 1)
+        tail = np.full(samples, 0.025)
+        sides = ((one, people, far_a, far_b), (other, reference, far_b, far_a))
+        unseen = [unseen_tail(side, n, own[0] / own[1], beyond[0] / own[1], tail) for side, n, own, beyond in sides]
         with np.errstate(all="ignore"):
-            found.append(float(np.mean(p_of_equality(partial(coefficient_difference, *given), (samples,)) < 0.05)))
-        former.append(float(np.mean(np.abs(a - b)[:, which] > 1.96 * np.hypot(se_a, se_b)[:, which])))
-    share = float(enough.mean())
-    return [*found, share, *(one / max(share, 1e-9) for one in found), *former]
+            low, high = coefficient_difference(*given, tail, unseen)
+        called = (low > 0) | (high < 0)
+        if enough.sum() >= _LEAST_TESTED:
+            who = f"{errors}, {people} against {reference:,}"
+            test = Line(what=f"{name}: gap to the reference group", population=who, kind="test", nominal=0.05)
+            former = np.abs(a - b)[:, which] > 1.96 * np.hypot(se_a, se_b)[:, which]
+            lines.append(test.seen(called[enough]).held_against({"tested": enough, "before": former[enough]}))
+    return lines
 
 
-def table(heads: Sequence[str], rows: Sequence[tuple[Sequence[object], Callable[[], list[float]]]]) -> None:
-    """Print a table, a line when it is computed."""
-    print("".join(f"{head:>12}" for head in heads))
-    for setting, compute in rows:
-        cells = [*(f"{value:>12}" for value in setting), *(f"{value:12.3f}" for value in compute())]
-        print("".join(cells), flush=True)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few samples: a look, not a measurement")
-    parser.add_argument("--samples", type=int, help="samples a line")
-    parser.add_argument("--only", choices=["coverage", "level", "many", "scores"], help="one of the parts")
-    options = parser.parse_args(argv)
-    start, quick = perf_counter(), options.quick
-    if options.only in (None, "coverage"):
-        samples, rng = 50 if quick else 2_000, np.random.default_rng(0)
-        heads = ["people", "yes", *STATISTICS, *(f"{name} has" for name in STATISTICS)]
-        table(heads, [((n, y), partial(coverage, n, y, samples, rng)) for n in (30, 50, 100, 400) for y in (0.5, 0.15)])
-        print(f"{samples} samples a line; two standard errors: {2 * np.sqrt(0.0475 / samples):.3f}.\n")
-    if options.only in (None, "level", "many"):
-        samples, rng = 100 if quick else 1_000, np.random.default_rng(1)
-        heads = ["people", "reference", "groups", "agreement", "yes", "pabak", "kappa", "tested", "any", "former"]
-        places = [(n, reference) for n in SIZES for reference in (n, LARGE)]
-        settings = [(*place, 2, r, yes) for place in places for r in AGREEMENT for yes in (0.5, 0.2)]
-        settings += [(*place, 6, r, 0.5) for place in places for r in (0.7, 0.9, 0.99)]
-        settings = [one for one in settings if options.only != "many" or one[2] == 6]
-        rows = [(one, partial(level, *one[:3], chances(one[4], one[3]), samples, rng)) for one in settings]
-        table(heads, rows[::8] if quick else rows)
-        print(f"{samples} samples a line; two standard errors: {2 * np.sqrt(0.0475 / samples):.3f}.\n")
-    if options.only in (None, "scores"):
-        samples, rng = options.samples or (50 if quick else 1_000), np.random.default_rng(2)
-        heads = [
-            "people",
-            "reference",
-            "errors",
-            "icc",
-            "icc_spread",
-            "tested",
-            "icc of these",
-            "spread",
-            "icc was",
-            "spread was",
-        ]
-        sizes = ((15, 15), (20, 20), (50, 50), (200, 200), (50, 200), (50, 500))
-        both = [(n, ref, kind) for kind in ("normal", "heavy") for n, ref in sizes]
-        table(heads, [(one, partial(score_level, *one[:2], one[2] == "heavy", samples, rng)) for one in both])
-        print(f"{samples} samples a line; two standard errors: {2 * np.sqrt(0.0475 / samples):.3f}.")
-    print(f"{perf_counter() - start:.0f} s")
-    return 0
+def promises(book: Book) -> None:
+    """Measure intervals, then tests of yes and no, then tests of scores."""
+    for people in (30, 50, 100, 400):
+        for share in (0.5, 0.15):
+            name = f"coverage, {people} people, {share:g} yes"
+            book.several(name, partial(coverage, people=people, share=share), samples=2_000)
+    settings = [(n, reference, 2) for n in (15, 50, 200) for reference in (n, LARGE)] + [(20, LARGE, 6), (50, 50, 6)]
+    for people, reference, groups in settings:
+        for agreement, yes in ((0.7, 0.5), (0.9, 0.2), (0.99, 0.5)):
+            where: dict[str, Any] = {
+                "people": people,
+                "reference": reference,
+                "groups": groups,
+                "agreement": agreement,
+                "yes": yes,
+            }
+            name = f"level, {groups} groups, {people} against {reference}, {agreement:g} alike, {yes:g} yes"
+            book.several(name, partial(level, **where), samples=1_500)
+    for errors in ERRORS:
+        for people, reference in ((50, 500), (200, 200), (500, 500), (500, 2_000)):
+            where = {"people": people, "reference": reference, "errors": errors}
+            book.several(f"scores, {errors}, {people} against {reference}", partial(score_level, **where), samples=400)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(promises, __file__, "stats/agreement", "stats/bootstrap.py", "audits/agreement/estimate.py")

@@ -1,24 +1,22 @@
-"""Bounds from agree/disagree feedback, published against sharp: `python benchmarks/bounds.py [--quick]`.
+"""Bounds from agree/disagree feedback, published against sharp: `python benchmarks/bounds.py`.
 
-Three tables. (1) Random systems: the share of cells whose true rate lies outside of its interval, the mean width of the
-intervals, and the mean bounds of the gap between two groups. (2) Seconds to reduce and evaluate many answers.
-(3) Coverage of the interval of a pooled gap at nominal 95 % when critics share cases, of three values that the truth
-may have: the true gap of the population, and the two ends of what its answers leave open. `cells` is the interval that
-`gap_intervals` gives, `bounds` that of Imbens and Manski for the two bounds alone, `critics` that of `cells` when only
-critics are drawn again although the cases are a sample too.
+First random systems of 2 to 10 labels: whether the bounds of a rate hold the truth (always, for the sharp ones), beside
+them the published bounds. Then the interval of a pooled gap at nominal 95 % when critics share cases, of three values
+that the truth may have: the true gap of the population, and the two ends of what its answers leave open; told is the
+one that is covered least. Beside it are Imbens and Manski's interval for the two bounds alone, and ours when only
+critics are drawn again although the cases are a sample too. `--speed` prints the seconds for ten million answers.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
+from promises import Book, Line, run
 
 from evenhand.stats.feedback import (
     INDEFINITE,
@@ -35,39 +33,33 @@ from evenhand.stats.feedback import (
 )
 from evenhand.stats.types import FloatArray
 
-SYSTEMS = 300
 CONFIDENT = 1e-12
 
 
-def compare_bounds(labels: int) -> list[str]:
-    """Return a line for each metric: 300 pairs of groups with random labels of system and critic."""
-    joint = np.random.default_rng(labels).dirichlet(np.ones(labels**2), (SYSTEMS, 2))
-    joint = joint.reshape(SYSTEMS, 2, labels, labels)
+def systems(samples: int, rng: Generator, *, labels: int) -> list[Line]:
+    """Return a line for each metric: pairs of groups with random labels of system and critic."""
+    joint = rng.dirichlet(np.ones(labels**2), (samples, 2)).reshape(samples, 2, labels, labels)
     feedback, label = Feedback(labels), Feedback(labels, "label")
     masses = feedback.answers_of(joint)
     lines = []
     for metric in INDEFINITE:
         truth, true_gap = rates(joint, label, metric).lower, gap(joint, label, metric).estimate
-        columns = []
-        for bounds in ("published", "sharp"):
+        holds, width, error = {}, {}, {}
+        for bounds in ("sharp", "published"):
             each: Any = {"bounds": bounds}
             found, apart = rates(masses, feedback, metric, **each), gap(masses, feedback, metric, **each)
             outside = (truth < found.lower - CONFIDENT) | (truth > found.upper + CONFIDENT)
-            width = (found.upper - found.lower).mean()
-            error = np.abs(apart.estimate - true_gap).mean()
-            span = f"[{apart.lower.mean():6.3f},{apart.upper.mean():6.3f}]"
-            columns.append(f"{outside.mean():>9.3f}{width:>8.3f}{span:>17}{error:>8.3f}")
-        lines.append(f"{labels:>6}  {metric:27}" + "  ".join(columns) + f"{true_gap.mean():>9.3f}")
+            holds[bounds] = 1.0 - outside.reshape(samples, -1).mean(axis=1)
+            width[bounds] = float((found.upper - found.lower).mean())
+            error[bounds] = float(np.abs(apart.estimate - true_gap).mean())
+        gained = "; ".join(
+            f"{name} {own['sharp']:.3f} against {own['published']:.3f}"
+            for name, own in (("mean width", width), ("mean error of the gap", error))
+        )
+        who = f"random systems of {labels} labels ({gained})"
+        line = Line(what=f"{metric}: bounds of a rate", population=who, kind="interval", nominal=1.0)
+        lines.append(line.seen(holds["sharp"]).held_against({"published": holds["published"]}))
     return lines
-
-
-def print_bounds() -> None:
-    """Print the first table."""
-    columns = f"{'outside':>9}{'width':>8}{'mean gap bounds':>17}{'error':>8}"
-    print(f"{'':35}{'published':^42}  {'sharp':^42}")
-    print(f"{'labels':>6}  {'metric':27}{columns}  {columns}{'true gap':>9}")
-    for labels in (2, 3, 5, 10):
-        print("\n".join(compare_bounds(labels)), flush=True)
 
 
 def print_speed(answers: int) -> None:
@@ -120,7 +112,7 @@ DESIGNS = [
     Design(3, "agreement", (0.0, 0.8), ("equal_opportunity", "predictive_equality")),
     Design(3, "direction", (0.0, 0.8), ("equal_opportunity", "predictive_equality")),
 ]
-METHODS = ("cells", "bounds", "critics")
+METHODS = ("ours", "Imbens and Manski", "critics alone drawn")
 CASES, CRITICS, EACH = 200, 60, 20
 SYSTEM, NATURE, IMPRESSION, NOISE = 0.5, 0.3, 0.3, 0.5
 """Noise of the system; spread of critics' natures, of the impressions that cases make on all, and of single answers."""
@@ -146,7 +138,7 @@ def population(design: Design) -> FloatArray:
     return np.array(joint)
 
 
-def sample(design: Design, rng: np.random.Generator) -> Answers:
+def sample(design: Design, rng: Generator) -> Answers:
     """Draw critics and cases; cases are dealt to critics in turn."""
     edges = cuts(design.labels)
     group, quality = rng.integers(0, len(design.bias), CASES), rng.standard_normal(CASES)
@@ -160,68 +152,47 @@ def sample(design: Design, rng: np.random.Generator) -> Answers:
     return Answers(critic, case, answer, group, label, len(design.bias), CRITICS, Feedback(design.labels, design.kind))
 
 
-def simulate(task: tuple[int, int, int]) -> str:
-    """Return the lines of one design."""
-    number, samples, draws = task
-    design = DESIGNS[number]
+def pooled_gaps(samples: int, rng: Generator, *, design: Design) -> list[Line]:
+    """Return a line for each metric of a design: the least covered of the true gap and the ends of what is open."""
     joint, feedback = population(design), Feedback(design.labels, design.kind)
     limits = np.empty((samples, len(METHODS), len(design.metrics), 2))
     for i in range(samples):
-        rng = np.random.default_rng([number, i])
         answers = sample(design, rng)
-        both = gap_intervals(answers, design.metrics, rng=rng, draws=draws)
-        critics = gap_intervals(answers, design.metrics, rng=rng, draws=draws, resampled="critics")
+        both = gap_intervals(answers, design.metrics, rng=rng, draws=200)
+        critics = gap_intervals(answers, design.metrics, rng=rng, draws=200, resampled="critics")
         for n, metric in enumerate(design.metrics):
             estimates = both[metric].gap.lower, both[metric].gap.upper, *both[metric].stderr
             plain = set_interval(*(float(x) for x in estimates), method="imbens_manski")
             limits[i, :, n] = [(found.low, found.high) for found in (both[metric], plain, critics[metric])]
+    bias = ", ".join(f"{b:g}" for b in design.bias)
+    who = f"{design.labels} labels, answers of {design.kind}, groups off by {bias}; {CASES} cases, {CRITICS} critics"
     lines = []
     for n, metric in enumerate(design.metrics):
         truth = float(gap(joint, Feedback(design.labels, "label"), metric).estimate)
         ends = gap(feedback.answers_of(joint), feedback, metric)
-        columns = ""
-        for m in range(len(METHODS)):
-            low, high = limits[:, m, n].T
-            values = np.array([truth, float(ends.lower), float(ends.upper)])[:, np.newaxis]
-            covered = ((low <= values + 1e-9) & (values - 1e-9 <= high)).mean(axis=1)
-            columns += f"{covered[0]:>8.3f}{covered.min():>7.3f}{np.nanmean(high - low):>7.3f}"
-        bias = ",".join(f"{b:g}" for b in design.bias)
-        named = f"{design.labels:>6}  {design.kind:10}{bias:12}{metric:20}"
-        lines.append(f"{named}{truth:>6.3f} [{float(ends.lower):.3f},{float(ends.upper):.3f}]{columns}")
-    return "\n".join(lines)
+        values = np.array([truth, float(ends.lower), float(ends.upper)])[:, np.newaxis]
+        ends_of = (limits[:, m, n].T for m in range(len(METHODS)))
+        covered = [(low <= values + 1e-9) & (values - 1e-9 <= high) for low, high in ends_of]
+        least = [each[int(each.mean(axis=1).argmin())] for each in covered]
+        line = Line(what=f"{metric}: gap that critics see", population=who, kind="interval", nominal=0.95)
+        lines.append(line.seen(least[0]).held_against(dict(zip(METHODS[1:], least[1:], strict=True))))
+    return lines
 
 
-def print_coverage(samples: int, draws: int, processes: int) -> None:
-    """Print the third table."""
-    print(f"\n{'':71}" + "".join(f"{name:^22}" for name in METHODS))
-    columns = f"{'truth':>8}{'worst':>7}{'length':>7}"
-    print(f"{'labels':>6}  {'answers':10}{'bias':12}{'metric':20}{'gap':>6} {'answers allow':13}" + 3 * columns)
-    tasks = [(number, samples, draws) for number in range(len(DESIGNS))]
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for lines in pool.map(simulate, tasks):
-            print(lines, flush=True)
-    noise = 2 * np.sqrt(0.0475 / samples)
-    print(
-        f"{CASES} cases, {CRITICS} critics, {EACH} cases each; {samples} samples of {draws} resamples a line; "
-        f"two standard errors: {noise:.3f}."
-    )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few samples and answers: a look, not a measurement")
-    parser.add_argument("--samples", type=int, default=500)
-    parser.add_argument("--answers", type=int, default=10_000_000)
-    parser.add_argument("--processes", type=int, default=2)
-    options = parser.parse_args(argv)
-    start = perf_counter()
-    print_bounds()
-    print_speed(1_000_000 if options.quick else options.answers)
-    print_coverage(10 if options.quick else options.samples, 200, options.processes)
-    print(f"In {perf_counter() - start:.0f} s.")
-    return 0
+def promises(book: Book) -> None:
+    """Measure random systems, then samples of critics and cases."""
+    for labels in (2, 3, 5, 10):
+        book.several(f"random systems, {labels} labels", partial(systems, labels=labels), samples=300)
+    for design in DESIGNS:
+        book.several(
+            f"pooled, {design.labels} labels, {design.kind}, {design.bias}",
+            partial(pooled_gaps, design=design),
+            samples=200,
+        )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:] == ["--speed"]:
+        print_speed(10_000_000)
+    else:
+        run(promises, __file__, "stats/feedback")

@@ -1,33 +1,30 @@
-"""Level and power of the improvability test: `python benchmarks/improvability_level.py [--quick]`.
+"""Level and power of the improvability test by splits: `python benchmarks/improvability_level.py`.
 
 A line is one population: samples of n test rows are drawn, 10 % are selected by the status quo and 10 % by the
-candidate, a third of them by both, and the share of samples with p <= 0.05 is shown for the signed and for the
-published fairness test. The pair of groups and its sign come from 2 n training rows of their own. Values of groups are
-set exactly; accuracy is clearly better for both groups unless it is the null, so that fairness decides.
+candidate, a third of them by both; told is the share of samples with p <= 0.05 by the signed test, beside it by the
+published one. The pair of groups and its sign come from 2 n training rows of their own. Values of groups are set
+exactly; accuracy is clearly better for both groups unless it is the null, so that fairness decides.
 
 Nulls: `boundary`, gap1 = (1 - delta) gap0, with gap0 of 3.5 standard errors at every n (`fixed`: 0.8 standard
 deviations of the outcome at every n; `reversed`: gap1 of the other sign); `no gaps`, both 0; `accuracy`, no gain for
-one group; `three groups`, the boundary for one pair of three. `power`: gap1 = 0.2 gap0. `hospital`: rows drawn from the
+one group; `three groups`, the boundary for one pair of three. Power: gap1 = 0.2 gap0. `hospital`: rows drawn from the
 real hold-out (only where EVENHAND_DATA has it).
 
-The second table combines 5 splits of one sample (a third of the rows test) at a nominal 10 %. Several candidates, a
-search that chooses for each margin, more groups and several utilities are in improvability_several.py.
+The last lines combine 5 splits of one sample (a third of the rows test) at a nominal 10 %. Several candidates, a search
+that chooses for each margin, more groups and several utilities are in improvability_several.py.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
-from multiprocessing import get_context
+from functools import cache, partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
+from numpy.random import Generator
+from promises import Book, Line, run
 
 from evenhand.stats.improvability import (
     Criteria,
@@ -42,9 +39,9 @@ from evenhand.stats.improvability import (
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 ALPHA = 0.05
-SIZES = (500, 2_000, 10_000)
-DELTAS = (0.0, 0.25, 0.5, 0.725, 0.9)
-RESAMPLES = 399
+SIZES = (500, 2_000)
+DELTAS = (0.0, 0.25, 0.725)
+RESAMPLES = 199
 SHARES = {2: (0.7, 0.3), 3: (0.5, 0.3, 0.2)}
 SELECTED, BOTH = 0.10, 1 / 3
 CALIBRATION = get_utility("calibration")
@@ -76,7 +73,7 @@ class Case:
         return np.column_stack([old, new])
 
 
-def outcomes(kind: str, size: int, rng: np.random.Generator) -> FloatArray:
+def outcomes(kind: str, size: int, rng: Generator) -> FloatArray:
     """Return outcomes with mean 0 and standard deviation 1; counts keep to a grid."""
     if kind == "exponential":
         return rng.exponential(1.0, size) - 1.0
@@ -85,7 +82,7 @@ def outcomes(kind: str, size: int, rng: np.random.Generator) -> FloatArray:
     return rng.standard_normal(size)
 
 
-def draw(case: Case, n: int, rng: np.random.Generator) -> Rows:
+def draw(case: Case, n: int, rng: Generator) -> Rows:
     """Draw n rows: groups, who is selected by which algorithm, and outcomes shifted to the values of the case."""
     if case.kind == "hospital":
         return draw_hospital(case, n, rng)
@@ -121,7 +118,7 @@ def hospital() -> tuple[IntArray, FloatArray, BoolArray, BoolArray, FloatArray]:
     return group, y, old, new, values
 
 
-def draw_hospital(case: Case, n: int, rng: np.random.Generator) -> Rows:
+def draw_hospital(case: Case, n: int, rng: Generator) -> Rows:
     """Draw rows of the hold-out; the candidate's values are moved so that the gap is that of the null."""
     group, y, old, new, values = hospital()
     at = rng.integers(group.size, size=n)
@@ -130,7 +127,7 @@ def draw_hospital(case: Case, n: int, rng: np.random.Generator) -> Rows:
     return shifted(targets - values, group[at], y[at], old[at], new[at])
 
 
-def training_pair(case: Case, rng: np.random.Generator) -> Pair:
+def training_pair(case: Case, rng: Generator) -> Pair:
     """Return the worst pair of the status quo on 2 n training rows; only those it selects have to be drawn."""
     if case.kind == "hospital":
         return status_quo_pair(draw_hospital(case, 2 * case.n, rng))
@@ -150,23 +147,18 @@ def pair_of(values: FloatArray) -> Pair:
     return Pair(int(np.argmax(values)), int(np.argmin(values)))
 
 
-def simulate(task: tuple[Case, int]) -> str:
-    """Return the line of one case."""
-    case, samples = task
-    rng = np.random.default_rng([case.n, int(1000 * case.delta), case.groups, *case.name.encode(), *case.kind.encode()])
-    rejected = {"signed": 0, "published": 0}
+def simulate(samples: int, rng: Generator, *, case: Case) -> tuple[list[bool], list[bool]]:
+    """Return which samples the signed test rejects, and which the published one."""
+    signed, published = [], []
     for _ in range(samples):
         pair = training_pair(case, rng)
         draws = bootstrap_values(draw(case, case.n, rng), resamples=RESAMPLES, rng=rng, method="rows", threads=1)
         found = SplitTest(draws, CRITERIA, [pair]).components(fairness=case.delta)
-        rejected["signed"] += found.p <= ALPHA
+        signed.append(found.p <= ALPHA + 1e-9)
         if case.groups == 2:
             squared = SplitTest(draws, CRITERIA, [pair], "published").fairness_p(0, np.array([case.delta]))
-            rejected["published"] += max(*found.accuracy, squared[0]) <= ALPHA
-    signed, published = (rejected[kind] / samples for kind in ("signed", "published"))
-    shown = f"{published:>11.3f}" if case.groups == 2 else f"{'':>11}"
-    mark = "null" if case.null else "power"
-    return f"{case.name:14}{case.kind:13}{case.n:>7,}{case.delta:>8}{signed:>9.3f}{shown}  {mark}"
+            published.append(max(*found.accuracy, squared[0]) <= ALPHA + 1e-9)
+    return signed, published or [False]
 
 
 def error_of_gap(n: int, groups: int = 2) -> float:
@@ -193,18 +185,15 @@ def cases(sizes: Sequence[int]) -> list[Case]:
         far = 3.5 * error_of_gap(n, 3)
         plan += [Case("three groups", "normal", n, d, far, (1 - d) * far, groups=3) for d in (0.0, 0.5)]
         plan += [Case("power", "normal", n, delta, near, 0.2 * near, null=False) for delta in (0.0, 0.25, 0.5)]
-        plan += [Case("power, fixed", "normal", n, delta, 0.8, 0.16, null=False) for delta in (0.0, 0.25, 0.5)]
     if (Path(os.environ.get("EVENHAND_DATA") or "/nonexistent") / "obermeyer").is_dir():
-        plan += [Case("hospital", "hospital", 10_000, delta, 0.0, 0.0) for delta in DELTAS]
+        plan += [Case("hospital", "hospital", 10_000, delta, 0.0, 0.0) for delta in (0.0, 0.5, 0.9)]
     return plan
 
 
-def combine(task: tuple[bool, int]) -> str:
-    """Return the line of the combination rules: 5 splits of 3,000 rows, a candidate that is given."""
-    null, samples = task
+def combine(samples: int, rng: Generator, *, null: bool) -> list[Line]:
+    """Return the lines of the combination rules: 5 splits of 3,000 rows, a candidate that is given."""
     near = 3.5 * error_of_gap(1_000)
     case = Case("combined", "normal", 1_000, 0.0, near, near if null else 0.0, null=null)
-    rng = np.random.default_rng([5, int(null)])
     p = np.empty((5, samples))
     for sample in range(samples):
         rows = draw(case, 3 * case.n, rng)
@@ -212,45 +201,31 @@ def combine(task: tuple[bool, int]) -> str:
             train, test = (Rows(rows.group[at], rows.terms[at], rows.names, rows.utilities) for at in split)
             draws = bootstrap_values(test, resamples=RESAMPLES, rng=rng, method="rows", threads=1)
             p[k, sample] = SplitTest(draws, CRITERIA, [status_quo_pair(train)]).components().p
-    single = float((p[0] <= 0.10).mean())
-    rules = [float(combine_splits(p, 0.10, rule).rejected.mean()) for rule in ("median", "exchangeable")]
-    return f"{'null (boundary)' if null else 'power (no gap)':18}{single:>13.3f}{rules[0]:>9.3f}{rules[1]:>15.3f}"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables; fail where the signed test's level is above alpha by more than chance allows."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few samples: a look, not a measurement")
-    parser.add_argument("--samples", type=int, default=2_000)
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", nargs="+", help="populations to simulate, by name; 'combined' for the second table")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of test rows")
-    options = parser.parse_args(argv)
-    samples = 60 if options.quick else options.samples
-    start = perf_counter()
-    print(f"{'population':14}{'outcome':13}{'n':>7}{'delta':>8}{'signed':>9}{'published':>11}")
-    levels = []
-    with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
-        wanted = (case for case in cases(options.sizes) if not options.only or case.name in options.only)
-        for line in pool.map(simulate, [(case, samples) for case in wanted]):
-            print(line, flush=True)
-            if line.endswith("null"):
-                levels.append(float(line[42:51]))
-        if not options.only or "combined" in options.only:
-            print(f"\n{'5 splits, 10 %':18}{'first alone':>13}{'median':>9}{'exchangeable':>15}")
-            for line in pool.map(combine, [(True, samples), (False, samples)]):
-                print(line, flush=True)
-    error = float(np.sqrt(ALPHA * (1 - ALPHA) / samples))
-    print(f"{samples:,} samples a line in {perf_counter() - start:.0f} s; two standard errors: {2 * error:.3f}.")
-    if not levels:
-        return 0
-    above = [level for level in levels if level > ALPHA + 2 * error]
-    print(
-        f"The signed test's level: at most {max(levels):.3f} over {len(levels)} nulls; "
-        f"above {ALPHA} + 2 standard errors in {len(above)} (chance alone: about {0.023 * len(levels):.0f})."
+    median, exchangeable = (combine_splits(p, 0.10, rule).rejected for rule in ("median", "exchangeable"))
+    line = Line(
+        what="improvability, 5 splits: exchangeable rule",
+        population=f"3,000 rows, {'at the boundary of the null' if null else 'the candidate has no gap'}",
+        kind="test" if null else "power",
+        nominal=0.10 if null else None,
     )
-    return int(max(levels) > ALPHA + 4 * error)
+    return [line.seen(exchangeable).held_against({"the first split alone": p[0] <= 0.10, "median rule": median})]
+
+
+def promises(book: Book) -> None:
+    """Measure single splits, then the rules that combine five."""
+    for case in cases(SIZES):
+        book.measure(
+            "improvability, one split",
+            f"{case.name}, {case.kind} outcome, {case.n:,} test rows, delta {case.delta:g}",
+            partial(simulate, case=case),
+            kind="test" if case.null else "power",
+            nominal=ALPHA if case.null else None,
+            samples=500 if case.kind != "hospital" else 150,
+            oracle="published test" if case.groups == 2 else "published test (two groups only)",
+        )
+    for null in (True, False):
+        book.several(f"five splits, {'null' if null else 'power'}", partial(combine, null=null), samples=500)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(promises, __file__, "stats/improvability")

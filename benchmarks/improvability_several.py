@@ -1,7 +1,7 @@
-"""Level of the improvability test with several of something: `python benchmarks/improvability_several.py [--quick]`.
+"""Level of the improvability test with several of something: `python benchmarks/improvability_several.py`.
 
-A line is one population in which the null is true; `level` is the share of samples with a false claim at p <= 0.05. As
-in improvability_level.py, n test rows are drawn, 10 % are selected by the status quo and 10 % by a candidate, groups'
+A line is one population in which the null is true: the share of samples with a false claim at p <= 0.05. As in
+improvability_level.py, n test rows are drawn, 10 % are selected by the status quo and 10 % by a candidate, groups'
 values are set exactly, and the pair of groups comes from 2 n training rows.
 
 `candidates`: 1, 3 or 10 are tried, all at the boundary of the null (of fairness; `accuracy`: no gain for one group). A
@@ -18,14 +18,14 @@ ranking by features leaves the gap as it is: every candidate is at the boundary,
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
-from time import perf_counter
 
 import numpy as np
+from numpy.random import Generator
+from promises import Book, Line, run
 
 from evenhand.audits.improvability.curves import make_margins, z_curves
 from evenhand.stats.improvability import (
@@ -68,8 +68,8 @@ class Case:
 
     @property
     def resamples(self) -> int:
-        """About 500, such that alpha over the number of candidates is a possible p-value."""
-        return 20 * self.tried * ceil(25 / self.tried) - 1
+        """About 200, such that alpha over the number of candidates is a possible p-value."""
+        return 20 * self.tried * ceil(10 / self.tried) - 1
 
 
 def gap_error(n: int, groups: int = 2) -> float:
@@ -77,14 +77,12 @@ def gap_error(n: int, groups: int = 2) -> float:
     return float(np.sqrt(sum(1.0 / (SELECTED * share * n) for share in (SHARES[groups][0], SHARES[groups][-1]))))
 
 
-def outcomes(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+def outcomes(kind: str, shape: tuple[int, ...], rng: Generator) -> FloatArray:
     """Return outcomes with mean 0 and standard deviation 1."""
     return rng.exponential(1.0, shape) - 1.0 if kind == "exponential" else rng.standard_normal(shape)
 
 
-def draw(
-    n: int, old: FloatArray, new: FloatArray, rng: np.random.Generator, kind: str = "normal", *, one: bool = False
-) -> Rows:
+def draw(n: int, old: FloatArray, new: FloatArray, rng: Generator, kind: str = "normal", *, one: bool = False) -> Rows:
     """Draw n rows with values old (G,) and new (C, G) of C candidates, each in the place of a utility.
 
     With `one` there is one candidate and one status quo, and C utilities with correlated outcomes and values old
@@ -113,7 +111,7 @@ def part(draws: ValueDraws, which: int) -> ValueDraws:
     return replace(draws, estimate=draws.estimate[:, own], values=draws.values[:, :, own], spread=spread, spreads=None)
 
 
-def training_pair(n: int, old: FloatArray, rng: np.random.Generator, kind: str = "normal") -> Pair:
+def training_pair(n: int, old: FloatArray, rng: Generator, kind: str = "normal") -> Pair:
     """Return the status quo's worst pair on 2 n training rows; only those it selects have to be drawn."""
     shares = np.array(SHARES[old.size]) * SELECTED
     sizes = rng.multinomial(2 * n, [*shares, 1.0 - shares.sum()])[:-1]
@@ -121,7 +119,7 @@ def training_pair(n: int, old: FloatArray, rng: np.random.Generator, kind: str =
     return Pair(int(np.argmax(means)), int(np.argmin(means)))
 
 
-def p_of(case: Case, old: FloatArray, new: FloatArray, deltas: FloatArray, rng: np.random.Generator) -> FloatArray:
+def p_of(case: Case, old: FloatArray, new: FloatArray, deltas: FloatArray, rng: Generator) -> FloatArray:
     """Return (C, D) the p-values of all candidates in one sample, at margins of fairness."""
     pair = training_pair(case.n, old, rng, case.kind)
     rows = draw(case.n, old, new, rng, case.kind)
@@ -129,7 +127,7 @@ def p_of(case: Case, old: FloatArray, new: FloatArray, deltas: FloatArray, rng: 
     return np.stack([SplitTest(part(draws, c), CRITERIA, [pair]).curve("fairness", deltas) for c in range(len(new))])
 
 
-def candidates(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
+def candidates(case: Case, rng: Generator) -> tuple[bool, ...]:
     """Tell whether any of the candidates, all at the boundary, is claimed to be better."""
     gap = 3.5 * gap_error(case.n)
     old, one = np.array([5.0, 5.0 + gap]), np.array([8.0, 8.0 + (1 - case.delta) * gap])
@@ -140,7 +138,7 @@ def candidates(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
     return (bool(case.tried * p.min() <= LIMIT),)
 
 
-def margins(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
+def margins(case: Case, rng: Generator) -> tuple[bool, ...]:
     """Tell whether the largest margin of any candidate is beyond its true one: by Bonferroni, and by Holm."""
     gap, true = 60.0 * gap_error(case.n), true_margins(case.number)
     old = np.array([5.0, 5.0 + gap])
@@ -162,7 +160,7 @@ def true_margins(number: int) -> FloatArray:
     return GRID[np.round(np.linspace(2, 14, number)).astype(np.int64)]
 
 
-def search(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
+def search(case: Case, rng: Generator) -> tuple[bool, ...]:
     """Tell whether a search that chooses a member for each margin claims what no member has."""
     own = case.name == "search, margins"
     gap = (20.0 if own else 3.5) * gap_error(case.n)
@@ -189,7 +187,7 @@ def search(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
     return (bool(rejected[-1]),)
 
 
-def groups(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
+def groups(case: Case, rng: Generator) -> tuple[bool, ...]:
     """Tell whether fairness is claimed with more than two groups."""
     gap = 3.5 * gap_error(case.n, case.number)
     place = np.linspace(0.0, 1.0, case.number)
@@ -199,7 +197,7 @@ def groups(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
     return (bool(p[0, 0] <= LIMIT),)
 
 
-def utilities(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
+def utilities(case: Case, rng: Generator) -> tuple[bool, ...]:
     """Tell whether fairness by several utilities at once is claimed; accuracy is by the first of them."""
     gap = 3.5 * gap_error(case.n)
     keep = np.full(case.number, 1.0 - case.delta)
@@ -214,7 +212,7 @@ def utilities(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
     return (SplitTest(draws, Criteria(every[0], every), pairs).components(fairness=case.delta).p <= LIMIT,)
 
 
-def audit(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
+def audit(case: Case, rng: Generator) -> tuple[bool, ...]:
     """Tell whether the whole audit claims that any fitted candidate is fairer, where none can be."""
     import evenhand as eh
 
@@ -245,7 +243,7 @@ def audit(case: Case, rng: np.random.Generator) -> tuple[bool, ...]:
     return (bool(result.established),)
 
 
-KINDS: dict[str, Callable[[Case, np.random.Generator], tuple[bool, ...]]] = {
+KINDS: dict[str, Callable[[Case, Generator], tuple[bool, ...]]] = {
     "candidates": candidates,
     "accuracy": candidates,
     "margins": margins,
@@ -276,39 +274,27 @@ def cases(sizes: Sequence[int]) -> list[Case]:
     return [*plan, Case("audit", sizes[0], 1)]
 
 
-def simulate(case: Case, samples: int) -> FloatArray:
-    """Return the share of samples with a false claim, by each method of the case."""
-    rng = np.random.default_rng([case.n, case.number, int(1000 * case.delta), *f"{case.name}{case.kind}".encode()])
-    return np.asarray(np.mean([KINDS[case.name](case, rng) for _ in range(samples)], axis=0))
+def lines(samples: int, rng: Generator, *, case: Case) -> list[Line]:
+    """Return the line of a case, with what Holm would claim beside Bonferroni where both were asked."""
+    found = np.array([KINDS[case.name](case, rng) for _ in range(samples)])
+    of = {"candidates": "candidates", "accuracy": "candidates", "margins": "candidates", "audit": "split"}
+    number = f"{case.number} {of.get(case.name, case.name.partition(',')[0])}"
+    line = Line(
+        what="improvability, several: any false claim",
+        population=f"{case.name}: {number}, {case.kind} outcome, {case.n:,} test rows, delta {case.delta:g}",
+        kind="test",
+        nominal=ALPHA,
+    ).seen(found[:, 0])
+    return [line if found.shape[1] == 1 else line.held_against({"Holm, which is not used": found[:, 1]})]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; fail where a level is above alpha by more than chance allows."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few samples: a look, not a measurement")
-    parser.add_argument("--samples", type=int, default=2_000)
-    parser.add_argument("--audits", type=int, default=300, help="samples of the lines that run the whole audit")
-    parser.add_argument("--only", nargs="+", help="populations to simulate, by name")
-    parser.add_argument("--sizes", type=int, nargs="+", default=(500, 2_000), help="numbers of test rows")
-    options = parser.parse_args(argv)
-    start, beyond = perf_counter(), []
-    print(f"{'population':17}{'number':>7}{'outcome':>13}{'n':>7}{'delta':>7}{'samples':>9}{'level':>8}{'Holm':>8}")
-    for case in cases(options.sizes):
-        if options.only and case.name not in options.only:
-            continue
-        samples = 20 if options.quick else options.audits if case.name == "audit" else options.samples
-        found = simulate(case, samples)
-        shown = "".join(f"{share:>8.3f}" for share in found)
-        print(
-            f"{case.name:17}{case.number:>7}{case.kind:>13}{case.n:>7,}{case.delta:>7}{samples:>9,}{shown}", flush=True
-        )
-        beyond.append((found[0] - ALPHA) / np.sqrt(ALPHA * (1 - ALPHA) / samples))
-    print(
-        f"{perf_counter() - start:.0f} s. Above {ALPHA} by more than 2 standard errors: "
-        f"{sum(z > 2 for z in beyond)} of {len(beyond)} (chance alone: about {0.023 * len(beyond):.0f})."
-    )
-    return int(max(beyond, default=0.0) > 4)
+def promises(book: Book) -> None:
+    """Measure all cases."""
+    for case in cases((500, 2_000)):
+        name = f"{case.name}, {case.number}, {case.kind}, {case.n}, {case.delta:g}"
+        samples = 60 if case.name == "audit" else 300
+        book.several(name, partial(lines, case=case), samples=samples)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(promises, __file__, "stats/improvability", "stats/multiplicity.py", "audits/improvability")

@@ -12,6 +12,8 @@ comments and docstrings do not count.
                 kind="interval", nominal=0.95, samples=10_000, guard=500,
             )
 
+Where one simulation tells several lines, `book.several(name, simulate, ...)` takes a function that returns them all.
+
     python benchmarks/NAME.py [--anew] [--only WORDS] [--minutes 20]   measure the lines of one benchmark
     python benchmarks/promises.py                                      the small version of all: fixed seeds, unwritten
 """
@@ -23,7 +25,7 @@ import ast
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -62,6 +64,7 @@ class Line:
     asked, samples : how many samples were drawn, and how many of them had an interval or a test; 0: the share is exact.
     oracle, beside : a method that knows more, or a peer, and its share of the same samples.
     rooms, code : the files and folders of the package that were measured, and the hash of their code.
+    batch : the simulation that told this line together with others; empty where it has its own.
     """
 
     what: str
@@ -77,6 +80,22 @@ class Line:
     samples: int = 0
     rooms: str = ""
     code: str = ""
+    batch: str = ""
+
+    def seen(self, found: ArrayLike | tuple[ArrayLike, ArrayLike]) -> Line:
+        """Return the line with what a simulation found: one truth a sample, or a pair of ours and the oracle's."""
+        ours, oracle = found if isinstance(found, tuple) else (found, None)
+        each = np.asarray(ours, dtype=np.float64)
+        beside = self.beside if oracle is None else float(np.mean(np.asarray(oracle, dtype=np.float64)))
+        share = float(each.mean()) if each.size else None
+        return replace(self, observed=share, samples=each.size if each.ndim else 0, beside=beside)
+
+    def held_against(self, others: Mapping[str, ArrayLike]) -> Line:
+        """Return the line with what other methods found in the same samples; the last of them is the oracle."""
+        shares = {name: float(np.mean(np.asarray(found, dtype=np.float64))) for name, found in others.items()}
+        *first, last = shares
+        named = "".join(f"{name}: {shares[name]:.3f}; " for name in first) + last
+        return replace(self, oracle=named, beside=shares[last])
 
     @property
     def error(self) -> float:
@@ -134,26 +153,37 @@ class Book:
         about |= {"rooms": self.rooms, "code": hash_of(self.rooms)}
         line = Line(what=what, population=population, kind=kind, asked=asked, **about)
         known = next((old for old in read(self.path) if replace(old, **_UNKNOWN) == line), None)
-        wanted = self.only in f"{what} {population}" if self.only else self.anew or known is None
-        if not asked or not wanted:
-            self.lines += [] if known is None else [known]
-        elif perf_counter() - self.began > 60 * self.minutes:
-            self.left += 1
-        else:
-            found = simulate(asked, named_rng(0, what, population))
-            ours, oracle = found if isinstance(found, tuple) else (found, None)
-            seen = np.asarray(ours, dtype=np.float64)
-            beside = None if oracle is None else float(np.mean(np.asarray(oracle, dtype=np.float64)))
-            share = float(seen.mean()) if seen.size else None
-            line = replace(line, observed=share, samples=seen.size if seen.ndim else 0, beside=beside)
-            print(line, flush=True)
-            self.lines.append(line)
-            self._keep(line)
+        if self._is_due(asked, f"{what} {population}", known is not None):
+            self._keep([line.seen(simulate(asked, named_rng(0, what, population)))])
+        elif known is not None:
+            self.lines.append(known)
 
-    def _keep(self, line: Line) -> None:
-        if self.path is None:
-            return
-        write([*(old for old in read(self.path) if _key(old) != _key(line)), line], self.path)
+    def several(
+        self, batch: str, simulate: Callable[[int, Generator], Sequence[Line]], *, samples: int, guard: int = 0
+    ) -> None:
+        """Measure the lines that one simulation tells together, or take them as known."""
+        asked = guard if self.path is None else samples
+        about: dict[str, Any] = {"rooms": self.rooms, "code": hash_of(self.rooms), "batch": batch, "asked": asked}
+        known = [old for old in read(self.path) if replace(old, **about) == old]
+        if self._is_due(asked, " ".join([batch, *(f"{old.what} {old.population}" for old in known)]), bool(known)):
+            self._keep([replace(line, **about) for line in simulate(asked, named_rng(0, batch))])
+        else:
+            self.lines += known
+
+    def _is_due(self, asked: int, words: str, known: bool) -> bool:
+        """Tell whether something is to be measured now; what there is no time for is counted as left."""
+        if not asked or not (self.only in words if self.only else self.anew or not known):
+            return False
+        late = perf_counter() - self.began > 60 * self.minutes
+        self.left += late
+        return not late
+
+    def _keep(self, lines: Sequence[Line]) -> None:
+        print(*lines, sep="\n", flush=True)
+        self.lines += lines
+        if self.path is not None:
+            new = {_key(line) for line in lines}
+            write([*(old for old in read(self.path) if _key(old) not in new), *lines], self.path)
 
 
 _UNKNOWN: dict[str, Any] = {"observed": None, "samples": 0, "beside": None}
@@ -181,7 +211,10 @@ def hash_of(rooms: str) -> str:
     digest = hashlib.sha256()
     for room in rooms.split():
         place = ROOT / "src/evenhand" / room
-        for file in [*sorted(place.rglob("*.py")), *([place] if place.is_file() else [])]:
+        files = [*sorted(place.rglob("*.py")), *([place] if place.is_file() else [])]
+        if not files:
+            raise FileNotFoundError(f"{room} is no file or folder of the package; name what is measured in `run`.")
+        for file in files:
             tree = ast.parse(file.read_text(encoding="utf-8"))
             for node in ast.walk(tree):
                 body = getattr(node, "body", None)

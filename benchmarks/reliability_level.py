@@ -1,46 +1,43 @@
-"""Level of the gap's test and of its joint band at nominal 5 %: `python benchmarks/reliability_level.py [--quick]`.
+"""Level of the gap's test and of its joint band at nominal 5 %: `python benchmarks/reliability_level.py`.
 
-In the first table group labels are shuffled within folds, so that no gap is real, and the whole inference is run again:
-mistakes, bootstrap over people, test of the gap averaged over levels, joint (sup-t) band. `test` and `band` are the
-shares of relabellings in which the test rejects, and in which the band leaves out 0 at some level. Beside them what not
-to use: `pointwise`, the share in which some level's own 95 % limits leave out 0; and `0.9`, `0.8`, the shares in which
-one group is lower at nine or eight of ten levels or more, the criterion "always or mostly lower" of the study. The
-people and models are fixed, as in the study. `numbers` says whether levels share random numbers, and how many
-replicates are averaged. Two standard errors of a share of 5 % are 0.031 for 200 relabellings.
+First group labels are shuffled within folds, so that no gap is real, and the whole inference is run again: mistakes,
+bootstrap over people, test of the gap averaged over levels, joint (sup-t) band. Told is the share of relabellings in
+which the test rejects, and in which the band leaves out 0 at some level. Beside them what not to use: `pointwise`, the
+share in which some level's own 95 % limits leave out 0; and `nine of ten`, the share in which one group is lower at
+nine of ten levels or more, the criterion "always or mostly lower" of the study. The people and models are fixed, as in
+the study: the COMPAS data where EVENHAND_DATA has it, else made-up people of the same shape.
 
-The second table is of small groups: `people` drawn at random are held against 300 others, without folds or in five.
-`defined` is the share of draws in which the statistic has an interval, the shares after it are of those. `normal` is
-what the test would reject without the corrections for few people: no sqrt(m / (m - 1)), no least standard error, a
-normal quantile. `verdict`
-says whether the audit gives one, with so many people in a fold.
+Then small groups: so many people drawn at random are held against 300 others, without folds or in five, where the audit
+gives a verdict. Shares are of the draws in which the statistic has an interval. `plain` is what the test would reject
+without the corrections for few people: no sqrt(m / (m - 1)), no least standard error, a normal quantile.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from time import perf_counter
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from _reliability_data import BINARY, MINIMA, NUMERIC, People, experiment, fitted, linear, people
+from numpy.random import Generator
+from promises import Book, Line, run
 
 from evenhand.audits.reliability.evidence import LEAST_PEOPLE, least_in_a_fold
 from evenhand.stats.noise import Experiment, Linear, published_noise, replicate_seeds
 from evenhand.stats.reliability import Gap, PeopleDraws, bootstrap_people, gap_of, share_lower
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import BoolArray
 
 SETTINGS = ("raez-2024/all/1", "raez-2024/all/10", "raez-2024-text/all/1")
 STATISTICS = ("kappa", "pabak", "icc_a1")
-RESAMPLES = 500
-SMALL, OTHERS, FOLDS = (15, 20, 50, 100), 300, (1, 5)
-SMALL_SETTINGS, SMALL_STATISTICS = SETTINGS[:2], ("kappa", "pabak", "icc_a1", "icc_spread")
+RESAMPLES = 200
+OTHERS = 300
+SMALL_STATISTICS = ("kappa", "pabak", "icc_a1", "icc_spread")
 SMALL_LEVELS = np.array([0.01, 0.1, 0.3])
-SMALL_REPLICATES, SMALL_RESAMPLES = 20, 200
+SMALL_REPLICATES, SMALL_RESAMPLES = 10, 100
 
 
-def relabelled(trial: Experiment, rng: np.random.Generator) -> Experiment:
+def relabelled(trial: Experiment, rng: Generator) -> Experiment:
     """Return the experiment with groups shuffled within folds."""
     folds, groups = np.asarray(trial.folds), trial.groups.copy()
     for fold in np.unique(folds):
@@ -60,16 +57,35 @@ def called(gap: Gap) -> list[bool]:
     ]
 
 
-def shares_called(trial: Experiment, replicates: int, relabellings: int) -> FloatArray:
-    """Return (statistics, 5) the shares of relabellings in which each criterion calls a gap that is not there."""
-    found = np.zeros((relabellings, len(STATISTICS), 5))
-    for number in range(relabellings):
-        rng = np.random.default_rng([number, replicates])
-        other = relabelled(trial, rng)
-        seeds = replicate_seeds(replicates, rng)
-        draws = bootstrap_people(other, seeds, STATISTICS, resamples=RESAMPLES, rng=rng, threads=2)
+@cache
+def crowd() -> tuple[People, tuple[Linear, ...]]:
+    """Return the people, and the models of the folds."""
+    from sklearn.linear_model import LogisticRegression
+
+    found = people()
+    return found, tuple(
+        linear(model) for model in fitted(found, LogisticRegression(solver="newton-cholesky", tol=1e-12))
+    )
+
+
+def relabellings(samples: int, rng: Generator, *, setting: str, common: bool, replicates: int) -> list[Line]:
+    """Return the lines of the test and of the band, for each statistic."""
+    trial = experiment(*crowd(), setting, common=common)
+    found = np.zeros((samples, len(STATISTICS), 5), dtype=np.bool_)
+    for number in range(samples):
+        other, seeds = relabelled(trial, rng), replicate_seeds(replicates, rng)
+        draws = bootstrap_people(other, seeds, STATISTICS, resamples=RESAMPLES, rng=rng, threads=1)
         found[number] = [called(tested(draws, name)) for name in STATISTICS]
-    return np.asarray(found.mean(axis=0))
+    numbers = f"{'common' if common else 'fresh'} random numbers, {replicates} replicates"
+    who = f"{len(crowd()[0].features):,} people ({crowd()[0].source}), {setting}, {numbers}"
+    lines = []
+    for place, name in enumerate(STATISTICS):
+        test, band, pointwise, nine, _ = found[:, place].T
+        line = Line(what=f"{name}: mean gap", population=who, kind="test", nominal=0.05)
+        lines.append(line.seen(test))
+        apart = {"pointwise": pointwise, "nine of ten levels": nine}
+        lines.append(replace(line, what=f"{name}: band of the gap leaves out 0").seen(band).held_against(apart))
+    return lines
 
 
 def tested(draws: PeopleDraws, name: str) -> Gap:
@@ -85,86 +101,47 @@ def uncorrected(draws: PeopleDraws, name: str) -> bool:
     return bool(abs(estimate) > 1.959964 * np.sqrt(variance))
 
 
-def small_groups(
-    crowd: People, models: tuple[Linear, ...], setting: str, size: int, folds: int, draws: int
-) -> FloatArray:
-    """Return (draws, statistics, 4) whether a gap that is not there has an interval, and is called by each way."""
+def small_groups(samples: int, rng: Generator, *, setting: str, size: int, folds: int) -> list[Line]:
+    """Return the lines of the test and of the band for a small group, where the audit gives a verdict."""
+    everybody, models = crowd()
     noise = published_noise(setting)
     items = noise.items(NUMERIC, BINARY, MINIMA)
     fold = np.concatenate([np.arange(size) % folds, np.arange(OTHERS) % folds])
     group = np.repeat([1, 0], [size, OTHERS])
-    found = np.zeros((draws, len(SMALL_STATISTICS), 4))
-    for number in range(draws):
-        rng = np.random.default_rng([number, size, folds])
-        own = rng.choice(len(crowd.features), size + OTHERS, replace=False)
-        trial = Experiment(crowd.features[own], models[:folds], items, group, fold, SMALL_LEVELS, noise.shares)
+    found = np.zeros((samples, len(SMALL_STATISTICS), 4), dtype=np.bool_)
+    for number in range(samples):
+        own = rng.choice(len(everybody.features), size + OTHERS, replace=False)
+        trial = Experiment(everybody.features[own], models[:folds], items, group, fold, SMALL_LEVELS, noise.shares)
         seeds = replicate_seeds(SMALL_REPLICATES, rng)
         drawn = bootstrap_people(trial, seeds, SMALL_STATISTICS, resamples=SMALL_RESAMPLES, rng=rng, threads=1)
         for place, name in enumerate(SMALL_STATISTICS):
             gap = tested(drawn, name)
             found[number, place] = [np.isfinite(gap.p_value), uncorrected(drawn, name), *called(gap)[:2]]
-    return found
+    who = f"{size} people against {OTHERS}, {'no folds' if folds == 1 else f'{folds} folds'}, {setting}"
+    return [line for place, name in enumerate(SMALL_STATISTICS) for line in _small_lines(name, who, found[:, place])]
 
 
-def print_small(
-    crowd: People, models: tuple[Linear, ...], settings: Sequence[str], sizes: Sequence[int], draws: int
-) -> None:
-    """Print the table of small groups."""
-    heads = ("defined", "normal", "test", "band")
-    first = f"{'setting':22}{'people':>7}{'in a fold':>10}  {'statistic':11}"
-    print(f"\n{first}" + "".join(f"{head:>9}" for head in heads) + "  verdict")
-    for setting in settings:
-        for size in sizes:
-            for folds in FOLDS:
-                found = small_groups(crowd, models, setting, size, folds, draws)
-                for place, name in enumerate(SMALL_STATISTICS):
-                    known = found[:, place, 0] > 0
-                    shares = found[known, place, 1:].mean(axis=0) if known.any() else np.full(3, np.nan)
-                    given = size >= LEAST_PEOPLE and (folds == 1 or size // folds >= least_in_a_fold(name))
-                    line = f"{setting:22}{size:7}{size // folds:10}  {name:11}{known.mean():9.2f}"
-                    print(
-                        line + "".join(f"{share:9.3f}" for share in shares) + ("  yes" if given else "  no"), flush=True
-                    )
-    print(f"{draws} draws a line; two standard errors of 5 %: {2 * np.sqrt(0.0475 / draws):.3f}.")
+def _small_lines(name: str, who: str, found: BoolArray) -> list[Line]:
+    known, plain, test, band = found.T
+    line = Line(what=f"{name}: mean gap", population=who, kind="test", nominal=0.05)
+    banded = replace(line, what=f"{name}: band of the gap leaves out 0")
+    return [line.seen(test[known]).held_against({"plain": plain[known]}), banded.seen(band[known])]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables."""
-    from sklearn.linear_model import LogisticRegression
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few relabellings: a look, not a measurement")
-    parser.add_argument("--relabellings", type=int, default=200)
-    parser.add_argument("--setting", choices=SETTINGS, help="one setting only")
-    parser.add_argument("--only", choices=("published", "small"), help="one table only")
-    parser.add_argument("--people", type=int, choices=SMALL, help="one size of small groups only")
-    options = parser.parse_args(argv)
-    relabellings = 10 if options.quick else options.relabellings
-    start, crowd = perf_counter(), people()
-    models = tuple(linear(model) for model in fitted(crowd, LogisticRegression(solver="newton-cholesky", tol=1e-12)))
-    settings = [options.setting] if options.setting else list(SETTINGS)
-    print(f"{len(crowd.features):,} people ({crowd.source})")
-    if options.only != "small":
-        print_published(crowd, models, settings, relabellings)
-    if options.only != "published":
-        own = [setting for setting in settings if setting in SMALL_SETTINGS]
-        print_small(crowd, models, own, [options.people] if options.people else SMALL, relabellings)
-    print(f"{perf_counter() - start:.0f} s")
-    return 0
-
-
-def print_published(crowd: People, models: tuple[Linear, ...], settings: Sequence[str], relabellings: int) -> None:
-    """Print the table of the study's people."""
-    heads = ("test", "band", "pointwise", "0.9", "0.8")
-    print(f"{'setting':22}{'numbers':12}{'statistic':10}" + "".join(f"{head:>11}" for head in heads))
-    for setting in settings:
+def promises(book: Book) -> None:
+    """Measure relabellings of the study, then small groups that the audit tests."""
+    for setting in SETTINGS:
         for common, replicates in ((True, 8), (False, 1)):
-            shares = shares_called(experiment(crowd, models, setting, common=common), replicates, relabellings)
-            kind = f"{'common' if common else 'fresh'}, {replicates}"
-            for name, row in zip(STATISTICS, shares, strict=True):
-                print(f"{setting:22}{kind:12}{name:10}" + "".join(f"{share:11.3f}" for share in row), flush=True)
-    print(f"{relabellings} relabellings a line; two standard errors of 5 %: {2 * np.sqrt(0.0475 / relabellings):.3f}.")
+            where: dict[str, Any] = {"setting": setting, "common": common, "replicates": replicates}
+            name = f"relabelled, {setting}, {'common' if common else 'fresh'}"
+            book.several(name, partial(relabellings, **where), samples=100)
+    for setting in SETTINGS[:2]:
+        for size, folds in ((50, 1), (100, 1), (100, 5)):
+            if size < LEAST_PEOPLE or (folds > 1 and size // folds < max(map(least_in_a_fold, SMALL_STATISTICS))):
+                continue  # the audit gives no verdict
+            where = {"setting": setting, "size": size, "folds": folds}
+            book.several(f"small, {setting}, {size}, {folds} folds", partial(small_groups, **where), samples=250)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(promises, __file__, "stats/reliability", "stats/noise", "audits/reliability/evidence.py")

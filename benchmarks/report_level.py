@@ -18,11 +18,13 @@ from promises import Book, run
 
 import evenhand as eh
 from evenhand.stats.bootstrap import named_rng
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import BoolArray, FloatArray
 
 CLAIMS = {
-    *("two_values_worse_off", "two_values_differ", "fairer_model", "least_equal", "less_agreement", "lower"),
-    *("slightly_lower", "hurt_more", "hurt_slightly_more", "kinds_differ", "fairer", "fairer_by", "more_accurate"),
+    *("two_values_worse_off", "two_values_differ", "some_groups_differ", "fairer_model", "least_equal", "lower"),
+    *("less_agreement", "slightly_lower", "hurt_more", "hurt_slightly_more", "kinds_differ", "fairer", "fairer_by"),
+    *("more_accurate", "bounded", "statistical_parity", "calibration", "accuracy_equality", "equal_opportunity"),
+    *("predictive_equality", "overall_misclassification"),
 }
 """The sentences that claim a difference."""
 
@@ -94,28 +96,34 @@ def reports(samples: int, rng: Generator, *, n: int, audits: tuple[str, ...], ga
     return (eh.audit(people(n, rng, gap), **sections) for _ in range(samples))
 
 
-def claims(audit: eh.Audit) -> bool:
-    """Tell whether a sentence of a report claims a difference."""
-    return any(finding.sentence_id in CLAIMS for finding in audit.findings)
+def claims(audit: eh.Audit) -> tuple[bool, bool]:
+    """Tell whether a sentence of a report claims a difference, and whether one would with each test alone at 5 %."""
+    said = any(finding.sentence_id in CLAIMS or _at_most_5(finding.p_adjusted) for finding in audit.findings)
+    return said, any(_at_most_5(finding.p_value) for finding in audit.findings)
 
 
-def worse_off(audit: eh.Audit) -> bool:
-    """Tell whether a row of a table says that a group is worse off."""
+def worse_off(audit: eh.Audit) -> tuple[bool, bool]:
+    """Tell whether a row of a table says that a group is worse off, and whether one would with each test alone."""
     gaps: list[Any] = [gap for result in audit.results.values() for gap in result.tables["gaps"]]
-    return any(gap.worse_off is not None for gap in gaps)
+    return any(gap.worse_off is not None for gap in gaps), any(_at_most_5(gap.p_value) for gap in gaps)
+
+
+def _at_most_5(p: float | None) -> bool:
+    return p is not None and p <= 0.05
 
 
 @cache
-def null_reports(samples: int, n: int, audits: tuple[str, ...]) -> tuple[list[bool], list[bool]]:
-    """Return for reports where nothing differs whether each claims a difference, and whether some row is worse off."""
+def null_reports(samples: int, n: int, audits: tuple[str, ...]) -> BoolArray:
+    """Return (2, 2, samples) for reports where nothing differs: a sentence or a row claims, now or each test alone."""
     rng = named_rng(0, "null reports", *audits, str(n))
     seen = [(claims(report), worse_off(report)) for report in reports(samples, rng, n=n, audits=audits)]
-    return [claim for claim, _ in seen], [row for _, row in seen]
+    return np.moveaxis(np.array(seen), 0, -1)
 
 
-def null_lines(samples: int, _: Generator, *, position: int, n: int, audits: tuple[str, ...]) -> list[bool]:
+def null_lines(samples: int, _: Generator, *, position: int, n: int, audits: tuple[str, ...]) -> tuple[Any, Any]:
     """Return one of the two answers of the reports; both lines rest on the same reports, which are made once."""
-    return null_reports(samples, n, audits)[position]
+    now, alone = null_reports(samples, n, audits)[position]
+    return now, alone
 
 
 def found(samples: int, rng: Generator, **how: Any) -> tuple[list[bool], list[bool]]:
@@ -137,7 +145,7 @@ def promises(book: Book) -> None:
     two, six = ("parity", "effort"), tuple(AUDITS)
     every = "race, sex and race × sex (10 cells), 2 models, nothing differs"
     what = ("a headline of a report claims a difference", "a row of a report says “worse off”")
-    for audits, n, samples, guard in ((ONE, 300, 200, 20), (two, 600, 120, 0), (six, 800, 80, 0)):
+    for audits, n, samples, guard in ((ONE, 300, 400, 20), (two, 600, 200, 0), (six, 800, 120, 0)):
         who = {ONE: "selection rates alone", two: "parity and effort", six: "six audits"}[audits]
         for position, name in enumerate(what):
             book.measure(
@@ -148,6 +156,7 @@ def promises(book: Book) -> None:
                 nominal=0.05,
                 samples=samples,
                 guard=guard,
+                oracle="each test alone at 5 %",
             )
     for n, gap in ((600, 0.1), (600, 0.15)):
         book.measure(
@@ -155,7 +164,7 @@ def promises(book: Book) -> None:
             f"parity and effort, {n:,} people, scores of men higher by {gap}",
             partial(found, n=n, audits=two, gap=gap),
             kind="power",
-            samples=40,
+            samples=60,
             oracle="the same test alone, at 5 %",
         )
 

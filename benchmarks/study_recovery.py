@@ -1,26 +1,23 @@
-"""Does a study find the weight it should? `python benchmarks/study_recovery.py [--quick]`.
+"""Does a study find the weight it should? `python benchmarks/study_recovery.py`.
 
-Simulated studies of 149 people, half in each condition, 12 pairs each; the weight of trajectory is known. `bias` is the
-mean error of the weight, `covers` the share of 95 % intervals that hold it: resampled people with t (the default), the
-percentiles of the same resamples, clustered standard errors (delta method), and the published form that takes answers
-for people (delta method). The last three columns test at 5 % whether trajectory and aggregate correlate alike with the
-overall distance: by people, Williams and Meng. Where the truth is that they do (weight 0.5), this is the level.
+Simulated studies of 149 people, half in each condition, 12 pairs each; the weight of trajectory is known. The interval
+is that of resampled people with t (the default); beside it stand the percentiles of the same resamples, clustered
+standard errors (delta method), and the published form that takes answers for people (delta method). Then the test at
+5 % of whether trajectory and aggregate correlate alike with the overall distance: by people, beside Williams and Meng;
+where the truth is that they do (weight 0.5) this is the level, else the power.
 
 The populations: people alike, people who differ as in the default of `Respondents`, people who differ a lot, and the
-null. The truth is the weight the answers were made with; the scale's six points and its ends bend the answers, so the
-bias holds that too. Two standard errors of a share are 0.010 at 2,000 studies.
+null. The truth is the weight the answers were made with; the scale's six points and its ends bend the answers, and an
+interval may miss for that too.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from time import perf_counter
+from functools import partial
 
 import numpy as np
+from numpy.random import Generator
+from promises import Book, Line, run
 
 from evenhand.stats.bootstrap import Draws
 from evenhand.stats.correlation import (
@@ -36,7 +33,7 @@ from evenhand.stats.regression import bootstrap_weight, coefficient_bootstrap, d
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.study.simulate import Respondents, draw_answers
 
-PEOPLE, RESAMPLES, RANK_RESAMPLES = 149, 1_000, 400
+PEOPLE, RESAMPLES, RANK_RESAMPLES = 149, 400, 200
 POPULATIONS = {
     "alike": Respondents(weight=0.6577, heterogeneity=0.0, level=0.0, habit=0.0, careless=0.0),
     "default (income)": Respondents(weight=0.6577, careless=0.0),
@@ -44,7 +41,8 @@ POPULATIONS = {
     "differ a lot": Respondents(weight=0.6037, heterogeneity=0.3, level=0.5, careless=0.0),
     "null": Respondents(weight=0.5, heterogeneity=0.3, careless=0.0),
 }
-Task = tuple[str, int, int]
+INTERVALS = ("percentiles", "clustered", "answers as people")
+TESTS = ("Williams", "Meng")
 
 
 def one_study(x: FloatArray, y: FloatArray, who: IntArray, people: int, rng: np.random.Generator) -> list[float]:
@@ -69,48 +67,38 @@ def one_study(x: FloatArray, y: FloatArray, who: IntArray, people: int, rng: np.
     return [by_t.value, *limits, *p]
 
 
-def simulate(task: Task) -> str:
-    """Return the line of one population."""
-    name, studies, seed = task
-    respondents = POPULATIONS[name]
-    people = PEOPLE // 2
-    rng = np.random.default_rng([seed, len(name)])
+def lines(studies: int, rng: Generator, *, name: str) -> list[Line]:
+    """Return the lines of one population."""
+    respondents, people = POPULATIONS[name], PEOPLE // 2
     who = np.repeat(np.arange(people), 12)
     found = []
     for _ in range(studies):
         drawn = draw_answers(respondents, studies=1, people=people, rng=rng)
         x = np.column_stack([drawn.aggregate.ravel(), drawn.trajectory.ravel()])
         found.append(one_study(x, drawn.overall.ravel(), who, people, rng))
-    table = np.array(found)
-    truth = respondents.weight
-    covers = [((table[:, at] <= truth) & (truth <= table[:, at + 1])).mean() for at in (1, 3, 5, 7)]
-    rejected = (table[:, 9:] < 0.05).mean(axis=0)
-    numbers = "".join(f"{share:>9.3f}" for share in (*covers, *rejected))
-    return f"{name:19}{truth:>8.4f}{table[:, 0].mean() - truth:>+9.4f}{table[:, 0].std():>8.4f}{numbers}"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few studies: a look, not a measurement")
-    parser.add_argument("--studies", type=int, default=2_000)
-    parser.add_argument("--processes", type=int, default=2)
-    options = parser.parse_args(argv)
-    studies = 60 if options.quick else options.studies
-    start = perf_counter()
-    heads = ("people t", "percent.", "cluster", "rows", "people", "Williams", "Meng")
-    print(f"{'':44}{'covers':>9}{'':27}{'rejects':>9}")
-    print(f"{'respondents':19}{'weight':>8}{'bias':>9}{'sd':>8}{''.join(f'{head:>9}' for head in heads)}")
-    with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
-        for line in pool.map(simulate, [(name, studies, 0) for name in POPULATIONS]):
-            print(line, flush=True)
-    noise = 2 * np.sqrt(0.0475 / studies)
-    print(
-        f"{studies:,} studies of {PEOPLE} people ({PEOPLE // 2} a condition) a line in {perf_counter() - start:.0f} s; "
-        f"two standard errors of a coverage: {noise:.3f}."
+    table, truth = np.array(found), respondents.weight
+    covers = [(table[:, at] <= truth) & (truth <= table[:, at + 1]) for at in (1, 3, 5, 7)]
+    rejects = [table[:, at] < 0.05 for at in (9, 10, 11)]
+    about = f"{people} people a condition, weight {truth:g}, {name}"
+    null = truth == 0.5
+    weight = Line(what="weight of trajectory, 95 %", population=about, kind="interval", nominal=0.95)
+    test = Line(
+        what="trajectory and aggregate correlate alike",
+        population=about,
+        kind="test" if null else "power",
+        nominal=0.05 if null else None,
     )
-    return 0
+    return [
+        weight.seen(covers[0]).held_against(dict(zip(INTERVALS, covers[1:], strict=True))),
+        test.seen(rejects[0]).held_against(dict(zip(TESTS, rejects[1:], strict=True))),
+    ]
+
+
+def promises(book: Book) -> None:
+    """Measure the populations, one after the other."""
+    for name in POPULATIONS:
+        book.several(name, partial(lines, name=name), samples=1_500)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(promises, __file__, "stats/correlation.py", "stats/regression.py", "stats/bootstrap.py", "study/simulate.py")

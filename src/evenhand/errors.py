@@ -184,7 +184,7 @@ FLAGS = frozenset(
     (
         *("outcome", "positive", "groups", "cuts", "weight", "id", "scores", "decisions", "threshold", "range"),
         *("selected", "favourable", "within", "metrics", "seed", "decimal", "encoding", "delimiter", "missing_values"),
-        *("labels", "one_hot"),
+        *("labels", "one_hot", "people"),
     )
 )
 """The arguments that are flags of `evenhand audit DATA`."""

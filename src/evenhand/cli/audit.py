@@ -79,6 +79,7 @@ def audit(
         Text, _of_data(about="Which side is good for the person: selected (a loan) or not_selected (a risk flag).")
     ] = None,
     id_column: Annotated[Text, _of_data("--id", about="Column that identifies a person; it must not repeat.")] = None,
+    people: Annotated[Text, _of_data(about="What a row is called in findings: households, applicants.")] = None,
     weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
     within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
     require: Annotated[
@@ -123,6 +124,7 @@ def audit(
         "metrics": metrics,
         "favourable": favourable,
         "id": id_column,
+        "people": people,
         "weight": weight,
         "within": within,
         "require": require,
@@ -216,24 +218,17 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
     )
     one_hot = dict(_family(text) for text in options["one-hot"] or ())
     columns = [*open_source(path, reading).frame.collect_schema().names(), *one_hot]
-    predictions: dict[str, Any] = {}
-    for name, settings in _predictions(options, columns):
-        if name in predictions:
-            raise ConfigError(f"two predictions are called {name!r}; name one of them otherwise, as in other={name}.")
-        predictions[name] = settings
     return Table(
         path,
         outcome=options["outcome"],
         positive=options["positive"],
-        groups=[
-            group.split("+") if "+" in group and group not in columns else group
-            for group in _listed(options["groups"], columns)
-        ],
+        groups=[group if group in columns else _parts(group) for group in _listed(options["groups"], columns)],
         cuts=dict(_cut_points(text) for text in options["cuts"] or ()),
         labels=_labels(options["labels"] or ()),
         one_hot=one_hot,
-        predictions=predictions,
+        predictions=_predictions(options, columns),
         id=options["id"],
+        people=options["people"],
         weight=options["weight"],
         favourable=options["favourable"],
         missing="drop" if options["drop-missing"] else "error",
@@ -246,7 +241,22 @@ def _listed(texts: Sequence[str], columns: Collection[str]) -> list[str]:
     return [part.strip() for text in texts for part in ([text] if text in columns else text.split(","))]
 
 
-def _predictions(options: Mapping[str, Any], columns: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _parts(group: str) -> str | list[str]:
+    """Return the columns of an intersection such as `race+sex`; anything else is one column."""
+    return group.split("+") if "+" in group else group
+
+
+def _predictions(options: Mapping[str, Any], columns: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the settings of each prediction by its name."""
+    predictions: dict[str, dict[str, Any]] = {}
+    for name, settings in _each_prediction(options, columns):
+        if name in predictions:
+            raise ConfigError(f"two predictions are called {name!r}; name one of them otherwise, as in other={name}.")
+        predictions[name] = settings
+    return predictions
+
+
+def _each_prediction(options: Mapping[str, Any], columns: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     threshold: dict[str, Any] = {} if options["threshold"] is None else {"threshold": options["threshold"]}
     if options["range"] is not None:
         threshold["range"] = _numbers("--range", options["range"], "two numbers such as 1,10", exactly=2)

@@ -6,6 +6,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -16,13 +17,13 @@ from rich.text import Text
 
 from evenhand.cli.audit_toml import audit_toml
 from evenhand.cli.console import DATA_FILE, FINE, out, print_line
-from evenhand.cli.proposal import Proposal, in_unit_range, like_percent, propose, sounds
+from evenhand.cli.proposal import Proposal, in_unit_range, looks_like_percent, propose, sounds
 from evenhand.core.run import write_files
 from evenhand.errors import ConfigError, did_you_mean, showable, speaking
 from evenhand.report.config import open_settings
 from evenhand.table.files import FileOptions, dialect
 from evenhand.table.labels import label_notes
-from evenhand.table.profile import Look, look
+from evenhand.table.profile import ColumnProfile, Look, look
 
 Many = list[str] | None
 T = TypeVar("T")
@@ -76,14 +77,11 @@ def init(
     with speaking("command"):
         seen, options, remarks = _read(data, {name: value for name, value in reading.items() if value is not None})
     given = _given(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
-    said = {
-        role
-        for role, value in (("groups", groups), ("predictions", decisions or scores), ("outcome", outcome))
-        if value
-    }
     if favourable is not None and favourable not in _SIDES:
         raise ConfigError(f"--favourable got {favourable!r}; {did_you_mean(favourable, _SIDES)}")
     given.favourable, given.drop_missing = favourable, drop_missing
+    values = {"groups": given.groups, "predictions": given.predictions, "outcome": given.outcome}
+    said = {role for role, value in values.items() if value}
     roles = propose(seen, given)
     _show_columns(seen)
     for remark in (*remarks, *_remarks(roles, seen)):
@@ -96,11 +94,8 @@ def init(
     for role, value in _summary(roles, seen):
         print_line(f"  {role:<12}{value}")
     left = open_settings(tomllib.loads(text))
-    print_line(
-        f"Fill in what is open ({', '.join(left)}), then: evenhand audit {path}"
-        if left
-        else f"Check these roles, then: evenhand audit {path}"
-    )
+    todo = f"Fill in what is open ({', '.join(left)})" if left else "Check these roles"
+    print_line(f"{todo}, then: evenhand audit {path}")
     return FINE
 
 
@@ -122,26 +117,33 @@ def _read(data: str, said: Mapping[str, Any]) -> tuple[Look, FileOptions, list[s
     seen = look(data, options)
     remarks = list(seen.notes)
     delimiter = options.delimiter or dialect(data)
-    if delimiter not in (None, ","):
+    is_odd = delimiter not in (None, ",")
+    if is_odd:
         remarks.append(f"Columns are separated by {delimiter!r}.")
-    changes: dict[str, Any] = {}
-    commas = [c for c in seen.columns.values() if c.decimal_commas]
-    if commas and "decimal" not in said and delimiter not in (None, ","):
-        changes["decimal"] = ","
-        remarks.append(f"Numbers have decimal commas ({_names(commas)}): read and written with decimal = ','.")
-    words = sorted({word for c in seen.columns.values() for word in c.missing_words})
-    if words:
-        changes["missing_values"] = tuple(dict.fromkeys((*options.missing_values, *words)))
-        held = [c for c in seen.columns.values() if c.missing_words]
-        remarks.append(f"{', '.join(map(repr, words))} among numbers ({_names(held)}) is read as missing.")
+    changes = list(_needed_options(seen, options, commas_possible=is_odd and "decimal" not in said))
+    remarks += [remark for _, _, remark in changes]
     if changes and delimiter is not None:
-        options = options.model_copy(update=changes)
+        options = options.model_copy(update={option: value for option, value, _ in changes})
         seen = look(data, options)
     return seen, options, remarks
 
 
-def _names(columns: Sequence[Any]) -> str:
-    return ", ".join(c.name for c in columns[:3]) + (" ..." if len(columns) > 3 else "")
+def _needed_options(seen: Look, options: FileOptions, *, commas_possible: bool) -> Iterator[tuple[str, Any, str]]:
+    """Yield the options without which numbers are not read as numbers, their values, and what to say of each."""
+    commas = [c.name for c in seen.columns.values() if c.decimal_commas]
+    if commas and commas_possible:
+        yield "decimal", ",", f"Numbers have decimal commas ({_some(commas, 3)}): read and written with decimal = ','."
+    held = {c.name: c.missing_words for c in seen.columns.values() if c.missing_words}
+    if held:
+        words = sorted(set(chain.from_iterable(held.values())))
+        listed = ", ".join(map(repr, words))
+        known = tuple(dict.fromkeys((*options.missing_values, *words)))
+        yield "missing_values", known, f"{listed} among numbers ({_some(list(held), 3)}) is read as missing."
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """Return the first few names, with a mark where there are more."""
+    return ", ".join(names[:most]) + (" ..." if len(names) > most else "")
 
 
 def _show_columns(seen: Look) -> None:
@@ -167,22 +169,22 @@ def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
         yield f"One feature over time, {first} ... {last}? An [effort] section for it is in the file, commented out."
     for members in roles.one_hot.values():
         yield f"Columns of 0 and 1 that are one grouping: {', '.join(members)}."
-    for group in roles.groups:
-        column = seen.columns.get(group)
-        if column is not None:
-            yield from label_notes(
-                group, column.kind, column.values, list({str(value).strip(): None for value in column.values})
-            )
-    for column in seen.columns.values():
-        if column.distinct < 2 and any(sounds(column.name, role) for role in ("group", "outcome", "decision")):
-            held = f"is {column.values[0]!r} in every row" if column.values else "has no values"
-            yield f"{column.name} {held}: there is nothing to compare in it."
-        elif column.percent_signs:
-            yield f"{column.name} is text, with percent signs: to use it as a score, write the numbers without them."
-    for name in roles.scores or roles.guesses.get("predictions", []):
-        column = seen.columns[name]
-        if like_percent(column):
-            yield f"{name} runs from {column.low:g} to {column.high:g}: percent? Its range would be [0, 100]."
+    yield from chain.from_iterable(map(_odd, seen.columns.values(), (name in roles.groups for name in seen.columns)))
+    for column in (seen.columns[name] for name in roles.scores or roles.guesses.get("predictions", [])):
+        if looks_like_percent(column):
+            yield f"{column.name} runs from {column.low:g} to {column.high:g}: percent? Its range would be [0, 100]."
+
+
+def _odd(column: ColumnProfile, is_group: bool) -> Iterator[str]:
+    """Yield what is odd about a column: labels that differ in blanks, one value only, percent signs."""
+    if is_group:
+        labels = list(dict.fromkeys(str(value).strip() for value in column.values))
+        yield from label_notes(column.name, column.kind, column.values, labels)
+    if column.distinct < 2 and any(sounds(column.name, role) for role in ("group", "outcome", "decision")):
+        held = f"is {column.values[0]!r} in every row" if column.values else "has no values"
+        yield f"{column.name} {held}: there is nothing to compare in it."
+    elif column.percent_signs:
+        yield f"{column.name} is text, with percent signs: to use it as a score, write the numbers without them."
 
 
 # What was said by options ---------------------------------------------------------------------------------
@@ -194,13 +196,12 @@ def _given(seen: Look, *, outcome: str | None, groups: Many, decisions: Many, sc
         option: [part for text in texts or () for part in _columns_of(option, text, seen)]
         for option, texts in {"--groups": groups, "--decisions": decisions, "--scores": scores}.items()
     }
-    single = {"--outcome": outcome, "--id": id}
-    for option, name in single.items():
+    for option, name in {"--outcome": outcome, "--id": id}.items():
         if name is not None:
             _require(option, name, seen)
-    constant = seen.columns[outcome] if outcome is not None else None
-    if constant is not None and constant.distinct < 2:
-        held = f"is {constant.values[0]!r} in every row" if constant.values else "has no values"
+    if outcome is not None and seen.columns[outcome].distinct < 2:
+        values = seen.columns[outcome].values
+        held = f"is {values[0]!r} in every row" if values else "has no values"
         raise ConfigError(f"--outcome {outcome!r} {held}; an outcome has two values: name another column.")
     for name in listed["--scores"]:
         if not seen.columns[name].is_number:
@@ -228,27 +229,32 @@ def _require(option: str, name: str, seen: Look) -> None:
 
 
 def _summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
-    def told(chosen: Sequence[str], role: str, nothing: str) -> str:
-        guesses = roles.guesses.get(role, [])
-        asked = f" ({', '.join(guesses[:6])}{' ...' if len(guesses) > 6 else ''}?)" if guesses else ""
-        return ", ".join(chosen) or (f"open{asked}" if role in roles.open else nothing)
-
-    yield "groups", told(roles.groups, "groups", "none")
+    """Yield each role with its columns, or that it is open, with guesses."""
+    yield "groups", ", ".join(roles.groups) or _unsettled(roles, "groups", "none")
     if roles.scores or not roles.decisions:
         yield "scores", ", ".join(roles.scores) or "none found"
-    if roles.predictions:
-        yield "decisions", ", ".join(roles.decisions) or "none found"
-    else:
-        yield "decisions", told([], "predictions", "none found")
-    yield "outcome", told([roles.outcome] if roles.outcome else [], "outcome", "none found: error rates need one")
+    no_decisions = "none found" if roles.predictions else _unsettled(roles, "predictions", "none found")
+    yield "decisions", ", ".join(roles.decisions) or no_decisions
+    yield "outcome", roles.outcome or _unsettled(roles, "outcome", "none found: error rates need one")
     yield "id", (roles.long[0] if roles.long else roles.id) or "none found"
     if roles.weight:
         yield "weight", roles.weight
-    lacking = [c for c in (roles.outcome, *roles.predictions) if c and seen.columns[c].missing]
+    yield from _unsaid(roles, seen)
+
+
+def _unsaid(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield what an audit does where nothing was said of it."""
+    lacking = roles.lacking(seen)
     if lacking and not roles.drop_missing:
         yield "missing", f'some rows lack {", ".join(lacking)}: an audit stops there, unless missing = "drop" is set'
     if not roles.favourable:
         yield "favourable", "not said: no side of a gap in selection rates is called worse off"
+
+
+def _unsettled(roles: Proposal, role: str, nothing: str) -> str:
+    guesses = roles.guesses.get(role, [])
+    asked = f" ({_some(guesses, 6)}?)" if guesses else ""
+    return f"open{asked}" if role in roles.open else nothing
 
 
 class _Dialogue:
@@ -261,10 +267,23 @@ class _Dialogue:
         """Ask for every role that no option gave."""
         roles = self.roles
         print_line("Enter takes what stands in brackets, - is none; several names go with commas between.")
-        if roles.long and not self._yes(
-            f"Does a person ({roles.long[0]}) have several rows, one for each {roles.long[1]}?"
-        ):
+        several = "Does a person ({}) have several rows, one for each {}?"
+        if roles.long and not self._yes(several.format(*roles.long)):
             roles.id = roles.long = None
+        self._roles()
+        settled = {"groups": roles.groups, "predictions": roles.predictions}
+        roles.open = {role for role, columns in settled.items() if not columns}
+        self._values()
+        self._side()
+        lacking = roles.lacking(self.seen)
+        if lacking and not roles.drop_missing:
+            roles.drop_missing = self._yes(
+                f"Some rows lack {', '.join(lacking)}. Drop them, and count them?", default=False
+            )
+
+    def _roles(self) -> None:
+        """Ask which columns are groups, predictions and outcome."""
+        roles = self.roles
         roles.groups = self._columns("Groups to compare", roles.groups, "groups")
         roles.one_hot = {name: members for name, members in roles.one_hot.items() if name in roles.groups}
         chosen = self._columns("Decisions or scores", roles.predictions, "predictions")
@@ -272,15 +291,6 @@ class _Dialogue:
         roles.decisions = [name for name in chosen if name not in roles.scores]
         outcome = self._columns("Outcome: what really happened", [roles.outcome] if roles.outcome else [], "outcome", 1)
         roles.outcome = outcome[0] if outcome else None
-        roles.open = {"groups"} if not roles.groups else set()
-        roles.open |= {"predictions"} if not roles.predictions else set()
-        self._values()
-        self._side()
-        lacking = [c for c in (roles.outcome, *roles.predictions) if c and self.seen.columns[c].missing]
-        if lacking and not roles.drop_missing:
-            roles.drop_missing = self._yes(
-                f"Some rows lack {', '.join(lacking)}. Drop them, and count them?", default=False
-            )
 
     def _is_score(self, name: str) -> bool:
         column = self.seen.columns[name]
@@ -291,7 +301,7 @@ class _Dialogue:
             return list(offered)
         guesses = [name for name in self.roles.guesses.get(role, ()) if name not in offered]
         if guesses and not offered:
-            print_line(f"  could be: {', '.join(guesses[:8])}{' ...' if len(guesses) > 8 else ''}")
+            print_line(f"  could be: {_some(guesses, 8)}")
 
         def read(answer: str) -> list[str]:
             if answer == "-":

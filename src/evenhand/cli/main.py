@@ -62,10 +62,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     tell = _tell_programs if _JSON_ERRORS in given else _tell_people
     try:
-        words = [word for word in given if word != _JSON_ERRORS]
-        code = app(args=words, prog_name="evenhand", standalone_mode=False)
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
+        sys.exit(_run([word for word in given if word != _JSON_ERRORS]))
     except (EvenhandError, typer.TyperException) as error:
         if isinstance(error, typer.TyperException) and "unexpected extra argument" in str(error):
             error.message += "; put commas between several values of an option, as in --groups race,sex."
@@ -81,7 +78,14 @@ def main(arguments: list[str] | None = None) -> None:
         if os.environ.get("EVENHAND_DEBUG"):
             raise
         tell(error, BUG)
-    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _run(words: list[str]) -> int:
+    """Run the command that the words name and return its exit code."""
+    code = app(args=words, prog_name="evenhand", standalone_mode=False)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
 
 
 def _print_any_text() -> None:

@@ -161,14 +161,19 @@ class Audit:
         """
         chosen = list(self.results.values()) if audit is None else [self[audit]]
         if table == "findings":
-            findings = [finding for finding in self.findings if audit in (None, finding.audit)]
-            columns = [name for name in Finding.columns() if name not in ("arguments", "coordinates")]
             backend = next((result.backend for result in chosen if result.backend), None)
-            return build_frame({name: [getattr(f, name) for f in findings] for name in columns}, backend)
-        having = [result for result in chosen if table in result.record_types()]
-        known = dict.fromkeys(name for result in chosen for name in result.record_types())
+            return self._findings_frame(audit, backend)
+        known: dict[str, Result] = {}
+        for result in chosen:
+            for name in result.record_types():
+                known.setdefault(name, result)
         require_choice("table", table, ["findings", *known])
-        return having[0].to_frame(table)
+        return known[table].to_frame(table)
+
+    def _findings_frame(self, audit: str | None, backend: str | None) -> Any:
+        findings = [finding for finding in self.findings if audit in (None, finding.audit)]
+        columns = [name for name in Finding.columns() if name not in ("arguments", "coordinates")]
+        return build_frame({name: [getattr(f, name) for f in findings] for name in columns}, backend)
 
     def plot(self, chart: str | None = None, *, audit: str | None = None, grouping: str | None = None) -> Any:
         """Return a chart of an audit, by default the main one of the first; see `Result.plot`."""
@@ -237,25 +242,30 @@ def audit(
         if is_frame(source) or isinstance(source, Mapping):
             require_table(source, "audit")
         return _audit_study(source, sections, seed)
-    clock = _Clock()
     if isinstance(source, Table):
-        table = source
-        if "models" in sections:
-            raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
-        if not any(name in REGISTRY for name in sections):
-            sections["parity"] = {}
-        for name in (name for name in sections if name in REGISTRY and isinstance(sections[name], Mapping)):
-            table, sections[name] = name_columns(table, REGISTRY[name].spec, sections[name])
-        config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
-        return _run(config, table, {}, seed, clock)
+        return _audit_table(source, sections, seed)
     if sections:
         raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
+    clock = _Clock()
     with speaking("file"):
         config, arguments = read_config(source, allow_code=allow_code)
         with clock.timing("read"):
             step(f"Reading {config.source or 'invented data'}")
             table = make_table(arguments)
         return _run(config, table, arguments, seed, clock)
+
+
+def _audit_table(table: Table, sections: dict[str, Any], seed: int | None) -> Audit:
+    clock = _Clock()
+    if "models" in sections:
+        raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
+    if not any(name in REGISTRY for name in sections):
+        sections["parity"] = {}
+    for name, section in sections.items():
+        if name in REGISTRY and isinstance(section, Mapping):
+            table, sections[name] = name_columns(table, REGISTRY[name].spec, section)
+    config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
+    return _run(config, table, {}, seed, clock)
 
 
 def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: _Clock) -> Audit:

@@ -181,18 +181,25 @@ def _parity(plan: Plan) -> Iterator[PowerLine]:
 
 def _questions(plan: Plan, spec: Spec) -> Iterator[Question]:
     """Yield the tests of headline rates and the thresholds, in every grouping and model that they are about."""
+    for metric in _tested_rates(spec):
+        for expected in _expected(plan, metric, needed=False):
+            yield Question(metric, expected, None)
+    for threshold in spec.thresholds:
+        limited = METRICS.get(spec.metric_of(threshold))
+        if threshold.of == "gap" and limited is not None and limited.method == "rate":
+            for expected in _expected(plan, limited, needed=True):
+                if _is_about(threshold, expected):
+                    yield Question(limited, expected, threshold)
+
+
+def _tested_rates(spec: Spec) -> list[ParityMetric]:
     chosen = getattr(spec, "metrics", None)
-    tested = [METRICS[name] for name in METRICS if METRICS[name].headline and (chosen is None or name in chosen)]
-    asked: list[tuple[ParityMetric, Threshold | None]] = [(metric, None) for metric in tested]
-    limits = [limit for limit in spec.thresholds if limit.of == "gap" and spec.metric_of(limit) in METRICS]
-    asked += [(METRICS[spec.metric_of(limit)], limit) for limit in limits]
-    for metric, threshold in asked:
-        if metric.method != "rate":
-            continue
-        for expected in _expected(plan, metric, needed=threshold is not None):
-            named = (None, None) if threshold is None else (threshold.model, threshold.grouping)
-            if named[0] in (None, expected.model) and named[1] in (None, expected.grouping):
-                yield Question(metric, expected, threshold)
+    rates = [metric for metric in METRICS.values() if metric.headline and metric.method == "rate"]
+    return [metric for metric in rates if chosen is None or metric.name in chosen]
+
+
+def _is_about(threshold: Threshold, expected: Expected) -> bool:
+    return threshold.model in (None, expected.model) and threshold.grouping in (None, expected.grouping)
 
 
 def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Expected]:
@@ -200,27 +207,33 @@ def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Exp
     if plan.pilot is not None:
         yield from _piloted(plan, metric)
         return
-    rates, settings = plan.settings.rates, plan.settings
-    below = _BELOW.get(metric.denominator)
-    lacking = [name for name in (metric.name, below[0] if below else metric.name) if name not in rates]
+    rates = plan.settings.rates
+    below, rest = _BELOW.get(metric.denominator, (None, False))
+    lacking = [name for name in (metric.name, below) if name is not None and name not in rates]
+    if lacking and needed:
+        raise ConfigError(
+            f"`rates` in [power] has no {lacking[0]!r}, which the threshold for {metric.name!r} needs; add it, or "
+            "give a file of like data with --pilot."
+        )
     if lacking:
-        if needed:
-            raise ConfigError(
-                f"`rates` in [power] has no {lacking[0]!r}, which the threshold for {metric.name!r} needs; add it, or "
-                "give a file of like data with --pilot."
-            )
         return
-    if not settings.groups:
+    share = 1.0 if below is None else rates[below]
+    counted = 1.0 - share if rest else share
+    for grouping, shares in _planned_groups(plan).items():
+        yield Expected(None, grouping, tuple(shares), counted * np.array(list(shares.values())), rates[metric.name])
+
+
+def _planned_groups(plan: Plan) -> Mapping[str, Mapping[str, float]]:
+    """Return the shares of the groups in `[power]`, by grouping; they must be groupings of the data."""
+    if not plan.settings.groups:
         raise ConfigError(
             "[power] says nothing of the groups; add their shares, such as groups = { race = { a = 0.7, b = 0.3 } }."
         )
-    counted = 1.0 if below is None else 1.0 - rates[below[0]] if below[1] else rates[below[0]]
-    for grouping, shares in settings.groups.items():
+    for grouping in plan.settings.groups:
         if plan.groupings and grouping not in plan.groupings:
             hint = did_you_mean(grouping, plan.groupings)
             raise ConfigError(f"`groups` in [power] names {grouping!r}, which is no grouping of [data]; {hint}")
-        each = counted * np.array(list(shares.values()))
-        yield Expected(None, grouping, tuple(shares), each, rates[metric.name])
+    return plan.settings.groups
 
 
 def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
@@ -232,14 +245,13 @@ def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
         return
     least = plan.config.audits["parity"].min_count
     found = parity(plan.pilot, metrics=[metric.name], min_count=least)
-    keys = dict.fromkeys((value.model, value.grouping) for value in found.values if value.grouping is not None)
-    for model, grouping in keys:
+    for model, grouping in dict.fromkeys((value.model, value.grouping) for value in found.values):
         rows = found.rows("values", model=model, grouping=grouping, metric=metric.name)
-        kept = [value for value in rows if value.value is not None and value.n >= least]
-        if len(kept) > 1:
-            n = np.array([value.n for value in kept], dtype=np.float64)
-            rate = float(np.average([value.value for value in kept], weights=n))
-            yield Expected(model, grouping, tuple(str(value.group) for value in kept), n / plan.pilot.rows, rate)
+        kept = [(str(row.group), row.n, row.value) for row in rows if row.value is not None and row.n >= least]
+        if grouping is not None and len(kept) > 1:
+            names, n, rates = zip(*kept, strict=True)
+            rate = float(np.average(rates, weights=n))
+            yield Expected(model, grouping, names, np.array(n, dtype=np.float64) / plan.pilot.rows, rate)
 
 
 def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float]) -> PowerLine:

@@ -23,6 +23,7 @@ from evenhand.stats.agreement import (
     p_of_equality,
     pooled_spread,
     share_difference,
+    unseen_tail,
 )
 from evenhand.stats.bootstrap import CellMoments, Draws, named_rng, resample
 from evenhand.stats.intervals import bonferroni, clopper_pearson, effective_trials, tail_share
@@ -52,6 +53,7 @@ class Variation:
     disagreeing : how many people the disagreement rests on, (sum d)² / sum d² of their disagreements d.
     uncommon : how many people have another than the commonest rating; no limit for scores.
     shared : about how many people raters agree on another than the commonest rating; no limit for scores.
+    average, largest : of scores, the disagreement about a person on average, and about the one farthest off.
     """
 
     agreement: float
@@ -59,6 +61,8 @@ class Variation:
     disagreeing: float
     uncommon: float
     shared: float
+    average: float = 0.0
+    largest: float = 0.0
 
     @property
     def scores(self) -> bool:
@@ -100,7 +104,8 @@ def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Var
     if not ratings.categories:
         differ = np.nanmax(given, axis=0) > np.nanmin(given, axis=0)
         squares = np.where(differ, np.nanvar(given, axis=0), 0.0)
-        return Variation(nan, people, _resting_on(squares, weight, each), inf, inf)
+        average = float((weight * squares).sum() / weight.sum())
+        return Variation(nan, people, _resting_on(squares, weight, each), inf, inf, average, float(squares.max()))
     rated = (~np.isnan(given)).sum(axis=0)
     alike, common, agreed = np.zeros(len(weight)), [], []
     for category in range(ratings.categories):
@@ -320,13 +325,15 @@ class _GapMaker:
                 return Interval(slope * of_shares.low, slope * of_shares.high)
         else:
             known = np.where([group.variation.too_little(None) is None for group in self.drawn], stderr, np.nan)
-            spread = (known[first], known[second])
-            if self.drawn[0].variation.scores:
+            spread: Sequence[FloatArray] = (known[first], known[second])
+            scores = self.drawn[0].variation.scores
+            if scores:
                 spread = alike_stderr(value[first], spread[0], trials[first], value[second], spread[1], trials[second])
 
             def limits(tail: FloatArray) -> Interval:
                 a, b = ((value[at], se, trials[at] - 1) for at, se in zip((first, second), spread, strict=True))
-                return coefficient_difference(*a, *b, tail)
+                sides = ((first, second), (second, first)) if scores else ()
+                return coefficient_difference(*a, *b, tail, [self._unseen(*side, tail) for side in sides])
 
         confidences = (self.spec.confidence, bonferroni(self.spec.confidence, len(first)))
         own, joint = (limits(np.full(first.shape, tail_share(confidence))) for confidence in confidences)
@@ -335,6 +342,16 @@ class _GapMaker:
             return _Pairs(
                 first, second, value[first] - value[second], np.hypot(stderr[first], stderr[second]), own, joint, p
             )
+
+    def _unseen(self, groups: IntArray, others: IntArray, tail: FloatArray) -> FloatArray:
+        """Return how much lower the values of groups may be for large errors that their people have missed."""
+        value = np.array([group.draws.estimate[self.position] for group in self.drawn])
+        people, average, largest = np.array(
+            [(v.trials, v.average, v.largest) for v in (g.variation for g in self.drawn)]
+        ).T
+        with np.errstate(all="ignore"):
+            own, other = (largest[at] / average[groups] for at in (groups, others))
+        return unseen_tail(value[groups], people[groups], own, other, tail)
 
     def record(self, pairs: _Pairs, index: int) -> AgreementGap:
         """Return the gap of one pair, the second group being the reference."""

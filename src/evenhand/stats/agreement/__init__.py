@@ -30,7 +30,13 @@ from evenhand.stats.agreement.counts import (
     positive_agreement,
     prevalence_index,
 )
-from evenhand.stats.agreement.differences import alike_stderr, coefficient_difference, p_of_equality, share_difference
+from evenhand.stats.agreement.differences import (
+    alike_stderr,
+    coefficient_difference,
+    p_of_equality,
+    share_difference,
+    unseen_tail,
+)
 from evenhand.stats.agreement.ratings import Reasons, Undefined, first_reason
 from evenhand.stats.agreement.reasons import why_undefined
 from evenhand.stats.agreement.scores import (
@@ -89,6 +95,7 @@ __all__ = [
     "score_moments",
     "share_difference",
     "spread_adjusted_icc",
+    "unseen_tail",
     "weighted_kappa",
     "why_undefined",
 ]
