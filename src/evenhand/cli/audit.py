@@ -51,6 +51,9 @@ def audit(
     allow_code: Annotated[
         bool, typer.Option("--allow-code", help="Let audit.toml import the Python functions it names.")
     ] = False,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan sealed by `evenhand plan`: the report says whether it was followed.")
+    ] = None,
     outcome: Annotated[Text, _of_data(about="Column of what really happened.")] = None,
     positive: Annotated[Text, _of_data(about="The outcome's positive value.")] = None,
     groups: Annotated[
@@ -135,8 +138,10 @@ def audit(
         "missing-values": missing_values,
     }
     with progress(quiet or json):
-        result = _run(target, for_data, seed, allow_code)
+        result = _run(target, for_data, seed, allow_code, plan)
         files = result.save(out_folder, listed_formats(formats))
+        if plan is not None:
+            _keep_plan(plan, out_folder)
     if json:
         typer.echo(result.to_json().encode(), nl=False)
     elif not quiet:
@@ -146,22 +151,30 @@ def audit(
     return _checked(result.findings, strict, quiet) if check else FINE
 
 
+def _keep_plan(plan: Path, folder: Path) -> None:
+    """Put the plan beside the results, where `verify` and `pack` look for it."""
+    from evenhand.core.run import write_files
+
+    write_files(folder, {"plan.json": plan.read_bytes()})
+
+
 def _is_toml(target: str) -> bool:
     return target.lower().endswith(".toml")
 
 
-def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool) -> Audit:
+def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool, plan: Path | None) -> Audit:
     """Run an audit.toml, or the parity audit of a data file."""
     from evenhand import audit as run_audit
 
     if _is_toml(target):
         _refuse_data_options(for_data)
-        return run_audit(target, seed=seed, allow_code=allow_code)
+        return run_audit(target, seed=seed, allow_code=allow_code, plan=plan)
     limits = [_limit(text) for text in for_data["require"] or ()]
     with speaking("command"):
         table = _table(target, for_data)
         within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
-        return run_audit(table, seed=seed, parity={"within": within, "metrics": metrics or None}, thresholds=limits)
+        parity = {"within": within, "metrics": metrics or None}
+        return run_audit(table, seed=seed, plan=plan, parity=parity, thresholds=limits)
 
 
 def _limit(text: str) -> dict[str, Any]:

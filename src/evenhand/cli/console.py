@@ -76,6 +76,9 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     """Print the verdicts first, then at most so many findings without one; the report has the rest."""
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))
+    if audit.plan is not None:
+        followed = "followed" if audit.plan["followed"] else f"not followed. {' '.join(audit.plan['changes'])}"
+        _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     others = [finding for finding in audit.findings if finding.threshold is None]
     out.print(_table(judged or others[:most]))

@@ -26,6 +26,7 @@ from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
+from evenhand.report.plan import follow, read_plan
 from evenhand.table.frames import build_frame, is_frame
 from evenhand.table.table import Table
 
@@ -47,12 +48,14 @@ class Audit:
     results : the results by audit name.
     data : rows, hash and files of the data.
     run : when and with what it ran.
+    plan : the plan that was sealed beforehand, whether it was followed, and what differs; None where there is none.
     """
 
     config: AuditConfig
     results: dict[str, Result]
     data: dict[str, Any]
     run: dict[str, Any]
+    plan: dict[str, Any] | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -106,7 +109,7 @@ class Audit:
             results[name] = _result_type(name).from_dict(values, findings)
         specs = {name: result.spec for name, result in results.items()}
         config = AuditConfig.recorded(written["config"], specs)
-        return cls(config, results, written["data"], run)
+        return cls(config, results, written["data"], run, written["plan"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contents of `results.json`."""
@@ -115,6 +118,7 @@ class Audit:
             "schema": SCHEMA_VERSION,
             "config": self.config.as_dict(),
             "data": self.data,
+            "plan": self.plan,
             "findings": [finding.to_dict() for finding in self.findings],
             "audits": {name: result.to_dict() for name, result in self.results.items()},
         }
@@ -211,6 +215,7 @@ def audit(
     *,
     seed: int | None = None,
     allow_code: bool = False,
+    plan: str | os.PathLike[str] | None = None,
     **sections: Any,
 ) -> Audit:
     """Run an `audit.toml`, or audits of a table given as keyword arguments.
@@ -223,6 +228,9 @@ def audit(
         Overrides the seed of every audit and of the models.
     allow_code
         Whether `audit.toml` may name Python functions to import.
+    plan
+        A plan that was sealed by `evenhand plan`: the audit says whether it was followed, and marks as exploratory
+        whatever it did not foresee.
     **sections
         For a table: the sections of `audit.toml` as mappings, by default ``parity={}``, and
         ``thresholds=[{"metric": "selection_rate", "min": 0.8}]``. For responses: ``study={}``, with the arguments of
@@ -241,7 +249,18 @@ def audit(
     if not isinstance(source, str | os.PathLike | Table):
         if is_frame(source) or isinstance(source, Mapping):
             require_table(source, "audit")
+        if plan is not None:
+            raise ConfigError("a study takes no `plan`; its study.toml is its plan.")
         return _audit_study(source, sections, seed)
+    sealed = None if plan is None else read_plan(plan)
+    done = _audit_rows(source, sections, seed, allow_code)
+    return done if sealed is None else follow(done, sealed)
+
+
+def _audit_rows(
+    source: str | os.PathLike[str] | Table, sections: dict[str, Any], seed: int | None, allow_code: bool
+) -> Audit:
+    """Run an `audit.toml`, or the audits of a table."""
     if isinstance(source, Table):
         return _audit_table(source, sections, seed)
     if sections:
