@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.console import BROKEN, DATA_FILE, FINE, UNDECIDED, err, print_line, print_summary, progress
+from evenhand.cli.console import BROKEN, FINE, UNDECIDED, err, print_line, print_summary, progress
 from evenhand.cli.report import FORMATS_HELP, listed_formats
 from evenhand.errors import ConfigError, speaking
 
@@ -31,7 +31,12 @@ def _of_data(*names: str, about: str) -> Any:
 
 
 def audit(
-    target: Annotated[str, typer.Argument(help=f"An audit.toml. {DATA_FILE}")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="An audit.toml, or data: CSV, Parquet or JSON (a glob in quotes), Excel, Stata, SPSS, Feather, R."
+        ),
+    ],
     out_folder: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")
     ] = Path("out"),
@@ -146,9 +151,13 @@ def audit(
         typer.echo(result.to_json().encode(), nl=False)
     elif not quiet:
         print_summary(result)
-        reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
-        print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
+        _print_places(files)
     return _checked(result.findings, strict, quiet) if check else FINE
+
+
+def _print_places(files: Mapping[str, Path]) -> None:
+    reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
+    print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
 
 
 def _keep_plan(plan: Path, folder: Path) -> None:

@@ -21,7 +21,6 @@ from evenhand.errors import count, showable
 if TYPE_CHECKING:
     from evenhand.report.audit import Audit
 
-DATA_FILE = "A CSV, Parquet or JSON file (a glob in quotes), or an Excel, Stata, SPSS, Feather or R file."
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 _STYLES: dict[Verdict, str] = {

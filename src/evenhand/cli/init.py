@@ -16,7 +16,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from evenhand.cli.audit_toml import audit_toml
-from evenhand.cli.console import DATA_FILE, FINE, out, print_line
+from evenhand.cli.console import FINE, out, print_line
 from evenhand.cli.proposal import Proposal, in_unit_range, looks_like_percent, propose, sounds
 from evenhand.core.run import write_files
 from evenhand.errors import ConfigError, did_you_mean, showable, speaking
@@ -31,7 +31,10 @@ _SIDES = ("selected", "not_selected")
 
 
 def init(
-    data: Annotated[str, typer.Argument(help=DATA_FILE)],
+    data: Annotated[
+        str,
+        typer.Argument(help="A data file: CSV, Parquet or JSON (a glob in quotes), Excel, Stata, SPSS, Feather, R."),
+    ],
     path: Annotated[Path, typer.Option("--out", "-o", help="Where to write the audit.toml.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     yes: Annotated[
