@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from evenhand.audits.effort import estimate, robustness
 from evenhand.audits.effort.findings import SENTENCES, make_claims
 from evenhand.audits.effort.gather import People, gather
 from evenhand.audits.effort.large_table import MOST_IN_MEMORY, Estimates, LargeTable, gather_large
-from evenhand.audits.effort.result import EffortResult
+from evenhand.audits.effort.result import EffortGap, EffortResult, EffortValue
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.findings import Claim
 from evenhand.core.groups import require_reference
 from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
@@ -136,9 +137,7 @@ def _result(
     **individual_tables: Any,
 ) -> Draft[EffortResult]:
     fairness, curves = estimates
-    group_values, group_gaps = estimate.compare_groups(table, subjects, spec)
-    values = (*estimate.individual_values(fairness), *group_values)
-    gaps = (*estimate.model_gaps(fairness, spec), *group_gaps)
+    values, gaps = _compared(table, subjects, fairness, spec)
     result = EffortResult(
         spec=spec.described() if spec.history is not None else spec,  # without the rows of a history
         findings=(),
@@ -155,10 +154,25 @@ def _result(
         steps=steps,
         **individual_tables,
     )
+
+    def at(confidence: float) -> Sequence[Claim]:
+        again = spec.at(confidence)
+        if isinstance(subjects, LargeTable):
+            return run(table, again).claims
+        limited = any(spec.metric_of(threshold) == "eaif" for threshold in spec.thresholds)
+        pairs = estimate.individual_estimates(subjects, again) if limited else fairness
+        return list(make_claims(*_compared(table, subjects, pairs, again), specifications, spec))
+
     claims = list(make_claims(values, gaps, specifications, spec))
-    return Draft(
-        result=result, claims=claims, at=lambda confidence: run(table, spec.at(confidence)).claims, sentences=SENTENCES
-    )
+    return Draft(result=result, claims=claims, at=at, sentences=SENTENCES)
+
+
+def _compared(
+    table: Table, subjects: People | LargeTable, fairness: estimate.Fairness, spec: EffortSpec
+) -> tuple[tuple[EffortValue, ...], tuple[EffortGap, ...]]:
+    """Return values and gaps, of individuals and of groups, by limits at the confidence of the settings."""
+    values, gaps = estimate.compare_groups(table, subjects, spec)
+    return (*estimate.individual_values(fairness), *values), (*estimate.model_gaps(fairness, spec), *gaps)
 
 
 def _require_scores(table: Table) -> None:
