@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from evenhand.audits.effort import estimate, robustness
+from evenhand.audits.effort.direction import Counts, DirectionTables, count_all, direction_tables
+from evenhand.audits.effort.direction import notes as direction_notes
 from evenhand.audits.effort.findings import SENTENCES, make_claims
 from evenhand.audits.effort.gather import People, gather
 from evenhand.audits.effort.large_table import MOST_IN_MEMORY, Estimates, LargeTable, gather_large
 from evenhand.audits.effort.result import EffortGap, EffortResult, EffortValue
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.core.findings import Claim
+from evenhand.core.findings import Claim, ClaimsAt
 from evenhand.core.groups import require_reference
 from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
@@ -47,7 +50,8 @@ def effort(table: Table, **settings: Any) -> EffortResult:
     -------
     EffortResult
         Tables `values` (individual fairness, mean scores by effort), `gaps` (between models, parity by effort), `curve`
-        (by weight), `spread` (of effort), and with an id role `people`, `pairs` and `trajectories`; with `robustness`
+        (by weight), `direction` (reversed pairs), `spread` (of effort), and with an id role `people`, `pairs`,
+        `trajectories` and `reversals`; with `robustness`
         also `specifications`, `fairest` and `flips`.
 
     Examples
@@ -109,15 +113,31 @@ def run(table: Table, spec: EffortSpec) -> Draft[EffortResult]:
         large = gather_large(table, spec)
         return _result(table, spec, large, large.fairness(), (), notes=_large_notes(large, spec), steps=spec.trajectory)
     people = gather(table, spec)
+    return _of_people(table, people, count_all(table, people, spec), spec)
+
+
+def _of_people(table: Table, people: People, counts: Counts, spec: EffortSpec) -> Draft[EffortResult]:
+    """Audit people in memory; what does not depend on the confidence is given, since limits are asked for again."""
     estimates = estimate.individual_estimates(people, spec), estimate.fairness_curves(people, spec.seed)
+    specifications = robustness.explore(table, people, spec, spec.robustness) if spec.robustness is not None else ()
     pairs = tuple(estimate.least_fair_pairs(people, spec))
+    limited = {spec.metric_of(threshold) for threshold in spec.thresholds}
+
+    def again(confidence: float) -> list[Claim]:
+        at = spec.at(confidence)
+        fairness = estimate.individual_estimates(people, at) if "eaif" in limited else estimates[0]
+        ways = direction_tables(table, people, counts, at)
+        return list(make_claims(*_compared(table, people, fairness, ways, at), specifications, at, ways.direction))
+
     return _result(
         table,
         spec,
         people,
         estimates,
-        robustness.explore(table, people, spec, spec.robustness) if spec.robustness is not None else (),
-        notes=_people_notes(people, spec),
+        specifications,
+        notes=chain(_people_notes(people, spec), direction_notes(table, people)),
+        direction=direction_tables(table, people, counts, spec),
+        again=again,
         steps=people.trajectories.steps,
         people=tuple(estimate.least_fair_people(people, estimates[0], spec)),
         pairs=pairs,
@@ -132,12 +152,15 @@ def _result(
     estimates: Estimates,
     specifications: tuple[robustness.SpecificationCurve, ...],
     *,
-    notes: Iterator[str],
+    notes: Iterable[str],
     steps: tuple[str, ...],
+    direction: DirectionTables | None = None,
+    again: ClaimsAt | None = None,
     **individual_tables: Any,
 ) -> Draft[EffortResult]:
     fairness, curves = estimates
-    values, gaps = _compared(table, subjects, fairness, spec)
+    ways = direction or DirectionTables()
+    values, gaps = _compared(table, subjects, fairness, ways, spec)
     result = EffortResult(
         spec=spec.described() if spec.history is not None else spec,  # without the rows of a history
         findings=(),
@@ -151,28 +174,25 @@ def _result(
         specifications=tuple(r for curve in specifications for r in robustness.specification_records(curve, steps)),
         fairest=tuple(r for curve in specifications for r in robustness.fairest_records(curve)),
         flips=tuple(r for curve in specifications for r in robustness.flip_records(curve)),
+        direction=ways.direction,
+        reversals=ways.reversals,
         steps=steps,
         **individual_tables,
     )
-
-    def at(confidence: float) -> Sequence[Claim]:
-        again = spec.at(confidence)
-        if isinstance(subjects, LargeTable):
-            return run(table, again).claims
-        limited = any(spec.metric_of(threshold) == "eaif" for threshold in spec.thresholds)
-        pairs = estimate.individual_estimates(subjects, again) if limited else fairness
-        return list(make_claims(*_compared(table, subjects, pairs, again), specifications, spec))
-
-    claims = list(make_claims(values, gaps, specifications, spec))
+    claims = list(make_claims(values, gaps, specifications, spec, ways.direction))
+    at = again or (lambda confidence: run(table, spec.at(confidence)).claims)
     return Draft(result=result, claims=claims, at=at, sentences=SENTENCES)
 
 
 def _compared(
-    table: Table, subjects: People | LargeTable, fairness: estimate.Fairness, spec: EffortSpec
+    table: Table, subjects: People | LargeTable, fairness: estimate.Fairness, ways: DirectionTables, spec: EffortSpec
 ) -> tuple[tuple[EffortValue, ...], tuple[EffortGap, ...]]:
     """Return values and gaps, of individuals and of groups, by limits at the confidence of the settings."""
     values, gaps = estimate.compare_groups(table, subjects, spec)
-    return (*estimate.individual_values(fairness), *values), (*estimate.model_gaps(fairness, spec), *gaps)
+    return (
+        (*estimate.individual_values(fairness), *ways.values, *values),
+        (*estimate.model_gaps(fairness, spec), *ways.gaps, *gaps),
+    )
 
 
 def _require_scores(table: Table) -> None:
@@ -252,7 +272,8 @@ def _large_notes(large: LargeTable, spec: EffortSpec) -> Iterator[str]:
     """Yield the remarks on people who stayed in the data's engine."""
     yield (
         f"The {large.n:,} people stayed in the data's own engine: it counted those who are alike, or filled a grid "
-        "that was corrected on a sample of people. The least fair pairs and their people are not listed."
+        "that was corrected on a sample of people. Reversed pairs are not counted, and the least fair pairs and their "
+        "people are not listed."
     )
     yield from _two_steps(spec.trajectory, spec.times, spec)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evenhand.audits.effort.choices import common_start
 from evenhand.audits.effort.robustness import SpecificationCurve, recorded_curves
-from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, SHAPES, curve, data, series_scale
+from evenhand.charts import MOST_LINES, MOST_ROWS, PALETTE, PANEL_WIDTH, SHAPES, curve, data, forest, series_scale
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.roles import MISSING
 
@@ -77,6 +77,32 @@ def weight_panel(result: EffortResult) -> Any:
         points=True,
         height=220,
     )
+
+
+def direction_panels(result: EffortResult, grouping: str | None = None) -> list[Any]:
+    """Return the share of reversed pairs: of each model beside a random score, and between groups."""
+    whole = result.rows("direction", grouping=None)
+    series = ["this model", "a random score"]
+    rows = [{"label": r.model, "value": r.value, "low": r.low, "high": r.high, "series": series[0]} for r in whole]
+    rows += [{"label": r.model, "value": r.random, "series": series[1]} for r in whole if r.value is not None]
+    panels = [] if grouping is not None else [forest(rows, title="All people", series=series, percent=True)]
+    models = list(dict.fromkeys(r.model for r in whole))
+    for name in dict.fromkeys(r.grouping for r in result.direction if r.grouping and grouping in (None, r.grouping)):
+        records = [r for r in result.rows("direction", grouping=name) if r.value is not None]
+        labels = list(dict.fromkeys((r.group, r.reference) for r in records))[:MOST_ROWS]
+        rows = [
+            {
+                "label": f"{r.group} over {r.reference}",
+                "value": r.value,
+                "low": r.low,
+                "high": r.high,
+                "series": r.model,
+            }
+            for r in records
+            if (r.group, r.reference) in labels
+        ]
+        panels += [forest(rows, title=name, series=models, percent=True)] if rows else []
+    return panels
 
 
 def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:
@@ -249,6 +275,7 @@ def _runs(here: BoolArray) -> list[dict[str, Any]]:
 CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {
     "parity": lambda result, grouping: [parity_panel(result, grouping)] if grouping else [],
     "weights": lambda result, _: [weight_panel(result)],
+    "direction": lambda result, grouping: direction_panels(result, grouping),
     "spread": lambda result, grouping: [spread_panel(result, grouping)] if grouping else [],
     "pairs": lambda result, _: pair_panels(result),
     "specifications": lambda result, _: [specification_panel(curve) for curve in curves_of(result)],

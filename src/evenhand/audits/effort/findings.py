@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.effort.metrics import METRICS
-from evenhand.audits.effort.result import EffortGap, EffortValue, FairestRecord
+from evenhand.audits.effort.result import DirectionRecord, EffortGap, EffortValue, FairestRecord
 from evenhand.audits.effort.robustness import SpecificationCurve, fairest_records, flip_records
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.findings import Claim
@@ -18,6 +18,19 @@ from evenhand.errors import count
 
 SENTENCES = {
     "individual": "{where}: individual fairness at effort weight {weight} is {value:number}.",
+    "direction": (
+        "{where}: in {value:percent} of comparable pairs the person who came further is scored worse; a random score "
+        "would give {random:percent}."
+    ),
+    "direction_punishes": (
+        "{where}: the person who came further is scored worse in {value:percent} of comparable pairs and better in "
+        "only {concordant:percent}."
+    ),
+    "direction_none": "{where}: reversed pairs cannot be counted.",
+    "direction_groups": (
+        "{where}: {group} who came further than {reference} are scored worse {value:points} points more often than "
+        "{reference} who came further than {group}."
+    ),
     "fairer_model": "{model} is fairer to individuals than {other} at effort weight {weight}, by {value:number}.",
     "close_models": ("{model} and {other} cannot be distinguished in individual fairness at effort weight {weight}."),
     "least_equal": "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}.",
@@ -43,9 +56,13 @@ _NOT_SAMPLES = "no interval: specifications are choices, not samples"
 
 
 def make_claims(
-    values: Sequence[EffortValue], gaps: Sequence[EffortGap], curves: Sequence[SpecificationCurve], spec: EffortSpec
+    values: Sequence[EffortValue],
+    gaps: Sequence[EffortGap],
+    curves: Sequence[SpecificationCurve],
+    spec: EffortSpec,
+    direction: Sequence[DirectionRecord] = (),
 ) -> Iterator[Claim]:
-    """Yield what can be told: individual fairness, models compared, the least equal effort bin, other choices."""
+    """Yield what can be told: individual fairness, direction, models, the least equal effort bin, other choices."""
     individual = [value for value in values if value.metric == "eaif"]
     for value in individual:
         yield Claim(
@@ -56,6 +73,7 @@ def make_claims(
             aside=f"{show(value.violated, 'percent')} of pairs are scored more differently than their effort and "
             "aggregate differ.",
         )
+    yield from _direction_claims(values, gaps, direction)
     between_models = [gap for gap in gaps if gap.against == "model"]
     yield from (_model_claim(gap) for gap in between_models)
     bins: dict[tuple[str | None, str | None], list[EffortGap]] = {}
@@ -65,6 +83,46 @@ def make_claims(
     yield from (_least_equal_claim(grouped, spec) for grouped in bins.values())
     for curve in curves:
         yield _robustness_claim(curve, between_models, individual[0].n)
+
+
+def _direction_claims(
+    values: Sequence[EffortValue], gaps: Sequence[EffortGap], direction: Sequence[DirectionRecord]
+) -> Iterator[Claim]:
+    """Yield how often effort is punished, for every model; of its other numbers and of groups what a limit asks for."""
+    rows = {row.model: row for row in direction if row.grouping is None}
+    for value in values:
+        if value.metric not in ("reversed_pairs", "concordant_pairs", "reversal_shortfall"):
+            continue
+        row = rows.get(str(value.model))
+        where = {"where": value.model, "title": METRICS[value.metric].title_in_sentence, "value": value.value}
+        if value.metric != "reversed_pairs" or row is None or row.value is None:
+            undefined = "direction_none" if value.metric == "reversed_pairs" else None
+            yield Claim(records=(value,), sentence_id="value", undefined_id=undefined, arguments=where)
+            continue
+        punishes = (row.concordant or 0.0) < row.value
+        yield Claim(
+            records=(value,),
+            sentence_id="direction",
+            when={"clear": {"sentence_id": "direction_punishes"}} if punishes else {},
+            arguments={**where, "random": row.random, "concordant": row.concordant},
+            headline=True,
+            p_value=row.p_value,
+            aside=_direction_aside(row),
+        )
+    for gap in gaps:
+        if gap.metric == "reversed_pairs":
+            sides = {"where": f"{gap.model}, by {gap.grouping}", "group": gap.group, "reference": gap.reference}
+            yield Claim(records=(gap,), sentence_id="direction_groups", arguments={**sides, "value": gap.value})
+
+
+def _direction_aside(row: DirectionRecord) -> str:
+    shortfall = (
+        "" if row.shortfall is None else f" In a reversed pair the score is {show(row.shortfall)} worse on average."
+    )
+    return (
+        f"{show(row.pairs, 'count')} pairs are comparable: one has more effort, from no better a start to no worse an "
+        f"end. {show(row.concordant, 'percent')} are concordant, {show(row.tied, 'percent')} tied.{shortfall}"
+    )
 
 
 def _model_claim(gap: EffortGap) -> Claim:

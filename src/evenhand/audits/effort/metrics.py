@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.core.metrics import Limit, Metric, ratio_limits
+from evenhand.core.metrics import Limit, Metric, gap_limits, ratio_limits
 
 PAPER = "Nguyen, Xu, Che et al., Effort-aware fairness"
 MULTIVERSE = (
@@ -14,6 +14,8 @@ _CHOICES = (
     "does not say which of them is right, nor whether other people would give the same order: all specifications have "
     "the same people, and close models may be in one order in all of them by chance."
 )
+
+_DIRECTION = f"our answer to the limits that {PAPER} states: no direction between effort and outcome"
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -43,6 +45,38 @@ METRICS: dict[str, Metric] = {
             headline=True,
             moves_with="rates of inertia by group, which decide which groups share a bin",
             limits=ratio_limits(against=("worst_pair",)),
+        ),
+        Metric(
+            name="reversed_pairs",
+            title="Reversed pairs",
+            unit="share",
+            better="lower",
+            formula="of the pairs in which one person came further (more effort, from no better a start to no worse an "
+            "end), the share in which that person is scored worse",
+            reference=_DIRECTION,
+            caveat="It asks that who came further be scored no worse, which the paper leaves open; most pairs are not "
+            "comparable in this way, and it says nothing of them.",
+            headline=True,
+            moves_with="rates of inertia by group, which decide who has more effort, and scores with many ties",
+            limits=(Limit("value", "max"), *gap_limits(against=("worst_pair",))),
+        ),
+        Metric(
+            name="concordant_pairs",
+            title="Concordant pairs",
+            unit="share",
+            better="higher",
+            formula="of the same pairs, the share in which the person who came further is scored better",
+            reference=_DIRECTION,
+            limits=(Limit("value", "min"),),
+        ),
+        Metric(
+            name="reversal_shortfall",
+            title="Shortfall in reversed pairs",
+            unit="score",
+            better="lower",
+            formula="in a reversed pair, by how much the person who came further is scored worse, on average",
+            reference=_DIRECTION,
+            limits=(Limit("value", "max"),),
         ),
         Metric(
             name="mean_score",

@@ -17,7 +17,7 @@ Ranked = Literal["eaif", "eagf"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortValue(Value):
-    """Individual fairness of a model at one weight (`eaif`), or the mean score of a group in a bin of effort.
+    """Individual fairness of a model at one weight, reversed pairs, or the mean score of a group in a bin of effort.
 
     The mean score of a group over all efforts is the record whose bin is null.
     """
@@ -25,17 +25,20 @@ class EffortValue(Value):
     weight: float | None = column("of eaif: the weight of effort against the aggregate", None)
     bin_low: float | None = column("of mean_score: lower edge of the effort bin; null for all efforts", None)
     bin_high: float | None = column("of mean_score: upper edge of the effort bin", None)
-    pairs: int | None = column("of eaif: the pairs of people compared", None)
+    pairs: int | None = column(
+        "the pairs of people compared; of reversed_pairs and the like: the comparable ones", None
+    )
     violated: float | None = column("of eaif: the share of pairs scored more differently than their distance", None)
-    stderr: float | None = column("of eaif: standard error", None)
-    method: Literal["strips", "blocks", "grid", "sampled"] | None = column("of eaif: how pairs were compared", None)
+    stderr: float | None = column("of eaif and of reversed_pairs and the like: standard error", None)
+    method: Literal["strips", "blocks", "grid", "sampled", "counted"] | None = column("how pairs were compared", None)
     error: float | None = column("of eaif: how far the number itself may be off; 0 where it is exact", None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortGap(Gap):
-    """How much fairer one model is than another (`eaif`), or the parity of the groups of one effort bin (`eagf`).
+    """How much fairer one model is than another (`eaif`), the parity of one effort bin (`eagf`), or `reversed_pairs`.
 
+    The last is how much more often pairs are reversed where one group came further than where the other did.
     Traditional parity, which knows no effort, is the `eagf` whose bin is null. Joint limits hold for all pairs of
     models at the same weight, or for all bins of the grouping.
     """
@@ -114,6 +117,47 @@ class TrajectoryRecord(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DirectionRecord(Record):
+    """Pairs in which one person came further: how often that one is scored worse, equally, and better."""
+
+    model: str = column("the model")
+    grouping: str | None = column("the grouping; null for all people")
+    group: str = column("the group of the person who came further; '(overall)' for everybody")
+    reference: str = column("the group of the other")
+    n: int = column("the people who can be in such a pair")
+    pairs: int = column("the comparable pairs; by weight where people have weights")
+    value: float | None = column("the share of them that is reversed")
+    low: float | None = column("lower limit of it")
+    high: float | None = column("upper limit of it")
+    concordant: float | None = column("the share that is concordant")
+    tied: float | None = column("the share with equal scores")
+    random: float = column("the share of reversed pairs that a random score would give")
+    shortfall: float | None = column("by how much, on average, the person who came further in a reversed pair is below")
+    p_value: float | None = column("p-value of as many reversed as concordant pairs, of this comparison alone")
+    status: str = column("'ok', or why there is no share")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReversalRecord(Record):
+    """One of the reversed pairs with the largest shortfall."""
+
+    individual: ClassVar[bool] = True
+
+    model: str = column("the model")
+    id_ahead: str = column("the person who came further")
+    id_behind: str = column("the other")
+    score_ahead: float = column("the score of the one")
+    score_behind: float = column("the score of the other")
+    effort_ahead: float = column("the effort of the one")
+    effort_behind: float = column("the effort of the other")
+    start_ahead: float = column("the first value of the one")
+    start_behind: float = column("the first value of the other")
+    end_ahead: float = column("the last value of the one")
+    end_behind: float = column("the last value of the other")
+    value: float = column("by how much the one who came further is scored worse")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpecificationRecord(Record):
     """One metric of one model under one combination of choices; a choice that does not enter the metric is null."""
 
@@ -181,6 +225,8 @@ class EffortResult(Result):
     Parameters
     ----------
     values, gaps, curve, spread : the tables, as records.
+    direction : reversed pairs, of everybody and between groups.
+    reversals : the worst reversed pairs, where the table has an id; about two persons each.
     people, pairs, trajectories : the least fair people and pairs, where the table has an id; about one person each.
     specifications, fairest, flips : the same under other choices, where `robustness` was asked for.
     steps : what the time steps of the trajectory are called.
@@ -197,6 +243,8 @@ class EffortResult(Result):
     gaps: tuple[EffortGap, ...]
     curve: tuple[CurveRecord, ...]
     spread: tuple[SpreadRecord, ...]
+    direction: tuple[DirectionRecord, ...] = ()
+    reversals: tuple[ReversalRecord, ...] = ()
     people: tuple[PersonRecord, ...] = ()
     pairs: tuple[PairRecord, ...] = ()
     trajectories: tuple[TrajectoryRecord, ...] = ()

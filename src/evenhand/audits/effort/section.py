@@ -24,6 +24,8 @@ _RANKED: Columns = {"Metric": lambda r: _RANKED_BY[r.metric], "Grouping": lambda
 def parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     """Yield the figures and tables of the section."""
     yield from _individual_parts(result)
+    if any(record.value is not None for record in result.direction):
+        yield from _direction_parts(result)
     if result.groupings:
         yield from _group_parts(result)
     if result.shows_individuals:
@@ -56,6 +58,35 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         yield gap_table(
             gaps, METRICS, "Individual fairness of every two models", confidence, extra={"Weight": extra["Weight"]}
         )
+
+
+def _direction_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
+    yield Figure(
+        "Is effort rewarded or punished?",
+        "Of all pairs in which one person came further than the other, the share in which that person is scored worse. "
+        "Hollow points: what a random score would give. Between groups, the one named first came further. Bars are "
+        f"{show_confidence(result.spec.confidence)} intervals.",
+        _headlines(result, "reversed_pairs"),
+        tuple(charts.direction_panels(result)),
+    )
+    columns: Columns = {
+        "Model": lambda r: r.model,
+        "Grouping": lambda r: r.grouping,
+        "Who came further": lambda r: r.group if r.grouping else "everybody",
+        "Than": lambda r: r.reference if r.grouping else "anybody",
+        "Comparable pairs": lambda r: Number(r.pairs, "count"),
+        "Reversed": lambda r: Number(r.value, "percent"),
+        f"{show_confidence(result.spec.confidence)} interval": lambda r: Range(r.low, r.high, "percent"),
+        "Concordant": lambda r: Number(r.concordant, "percent"),
+        "Tied": lambda r: Number(r.tied, "percent"),
+        "A random score": lambda r: Number(r.random, "percent"),
+        "Shortfall": lambda r: Number(r.shortfall),
+        "p": lambda r: Number(r.p_value, "p"),
+        "Remark": lambda r: "" if r.status == "ok" else r.status,
+    }
+    yield make_table("Reversed pairs", columns, result.direction)
+    if gaps := result.rows("gaps", metric="reversed_pairs"):
+        yield gap_table(gaps, METRICS, "Reversed pairs: the two groups that differ most", result.spec.confidence)
 
 
 def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
@@ -120,6 +151,24 @@ def _people_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
             "Excess": lambda r: Number(r.value),
         }
         yield make_table("The least fair pairs", {**first, **pairs}, result.pairs)
+    if result.reversals:
+        yield _reversal_table(result)
+
+
+def _reversal_table(result: EffortResult) -> DisplayTable:
+    columns: Columns = {
+        "Model": lambda r: r.model,
+        "Came further": lambda r: r.id_ahead,
+        "Other": lambda r: r.id_behind,
+        "From, to": lambda r: f"{r.start_ahead:,.6g} to {r.end_ahead:,.6g}",
+        "Other's": lambda r: f"{r.start_behind:,.6g} to {r.end_behind:,.6g}",
+        "Effort": lambda r: Number(r.effort_ahead),
+        "Other's effort": lambda r: Number(r.effort_behind),
+        "Score": lambda r: Number(r.score_ahead),
+        "Other's score": lambda r: Number(r.score_behind),
+        "Shortfall": lambda r: Number(r.value),
+    }
+    return make_table("The worst reversed pairs", columns, result.reversals)
 
 
 def _pair_sentence(pair: PairRecord) -> str:
@@ -280,6 +329,15 @@ def methods(result: EffortResult) -> Iterator[Method]:
         "log(1 - value).",
         f"{METRICS['eaif'].reference}; Arvesen 1969, Annals of Mathematical Statistics 40",
     )
+    if result.direction:
+        yield Method(
+            "Reversed pairs",
+            f"{_sentence(METRICS['reversed_pairs'].formula)} A random score gives (1 - t) / 2, with t the share of all "
+            "pairs with equal scores. Exact over all pairs; the interval is Student's t on the logit scale with the "
+            "jackknife's error, which leaves out one person at a time. With no reversal seen there is an upper limit "
+            "only, from pairs that share nobody. The p-value is that of as many reversed as concordant pairs.",
+            METRICS["reversed_pairs"].reference,
+        )
     yield Method(
         "Parity by effort (eagf)",
         f"{_sentence(METRICS['eagf'].formula)} Bins have a width of {spec.width:g}, groups at least {spec.min_count} "

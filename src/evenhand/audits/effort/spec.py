@@ -118,10 +118,12 @@ class EffortSpec(Spec):
     @model_validator(mode="after")
     def _thresholds_name_what_can_be(self) -> Self:
         for threshold in self.thresholds:
-            wrong = "grouping" if threshold.metric == "eaif" else "weight"
-            if getattr(threshold, wrong) is not None:
-                why = "compares individuals" if threshold.metric == "eaif" else "does not weigh effort"
-                raise ValueError(f"a threshold for {threshold.metric!r} {why}: leave out its `{wrong}`")
+            why = {"weight": "does not weigh effort", "grouping": "compares individuals"}
+            wrong = ["weight"] if threshold.metric != "eaif" else []
+            wrong += ["grouping"] if threshold.of == "value" else []
+            for name in wrong:
+                if getattr(threshold, name) is not None:
+                    raise ValueError(f"a threshold for {threshold.metric!r} {why[name]}: leave out its `{name}`")
             if threshold.weight is not None and threshold.weight not in self.weights:
                 raise ValueError(f"`weight` {threshold.weight:g} of a threshold is not among `weights`; add it there")
         return self

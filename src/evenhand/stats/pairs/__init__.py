@@ -1,5 +1,12 @@
 """Effort-aware individual fairness: all pairs of people, exactly where that takes seconds, else with a stated error."""
 
+from evenhand.stats.pairs.direction import (
+    Direction,
+    Reversals,
+    compare_groups,
+    count_reversals,
+    worst_reversals,
+)
 from evenhand.stats.pairs.exact import worst_pairs
 from evenhand.stats.pairs.fairness import (
     EXACT_ROWS,
@@ -19,12 +26,16 @@ __all__ = [
     "METHODS",
     "SIZE",
     "Bounds",
+    "Direction",
     "GridMoments",
     "PairFairness",
+    "Reversals",
     "bin_people",
     "check_people",
     "compare",
+    "compare_groups",
     "corrected_grid",
+    "count_reversals",
     "fairness_by_weight",
     "grid_excess",
     "hashes",
@@ -34,4 +45,5 @@ __all__ = [
     "limits",
     "starts",
     "worst_pairs",
+    "worst_reversals",
 ]

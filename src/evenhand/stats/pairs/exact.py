@@ -149,7 +149,7 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
     """
     points = np.stack([np.sqrt(weight) * merged.effort, np.sqrt(1.0 - weight) * merged.aggregate, merged.score])
     points -= points.mean(axis=1, keepdims=True)
-    order = _near_neighbours(points)
+    order = near_neighbours(points)
     padding = -len(merged) % BLOCK
     places = np.append(order, np.repeat(order[-1:], padding))
     placed = points[:, places]
@@ -158,7 +158,7 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
     return Blocks(order, placed, weights, boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
 
 
-def _near_neighbours(points: FloatArray) -> IntArray:
+def near_neighbours(points: FloatArray) -> IntArray:
     """Return an order of a k-d tree: halves at the median of the widest axis, down to blocks; few rows as they are."""
     order = np.arange(points.shape[1], dtype=np.int64)
     ranges = [(0, order.size)] if order.size > _TREE_ROWS else []

@@ -1,0 +1,254 @@
+"""Direction: among pairs in which one person came further, how often and by how much that one is scored worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.audits.effort import result as records
+from evenhand.audits.effort.gather import People
+from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.formats import finite
+from evenhand.core.records import OVERALL
+from evenhand.core.run import step
+from evenhand.errors import count
+from evenhand.stats.bootstrap import named_rng
+from evenhand.stats.intervals import bonferroni
+from evenhand.stats.pairs import Direction, Reversals, compare_groups, count_reversals, worst_reversals
+from evenhand.stats.types import FloatArray
+from evenhand.table.roles import MISSING
+from evenhand.table.table import Table
+
+MOST_COUNTED = 50_000
+"""People up to whom all pairs are counted; above, those of a sample of so many."""
+
+NO_SIDE = "undefined: the table does not say which side is `favourable`"
+NO_PAIR = "undefined: nobody came further than another from no better a start to no worse an end"
+
+
+class DirectionTables(NamedTuple):
+    """What direction adds to the tables of a result."""
+
+    values: tuple[records.EffortValue, ...] = ()
+    gaps: tuple[records.EffortGap, ...] = ()
+    direction: tuple[records.DirectionRecord, ...] = ()
+    reversals: tuple[records.ReversalRecord, ...] = ()
+
+
+Counts = dict[str, dict[str, tuple[Direction, tuple[str, ...]]]]
+"""For every model whose favourable side is known, the counted pairs by grouping, with the groups' labels."""
+
+
+def count_all(table: Table, people: People, spec: EffortSpec) -> Counts:
+    """Count the pairs of every model whose favourable side is known; under '' where the table has no groups."""
+    counts: Counts = {}
+    for model in table.models:
+        better = _better(table, people, model)
+        if better is not None:
+            step(f"Counting reversed pairs under {model}")
+            counts[model] = _counted(table, people, spec, better)
+    return counts
+
+
+def direction_tables(table: Table, people: People, counts: Counts, spec: EffortSpec) -> DirectionTables:
+    """Return the reversed pairs of every model, for everybody and between the groups of every grouping."""
+    values: list[records.EffortValue] = []
+    gaps: list[records.EffortGap] = []
+    rows: list[records.DirectionRecord] = []
+    worst: list[records.ReversalRecord] = []
+    for model in table.models:
+        if model not in counts:
+            unknown: dict[str, Any] = {
+                "model": model,
+                "metric": "reversed_pairs",
+                "n": people.n,
+                "value": None,
+                "status": NO_SIDE,
+            }
+            values.append(records.EffortValue(**unknown))
+            continue
+        everybody = next(iter(counts[model].values()))[0].everybody
+        values += _values(everybody, model, people.n, spec)
+        rows.append(_row(everybody, model, (None, OVERALL, OVERALL), spec))
+        for grouping, (counted, labels) in counts[model].items():
+            if grouping:
+                groups = _compared(counted, labels, spec)
+                rows += [
+                    _row(counted.between(a, b), model, (grouping, labels[a], labels[b]), spec)
+                    for a, b in permutations(groups, 2)
+                ]
+                gaps.append(_worst_gap(counted, labels, groups, {"model": model, "grouping": grouping}, spec))
+        worst += _worst(table, people, model, spec)
+    return DirectionTables(tuple(values), tuple(gaps), tuple(rows), tuple(worst))
+
+
+def notes(table: Table, people: People) -> Iterator[str]:
+    """Yield what a reader should know of how pairs were counted."""
+    silent = [model for model in table.models if table.prediction(model).favourable is None]
+    if silent:
+        yield (
+            f"Whether effort is punished was not asked of {', '.join(silent)}: say with `favourable` whether a high "
+            "score is good for the person."
+        )
+    if people.n > MOST_COUNTED and len(silent) < len(table.models):
+        yield f"Reversed pairs were counted among {MOST_COUNTED:,} people drawn at random; intervals allow for it."
+
+
+def _better(table: Table, people: People, model: str) -> FloatArray | None:
+    """Return the scores of a model turned so that higher is better for the person; None where that is not known."""
+    favourable, score = table.prediction(model).favourable, people.rows.scores[model]
+    return None if favourable is None else score if favourable == "selected" else 1.0 - score
+
+
+def _ends(people: People, spec: EffortSpec) -> tuple[FloatArray, FloatArray]:
+    """Return where people started and ended, turned so that higher is better."""
+    sign = 1.0 if spec.desirable else -1.0
+    return sign * people.trajectories.values[:, 0], sign * people.trajectories.values[:, -1]
+
+
+def _counted(
+    table: Table, people: People, spec: EffortSpec, better: FloatArray
+) -> dict[str, tuple[Direction, tuple[str, ...]]]:
+    """Return the counted pairs of one model."""
+    columns = better, people.effort, *_ends(people, spec)
+    weight, part = people.rows.weight, np.arange(people.n)
+    if people.n > MOST_COUNTED:
+        part = np.sort(named_rng(spec.seed, "direction").choice(people.n, MOST_COUNTED, replace=False))
+    drawn = tuple(column[part] for column in columns)
+    weight = None if weight is None else weight[part]
+    if not table.groupings:
+        return {"": (count_reversals(*drawn, survey_weight=weight), ())}
+    counted = {}
+    for grouping, names in table.groupings.items():
+        codes, labels = people.rows.groups.joint(names)
+        counted[grouping] = count_reversals(*drawn, group=codes[part], survey_weight=weight), labels
+    return counted
+
+
+def _compared(counts: Direction, labels: tuple[str, ...], spec: EffortSpec) -> list[int]:
+    """Return the groups that are large enough."""
+    sizes = np.bincount(counts.group, minlength=len(labels))
+    return [code for code, label in enumerate(labels) if label != MISSING and sizes[code] >= spec.min_count]
+
+
+def _values(found: Reversals, model: str, n: int, spec: EffortSpec) -> Iterator[records.EffortValue]:
+    shares = {
+        "reversed_pairs": found.reversed(spec.confidence),
+        "concordant_pairs": found.concordant(spec.confidence),
+        "reversal_shortfall": found.shortfall(spec.confidence),
+    }
+    for metric, share in shares.items():
+        status = "ok"
+        if not found.pairs:
+            status = NO_PAIR
+        elif np.isnan(share.value):
+            status = "undefined: no pair is reversed"
+        elif np.isnan(share.low):
+            status = "no interval: one person is in all comparable pairs, or the pairs do not differ"
+        numbers: dict[str, Any] = {name: finite(getattr(share, name)) for name in ("value", "low", "high", "stderr")}
+        yield records.EffortValue(
+            model=model, metric=metric, n=n, **numbers, status=status, pairs=round(found.pairs), method="counted"
+        )
+
+
+def _row(found: Reversals, model: str, where: tuple[str | None, str, str], spec: EffortSpec) -> records.DirectionRecord:
+    share = found.reversed(spec.confidence)
+    return records.DirectionRecord(
+        model=model,
+        grouping=where[0],
+        group=where[1],
+        reference=where[2],
+        n=found.n,
+        pairs=round(found.pairs),
+        value=finite(share.value),
+        low=finite(share.low),
+        high=finite(share.high),
+        concordant=finite(found.concordant(spec.confidence).value),
+        tied=finite(found.tied),
+        random=found.random,
+        shortfall=finite(found.shortfall(spec.confidence).value),
+        p_value=finite(found.p_value()),
+        status="ok" if found.pairs else NO_PAIR,
+    )
+
+
+def _worst_gap(
+    counts: Direction, labels: tuple[str, ...], groups: list[int], where: dict[str, Any], spec: EffortSpec
+) -> records.EffortGap:
+    """Return the largest difference of two groups, each as the one that came further than the other.
+
+    Its upper limit is the largest of all pairs' own: the truly worst pair is one of them. Its lower limit is that of
+    limits which hold for all pairs together (Bonferroni), since the data choose the pair.
+    """
+    common = {**where, "metric": "reversed_pairs", "kind": "difference", "against": "worst_pair"}
+    pairs = list(combinations(groups, 2))
+    strict = bonferroni(spec.confidence, max(1, len(pairs)))
+    found = []
+    for a, b in pairs:
+        one, other = counts.between(a, b), counts.between(b, a)
+        alone, p = compare_groups(one, other, spec.confidence)
+        if not np.isnan(alone.value):
+            joint, _ = compare_groups(one, other, strict)
+            found.append((alone, joint, p, (a, b), one.n))
+    n = int(np.isin(counts.group, groups).sum())
+    if not found:
+        why = f"undefined: no two groups of {spec.min_count} people have comparable pairs both ways"
+        return records.EffortGap(**common, group=None, reference=None, n=n, value=None, status=why)
+    worst = max(found, key=lambda item: abs(item[0].value))
+    group, reference = worst[3] if worst[0].value >= 0 else worst[3][::-1]
+    ends = [(abs_low(joint.low, joint.high), max(abs(alone.low), abs(alone.high))) for alone, joint, *_ in found]
+    low, high = (max(end[side] for end in ends) for side in (0, 1))
+    tested = [p for _, _, p, _, _ in found if not np.isnan(p)]
+    return records.EffortGap(
+        **common,
+        group=labels[group],
+        reference=labels[reference],
+        n=n,
+        value=abs(worst[0].value),
+        low=finite(low),
+        high=finite(high),
+        p_value=min(1.0, len(tested) * min(tested)) if tested else None,
+        worse_off=labels[group] if worst[0].value else None,
+        status="ok"
+        if finite(high) is not None
+        else f"no interval: {count(len(pairs), 'pair')} of groups do not differ",
+        groups=len(groups),
+    )
+
+
+def abs_low(low: float, high: float) -> float:
+    """Return the smallest size of a number between two limits.
+
+    Examples
+    --------
+    >>> abs_low(-0.2, 0.1), abs_low(-0.2, -0.1)
+    (0.0, 0.1)
+    """
+    return max(low, -high, 0.0)
+
+
+def _worst(table: Table, people: People, model: str, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
+    """Yield the reversed pairs with the largest shortfall, where the table has an id to name people by."""
+    ids, better = people.rows.ids, _better(table, people, model)
+    if ids is None or better is None or spec.worst == 0 or people.n > MOST_COUNTED:
+        return
+    found = worst_reversals(better, people.effort, *_ends(people, spec), spec.worst)
+    score, paths = people.rows.scores[model], people.trajectories.values
+    for (a, b), short in zip(found.people.tolist(), found.shortfall.tolist(), strict=True):
+        yield records.ReversalRecord(
+            model=model,
+            id_ahead=ids[a],
+            id_behind=ids[b],
+            score_ahead=float(score[a]),
+            score_behind=float(score[b]),
+            effort_ahead=float(people.effort[a]),
+            effort_behind=float(people.effort[b]),
+            start_ahead=float(paths[a, 0]),
+            start_behind=float(paths[b, 0]),
+            end_ahead=float(paths[a, -1]),
+            end_behind=float(paths[b, -1]),
+            value=short,
+        )

@@ -1,0 +1,375 @@
+"""Direction of effort: of two people of whom one came further, how often that one is scored worse.
+
+A pair (i, j) is *comparable*, i ahead of j, when effort_i > effort_j, start_i <= start_j and end_i >= end_j: i came
+further, from no better a start to no worse an end. It is *reversed* when i's score is below j's (higher scores are
+better for the person here), *concordant* when above, else tied. Scores that follow the level reached, the change or the
+effort give no reversal; a random score reverses as many pairs as it orders rightly, (1 - t) / 2 with t the share of all
+pairs with equal scores. Without the condition on the end, scores that follow the level reached would look worse than
+chance.
+
+All pairs are counted, exactly: people who are alike are merged, ordered along a k-d tree within their group and cut
+into blocks of 128; two blocks between which no pair can be comparable are passed over. Each block adds up its own rows,
+so the sums are the same to the last bit on any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.errors import EvenhandError, require_at_least
+from evenhand.stats.intervals import logit_t, tail_share
+from evenhand.stats.pairs.exact import BLOCK, near_neighbours
+from evenhand.stats.pairs.inputs import TOLERANCE, check_people, starts
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
+from evenhand.stats.workers import Progress, Step, run_chains
+
+_STEP_PAIRS = 2**25
+_THREAD_PAIRS = 2**20
+_DIGITS = 11  # of a shortfall, so that rounding breaks no tie
+COMPARABLE, REVERSED, CONCORDANT, SHORTFALL = range(4)
+_AHEAD, _BEHIND = 0, 4
+
+
+class Share(NamedTuple):
+    """A share of comparable pairs, or the mean shortfall of reversed ones, with its interval; nan where undefined.
+
+    With no pair of the kind seen, `low` is 0 and `high` an upper limit only.
+    """
+
+    value: float
+    low: float
+    high: float
+    stderr: float
+
+
+@dataclass(frozen=True, eq=False)
+class Reversals:
+    """The comparable pairs between people ahead and people behind, summed for each person.
+
+    Attributes
+    ----------
+    sums
+        (people, 4) over the pairs of each person, on either side: comparable, reversed, concordant, summed shortfall;
+        times the person's weight.
+    totals
+        (4,) the same over all pairs, each once.
+    n
+        How many people can be in such a pair.
+    kish
+        The effective number of them.
+    matchings
+        Into how many sets of pairs, of which no two share a person, all pairs can be dealt.
+    random
+        The share of reversed pairs that a random score would give, and of concordant ones.
+    """
+
+    sums: FloatArray = field(repr=False)
+    totals: FloatArray
+    n: int
+    kish: float
+    matchings: float
+    random: float
+
+    @property
+    def pairs(self) -> float:
+        """The comparable pairs; by weight where people have weights."""
+        return float(self.totals[COMPARABLE])
+
+    @property
+    def tied(self) -> float:
+        """The share of comparable pairs with equal scores."""
+        return 1.0 - float(self.totals[REVERSED] + self.totals[CONCORDANT]) / self.pairs if self.pairs else float("nan")
+
+    def reversed(self, confidence: float = 0.95) -> Share:
+        """Return the share of comparable pairs that are reversed."""
+        return self._share(REVERSED, confidence)
+
+    def concordant(self, confidence: float = 0.95) -> Share:
+        """Return the share of comparable pairs that are concordant."""
+        return self._share(CONCORDANT, confidence)
+
+    def shortfall(self, confidence: float = 0.95) -> Share:
+        """Return by how much, on average, the one ahead in a reversed pair is scored below the other."""
+        if not self.totals[REVERSED] > 0:
+            return Share(*[float("nan")] * 4)
+        value = float(self.totals[SHORTFALL] / self.totals[REVERSED])
+        return self._with_limits(value, self._spread(self._apart(SHORTFALL, REVERSED)), confidence)
+
+    def p_value(self) -> float:
+        """Return the p-value of "as many reversed as concordant pairs", which is what a random score gives.
+
+        Student's t of the share concordant minus the share reversed, by the jackknife; nan where there is no error.
+        """
+        from scipy.special import stdtr
+
+        if not self.pairs:
+            return float("nan")
+        apart = self._apart(CONCORDANT, COMPARABLE) - self._apart(REVERSED, COMPARABLE)
+        value, stderr = float(self.totals[CONCORDANT] - self.totals[REVERSED]) / self.pairs, self._spread(apart)
+        return float(2.0 * stdtr(self.kish - 1.0, -abs(value) / stderr)) if stderr > 0 else float("nan")
+
+    def _share(self, kind: int, confidence: float) -> Share:
+        if not self.pairs:
+            return Share(*[float("nan")] * 4)
+        value = min(1.0, float(self.totals[kind]) / self.pairs)
+        if 0.0 < value < 1.0:
+            return self._with_limits(value, self._spread(self._apart(kind, COMPARABLE)), confidence)
+        # Pairs of different people are independent: of m such pairs none is of the kind with chance (1 - share)^m.
+        reach = 1.0 - tail_share(confidence) ** (self.matchings / self.pairs)
+        return Share(value, 0.0, reach, float("nan")) if value == 0.0 else Share(value, 1.0 - reach, 1.0, float("nan"))
+
+    def _with_limits(self, value: float, stderr: float, confidence: float) -> Share:
+        low, high = logit_t(value, stderr, self.kish - 1.0, confidence)
+        return Share(value, float(low), float(high), stderr)
+
+    def _apart(self, above: int, below: int) -> FloatArray:
+        """Return by how much leaving out each person changes the ratio of two sums; nan where nothing would be left."""
+        rest = self.totals - self.sums
+        with np.errstate(all="ignore"):
+            apart = rest[:, above] / rest[:, below] - self.totals[above] / self.totals[below]
+        return np.where(rest[:, below] > 1e-9 * self.totals[below], apart, np.nan)
+
+    def _spread(self, apart: FloatArray) -> float:
+        """Return the jackknife's standard error."""
+        return float(np.sqrt((self.n - 1) / self.n * np.sum(apart**2))) if self.n > 2 else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """All comparable pairs of people, by the groups of the two.
+
+    Attributes
+    ----------
+    counts
+        (people, groups, 8) the weights of others in each group behind the person (comparable, reversed, concordant,
+        shortfall) and ahead of them (the same).
+    group
+        (people,) the group of each.
+    weight
+        (people,) survey weights of mean 1; ones without.
+    random
+        The share of reversed pairs that a random score would give.
+    """
+
+    counts: FloatArray = field(repr=False)
+    group: IntArray = field(repr=False)
+    weight: FloatArray = field(repr=False)
+    random: float
+
+    @cached_property
+    def everybody(self) -> Reversals:
+        """The pairs of all people."""
+        both = self.counts.sum(axis=1)
+        ahead, behind = both[:, :_BEHIND], both[:, _BEHIND:]
+        everyone = np.ones(len(self.weight), dtype=bool)
+        return self._reversals(ahead, behind, everyone, everyone)
+
+    def between(self, ahead: int, behind: int) -> Reversals:
+        """Return the pairs in which somebody of one group is ahead of somebody of another (or of the same)."""
+        first, second = self.group == ahead, self.group == behind
+        of_first = np.where(first[:, np.newaxis], self.counts[:, behind, :_BEHIND], 0.0)
+        of_second = np.where(second[:, np.newaxis], self.counts[:, ahead, _BEHIND:], 0.0)
+        return self._reversals(of_first, of_second, first, second)
+
+    def _reversals(self, ahead: FloatArray, behind: FloatArray, first: BoolArray, second: BoolArray) -> Reversals:
+        weight = self.weight[:, np.newaxis]
+        members = (first | second) & (self.weight > 0)
+        kish = [_kish(self.weight[side]) for side in (first, second, members)]
+        together = bool((first & second).any())
+        matchings = kish[2] - 1.0 + kish[2] % 2 if together else max(kish[:2])
+        totals = (weight * ahead).sum(axis=0)
+        return Reversals(
+            (weight * (ahead + behind))[members], totals, int(members.sum()), kish[2], matchings, self.random
+        )
+
+
+def compare_groups(one: Reversals, other: Reversals, confidence: float = 0.95) -> tuple[Share, float]:
+    """Return how much more often pairs are reversed in one set than in another of the same people, and its p-value.
+
+    Limits from those of both shares (MOVER), with the correlation of the two that the jackknife gives: who is scored
+    too well loses reversals as the one ahead and gains them as the one behind, so it is below 0.
+
+    References
+    ----------
+    G. Y. Zou (2007), Toward using confidence intervals to compare correlations, Psychological Methods 12.
+    """
+    from scipy.special import stdtr
+
+    a, b = one.reversed(confidence), other.reversed(confidence)
+    value = a.value - b.value
+    if not (one.pairs and other.pairs) or one.sums.shape != other.sums.shape:
+        return Share(*[float("nan")] * 4), float("nan")
+    apart = [x._apart(REVERSED, COMPARABLE) for x in (one, other)]
+    with np.errstate(all="ignore"):
+        norm = np.sqrt(np.sum(apart[0] ** 2) * np.sum(apart[1] ** 2))
+        rho = float(np.sum(apart[0] * apart[1]) / norm) if norm > 0 else 0.0
+    stderr = one._spread(apart[0] - apart[1])
+    down, up = ((a.value - a.low, b.high - b.value), (a.high - a.value, b.value - b.low))
+    low, high = (np.sqrt(max(0.0, x * x - 2.0 * rho * x * y + y * y)) for x, y in (down, up))
+    p = float(2.0 * stdtr(one.kish - 1.0, -abs(value) / stderr)) if stderr > 0 else float("nan")
+    return Share(value, max(-1.0, value - float(low)), min(1.0, value + float(high)), stderr), p
+
+
+def count_reversals(
+    score: ArrayLike,
+    effort: ArrayLike,
+    start: ArrayLike,
+    end: ArrayLike,
+    *,
+    group: ArrayLike | None = None,
+    survey_weight: ArrayLike | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Direction:
+    """Count the comparable, reversed and concordant pairs of people, exactly, over all pairs.
+
+    Parameters
+    ----------
+    score
+        Scores in [0, 1], higher is better for the person.
+    effort
+        Effort, one number per person; see `evenhand.stats.effort.effort_scores`.
+    start, end
+        First and last value of the trajectory, higher is better.
+    group
+        The number of each person's group, from 0; by default all are of one.
+    survey_weight
+        What each person counts for, 0 or more. Only ratios matter.
+    threads
+        Number of threads; by default one for each core. The result does not depend on it.
+    progress
+        Called as `progress(done, total)` from time to time.
+
+    Examples
+    --------
+    >>> found = count_reversals([0.2, 0.9, 0.5], effort=[0.9, 0.5, 0.1], start=[0, 0, 0], end=[5, 3, 1]).everybody
+    >>> found.pairs, found.totals[1:3].tolist()  # the first is ahead of both and scored below both
+    (3.0, [2.0, 1.0])
+    """
+    people = check_people(score, effort, start, survey_weight)
+    last = np.ascontiguousarray(end, dtype=np.float64)
+    if last.shape != people.score.shape or not np.isfinite(last).all():
+        raise EvenhandError(f"`end` must be one finite number per person; got an array of shape {last.shape}.")
+    codes = np.zeros(len(people), dtype=np.int64) if group is None else np.asarray(group, dtype=np.int64)
+    require_at_least("group", int(codes.min()), 0)
+    axes = [snapped(x) for x in (people.effort, people.aggregate, last, people.score)]
+    order = np.lexsort([*axes, codes])
+    new = starts(*(axis[order] for axis in axes), codes[order].astype(np.float64))
+    row = np.empty(len(people), dtype=np.int64)
+    row[order] = np.cumsum(new) - 1
+    first = order[np.flatnonzero(new)]
+    weight = np.asarray(np.bincount(row, people.weights), dtype=np.float64)
+    rows = _row_counts(np.stack([axis[first] for axis in axes]), weight, codes[first], threads, progress)
+    return Direction(rows[row], codes, people.weights, (1.0 - _tied(axes[3], people.weights)) / 2.0)
+
+
+def _row_counts(
+    points: FloatArray, weight: FloatArray, group: IntArray, threads: int | None, progress: Progress | None
+) -> FloatArray:
+    """Return (rows, groups, 8) the counts of every different row of people."""
+    from evenhand.stats.pairs.kernels import count_ahead
+
+    places, blocks_of = [], []
+    for code in range(int(group.max()) + 1):
+        members = np.flatnonzero(group == code)
+        ordered = members[near_neighbours(points[:3, members])] if members.size else members
+        places.append(np.append(ordered, np.repeat(ordered[-1:], -members.size % BLOCK)))
+        blocks_of += [code] * (places[-1].size // BLOCK)
+    place = np.concatenate(places).astype(np.int64)
+    is_first = np.zeros(place.size, dtype=bool)
+    is_first[np.unique(place, return_index=True)[1]] = True  # padding repeats a row, with a weight of 0
+    columns = tuple(np.ascontiguousarray(x[place]) for x in points)
+    heavy = np.where(is_first, weight[place], 0.0)
+    boxes = np.stack(columns[:3]).reshape(3, -1, BLOCK)
+    bounds = boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy()
+    of_block, count = np.array(blocks_of, dtype=np.int64), len(blocks_of)
+    out = np.zeros((place.size, int(group.max()) + 1, 8))
+    size = max(1, _STEP_PAIRS // (place.size * BLOCK))
+
+    def chain(number: int) -> Iterator[Step]:
+        begin, after = number * size, min(count, (number + 1) * size)
+        yield (
+            (after - begin) * BLOCK * place.size,
+            lambda: count_ahead((*columns, heavy), bounds, of_block, (begin, after), out),
+        )
+
+    total = place.size**2
+    chains = [chain(number) for number in range(-(-count // size))]
+    run_chains(chains, total, threads=1 if total < _THREAD_PAIRS else threads, progress=progress)
+    rows = np.empty((weight.size, *out.shape[1:]))
+    rows[place[is_first]] = out[is_first]
+    return rows
+
+
+def snapped(values: FloatArray) -> FloatArray:
+    """Return values with those that differ by rounding only made equal, so that rounding puts nobody ahead.
+
+    Examples
+    --------
+    >>> snapped(np.array([0.1 + 0.2, 0.3, 1.0])).tolist()
+    [0.3, 0.3, 1.0]
+    """
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    room = TOLERANCE * max(1.0, float(np.abs(ranked[[0, -1]]).max()))
+    begins = np.append(True, np.diff(ranked) > room)
+    result = np.empty_like(values)
+    result[order] = ranked[np.flatnonzero(begins)][np.cumsum(begins) - 1]
+    return result
+
+
+def _tied(score: FloatArray, weight: FloatArray) -> float:
+    """Return the share of all pairs that have equal scores."""
+    alike = np.bincount(np.unique(score, return_inverse=True)[1], weight)
+    squares = float(np.sum(weight**2))
+    return (float(np.sum(alike**2)) - squares) / (float(weight.sum()) ** 2 - squares)
+
+
+def _kish(weight: FloatArray) -> float:
+    return float(weight.sum() ** 2 / np.sum(weight**2)) if weight.any() else 0.0
+
+
+class ReversedPairs(NamedTuple):
+    """Pairs (k, 2) of the one ahead and the other, and by how much the one ahead is scored below, the largest first."""
+
+    people: IntArray
+    shortfall: FloatArray
+
+
+def worst_reversals(
+    score: ArrayLike, effort: ArrayLike, start: ArrayLike, end: ArrayLike, count: int = 10
+) -> ReversedPairs:
+    """Return the reversed pairs with the largest shortfall; ties in the order of the people's numbers.
+
+    The one ahead of a worst pair is looked for among those whose own largest shortfall is among the `count` largest.
+
+    Examples
+    --------
+    >>> worst = worst_reversals([0.2, 0.9, 0.5], [0.9, 0.5, 0.1], [0, 0, 0], [5, 3, 1], count=1)
+    >>> worst.people.tolist(), worst.shortfall.round(6).tolist()
+    ([[0, 1]], [0.7])
+    """
+    from evenhand.stats.pairs.kernels import largest_shortfall
+
+    require_at_least("count", count, 1)
+    people = check_people(score, effort, start)
+    axes = tuple(snapped(x) for x in (people.effort, people.aggregate, np.asarray(end, np.float64), people.score))
+    most = np.zeros(len(people))
+    largest_shortfall(axes, most)
+    ahead = np.lexsort((np.arange(most.size), -np.round(most, _DIGITS)))[:count]
+    found = []
+    e, s, t, m = axes
+    for i in ahead[most[ahead] > 0].tolist():
+        behind = np.flatnonzero((e[i] > e) & (s[i] <= s) & (t[i] >= t) & (m > m[i]))
+        short = np.round(m[behind] - m[i], _DIGITS)
+        keep = np.lexsort((behind, -short))[:count]
+        found += [(-float(short[k]), i, int(behind[k])) for k in keep.tolist()]
+    found = sorted(found)[:count]
+    pairs = np.array([row[1:] for row in found], dtype=np.int64).reshape(-1, 2)
+    return ReversedPairs(pairs, np.array([-row[0] for row in found]))
