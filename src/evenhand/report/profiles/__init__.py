@@ -90,7 +90,7 @@ PROFILES: dict[str, Profile] = {
             "nj-13-16-2025",
             "New Jersey N.J.A.C. 13:16 (2025)",
             "effective 15 December 2025",
-            "The three steps of disparate impact as New Jersey codified them, and where this report has what each asks.",
+            "The three steps of disparate impact as New Jersey codified them, and where this report has them.",
             (
                 "The rules name automated tools, and require empirical evidence and an analysis of less discriminatory "
                 "alternatives.",

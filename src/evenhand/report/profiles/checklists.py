@@ -80,7 +80,7 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
             "Sex by race or ethnicity: the intersection",
             ("nyc-ll144-2023",),
             "A table for each grouping of several columns.",
-            "Add both columns as one grouping, such as ['sex', 'race'], to `groups`.",
+            "Add both columns as one grouping, such as ['sex', 'race'], to the groups of the data.",
             needs="intersection",
         ),
         _Ask(
@@ -100,7 +100,7 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
             "Summary",
             "Source and explanation of the data",
             ("provenance",),
-            "Files and hashes; what the data are is for `scope` in [report] to say.",
+            "Files and hashes; what the data are is for scope in [report] to say.",
         ),
         _Ask("Summary", "Number of people, rates and impact ratios", ("nyc-ll144-2023",), "Every row."),
         _Ask("Summary", "Date of the audit, at most one year before use", ("about",), "The date of the run."),
@@ -163,7 +163,7 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
             "Metrics of accuracy",
             ("parity",),
             "Errors, of everybody and by group.",
-            "Add a parity audit of data with an `outcome`.",
+            "Add a parity audit of data with an outcome.",
             needs="outcome",
         ),
         _Ask(
@@ -185,14 +185,14 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
             "2(g)",
             "Test reports that are dated and signed by the responsible persons",
             ("about",),
-            "Dated. Not signed: `evenhand pack --sign` adds a signature.",
+            "Dated. Not signed: evenhand pack --sign adds a signature.",
         ),
         _Ask(
             "3",
             "Accuracy for specific persons or groups",
             ("parity",),
             "Errors by group.",
-            "Add a parity audit of data with an `outcome`.",
+            "Add a parity audit of data with an outcome.",
             needs="outcome",
         ),
         _Ask(
@@ -208,7 +208,7 @@ CHECKLISTS: dict[str, tuple[_Ask, ...]] = {
             "Gaps of the decisions, and of the outcome where there is one.",
             "Add a parity audit.",
         ),
-        _Ask("Retention", "Documentation is kept for 10 years", (), "", "`evenhand pack` makes one file to keep."),
+        _Ask("Retention", "Documentation is kept for 10 years", (), "", "evenhand pack makes one file to keep."),
     ),
     "nist-ai-rmf-1.0": (
         _Ask(

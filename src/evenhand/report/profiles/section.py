@@ -115,7 +115,7 @@ def _rate_table(rows: list[Rate], number: int) -> DisplayTable:
     small = any(row.share is not None and row.share < SMALL_SHARE for row in rows)
     scoring = first.kind == "scoring"
     columns: dict[str, Callable[[Any], Cell]] = {
-        "Category": lambda r: "not known" if r.group == MISSING else r.group,
+        "Category": lambda r: "not known, not counted" if r.group == MISSING else r.group,
         "n": lambda r: Number(r.n, "count"),
         "Above the median" if scoring else "Selected": lambda r: Number(r.counted, "count"),
         "Scoring rate" if scoring else "Selection rate": lambda r: Number(r.rate, "percent"),
@@ -124,7 +124,7 @@ def _rate_table(rows: list[Rate], number: int) -> DisplayTable:
         "Share of the people": lambda r: Number(r.share, "percent"),
         "Middle half of the scores": lambda r: Range(r.score_low, r.score_high, "number"),
         "Median score": lambda r: Number(r.score_median, "number"),
-        "Remark": lambda r: "" if r.status == "ok" else r.status,
+        "Remark": lambda r: "" if r.status == "ok" or r.group == MISSING else r.status,
     }
     return make_table(_rate_caption(rows), columns, rows, folded=number >= OPEN_TABLES)
 
