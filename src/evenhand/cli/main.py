@@ -38,6 +38,7 @@ app.command()(report.verify)
 app.command()(report.pack)
 app.command()(commands.doctor)
 app.command()(commands.power)
+app.command()(commands.replicate)
 app.add_typer(commands.data_app, name="data")
 app.add_typer(study.app, name="study")
 

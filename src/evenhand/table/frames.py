@@ -141,6 +141,41 @@ def _as_numpy(column: Column) -> npt.NDArray[Any]:
 # Arrays where a column name may stand --------------------------------------------------------------------------------
 
 
+def draw_rows(frame: Any, rows: int, alike: Sequence[str], rng: np.random.Generator, number: str | None = None) -> Any:
+    """Return so many rows of a frame, drawn with replacement; rows alike in some columns keep their share of all.
+
+    Parameters
+    ----------
+    frame
+        A narwhals frame.
+    rows
+        How many rows to draw, but for rounding: every kind of row is drawn once at least.
+    alike
+        The columns whose combinations keep their share.
+    number
+        A column that becomes the number of the row, since the same person may be drawn twice.
+
+    Examples
+    --------
+    >>> import narwhals as nw
+    >>> frame = nw.from_dict({"g": ["a", "b", "b", "b"], "x": [1, 2, 3, 4]}, backend="polars")
+    >>> drawn = draw_rows(frame, 8, ["g"], np.random.default_rng(0))
+    >>> sorted(drawn["g"])
+    ['a', 'a', 'b', 'b', 'b', 'b', 'b', 'b']
+    """
+    taken = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    kinds: dict[tuple[Any, ...], list[int]] = {}
+    columns = [taken.get_column(name).to_list() for name in alike]
+    for row in range(len(taken)):
+        kinds.setdefault(tuple(column[row] for column in columns), []).append(row)
+    chosen = [rng.choice(own, max(1, round(rows * len(own) / len(taken)))) for own in kinds.values()]
+    drawn = taken[np.concatenate(chosen).tolist()]
+    if number is not None:
+        numbers = nw.new_series(number, list(range(len(drawn))), backend=drawn.implementation)
+        drawn = drawn.with_columns(numbers)
+    return drawn.to_native()
+
+
 def is_array(value: Any) -> bool:
     """Tell whether a value is an array or a Series of any library; a list is not, since it may be names.
 
