@@ -15,7 +15,7 @@ from promises import Book, run
 from scipy.special import ndtr
 
 import evenhand as eh
-from evenhand.stats.types import BoolArray
+from evenhand.stats.types import BoolArray, FloatArray
 
 TWO = ((500, 0.3), (500, 0.3))
 SIX = ((1000, 0.1), (400, 0.1), (200, 0.1), (100, 0.1), (60, 0.1), (40, 0.1))
@@ -24,7 +24,7 @@ GROWN = ((500, 0.20), (500, 0.3), (300, 0.35))
 Groups = tuple[tuple[int, float], ...]
 
 
-def draw(groups: Groups, rng: Generator) -> tuple[eh.Audit, np.ndarray]:
+def draw(groups: Groups, rng: Generator) -> tuple[eh.Audit, FloatArray]:
     """Return an audit of a sample, and the selected people by group."""
     selected = [rng.random(n) < rate for n, rate in groups]
     names = np.repeat([f"g{number}" for number in range(len(groups))], [n for n, _ in groups])
@@ -46,6 +46,16 @@ def false_claims(samples: int, rng: Generator, groups: Groups) -> tuple[BoolArra
     return np.array(claimed), np.array(covers)
 
 
+def claims(samples: int, rng: Generator, groups: Groups) -> BoolArray:
+    """Tell which comparisons claim a change that is not there."""
+    return false_claims(samples, rng, groups)[0]
+
+
+def covers_none(samples: int, rng: Generator, groups: Groups) -> BoolArray:
+    """Tell which intervals of the change of a worst pair cover 0."""
+    return false_claims(samples, rng, groups)[1]
+
+
 def found(samples: int, rng: Generator) -> tuple[BoolArray, BoolArray]:
     """Tell which comparisons find that a gap grew, and which the z-test of the pair does."""
     ours, oracle = [], []
@@ -65,7 +75,7 @@ def promises(book: Book) -> None:
         book.measure(
             "“worse” or “better” of two audits",
             what,
-            lambda samples, rng, groups=groups: false_claims(samples, rng, groups)[0],
+            partial(claims, groups=groups),
             kind="verdict",
             nominal=0.05,
             samples=300,
@@ -73,7 +83,7 @@ def promises(book: Book) -> None:
         book.measure(
             "95 % interval of the change of a worst pair",
             what,
-            lambda samples, rng, groups=groups: false_claims(samples, rng, groups)[1],
+            partial(covers_none, groups=groups),
             kind="interval",
             nominal=0.95,
             samples=300,
@@ -81,7 +91,7 @@ def promises(book: Book) -> None:
     book.measure(
         "a gap that grew between two audits",
         "10 to 15 points, groups of 300 to 500",
-        partial(found),
+        found,
         kind="power",
         oracle="z-test of the known pair",
         samples=300,

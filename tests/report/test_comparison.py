@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+from statsmodels.stats.proportion import (  # type: ignore[import-untyped]
+    confint_proportions_2indep,
+    proportion_confint,
+)
 
 import evenhand as eh
 from evenhand.cli.main import main

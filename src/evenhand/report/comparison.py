@@ -224,7 +224,8 @@ def compare(old: Audit | str | os.PathLike[str], new: Audit | str | os.PathLike[
     if not shared:
         raise ConfigError(f"the audits have nothing in common: {list(before.results)} and {list(after.results)}.")
     confidence = _one_confidence(before, after, shared)
-    told, others = [], []
+    told: list[Change] = []
+    others: list[Change] = []
     for name in shared:
         told += _changes(name, _of_findings(before, name), _of_findings(after, name), confidence, after)
         rest = _changes(name, _of_gaps(before, name), _of_gaps(after, name), confidence, after)
@@ -357,9 +358,8 @@ def _direction(change: float | None, kind: str | None, metric: Metric) -> Direct
 
 def _claimed(changes: Sequence[Change], alpha: float) -> Iterator[Change]:
     """Yield changes with p-values adjusted for all of them; a direction stays only where it is beyond chance."""
-    tested = [change for change in changes if change.p_value is not None]
-    p_values = adjusted_p([change.p_value for change in tested]).tolist() if tested else []
-    adjusted = dict(zip(map(id, tested), p_values, strict=True))
+    tested = {id(change): change.p_value for change in changes if change.p_value is not None}
+    adjusted = dict(zip(tested, adjusted_p(list(tested.values())).tolist(), strict=True)) if tested else {}
     for change in changes:
         p_adjusted = adjusted.get(id(change))
         clear = p_adjusted is not None and p_adjusted <= alpha
