@@ -1,4 +1,4 @@
-"""The short commands: `demo` and `data` (the data that evenhand brings), `power` (what a plan could show), `doctor`."""
+"""The short commands: `demo` and `data` (the data that evenhand brings), `power`, `replicate`, `doctor`."""
 
 from __future__ import annotations
 
@@ -158,15 +158,26 @@ def _what(line: PowerLine) -> str:
         return "not worked out"
     claim = _smallest_shown(line)
     who = f" ({line.group}: {line.n:,} count)" if line.group is not None and line.n is not None else ""
-    if line.threshold is None:
-        return f"{claim}{who}"
-    met = "" if line.meets is None else f"; without a gap it is met with a chance of {line.meets:.0%}"
-    return f"'{line.threshold}' {claim.replace('shows', 'is shown to be broken by', 1)}{who}{met}"
+    if line.threshold is not None:
+        claim = f"'{line.threshold}' {claim.replace('shows', 'is shown to be broken by', 1)}"
+    return f"{claim}{who}{_chances(line)}"
+
+
+def _chances(line: PowerLine) -> str:
+    """Say how likely it is that a gap as in the pilot is seen, and that a limit is met where there is no gap."""
+    told = ""
+    if line.as_piloted is not None:
+        likely = f"{100 * line.as_piloted:.0f} ± {100 * (line.error or 0.0):.0f} %"
+        told += f"; one as in the pilot {'is decided' if line.threshold else 'is shown'} with a chance of {likely}"
+    if line.threshold is not None and line.meets is not None:
+        told += f"; without a gap it is met with a chance of {line.meets:.0%}"
+    return told
 
 
 def _smallest_shown(line: PowerLine) -> str:
     if line.gap is None:
-        return "shows no gap, however large, with the power wanted"
+        unknown = line.as_piloted is not None
+        return "no gap can be named" if unknown else "shows no gap, however large, with the power wanted"
     return (
         f"shows a ratio of {line.gap:.2f} or less" if line.kind == "ratio" else f"shows a gap of {line.gap:.3f} or more"
     )
@@ -251,3 +262,31 @@ def _broken() -> Iterator[str]:
             write_files(Path(folder) / "out", {"chart.svg": to_svg(points, "Points", "One point.", name="points")})
     except Exception as error:  # whatever it is, it is what the user has to know
         yield f"reading a file, drawing a chart and writing it failed ({type(error).__name__}: {error})"
+
+
+def replicate(
+    papers: Annotated[
+        list[str] | None, typer.Argument(help="effort, disagreement, reliability or improvability; by default all.")
+    ] = None,
+    out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")] = Path(
+        "evenhand-replication"
+    ),
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of data, in the place of the one that EVENHAND_DATA names.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> int:
+    """Replicate the four papers behind the audits: what they print, what is found here, why it differs, the errata.
+
+    It uses the data at hand and downloads nothing; the report lists what cannot be had, and what would read it. With
+    all data at hand it takes a minute.
+    """
+    from evenhand.replication import replicate as replicate_papers
+
+    with progress(quiet):
+        found = replicate_papers(papers or (), data=data)
+        files = found.save(out_folder)
+    if not quiet:
+        out.print(found.summary(), markup=False)
+        print_line("\nReport: ", str(files["replication.html"]))
+    return FINE
