@@ -155,7 +155,7 @@ def _result(
     values = (*estimate.individual_values(fairness), *ways.values, *group_values)
     gaps = (*estimate.model_gaps(fairness, spec), *ways.gaps, *group_gaps)
     result = EffortResult(
-        spec=spec.described() if spec.history is not None else spec,  # without the rows of a history
+        spec=spec.described() if spec.history is not None or spec.distance.norm in ("learned", "own") else spec,
         findings=(),
         left_out=tuple(_left_out(subjects.dropped, table)),
         notes=(*table.source.notes, *notes),
@@ -215,8 +215,22 @@ def _people_notes(people: People, spec: EffortSpec) -> Iterator[str]:
         )
     if paths.not_in_table:
         yield f"The history has {paths.not_in_table:,} people who are not among those of the table; they are not used."
+    yield from _distance_notes(people, spec)
     if people.rows.ids is None and spec.worst and spec.individuals:
         yield "The least fair pairs and their people are not listed, since the table names no id column."
+
+
+def _distance_notes(people: People, spec: EffortSpec) -> Iterator[str]:
+    """Tell what a distance makes of the weights."""
+    if people.distance.matrix is not None:
+        a, b, c = people.distance.matrix
+        yield (
+            f"The distance was learned from {count(people.judged, 'judged pair')}: its matrix is {a:.3f} for effort, "
+            f"{c:.3f} for the aggregate and {b:.3f} for both. It has its own weight of effort, so that `weights` play "
+            "no part; how uncertain it is, is not in the intervals."
+        )
+    elif spec.distance.norm in ("maximum", "own"):
+        yield f"The distance {spec.distance.norm!r} does not weigh effort: all `weights` between 0 and 1 are alike."
 
 
 def _few(people: People) -> Iterator[str]:

@@ -10,9 +10,10 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.audits.effort.choices import PUBLISHED_RATES, published_rates, scaled_rates
-from evenhand.audits.effort.spec import EffortSpec, History
+from evenhand.audits.effort.spec import EffortSpec, History, SimilarPairs
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.effort import aggregate_scores, effort_scores
+from evenhand.stats.pairs import EUCLIDEAN, Distance, learn_metric
 from evenhand.stats.types import FloatArray
 from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
 from evenhand.table.labels import known_label
@@ -53,7 +54,9 @@ class People:
     trajectories : one feature of theirs over time.
     inertia : disadvantage outside their control, above 0.
     effort, aggregate : what the paper makes of them.
+    distance : how far apart they are.
     dropped : people left out for a missing value.
+    judged : the pairs that a learned distance comes from.
     """
 
     rows: PersonRows
@@ -62,6 +65,8 @@ class People:
     effort: FloatArray
     aggregate: FloatArray
     dropped: int
+    distance: Distance = EUCLIDEAN
+    judged: int = 0
 
     @property
     def n(self) -> int:
@@ -99,7 +104,8 @@ def gather(table: Table, spec: EffortSpec) -> People:
         refuse_inertia(column, float(inertia[wrong][0]))
     effort = effort_scores(values, inertia, spec.desirable, spec.unit, paths.times, spec.measure)
     aggregate = aggregate_scores(values, spec.scale)
-    return People(rows, replace(paths, values=values), inertia, effort, aggregate, dropped)
+    distance, judged = _distance(spec, table.roles.id, rows.ids, effort, aggregate)
+    return People(rows, replace(paths, values=values), inertia, effort, aggregate, dropped, distance, judged)
 
 
 def inertia_column(spec: EffortSpec) -> str | None:
@@ -175,6 +181,55 @@ def _refuse_infinite(paths: Trajectories) -> None:
     infinite = np.isinf(paths.values).any(axis=0)
     if infinite.any():
         raise DataError(f"trajectory column {paths.steps[int(np.argmax(infinite))]!r} holds infinite values.")
+
+
+def _distance(
+    spec: EffortSpec, id_column: str | None, ids: tuple[str, ...] | None, effort: FloatArray, aggregate: FloatArray
+) -> tuple[Distance, int]:
+    """Return the distance that was asked for, and how many pairs it was learned from."""
+    asked = spec.distance
+    scales = asked.effort_scale, asked.aggregate_scale
+    if asked.norm == "own":
+        return Distance(scales=scales, lipschitz=asked.lipschitz, function=asked.function), 0
+    if asked.norm != "learned":
+        return Distance(asked.norm, scales, asked.lipschitz), 0
+    pairs = asked.similar
+    assert pairs is not None  # noqa: S101
+    if ids is None or id_column is None:
+        raise ConfigError("`similar` names people of the table; name the table's `id` column.")
+    frame = open_source(spec.folder / pairs.source if pairs.source is not None else pairs.data).frame
+    first, second, judged = _judged_pairs(frame, pairs)
+    row_of = {name: row for row, name in enumerate(ids)}
+    known = [
+        (row_of[a], row_of[b], y) for a, b, y in zip(first, second, judged, strict=True) if {a, b} <= row_of.keys()
+    ]
+    if not known:
+        raise DataError(f"no pair of `similar` is of two people in the table; it has for example {first[0]!r}.")
+    i, j, similar = (np.array(column) for column in zip(*known, strict=True))
+    matrix = learn_metric((effort[i] - effort[j]) / scales[0], (aggregate[i] - aggregate[j]) / scales[1], similar)
+    return Distance(scales=scales, lipschitz=asked.lipschitz, matrix=matrix), len(known)
+
+
+def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str], list[float]]:
+    """Fetch the ids and the judgement of every pair; anything but 0 and 1 is an error."""
+    with engine_errors():
+        kinds = kinds_of(frame.collect_schema())
+    names = {"first": pairs.first, "second": pairs.second, "similar": pairs.similar}
+    for role, name in names.items():
+        if fault := column_fault(name, kinds):
+            raise ConfigError(f"`{role}` of `similar` is {name!r}, which {fault}")
+    ids = {
+        role: id_text(plain_value(names[role], kinds[names[role]]), kinds[names[role]]).fill_null("")
+        for role in ("first", "second")
+    }
+    judged = nw.col(pairs.similar).cast(nw.Float64).fill_null(float("nan"))
+    with engine_errors():
+        arrays = fetch_arrays(frame.select(**ids, similar=judged))
+    values = np.asarray(arrays["similar"], dtype=np.float64)
+    if not np.isin(values, (0.0, 1.0)).all():
+        wrong = values[~np.isin(values, (0.0, 1.0))][0]
+        raise DataError(f"`similar` must be 1 or 0 in every pair; column {pairs.similar!r} holds {wrong:g}.")
+    return [str(x) for x in arrays["first"]], [str(x) for x in arrays["second"]], values.tolist()
 
 
 # A long table: one row for each person and time.

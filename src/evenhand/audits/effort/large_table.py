@@ -243,6 +243,8 @@ def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
         raise ConfigError(f"the measure {spec.measure!r} {many}; take 'acceleration', 'slope' or 'last_minus_first'.")
     if spec.robustness is not None:
         raise ConfigError(f"`robustness` {many}; try it on a sample of the table.")
+    if spec.distance != type(spec.distance)():
+        raise ConfigError(f"a distance other than the paper's {many}; leave `distance` out, or take a sample.")
     if spec.method not in ("auto", "grid"):
         raise ConfigError(f"the method {spec.method!r} {many}; take 'grid'.")
     return slopes

@@ -30,7 +30,9 @@ class EffortValue(Value):
     )
     violated: float | None = column("of eaif: the share of pairs scored more differently than their distance", None)
     stderr: float | None = column("of eaif and of reversed_pairs and the like: standard error", None)
-    method: Literal["strips", "blocks", "grid", "sampled", "counted"] | None = column("how pairs were compared", None)
+    method: Literal["strips", "blocks", "grid", "sampled", "enumerated", "counted"] | None = column(
+        "how pairs were compared", None
+    )
     error: float | None = column("of eaif: how far the number itself may be off; 0 where it is exact", None)
 
 
@@ -171,6 +173,7 @@ class SpecificationRecord(Record):
     unit: float = column("the unit of the feature")
     weight: float | None = column("the weight of effort")
     scale: float | None = column("the scale of the aggregate")
+    distance: str | None = column("the distance, of eaif")
     width: float | None = column("the width of the effort bins")
     min_count: int | None = column("the smallest group that is compared")
     own: bool = column("whether it is the audit's own specification")

@@ -13,6 +13,7 @@ from evenhand.stats.pairs import EXACT_ROWS
 
 if TYPE_CHECKING:
     from evenhand.audits.effort.result import EffortGap, EffortResult, EffortValue, PairRecord
+    from evenhand.audits.effort.spec import DistanceSettings
 
 Columns = dict[str, Callable[[Any], Cell]]
 
@@ -329,6 +330,8 @@ def methods(result: EffortResult) -> Iterator[Method]:
         "log(1 - value).",
         f"{METRICS['eaif'].reference}; Arvesen 1969, Annals of Mathematical Statistics 40",
     )
+    if spec.distance.norm != "euclidean" or spec.distance != type(spec.distance)():
+        yield Method("Distance", _distance_in_words(spec.distance))
     if result.direction:
         yield Method(
             "Reversed pairs",
@@ -352,6 +355,24 @@ def methods(result: EffortResult) -> Iterator[Method]:
     )
     if spec.robustness is not None:
         yield from _robustness_methods(result)
+
+
+def _distance_in_words(distance: DistanceSettings) -> str:
+    e, s = (
+        name if scale == 1 else f"{name} / {scale:g}"
+        for name, scale in (("|E - E'|", distance.effort_scale), ("|S - S'|", distance.aggregate_scale))
+    )
+    formula = {
+        "euclidean": "sqrt(w e^2 + (1 - w) s^2)",
+        "manhattan": "w e + (1 - w) s",
+        "maximum": "the larger of e and s (at w = 0 or 1 the one that counts)",
+        "learned": "sqrt(a e^2 + 2 b e s + c s^2), learned from judged pairs (Mukherjee et al. 2020)",
+        "own": "a function of the auditor's own",
+    }[distance.norm]
+    return (
+        f"In the place of the paper's d: {formula}, with e = {e} and s = {s}. Scores may differ by "
+        f"{distance.lipschitz:g} for each unit of it."
+    )
 
 
 def _sentence(formula: str) -> str:

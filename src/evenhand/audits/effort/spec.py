@@ -41,6 +41,68 @@ class History(Settings):
         return self
 
 
+class SimilarPairs(Settings):
+    """Pairs of people of the table that somebody judged, one row each; a distance is learned from them.
+
+    Examples
+    --------
+    >>> SimilarPairs(source="judged.csv", first="a", second="b").similar
+    'similar'
+    """
+
+    data: Any = Field(None, exclude=True, description="A data frame or a mapping of columns, in Python.")
+    source: str | None = Field(None, description="The path of a file, relative to that of `audit.toml`.")
+    first: str = Field("first", description="Its column with the id of the one.")
+    second: str = Field("second", description="Its column with the id of the other.")
+    similar: str = Field("similar", description="Its column of judgements: 1 where the two are similar, else 0.")
+
+    @model_validator(mode="after")
+    def _one_source(self, info: ValidationInfo) -> Self:
+        if (self.data is None) == (self.source is None) and not is_recorded(info):
+            raise ValueError("`similar` needs its table: give exactly one of `data` and `source`")
+        return self
+
+
+class DistanceSettings(Settings):
+    """How far apart two people are, and so how much their scores may differ.
+
+    Examples
+    --------
+    >>> DistanceSettings(norm="manhattan", lipschitz=0.5).lipschitz
+    0.5
+    """
+
+    norm: Literal["euclidean", "manhattan", "maximum", "learned", "own"] = Field(
+        "euclidean",
+        description="euclidean (the paper's), manhattan, maximum, or learned from pairs of people that were judged; "
+        "own for a function, which only Python can give.",
+    )
+    effort_scale: float = Field(1.0, gt=0, description="Differences in effort are divided by this.")
+    aggregate_scale: float = Field(1.0, gt=0, description="Differences in aggregate are divided by this.")
+    lipschitz: float = Field(1.0, gt=0, description="How much scores may differ for each unit of distance.")
+    similar: SimilarPairs | None = Field(None, description="The judged pairs that a learned distance comes from.")
+    function: Any = Field(
+        None,
+        exclude=True,
+        description="A function of the efforts and aggregates of the one and of the other (four arrays), in Python.",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self, info: ValidationInfo) -> Self:
+        if (self.norm == "learned") != (self.similar is not None):
+            raise ValueError("the norm 'learned' needs the judged pairs `similar`, and no other norm has them")
+        if self.norm == "own" and not callable(self.function) and not is_recorded(info):
+            raise ValueError("the norm 'own' needs a `function` of Python")
+        return self
+
+
+def _as_distance(value: object) -> object:
+    """Accept a norm by name, or a function, for the settings of a distance."""
+    if callable(value) and not isinstance(value, Settings):
+        return {"norm": "own", "function": value}
+    return {"norm": value} if isinstance(value, str) else value
+
+
 class EffortSpec(Spec):
     """The settings of the effort audit.
 
@@ -78,6 +140,10 @@ class EffortSpec(Spec):
     inertia_by: str | None = Field(None, description="Group column that rates by group refer to; by default race.")
     weights: tuple[float, ...] = Field(
         (0.5,), min_length=1, description="Weights of effort against aggregate in the distance."
+    )
+    distance: Annotated[DistanceSettings, BeforeValidator(_as_distance)] = Field(
+        DistanceSettings(),
+        description="How far apart people are: euclidean, manhattan, maximum, a table of settings, or a function.",
     )
     width: float = Field(0.1, gt=0, le=1, description="Width of the effort bins of group fairness.")
     method: Literal["auto", "strips", "blocks", "grid", "sampled"] = Field(
