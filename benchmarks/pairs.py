@@ -2,8 +2,8 @@
 
 1. Exact: ours, with three norms, against NumPy with full matrices and in tiles and SciPy's `cdist`, on 2,000 to
    200,000 people. Every line is a process of its own (so that peak memory is its own), warmed up on 500 people, best of
-   several wall times. Pairs a second count each unordered pair once. A peer is skipped where its matrices do not fit or it would take
-   minutes; the line says so.
+   several wall times. Pairs a second count each unordered pair once. A peer is skipped where its matrices do not fit or
+   it would take minutes; the line says so.
 2. Grid: time of the binning and of the rest on 1 and 10 million people, and its stated error. The true error is taken
    where the exact value is at hand (200,000 people, three kinds of data); above that the grid is compared with random
    pairs, an independent check that is much coarser. `--million` adds the exact value of 1 million people (minutes).

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.effort import estimate, robustness
+from evenhand.audits.effort import estimate, imputation, robustness
 from evenhand.audits.effort.direction import Counts, DirectionTables, count_all, direction_tables
 from evenhand.audits.effort.direction import notes as direction_notes
 from evenhand.audits.effort.findings import SENTENCES, make_claims
@@ -82,7 +82,8 @@ def person_scores(table: Table, **settings: Any) -> Any:
     Returns
     -------
     data frame
-        Of the library that the data came in; ids are text, and not in the order of the rows.
+        Of the library that the data came in; ids are text, and not in the order of the rows. Where rates of inertia
+        have standard errors, `effort_stderr` is what they make of everybody's effort.
 
     Examples
     --------
@@ -101,7 +102,12 @@ def person_scores(table: Table, **settings: Any) -> Any:
         raise ConfigError("effort can only be given back by an id; name the table's `id` column.")
     people = gather(table, spec)
     ids = list(people.rows.ids or ())
-    return build_frame({"id": ids, "effort": people.effort, "aggregate": people.aggregate}, table.backend)
+    columns: dict[str, Any] = {"id": ids, "effort": people.effort, "aggregate": people.aggregate}
+    if imputation.is_uncertain(spec):
+        columns["effort_stderr"] = np.std(
+            [imputed.effort for imputed in imputation.imputed_people(table, people, spec)], axis=0, ddof=1
+        )
+    return build_frame(columns, table.backend)
 
 
 def run(table: Table, spec: EffortSpec) -> Draft[EffortResult]:
@@ -151,9 +157,13 @@ def _result(
 ) -> Draft[EffortResult]:
     fairness, curves = estimates
     group_values, group_gaps = estimate.compare_groups(table, subjects, spec)
+    individual = (*estimate.individual_values(fairness),)
+    between = (*estimate.model_gaps(fairness, spec), *group_gaps)
+    if isinstance(subjects, People):
+        individual, between = imputation.pool(table, subjects, spec, individual, between)
     ways = direction or DirectionTables()
-    values = (*estimate.individual_values(fairness), *ways.values, *group_values)
-    gaps = (*estimate.model_gaps(fairness, spec), *ways.gaps, *group_gaps)
+    values = (*individual, *ways.values, *group_values)
+    gaps = (*ways.gaps, *between)
     result = EffortResult(
         spec=spec.described() if spec.history is not None or spec.distance.norm in ("learned", "own") else spec,
         findings=(),
@@ -216,6 +226,12 @@ def _people_notes(people: People, spec: EffortSpec) -> Iterator[str]:
     if paths.not_in_table:
         yield f"The history has {paths.not_in_table:,} people who are not among those of the table; they are not used."
     yield from _distance_notes(people, spec)
+    if imputation.is_uncertain(spec):
+        yield (
+            "The rates of inertia are known up to their standard errors. The intervals of individual fairness and of "
+            "parity by effort hold that too (multiple imputation of the rates, Rubin's rules); all others take the "
+            "rates as given."
+        )
     if people.rows.ids is None and spec.worst and spec.individuals:
         yield "The least fair pairs and their people are not listed, since the table names no id column."
 

@@ -71,7 +71,7 @@ def make_claims(
             arguments={"where": value.model, "weight": value.weight, "value": value.value},
             headline=True,
             aside=f"{show(value.violated, 'percent')} of pairs are scored more differently than their effort and "
-            "aggregate differ.",
+            f"aggregate differ.{_from_rates(value)}",
         )
     yield from _direction_claims(values, gaps, direction)
     between_models = [gap for gap in gaps if gap.against == "model"]
@@ -83,6 +83,16 @@ def make_claims(
     yield from (_least_equal_claim(grouped, spec) for grouped in bins.values())
     for curve in curves:
         yield _robustness_claim(curve, between_models, individual[0].n)
+
+
+def _from_rates(record: EffortValue | EffortGap) -> str:
+    """Return how much of an interval comes from uncertain rates of inertia, as a sentence."""
+    share = record.rates_share
+    return (
+        ""
+        if share is None
+        else f" {show(share, 'percent')} of the interval's variance comes from the rates of inertia."
+    )
 
 
 def _direction_claims(
@@ -162,7 +172,7 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
 
     def bin_of(gap: EffortGap) -> str:
         why = "where parity is lowest" if gap is compared[0] else "the bin that lies most clearly beyond the limit"
-        return f"Effort bin {gap.bin_low:g} to {gap.bin_high:g}, {why}."
+        return f"Effort bin {gap.bin_low:g} to {gap.bin_high:g}, {why}.{_from_rates(gap)}"
 
     return Claim(
         records=tuple(compared),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +10,15 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.audits.effort.choices import PUBLISHED_RATES, published_rates, scaled_rates
-from evenhand.audits.effort.spec import EffortSpec, History, SimilarPairs
+from evenhand.audits.effort.spec import EffortSpec, History, InertiaSource, InertiaSources, SimilarPairs
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.effort import aggregate_scores, effort_scores
+from evenhand.stats.imputation import drawn_rates
 from evenhand.stats.pairs import EUCLIDEAN, Distance, learn_metric
 from evenhand.stats.types import FloatArray
 from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
 from evenhand.table.labels import known_label
-from evenhand.table.roles import MISSING
+from evenhand.table.roles import MISSING, grouping_name
 from evenhand.table.rows import Coded, PersonRows
 from evenhand.table.sources import engine_errors, fetch_arrays, open_source
 from evenhand.table.table import Table
@@ -87,7 +88,8 @@ def gather(table: Table, spec: EffortSpec) -> People:
     """Read the people of a table, refuse or drop those with gaps, and work out effort and aggregate."""
     column = inertia_column(spec)
     others = spec.robustness.columns if spec.robustness is not None else ()
-    columns = [*spec.trajectory, *([column] if column is not None else []), *others]
+    sources = spec.inertia.columns if isinstance(spec.inertia, InertiaSources) else ()
+    columns = [*spec.trajectory, *([column] if column is not None else []), *sources, *others]
     rows = table.person_rows(list(dict.fromkeys(columns)))
     paths = _trajectories(table, rows, spec)
     inertia = rows.numbers[column] if column is not None else group_inertia(table, rows, spec)
@@ -115,32 +117,83 @@ def inertia_column(spec: EffortSpec) -> str | None:
 
 def group_rates(table: Table, spec: EffortSpec) -> tuple[str, dict[str, float]]:
     """Return the group column of the rates of inertia, and the rates, one for every group that the table has."""
-    assert spec.inertia is not None  # noqa: S101
+    assert isinstance(spec.inertia, str | dict)  # noqa: S101
     rates = published_rates(spec.inertia) if isinstance(spec.inertia, str) else scaled_rates(spec.inertia)
     by = spec.inertia_by or "race"
-    if by not in table.roles.group_columns:
-        raise ConfigError(
-            f"rates of inertia by group need their group column among the table's groups; `inertia_by` is {by!r}; "
-            f"{did_you_mean(by, table.roles.group_columns)}"
-        )
-    codes, labels = table.cells.joint([by])
-    rates = {known_label(by, group, labels): rate for group, rate in rates.items()}
-    unknown = [label for code, label in enumerate(labels) if label not in (MISSING, *rates) and (codes == code).any()]
+    return by, _checked_rates(table, (by,), rates, "`inertia_by`")
+
+
+def _checked_rates(table: Table, columns: tuple[str, ...], rates: dict[str, float], setting: str) -> dict[str, float]:
+    """Return the rates by the labels of the groups, or say which group column or rate there is not."""
+    for by in columns:
+        _require_group_column(by, table, setting)
+    codes, labels = table.cells.joint(columns)
+    name = columns[0] if len(columns) == 1 else grouping_name(columns)
+    if len(columns) == 1:
+        rates = {known_label(name, group, labels): rate for group, rate in rates.items()}
+    unknown = [label for code, label in enumerate(labels) if label not in rates and (codes == code).any()]
+    unknown = [label for label in unknown if MISSING not in label]
     if unknown:
         raise DataError(
-            f"`inertia` has no rate for {', '.join(repr(label) for label in unknown[:5])} of column {by!r}; "
+            f"`inertia` has no rate for {', '.join(repr(label) for label in unknown[:5])} of column {name!r}; "
             f"give one for every group (known: {', '.join(repr(group) for group in rates)})."
         )
-    return by, rates
+    return rates
+
+
+def _require_group_column(by: str, table: Table, setting: str) -> None:
+    if by not in table.roles.group_columns:
+        raise ConfigError(
+            f"rates of inertia by group need their group column among the table's groups; {setting} is {by!r}; "
+            f"{did_you_mean(by, table.roles.group_columns)}"
+        )
 
 
 def group_inertia(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArray:
     """Return each person's inertia from rates by group; 1 for everybody where none are given."""
     if spec.inertia is None:
         return np.ones(len(rows.groups.n))
+    if isinstance(spec.inertia, InertiaSources):
+        return next(source_inertia(table, rows, spec.inertia))
     by, rates = group_rates(table, spec)
     codes, labels = rows.groups.joint([by])
     return np.array([rates.get(label, np.nan) for label in labels])[codes]
+
+
+def source_inertia(
+    table: Table, rows: PersonRows, asked: InertiaSources, draws: int = 1, rng: np.random.Generator | None = None
+) -> Iterator[FloatArray]:
+    """Yield everybody's inertia from several sources: as given, or with a source of randomness as it may truly be."""
+    parts = [_drawn_source(table, rows, name, source, draws, rng) for name, source in asked.sources.items()]
+    for number in range(draws):
+        of_each = np.stack([part[number] for part in parts])
+        yield of_each.prod(axis=0) if asked.combine == "product" else of_each.mean(axis=0)
+
+
+def _drawn_source(
+    table: Table, rows: PersonRows, name: str, source: InertiaSource, draws: int, rng: np.random.Generator | None
+) -> FloatArray:
+    """Return (draws, people) the numbers of one source."""
+    if source.column is not None:
+        own = rows.numbers[source.column]
+        if (wrong := ~(own > 0) & ~np.isnan(own)).any():
+            refuse_inertia(source.column, float(own[wrong][0]))
+        errors = np.zeros(len(own)) if source.error_column is None else rows.numbers[source.error_column]
+        missing = np.isnan(errors)
+        if missing.any():
+            raise DataError(f"error column {source.error_column!r} is missing in {count(int(missing.sum()), 'row')}.")
+        return np.tile(own, (draws, 1)) if rng is None else drawn_rates(own, errors, draws, rng)
+    by = source.by or ()
+    rates = _checked_rates(table, by, source.rates, f"`by` of the source {name!r}")
+    codes, labels = rows.groups.joint(by)
+    single = len(by) == 1
+    errors_of = {known_label(by[0], g, labels) if single else g: error for g, error in source.errors.items()}
+    known = [label for label in labels if label in rates]
+    given, spread = (np.array([numbers.get(label, 0.0) for label in known]) for numbers in (rates, errors_of))
+    drawn = np.tile(given, (draws, 1)) if rng is None else drawn_rates(given, spread, draws, rng)
+    by_label = np.full((draws, len(labels)), np.nan)
+    by_label[:, [labels.index(label) for label in known]] = drawn / drawn.max(axis=1, keepdims=True)
+    return by_label[:, codes]
 
 
 def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:

@@ -33,6 +33,9 @@ class EffortValue(Value):
     method: Literal["strips", "blocks", "grid", "sampled", "enumerated", "counted"] | None = column(
         "how pairs were compared", None
     )
+    rates_share: float | None = column(
+        "of eaif: the share of the interval's variance that comes from uncertain rates of inertia", None
+    )
     error: float | None = column("of eaif: how far the number itself may be off; 0 where it is exact", None)
 
 
@@ -48,6 +51,9 @@ class EffortGap(Gap):
     weight: float | None = column("of eaif: the weight of effort against the aggregate", None)
     bin_low: float | None = column("of eagf: lower edge of the effort bin; null for all efforts", None)
     bin_high: float | None = column("of eagf: upper edge of the effort bin", None)
+    rates_share: float | None = column(
+        "the share of the interval's variance that comes from uncertain rates of inertia", None
+    )
     groups: int | None = column("of eagf: the groups large enough to be compared", None)
     stderr: float | None = column("of eaif: standard error", None)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.effort import charts
+from evenhand.audits.effort.imputation import is_uncertain
 from evenhand.audits.effort.metrics import METRICS, MULTIVERSE, PAPER
 from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
 from evenhand.core.formats import show, show_confidence
@@ -51,6 +52,7 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "Pairs": lambda r: Number(r.pairs, "count"),
         "Pairs violated": lambda r: Number(r.violated, "percent"),
         "Std. error": lambda r: Number(r.stderr),
+        "From rates of inertia": lambda r: Number(r.rates_share, "percent"),
         "Method": lambda r: r.method,
     }
     values = result.rows("values", metric="eaif")
@@ -102,7 +104,11 @@ def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     )
     yield parity_table(result)
     gaps = result.rows("gaps", metric="eagf")
-    extra: Columns = {"Effort": _bin, "Groups": lambda r: Number(r.groups, "count")}
+    extra: Columns = {
+        "Effort": _bin,
+        "Groups": lambda r: Number(r.groups, "count"),
+        "From rates of inertia": lambda r: Number(r.rates_share, "percent"),
+    }
     yield gap_table(gaps, METRICS, "Parity of every effort bin", spec.confidence, extra=extra)
     values = result.rows("values", metric="mean_score")
     yield value_table(values, METRICS, "Mean score of every group by effort", spec.confidence, extra={"Effort": _bin})
@@ -330,6 +336,14 @@ def methods(result: EffortResult) -> Iterator[Method]:
         "log(1 - value).",
         f"{METRICS['eaif'].reference}; Arvesen 1969, Annals of Mathematical Statistics 40",
     )
+    if is_uncertain(spec):
+        yield Method(
+            "Uncertain rates of inertia",
+            "Each rate is drawn anew, log-normal with its standard error; effort, individual fairness and parity by "
+            "effort are computed under each set of rates, and pooled: the variance within the sets plus (1 + 1/M) "
+            "times that between them. The share from the rates is the second part.",
+            "Rubin 1987, Multiple Imputation for Nonresponse in Surveys; Barnard and Rubin 1999, Biometrika 86",
+        )
     if spec.distance.norm != "euclidean" or spec.distance != type(spec.distance)():
         yield Method("Distance", _distance_in_words(spec.distance))
     if result.direction:

@@ -12,8 +12,10 @@ from evenhand.audits.effort.choices import Choices, as_choices
 from evenhand.audits.effort.metrics import METRICS
 from evenhand.core.metrics import Metric
 from evenhand.core.spec import Spec, is_recorded
+from evenhand.errors import did_you_mean
 from evenhand.settings import Settings, named_once
 from evenhand.stats.effort import TrajectoryMeasure
+from evenhand.table.roles import Columns
 
 CURVE_WEIGHTS = tuple(k / 10 for k in range(11))
 """Weights of effort at which the curve of individual fairness is computed."""
@@ -39,6 +41,62 @@ class History(Settings):
         if (self.data is None) == (self.source is None) and not is_recorded(info):
             raise ValueError("`history` needs its table: give exactly one of `data` and `source`")
         return self
+
+
+class InertiaSource(Settings):
+    """One source of inertia: rates by group, or a column of each person's own numbers, with their standard errors.
+
+    Examples
+    --------
+    >>> InertiaSource(by="race", rates={"White": 13, "Black": 39}, errors={"Black": 1.5}).by
+    ('race',)
+    """
+
+    by: Columns | None = Field(None, description="The group column of `rates`, or several: rates of combinations.")
+    rates: dict[str, float] = Field({}, description="A rate for every group ('Black × F' for a combination).")
+    errors: dict[str, float] = Field({}, description="Standard errors of the rates; one that is not named is known.")
+    column: str | None = Field(None, description="A column of everybody's own number, instead of rates.")
+    error_column: str | None = Field(None, description="The column of their standard errors.")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.column is None) == (not self.rates):
+            raise ValueError("a source of inertia needs either `rates` with `by`, or a `column`")
+        if self.rates and self.by is None:
+            raise ValueError("`rates` need `by`, the group column that they refer to")
+        unknown = [group for group in self.errors if group not in self.rates]
+        if unknown:
+            raise ValueError(f"`errors` has {unknown[0]!r}, which has no rate; {did_you_mean(unknown[0], self.rates)}")
+        for name, numbers in (("rates", self.rates), ("errors", self.errors)):
+            for group, number in numbers.items():
+                if not (isfinite(number) and (number > 0 if name == "rates" else number >= 0)):
+                    raise ValueError(f"`{name}` of {group!r} must be finite and not below 0; got {number:g}")
+        return self
+
+
+class InertiaSources(Settings):
+    """Several sources of inertia, combined at the level of a person.
+
+    Rates by group are divided by their largest, columns are taken as they are. `product` multiplies the sources, `sum`
+    adds them up and divides by their number. A table of combinations is one source whose `by` has several columns.
+    """
+
+    sources: dict[str, InertiaSource] = Field(min_length=1, description="The sources, by names of your own.")
+    combine: Literal["product", "sum"] = Field("product", description="How a person's sources make one inertia.")
+    imputations: int = Field(
+        20, ge=2, le=200, description="Sets of rates as they may truly be, which carry the errors into the intervals."
+    )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that hold numbers of persons."""
+        names = (name for source in self.sources.values() for name in (source.column, source.error_column))
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _as_inertia(value: object) -> object:
+    """Tell sources from rates by group, so that an error is about the one that was meant."""
+    return InertiaSources.model_validate(value) if isinstance(value, Mapping) and "sources" in value else value
 
 
 class SimilarPairs(Settings):
@@ -133,9 +191,10 @@ class EffortSpec(Spec):
     scale: float = Field(
         1.0, gt=0, description="The total is divided by this for the aggregate ($200,000 in the paper)."
     )
-    inertia: dict[str, float] | str | None = Field(
+    inertia: Annotated[InertiaSources | dict[str, float] | str | None, BeforeValidator(_as_inertia)] = Field(
         None,
-        description="A column, rates by group (scaled by the largest), a published table such as nces-2012, or none.",
+        description="A column, rates by group (scaled by the largest), a published table such as nces-2012, several "
+        "`sources` with their errors, or none.",
     )
     inertia_by: str | None = Field(None, description="Group column that rates by group refer to; by default race.")
     weights: tuple[float, ...] = Field(
