@@ -86,7 +86,7 @@ $(VENV)/.docs: $(VENV)/.dev
 
 # Programs that some tests need: installed only when asked for, as root on Debian; the tests say what is missing.
 system:
-	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql; do \
+	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client; do \
 	  (PATH="$$PATH:$(lastword $(wildcard /usr/lib/postgresql/*/bin))"; command -v "$${need%:*}" >/dev/null) && continue; \
 	  echo "Installing $${need#*:} ..."; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$${need#*:}" >/dev/null || exit 1; \

@@ -9,11 +9,14 @@ import tomllib
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evenhand.errors import ConfigError, brief, did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 _EXPECTED = "input should be "
 _MOST_SENTENCES = 5  # of what is wrong in one set of options
@@ -92,27 +95,33 @@ def _explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     choices: dict[str, list[str]] = {}
     for problem in error.errors():
         place = [part for part in problem["loc"] if not _is_type_tag(part)]
-        path = ".".join(str(part) for part in place)
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            message = f"there is no such setting; {did_you_mean(place[-1], _fields_at(model, place[:-1]))}"
-        elif problem["type"] == "missing":
-            message = "it is required and was not given"
-        elif problem["type"] != "value_error":
-            message = _plain_words(message)
-            if message.startswith(_EXPECTED):
-                kinds = choices.setdefault(path, [])  # of a union, every member says what it would have taken
-                kinds.append(message.removeprefix(_EXPECTED))
-                if len(kinds) > 1:
-                    sentences.pop()
-                message = _EXPECTED + _either(kinds)
-            message += f"; got {brief(problem['input'])}"
+        path = ".".join(map(str, place))
+        message = _message(problem, model, place)
+        if message.startswith(_EXPECTED):
+            kinds = choices.setdefault(path, [])  # of a union, every member says what it would have taken
+            kinds.append(message.removeprefix(_EXPECTED))
+            if len(kinds) > 1:
+                sentences.pop()
+            message = f"{_EXPECTED}{_either(kinds)}; got {brief(problem['input'])}"
         sentences.append(f"`{path}` in {where}: {message}" if path else f"{where}: {message}")
     distinct = list(dict.fromkeys(sentences))
     if len(distinct) > _MOST_SENTENCES:
         distinct[_MOST_SENTENCES:] = [f"and {len(distinct) - _MOST_SENTENCES:,} more like these"]
     joined = "\n".join(distinct)
     return joined if joined.endswith(("?", ".")) else joined + "."
+
+
+def _message(problem: ErrorDetails, model: type[BaseModel], place: list[int | str]) -> str:
+    """Return what is wrong with one setting; where another kind of value was expected, without the value given."""
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        return f"there is no such setting; {did_you_mean(place[-1], _fields_at(model, place[:-1]))}"
+    if problem["type"] == "missing":
+        return "it is required and was not given"
+    if problem["type"] == "value_error":
+        return message
+    plain = _plain_words(message)
+    return plain if plain.startswith(_EXPECTED) else f"{plain}; got {brief(problem['input'])}"
 
 
 def _either(kinds: list[str]) -> str:

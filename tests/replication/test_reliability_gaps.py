@@ -5,269 +5,78 @@ Tolerances are four standard deviations between replicates (new folds, models an
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
-import os
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
-from evenhand.stats.agreement import binary_counts, icc_a1, pabak_from_kappa
-from evenhand.stats.noise import (
-    Experiment,
-    Linear,
-    Predictor,
-    attribute,
-    fixed_products,
-    products,
-    published_noise,
-    replicate_seeds,
-    simulate,
-    with_derived,
+from evenhand.datasets.registry import DATA_VARIABLE
+from evenhand.replication.reliability import (
+    BINARY,
+    NUMERIC,
+    SETTINGS,
+    SPLITS,
+    Setting,
+    at,
+    authors_split,
+    defendants,
+    experiment,
+    mean_gap,
+    mean_share,
+    over_people,
+    published_curves,
+    replay,
+    runs,
+    sure_levels,
 )
-from evenhand.stats.reliability import Gap, bootstrap_people, curves, gap_of, metric_values, share_lower
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.noise import attribute, fixed_products, replicate_seeds, simulate
+from evenhand.stats.reliability import curves, metric_values, share_lower
 
-FOLDER = Path(os.environ.get("EVENHAND_DATA") or "/nonexistent") / "compas"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.replication,
-    pytest.mark.skipif(
-        not (FOLDER / "raez_seed0_models.json").is_file(), reason="EVENHAND_DATA names no folder with the COMPAS files"
-    ),
+    pytest.mark.skipif(not published_curves(), reason="EVENHAND_DATA names no folder with the COMPAS files"),
 ]
-
-NUMERIC = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
-BINARY = ("c_charge_degree_M", "c_charge_degree_F", "sex")
-SETTINGS = [
-    ("all", "1", "N"),
-    ("all", "5", "N"),
-    ("all", "10", "N"),
-    ("all", "1", "Y"),
-    ("all", "5", "Y"),
-    ("all", "10", "Y"),
-    ("num", "1", "N"),
-    ("num", "5", "N"),
-    ("num", "10", "N"),
-    ("cat", "", "N"),
-]
-LEVELS = np.round(np.arange(31) * 0.01, 5)
-SPLITS = 12
-
-
-class Compas(NamedTuple):
-    columns: list[str]
-    features: FloatArray
-    white: IntArray
-    rearrested: FloatArray
-
-
-@lru_cache
-def compas() -> Compas:
-    with gzip.open(FOLDER / "friedler_numerical_binsensitive_slim.csv.gz", "rt") as file:
-        head, *rows = csv.reader(file)
-    table = np.array(rows, dtype=float)
-    columns = [name for name in head if name != "two_year_recid"]
-    features = np.ascontiguousarray(table[:, [head.index(name) for name in columns]])
-    white = features[:, columns.index("race")].astype(np.int64)
-    return Compas(columns, features, white, table[:, head.index("two_year_recid")])
-
-
-def at(*names: str) -> list[int]:
-    return [compas().columns.index(name) for name in names]
-
-
-def raw_units(weights: FloatArray, intercept: float, mean: FloatArray, scale: FloatArray) -> Linear:
-    """A model of scaled numbers as a model of raw ones."""
-    weights, numbers = weights.copy(), at(*NUMERIC)
-    intercept -= float((weights[numbers] * mean / scale).sum())
-    weights[numbers] /= scale
-    return Linear(weights, intercept)
-
-
-Split = tuple[IntArray, tuple[Predictor, ...]]
-
-
-@lru_cache
-def authors_split() -> Split:
-    """The author's folds and models of seed 0."""
-    stored = json.loads((FOLDER / "raez_seed0_models.json").read_text())
-    folds, models = np.empty(len(compas().features), dtype=np.int64), []
-    for number, fold in enumerate(stored):
-        assert fold["columns"] == compas().columns
-        folds[fold["test_index"]] = number
-        mean, scale = np.array(fold["scaler_mean"]), np.array(fold["scaler_scale"])
-        models.append(raw_units(np.array(fold["coef"]), fold["intercept"], mean, scale))
-    return folds, tuple(models)
-
-
-@lru_cache
-def own_split(seed: int) -> Split:
-    """New folds, and logistic regressions fitted to the optimum."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import KFold
-
-    features, numbers = compas().features, at(*NUMERIC)
-    folds, models = np.empty(len(features), dtype=np.int64), []
-    for number, (train, test) in enumerate(KFold(5, shuffle=True, random_state=seed).split(features)):
-        folds[test] = number
-        scaled = features[train]
-        mean, scale = scaled[:, numbers].mean(axis=0), scaled[:, numbers].std(axis=0)
-        scaled[:, numbers] = (scaled[:, numbers] - mean) / scale
-        fitted = LogisticRegression(solver="newton-cholesky", tol=1e-12).fit(scaled, compas().rearrested[train])
-        models.append(raw_units(fitted.coef_[0], float(fitted.intercept_[0]), mean, scale))
-    return folds, tuple(models)
-
-
-def experiment(name: str, split: Split, **settings: Any) -> Experiment:
-    noise = published_noise(name)
-    minima = dict.fromkeys(at(*NUMERIC), 0.0) | {at("age")[0]: 18.0}
-    items = noise.items(at(*NUMERIC), at(*BINARY), minima)
-    return Experiment(compas().features, split[1], items, compas().white, split[0], shares=noise.shares, **settings)
-
-
-@lru_cache
-def runs(name: str) -> dict[str, FloatArray]:
-    """(splits, levels, groups) of every statistic: new folds, models and mistakes each time."""
-    wanted = (
-        "kappa",
-        "pabak",
-        "icc_a1",
-        "icc_spread",
-        "prevalence_part",
-        "bias_part",
-        "mean_second",
-        "mean_squared_error",
-        "variance_first",
-    )
-    found: dict[str, list[FloatArray]] = {statistic: [] for statistic in wanted}
-    for seed in range(SPLITS):
-        trial = experiment(name, own_split(seed), common=False)
-        done = simulate(trial, replicate_seeds(1, np.random.default_rng([seed, 7])))
-        for statistic_name, values in found.items():
-            values.append(curves(trial, done, statistic_name).values[0])
-    return {statistic_name: np.array(values) for statistic_name, values in found.items()}
-
-
-def mean_gap(name: str, statistic_name: str) -> float:
-    """Group 1 less group 0, mean over levels above 0 and splits."""
-    values = runs(name)[statistic_name][:, 1:]
-    return float((values[..., 1] - values[..., 0]).mean())
-
-
-def mean_share(name: str, statistic_name: str) -> float:
-    """Share of levels at which group 1 is lower, mean over splits."""
-    values = runs(name)[statistic_name][:, 1:]
-    return float((values[..., 1] < values[..., 0]).mean())
-
-
-@lru_cache
-def over_people(name: str, follow: bool = False) -> dict[str, Gap]:
-    """Gaps with the author's models and their bootstrap over people."""
-    folds, models = authors_split()
-    if follow:
-        derive = products({at("sex-race")[0]: at("sex", "race")})
-        models = tuple(with_derived(model, derive) for model in models)
-    trial = experiment(name, (folds, models), common=False)
-    seeds, rng = replicate_seeds(6, np.random.default_rng(3)), np.random.default_rng(4)
-    draws = bootstrap_people(trial, seeds, ["kappa", "pabak", "icc_a1"], resamples=300, rng=rng)
-    return {statistic_name: gap_of(draws.gap(statistic_name, 1, 0)) for statistic_name in draws.values}
-
-
-def sure_levels(gap: Gap) -> int:
-    """At how many levels the joint band leaves out 0."""
-    return int(((gap.simultaneous.low > 0) | (gap.simultaneous.high < 0)).sum())
 
 
 # The published numbers
 
 
-def authors_rows(setting: tuple[str, str, str], fold: IntArray, level: float, stream: Any) -> FloatArray:
-    """The author's perturbed rows of one fold at one level, which use up the random stream in the author's order."""
-    feature_set, sd, minima = setting
-    rows, white = compas().features[fold].copy(), compas().white[fold]
-    groups = [np.flatnonzero(white == group) for group in (1, 0)]
-    for column in at(*NUMERIC) if feature_set != "cat" else []:
-        for own in groups:
-            mask = stream.choice([0, 1], size=len(own), p=[1 - level, level])
-            rows[own, column] = np.rint(rows[own, column] + mask * stream.normal(0, float(sd), size=len(own)))
-        if minima == "Y":
-            rows[:, column] = np.clip(rows[:, column], 18 if column == at("age")[0] else 0, None)
-    for column in at(*BINARY) if feature_set != "num" else []:
-        for own in groups:
-            rows[own, column] = (rows[own, column] + stream.choice([0, 1], size=len(own), p=[1 - level, level])) % 2
-    return rows
-
-
-@lru_cache
-def authors_perturbations() -> dict[tuple[str, str, str], list[npt.NDArray[np.int16]]]:
-    """For each of the ten experiments, per fold, the rows (levels, people, features) of the author's random stream."""
-    stream = np.random.RandomState(0)
-    order = np.arange(len(compas().features))
-    stream.shuffle(order)  # the folds were drawn first
-    folds = [np.sort(part) for part in np.array_split(order, 5)]
-    for number, fold in enumerate(folds):
-        assert np.array_equal(np.flatnonzero(authors_split()[0] == number), fold)
-    found = {}
-    for setting in SETTINGS:
-        by_level = [[authors_rows(setting, fold, level, stream) for fold in folds] for level in LEVELS]
-        found[setting] = [np.stack(of_fold).astype(np.int16) for of_fold in zip(*by_level, strict=True)]
-    return found
-
-
-def replay(setting: tuple[str, str, str], follow: bool = False) -> dict[str, FloatArray]:
-    """The author's statistics (levels, groups), means over folds, with sex-race as it was or following sex."""
-    folds, models = authors_split()
-    sums: dict[str, FloatArray] = {}
-    for number, perturbed in enumerate(authors_perturbations()[setting]):
-        own, predict = np.flatnonzero(folds == number), models[number]
-        rows = perturbed.reshape(-1, perturbed.shape[-1]).astype(np.float64)
-        if follow:
-            rows = products({at("sex-race")[0]: at("sex", "race")})(rows)
-        first, second = predict(compas().features[own]), predict(rows)
-        score, label = second.score.reshape(31, -1), second.label.reshape(31, -1)
-        for group in (0, 1):
-            people = compas().white[own] == group
-            counts = binary_counts(first.label[people], label[:, people])
-            kappa, pi, bi = counts.kappa(), counts.prevalence_index(), counts.bias_index()
-            values = {
-                "ICC_2": icc_a1(first.score[people], score[:, people]),
-                "kappa": kappa,
-                "PABAK": counts.pabak(),
-                "PAK": pabak_from_kappa(kappa, pi, 0.0),
-                "BAK": pabak_from_kappa(kappa, 0.0, bi),
-            }
-            for statistic_name, value in values.items():
-                sums.setdefault(statistic_name, np.zeros((31, 2)))[:, group] += value / 5
-    return sums
-
-
-@lru_cache
-def published() -> dict[tuple[str, str, str], list[dict[str, str]]]:
-    with gzip.open(FOLDER / "raez_published_irr_curves.csv.gz", "rt") as file:
-        rows = sorted(csv.DictReader(file), key=lambda row: float(row["noise_level"]))
-    keys = [(row["feature_set"], row["variance"], row["num_min"]) for row in rows]
-    return {setting: [row for row, key in zip(rows, keys, strict=True) if key == setting] for setting in SETTINGS}
-
-
 def test_the_people_of_the_paper() -> None:
-    assert len(compas().features) == 6167
-    assert compas().white.sum() == 2100
+    assert len(defendants().features) == 6167
+    assert defendants().white.sum() == 2100
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids="-".join)
-def test_the_published_curves_are_replayed(setting: tuple[str, str, str]) -> None:
+def test_the_published_curves_are_replayed(setting: Setting) -> None:
     """With sd (not variance) 1, 5 and 10, independent masks and seed 0: all ten files, 310 rows of 10 values."""
-    assert len(published()[setting]) == 31
-    for statistic_name, values in replay(setting).items():
-        for group in (0, 1):
-            expected = [float(row[f"group_{group}_{statistic_name}"]) for row in published()[setting]]
-            np.testing.assert_allclose(values[:, group], expected, atol=1e-9, rtol=0)
+    printed = published_curves()[setting]
+    for statistic, values in replay(setting).items():
+        assert printed[statistic].shape == (31, 2)
+        np.testing.assert_allclose(values, printed[statistic], atol=1e-9, rtol=0)
+
+
+def test_the_files_of_the_authors_repository_are_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stacked = published_curves()
+    folder = tmp_path / "compas" / "results"
+    folder.mkdir(parents=True)
+    named = {("all", "5", "N"): "all features_var=5", ("cat", "", "N"): "feature_set=cat_var=None"}
+    for setting, start in named.items():
+        columns = {
+            f"group_{group}_{name}": values[:, group] for name, values in stacked[setting].items() for group in (0, 1)
+        }
+        rows = [
+            f"{level / 100},{','.join(repr(float(column[level])) for column in columns.values())}"
+            for level in range(31)
+        ]
+        text = "\n".join([f",{','.join(columns)}", *rows])
+        (folder / f"{start}_grouped=Y_num-min=N.csv").write_text(text)
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+    read = published_curves.__wrapped__()
+    assert set(read) == set(named)
+    for setting in named:
+        np.testing.assert_array_equal(read[setting]["PABAK"], stacked[setting]["PABAK"])
 
 
 REVERSAL = [
@@ -279,9 +88,7 @@ REVERSAL = [
 
 
 @pytest.mark.parametrize(("setting", "kappa", "icc", "pabak"), REVERSAL, ids=["1", "categorical", "5", "10"])
-def test_the_signs_change_when_sex_race_follows_sex(
-    setting: tuple[str, str, str], kappa: Any, icc: Any, pabak: Any
-) -> None:
+def test_the_signs_change_when_sex_race_follows_sex(setting: Setting, kappa: Any, icc: Any, pabak: Any) -> None:
     """The author's models and random numbers; only sex-race is recomputed as sex times race."""
     for statistic_name, expected in (("kappa", kappa), ("ICC_2", icc), ("PABAK", pabak)):
         if expected is not None:
@@ -301,7 +108,7 @@ def test_the_reversal_is_no_accident_of_the_people() -> None:
 
 
 def test_the_product_that_is_held_fixed_is_found() -> None:
-    found = fixed_products(compas().features, at(*NUMERIC, *BINARY))
+    found = fixed_products(defendants().features, at(*NUMERIC, *BINARY))
     assert [tuple(product) for product in found] == [(*at("sex-race"), *at("sex"), *at("race"), 1.0)]
 
 

@@ -31,7 +31,12 @@ def _of_data(*names: str, about: str) -> Any:
 
 
 def audit(
-    target: Annotated[str, typer.Argument(help="An audit.toml, or a CSV, Parquet or JSON file (a glob in quotes).")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="An audit.toml, or data: CSV, Parquet or JSON (a glob in quotes), Excel, Stata, SPSS, Feather, R."
+        ),
+    ],
     out_folder: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")
     ] = Path("out"),
@@ -51,6 +56,9 @@ def audit(
     allow_code: Annotated[
         bool, typer.Option("--allow-code", help="Let audit.toml import the Python functions it names.")
     ] = False,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan sealed by `evenhand plan`: the report says whether it was followed.")
+    ] = None,
     outcome: Annotated[Text, _of_data(about="Column of what really happened.")] = None,
     positive: Annotated[Text, _of_data(about="The outcome's positive value.")] = None,
     groups: Annotated[
@@ -125,33 +133,47 @@ def audit(
         "missing-values": missing_values,
     }
     with progress(quiet or json):
-        result = _run(target, for_data, seed, allow_code)
+        result = _run(target, for_data, seed, allow_code, plan)
         files = result.save(out_folder, listed_formats(formats))
+        if plan is not None:
+            _keep_plan(plan, out_folder)
     if json:
         typer.echo(result.to_json().encode(), nl=False)
     elif not quiet:
         print_summary(result)
-        reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
-        print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
+        _print_places(files)
     return _checked(result.findings, strict, quiet) if check else FINE
+
+
+def _print_places(files: Mapping[str, Path]) -> None:
+    reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
+    print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
+
+
+def _keep_plan(plan: Path, folder: Path) -> None:
+    """Put the plan beside the results, where `verify` and `pack` look for it."""
+    from evenhand.core.run import write_files
+
+    write_files(folder, {"plan.json": plan.read_bytes()})
 
 
 def _is_toml(target: str) -> bool:
     return target.lower().endswith(".toml")
 
 
-def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool) -> Audit:
+def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code: bool, plan: Path | None) -> Audit:
     """Run an audit.toml, or the parity audit of a data file."""
     from evenhand import audit as run_audit
 
     if _is_toml(target):
         _refuse_data_options(for_data)
-        return run_audit(target, seed=seed, allow_code=allow_code)
+        return run_audit(target, seed=seed, allow_code=allow_code, plan=plan)
     limits = [_limit(text) for text in for_data["require"] or ()]
     with speaking("command"):
         table = _table(target, for_data)
         within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
-        return run_audit(table, seed=seed, parity={"within": within, "metrics": metrics or None}, thresholds=limits)
+        parity = {"within": within, "metrics": metrics or None}
+        return run_audit(table, seed=seed, plan=plan, parity=parity, thresholds=limits)
 
 
 def _limit(text: str) -> dict[str, Any]:
@@ -207,21 +229,13 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
         "the options of the file",
     )
     columns = open_source(path, reading).frame.collect_schema().names()
-    predictions: dict[str, Any] = {}
-    for name, settings in _predictions(options, columns):
-        if name in predictions:
-            raise ConfigError(f"two predictions are called {name!r}; name one of them otherwise, as in other={name}.")
-        predictions[name] = settings
     return Table(
         path,
         outcome=options["outcome"],
         positive=options["positive"],
-        groups=[
-            group.split("+") if "+" in group and group not in columns else group
-            for group in _listed(options["groups"], columns)
-        ],
+        groups=[group if group in columns else _parts(group) for group in _listed(options["groups"], columns)],
         cuts=dict(_cut_points(text) for text in options["cuts"] or ()),
-        predictions=predictions,
+        predictions=_predictions(options, columns),
         id=options["id"],
         weight=options["weight"],
         favourable=options["favourable"],
@@ -235,7 +249,22 @@ def _listed(texts: Sequence[str], columns: Collection[str]) -> list[str]:
     return [part.strip() for text in texts for part in ([text] if text in columns else text.split(","))]
 
 
-def _predictions(options: Mapping[str, Any], columns: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _parts(group: str) -> str | list[str]:
+    """Return the columns of an intersection such as `race+sex`; anything else is one column."""
+    return group.split("+") if "+" in group else group
+
+
+def _predictions(options: Mapping[str, Any], columns: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the settings of each prediction by its name."""
+    predictions: dict[str, dict[str, Any]] = {}
+    for name, settings in _each_prediction(options, columns):
+        if name in predictions:
+            raise ConfigError(f"two predictions are called {name!r}; name one of them otherwise, as in other={name}.")
+        predictions[name] = settings
+    return predictions
+
+
+def _each_prediction(options: Mapping[str, Any], columns: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     threshold: dict[str, Any] = {} if options["threshold"] is None else {"threshold": options["threshold"]}
     if options["range"] is not None:
         threshold["range"] = _numbers("--range", options["range"], "two numbers such as 1,10", exactly=2)

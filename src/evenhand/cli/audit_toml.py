@@ -6,10 +6,10 @@ A blank is an empty text. `evenhand audit` refuses it by the name of its setting
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 
-from evenhand.cli.proposal import Proposal, cut_points, in_unit_range
+from evenhand.cli.proposal import Proposal, cut_points, in_unit_range, looks_like_percent
 from evenhand.table.files import FileOptions
 from evenhand.table.profile import ColumnProfile, Look
 
@@ -41,6 +41,10 @@ def audit_toml(source: str, options: FileOptions, roles: Proposal, seen: Look) -
 def quoted(value: object) -> str:
     """Return a TOML string; JSON's quoting is TOML's for every text."""
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _list(values: Iterable[object]) -> str:
+    return f"[{', '.join(map(quoted, values))}]"
 
 
 class _Writer:
@@ -83,8 +87,7 @@ class _Writer:
         if self.options.encoding:
             yield f"encoding = {quoted(self.options.encoding)}"
         if self.options.missing_values != ("",):
-            words = ", ".join(map(quoted, self.options.missing_values))
-            yield f"missing_values = [{words}]    # these words stand among numbers"
+            yield f"missing_values = {_list(self.options.missing_values)}    # these words stand among numbers"
 
     def _person_and_outcome(self) -> Iterator[str]:
         roles = self.roles
@@ -117,37 +120,34 @@ class _Writer:
         if not roles.groups:
             yield f'groups = [""]    # open: the columns to compare people by{self._listed("groups")}'
             return
-        single = [group for group in roles.groups if "+" not in group or group in self.seen.columns]
-        listed = [
-            quoted(group) if group in single else f"[{', '.join(quoted(part) for part in group.split('+'))}]"
-            for group in roles.groups
-        ]
-        yield f'groups = [{", ".join(listed)}]    # a list inside the list is an intersection, as ["race", "sex"]'
+        parts = [self._parts(group) for group in roles.groups]
+        listed = ", ".join(quoted(columns[0]) if len(columns) == 1 else _list(columns) for columns in parts)
+        yield f'groups = [{listed}]    # a list inside the list is an intersection, as ["race", "sex"]'
         if roles.one_hot:
-            families = ", ".join(
-                f"{quoted(name)} = [{', '.join(map(quoted, members))}]" for name, members in roles.one_hot.items()
-            )
+            families = ", ".join(f"{quoted(name)} = {_list(members)}" for name, members in roles.one_hot.items())
             yield f"one_hot = {{ {families} }}    # these columns of 0 and 1 are one grouping"
-        columns = [self.seen.columns[c] for group in roles.groups for c in self._parts(group) if c in self.seen.columns]
-        yield from self._cuts(list(dict.fromkeys(columns)))
-        dummies = [c.name for c in columns if c.two_valued and c.is_number]
-        if dummies:
-            yield (
-                f'# labels = {{ {quoted(dummies[0])} = {{ 0 = "...", 1 = "..." }} }}    '
-                f'# names of groups; without them "{dummies[0]} = 1"'
-            )
+        columns = (self.seen.columns.get(name) for name in dict.fromkeys(chain.from_iterable(parts)))
+        numbers = [column for column in columns if column and column.is_number]
+        yield from self._cuts(numbers)
+        yield from self._labels(numbers)
 
     def _parts(self, group: str) -> list[str]:
         return [group] if group in self.seen.columns else group.split("+")
 
-    def _cuts(self, columns: Sequence[ColumnProfile]) -> Iterator[str]:
-        many = [c for c in columns if c.is_number and c.distinct > 20]
-        if not many:
-            return
-        cuts = {column.name: cut_points(column) if "age" in column.name.lower() else None for column in many}
-        inner = ", ".join(f"{quoted(name)} = {points or chr(34) * 2}" for name, points in cuts.items())
-        note = "proposed" if all(cuts.values()) else "open where blank"
-        yield f"cuts = {{ {inner} }}    # {note}; choose cut points before you see results"
+    def _cuts(self, numbers: Sequence[ColumnProfile]) -> Iterator[str]:
+        cuts = {c.name: cut_points(c) if "age" in c.name.lower() else None for c in numbers if c.distinct > 20}
+        if cuts:
+            inner = ", ".join(f"{quoted(name)} = {points or chr(34) * 2}" for name, points in cuts.items())
+            note = "proposed" if all(cuts.values()) else "open where blank"
+            yield f"cuts = {{ {inner} }}    # {note}; choose cut points before you see results"
+
+    def _labels(self, numbers: Sequence[ColumnProfile]) -> Iterator[str]:
+        name = next((c.name for c in numbers if c.two_valued), None)
+        if name is not None:
+            yield (
+                f'# labels = {{ {quoted(name)} = {{ 0 = "...", 1 = "..." }} }}    '
+                f'# names of groups; without them "{name} = 1"'
+            )
 
     def _rest(self) -> Iterator[str]:
         roles = self.roles
@@ -159,7 +159,7 @@ class _Writer:
             yield f"favourable = {quoted(roles.favourable)}    # the side that is good for a person"
         else:
             yield '# favourable = "..."    # good for a person: "selected" (a loan) or "not_selected" (a risk flag)'
-        lacking = [c for c in (roles.outcome, *roles.predictions) if c and self.seen.columns[c].missing]
+        lacking = roles.lacking(self.seen)
         if roles.drop_missing:
             yield 'missing = "drop"    # rows without outcome or prediction are dropped and counted'
         else:
@@ -189,7 +189,7 @@ class _Writer:
             low, high = self.roles.range
             yield f"range = [{number(low)}, {number(high)}]    # lowest and highest possible score"
         elif not in_unit_range(column):
-            percent = "; percent is [0, 100]" if (column.low or 0) >= 0 and 10 < (column.high or 0) <= 100 else ""
+            percent = "; percent is [0, 100]" if looks_like_percent(column) else ""
             yield f'range = ""    # open: lowest and highest possible score, as [1, 10] ({seen}{percent})'
         if self.roles.threshold is not None:
             yield f"threshold = {number(self.roles.threshold)}    # selected when the score is above it"
@@ -214,7 +214,7 @@ class _Writer:
         yield ""
         yield "# One feature over time? Then remove the # of these lines: is equal effort treated equally?"
         yield "# [effort]"
-        yield f"# trajectory = [{', '.join(map(quoted, self.roles.panel))}]"
+        yield f"# trajectory = {_list(self.roles.panel)}"
         if len({b - a for a, b in pairwise(years)}) > 1:
             yield f"# times = {years}"
         yield "# desirable = true    # is more of it good?"

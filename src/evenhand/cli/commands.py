@@ -1,4 +1,4 @@
-"""The short commands: `demo` and `data` (the data that evenhand brings), `power` (what a plan could show), `doctor`."""
+"""The short commands: `demo` and `data` (the data that evenhand brings), `power`, `replicate`, `doctor`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json as json_text
 import platform
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -156,17 +156,31 @@ def _what(line: PowerLine) -> str:
         return f"the planned improvement is shown with a chance of {chance}; the power wanted takes {needed}"
     if line.kind is None and line.gap is None:
         return "not worked out"
+    claim = _smallest_shown(line)
     who = f" ({line.group}: {line.n:,} count)" if line.group is not None and line.n is not None else ""
+    if line.threshold is not None:
+        claim = f"'{line.threshold}' {claim.replace('shows', 'is shown to be broken by', 1)}"
+    return f"{claim}{who}{_chances(line)}"
+
+
+def _chances(line: PowerLine) -> str:
+    """Say how likely it is that a gap as in the pilot is seen, and that a limit is met where there is no gap."""
+    told = ""
+    if line.as_piloted is not None:
+        likely = f"{100 * line.as_piloted:.0f} ± {100 * (line.error or 0.0):.0f} %"
+        told += f"; one as in the pilot {'is decided' if line.threshold else 'is shown'} with a chance of {likely}"
+    if line.threshold is not None and line.meets is not None:
+        told += f"; without a gap it is met with a chance of {line.meets:.0%}"
+    return told
+
+
+def _smallest_shown(line: PowerLine) -> str:
     if line.gap is None:
-        claim = "shows no gap, however large, with the power wanted"
-    elif line.kind == "ratio":
-        claim = f"shows a ratio of {line.gap:.2f} or less"
-    else:
-        claim = f"shows a gap of {line.gap:.3f} or more"
-    if line.threshold is None:
-        return f"{claim}{who}"
-    met = "" if line.meets is None else f"; without a gap it is met with a chance of {line.meets:.0%}"
-    return f"'{line.threshold}' {claim.replace('shows', 'is shown to be broken by', 1)}{who}{met}"
+        unknown = line.as_piloted is not None
+        return "no gap can be named" if unknown else "shows no gap, however large, with the power wanted"
+    return (
+        f"shows a ratio of {line.gap:.2f} or less" if line.kind == "ratio" else f"shows a gap of {line.gap:.3f} or more"
+    )
 
 
 # What is installed ---------------------------------------------------------------------------------------------------
@@ -174,7 +188,6 @@ def _what(line: PowerLine) -> str:
 
 _ENGINES = ("duckdb", "pandas", "polars", "pyarrow", "pyspark")
 _FOR_DEVELOPERS = ("dev", "docs")
-_MISSING = "not installed"
 
 
 def doctor() -> int:
@@ -183,28 +196,24 @@ def doctor() -> int:
     The exit code is 1 where evenhand itself cannot work.
     """
     print_line(f"evenhand {__version__}, Python {platform.python_version()}, {platform.platform()}")
-    parts = list(_parts())
-    broken = [package for extra, package in parts if extra is None and _version(package) is None]
+    packages: dict[str, list[str]] = {"": []}
+    for extra, package in _parts():
+        packages.setdefault(extra, []).append(package)
+    needed = packages.pop("")
     print_line("\nEngines for data frames (one of your own is enough; files are read by DuckDB)")
-    _show((package, _version(package), f"pip install {package}") for package in _ENGINES)
+    _show(_ENGINES, "pip install {package}")
     print_line("\nWhat evenhand needs")
-    _show((package, _version(package), "pip install evenhand") for extra, package in parts if extra is None)
-    for extra in sorted({extra for extra, _ in parts if extra is not None}):
-        packages = [package for name, package in parts if name == extra]
-        lacking = [package for package in packages if _version(package) is None]
-        print_line(f"\nExtra '{extra}'" + ("" if lacking else ": complete"))
-        _show((package, _version(package), _line(extra)) for package in packages)
-    broken += list(_broken())
+    _show(needed, "pip install evenhand")
+    for extra in sorted(packages):
+        print_line(f"\nExtra '{extra}'" + ("" if _lacking(packages[extra]) else ": complete"))
+        _show(packages[extra], f"pip install 'evenhand[{extra}]'")
+    broken = [*_lacking(needed), *_broken()]
     print_line("\nNot working: " + "; ".join(broken) if broken else "\nEverything that evenhand needs works.")
     return BROKEN if broken else FINE
 
 
-def _line(extra: str) -> str:
-    return f"pip install 'evenhand[{extra}]'"
-
-
-def _parts() -> Iterator[tuple[str | None, str]]:
-    """Yield every package that evenhand asks for, with the extra it belongs to."""
+def _parts() -> Iterator[tuple[str, str]]:
+    """Yield every package that evenhand asks for, with the extra it belongs to; what it always needs has none."""
     try:
         wanted = requires("evenhand") or []
     except PackageNotFoundError:  # run from a folder of source code
@@ -213,7 +222,7 @@ def _parts() -> Iterator[tuple[str | None, str]]:
         name = re.match(r"[\w.-]+", line)
         extra = re.search(r"extra\s*==\s*['\"]([\w-]+)", line)
         if name and name[0] != "evenhand" and (extra is None or extra[1] not in _FOR_DEVELOPERS):
-            yield (None if extra is None else extra[1]), name[0]
+            yield (extra[1] if extra else ""), name[0]
 
 
 def _version(package: str) -> str | None:
@@ -223,10 +232,16 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _show(rows: Iterator[tuple[str, str | None, str]]) -> None:
+def _lacking(packages: Sequence[str]) -> list[str]:
+    return [package for package in packages if _version(package) is None]
+
+
+def _show(packages: Sequence[str], install: str) -> None:
+    """Show the version of each package, or the line that installs it."""
     table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for package, installed, line in rows:
-        told = Text(installed) if installed else Text(f"{_MISSING}: {line}", style="yellow")
+    for package in packages:
+        installed, line = _version(package), install.format(package=package)
+        told = Text(installed) if installed else Text(f"not installed: {line}", style="yellow")
         table.add_row(Text(f"  {package}"), told)
     out.print(table)
 
@@ -247,3 +262,31 @@ def _broken() -> Iterator[str]:
             write_files(Path(folder) / "out", {"chart.svg": to_svg(points, "Points", "One point.", name="points")})
     except Exception as error:  # whatever it is, it is what the user has to know
         yield f"reading a file, drawing a chart and writing it failed ({type(error).__name__}: {error})"
+
+
+def replicate(
+    papers: Annotated[
+        list[str] | None, typer.Argument(help="effort, disagreement, reliability or improvability; by default all.")
+    ] = None,
+    out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")] = Path(
+        "evenhand-replication"
+    ),
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of data, in the place of the one that EVENHAND_DATA names.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> int:
+    """Replicate the four papers behind the audits: what they print, what is found here, why it differs, the errata.
+
+    It uses the data at hand and downloads nothing; the report lists what cannot be had, and what would read it. With
+    all data at hand it takes a minute.
+    """
+    from evenhand.replication import replicate as replicate_papers
+
+    with progress(quiet):
+        found = replicate_papers(papers or (), data=data)
+        files = found.save(out_folder)
+    if not quiet:
+        out.print(found.summary(), markup=False)
+        print_line("\nReport: ", str(files["replication.html"]))
+    return FINE

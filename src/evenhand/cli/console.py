@@ -75,22 +75,30 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     """Print the verdicts first, then at most so many findings without one; the report has the rest."""
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))
+    if audit.plan is not None:
+        followed = "followed" if audit.plan["followed"] else f"not followed. {' '.join(audit.plan['changes'])}"
+        _print_dim(f"Plan {audit.plan['sha256'][:12]}, sealed {audit.plan['sealed']}: {followed}")
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     others = [finding for finding in audit.findings if finding.threshold is None]
     out.print(_table(judged or others[:most]))
-    if not judged:
-        more = f"{count(len(others) - most, 'more finding')} in the report. " if len(others) > most else ""
-        _print_dim(f"{more}No thresholds were set.")
-    elif others:
-        more = "1 more finding has" if len(others) == 1 else f"{len(others)} more findings have"
-        _print_dim(f"{more} no threshold; see the report.")
+    _print_dim(_left_out(len(judged), len(others), most))
     notes = [f"Note: {note}" for notes in audit.notes.values() for note in notes]
     for line in (*audit.families, *notes):
         _print_dim(line)
 
 
 def _print_dim(line: str) -> None:
-    out.print(Text(line, style="dim"))
+    if line:
+        out.print(Text(line, style="dim"))
+
+
+def _left_out(judged: int, others: int, most: int) -> str:
+    """Say how many findings the summary leaves to the report."""
+    if not judged:
+        more = f"{count(others - most, 'more finding')} in the report. " if others > most else ""
+        return f"{more}No thresholds were set."
+    have = "has" if others == 1 else "have"
+    return f"{count(others, 'more finding')} {have} no threshold; see the report." if others else ""
 
 
 def _rows_used(audit: Audit) -> str:

@@ -6,6 +6,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -15,7 +16,7 @@ from rich.text import Text
 
 from evenhand.cli.audit_toml import audit_toml
 from evenhand.cli.console import FINE, out, print_line
-from evenhand.cli.proposal import Proposal, in_unit_range, propose
+from evenhand.cli.proposal import Proposal, in_unit_range, looks_like_percent, propose
 from evenhand.core.run import write_files
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.report.config import open_settings
@@ -28,7 +29,10 @@ _SIDES = ("selected", "not_selected")
 
 
 def init(
-    data: Annotated[str, typer.Argument(help="A CSV, Parquet or JSON file (a glob in quotes).")],
+    data: Annotated[
+        str,
+        typer.Argument(help="A data file: CSV, Parquet or JSON (a glob in quotes), Excel, Stata, SPSS, Feather, R."),
+    ],
     path: Annotated[Path, typer.Option("--out", "-o", help="Where to write the audit.toml.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     yes: Annotated[
@@ -65,14 +69,11 @@ def init(
         raise ConfigError(f"'{path}' exists already; give --force to overwrite it, or another name with --out.")
     seen, options, remarks = _read(data, decimal, encoding)
     given = _given(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
-    said = {
-        role
-        for role, value in (("groups", groups), ("predictions", decisions or scores), ("outcome", outcome))
-        if value
-    }
     if favourable is not None and favourable not in _SIDES:
         raise ConfigError(f"--favourable got {favourable!r}; {did_you_mean(favourable, _SIDES)}")
     given.favourable, given.drop_missing = favourable, drop_missing
+    values = {"groups": given.groups, "predictions": given.predictions, "outcome": given.outcome}
+    said = {role for role, value in values.items() if value}
     roles = propose(seen, given)
     _show_columns(seen)
     for remark in (*remarks, *_remarks(roles, seen)):
@@ -85,11 +86,8 @@ def init(
     for role, value in _summary(roles, seen):
         print_line(f"  {role:<12}{value}")
     left = open_settings(tomllib.loads(text))
-    print_line(
-        f"Fill in what is open ({', '.join(left)}), then: evenhand audit {path}"
-        if left
-        else f"Check these roles, then: evenhand audit {path}"
-    )
+    todo = f"Fill in what is open ({', '.join(left)})" if left else "Check these roles"
+    print_line(f"{todo}, then: evenhand audit {path}")
     return FINE
 
 
@@ -112,26 +110,32 @@ def _read(data: str, decimal: str | None, encoding: str | None) -> tuple[Look, F
     seen = look(data, options)
     remarks = list(seen.notes)
     delimiter = dialect(data)
-    if delimiter not in (None, ","):
+    is_odd = delimiter not in (None, ",")
+    if is_odd:
         remarks.append(f"Columns are separated by {delimiter!r}.")
-    changes: dict[str, Any] = {}
-    commas = [c for c in seen.columns.values() if c.decimal_commas]
-    if commas and decimal is None and delimiter not in (None, ","):
-        changes["decimal"] = ","
-        remarks.append(f"Numbers have decimal commas ({_names(commas)}): read and written with decimal = ','.")
-    words = sorted({word for c in seen.columns.values() for word in c.missing_words})
-    if words:
-        changes["missing_values"] = ("", *words)
-        held = [c for c in seen.columns.values() if c.missing_words]
-        remarks.append(f"{', '.join(map(repr, words))} among numbers ({_names(held)}) is read as missing.")
+    changes = list(_needed_options(seen, commas_possible=is_odd and decimal is None))
+    remarks += [remark for _, _, remark in changes]
     if changes and delimiter is not None:
-        options = options.model_copy(update=changes)
+        options = options.model_copy(update={option: value for option, value, _ in changes})
         seen = look(data, options)
     return seen, options, remarks
 
 
-def _names(columns: Sequence[Any]) -> str:
-    return ", ".join(c.name for c in columns[:3]) + (" ..." if len(columns) > 3 else "")
+def _needed_options(seen: Look, *, commas_possible: bool) -> Iterator[tuple[str, Any, str]]:
+    """Yield the options without which numbers are not read as numbers, their values, and what to say of each."""
+    commas = [c.name for c in seen.columns.values() if c.decimal_commas]
+    if commas and commas_possible:
+        yield "decimal", ",", f"Numbers have decimal commas ({_some(commas, 3)}): read and written with decimal = ','."
+    held = {c.name: c.missing_words for c in seen.columns.values() if c.missing_words}
+    if held:
+        words = sorted(set(chain.from_iterable(held.values())))
+        listed = ", ".join(map(repr, words))
+        yield "missing_values", ("", *words), f"{listed} among numbers ({_some(list(held), 3)}) is read as missing."
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """Return the first few names, with a mark where there are more."""
+    return ", ".join(names[:most]) + (" ..." if len(names) > most else "")
 
 
 def _show_columns(seen: Look) -> None:
@@ -154,11 +158,9 @@ def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
         yield f"One feature over time, {first} ... {last}? An [effort] section for it is in the file, commented out."
     for members in roles.one_hot.values():
         yield f"Columns of 0 and 1 that are one grouping: {', '.join(members)}."
-    for name in roles.scores or roles.guesses.get("predictions", []):
-        column = seen.columns[name]
-        low, high = (column.low or 0.0, column.high or 0.0) if column.distinct > 2 else (0.0, 0.0)
-        if column.is_number and low >= 0 and 10 < high <= 100:
-            yield f"{name} runs from {low:g} to {high:g}: percent? Its range would be [0, 100]."
+    for column in (seen.columns[name] for name in roles.scores or roles.guesses.get("predictions", [])):
+        if column.distinct > 2 and looks_like_percent(column):
+            yield f"{column.name} runs from {column.low:g} to {column.high:g}: percent? Its range would be [0, 100]."
 
 
 # What was said by options ---------------------------------------------------------------------------------
@@ -170,13 +172,12 @@ def _given(seen: Look, *, outcome: str | None, groups: Many, decisions: Many, sc
         option: [part for text in texts or () for part in _columns_of(option, text, seen)]
         for option, texts in {"--groups": groups, "--decisions": decisions, "--scores": scores}.items()
     }
-    single = {"--outcome": outcome, "--id": id}
-    for option, name in single.items():
+    for option, name in {"--outcome": outcome, "--id": id}.items():
         if name is not None:
             _require(option, name, seen)
-    constant = seen.columns[outcome] if outcome is not None else None
-    if constant is not None and constant.distinct < 2:
-        held = f"is {constant.values[0]!r} in every row" if constant.values else "has no values"
+    if outcome is not None and seen.columns[outcome].distinct < 2:
+        values = seen.columns[outcome].values
+        held = f"is {values[0]!r} in every row" if values else "has no values"
         raise ConfigError(f"--outcome {outcome!r} {held}; an outcome has two values: name another column.")
     for name in listed["--scores"]:
         if not seen.columns[name].is_number:
@@ -204,27 +205,32 @@ def _require(option: str, name: str, seen: Look) -> None:
 
 
 def _summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
-    def told(chosen: Sequence[str], role: str, nothing: str) -> str:
-        guesses = roles.guesses.get(role, [])
-        asked = f" ({', '.join(guesses[:6])}{' ...' if len(guesses) > 6 else ''}?)" if guesses else ""
-        return ", ".join(chosen) or (f"open{asked}" if role in roles.open else nothing)
-
-    yield "groups", told(roles.groups, "groups", "none")
+    """Yield each role with its columns, or that it is open, with guesses."""
+    yield "groups", ", ".join(roles.groups) or _unsettled(roles, "groups", "none")
     if roles.scores or not roles.decisions:
         yield "scores", ", ".join(roles.scores) or "none found"
-    if roles.predictions:
-        yield "decisions", ", ".join(roles.decisions) or "none found"
-    else:
-        yield "decisions", told([], "predictions", "none found")
-    yield "outcome", told([roles.outcome] if roles.outcome else [], "outcome", "none found: error rates need one")
+    no_decisions = "none found" if roles.predictions else _unsettled(roles, "predictions", "none found")
+    yield "decisions", ", ".join(roles.decisions) or no_decisions
+    yield "outcome", roles.outcome or _unsettled(roles, "outcome", "none found: error rates need one")
     yield "id", (roles.long[0] if roles.long else roles.id) or "none found"
     if roles.weight:
         yield "weight", roles.weight
-    lacking = [c for c in (roles.outcome, *roles.predictions) if c and seen.columns[c].missing]
+    yield from _unsaid(roles, seen)
+
+
+def _unsaid(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield what an audit does where nothing was said of it."""
+    lacking = roles.lacking(seen)
     if lacking and not roles.drop_missing:
         yield "missing", f'some rows lack {", ".join(lacking)}: an audit stops there, unless missing = "drop" is set'
     if not roles.favourable:
         yield "favourable", "not said: no side of a gap in selection rates is called worse off"
+
+
+def _unsettled(roles: Proposal, role: str, nothing: str) -> str:
+    guesses = roles.guesses.get(role, [])
+    asked = f" ({_some(guesses, 6)}?)" if guesses else ""
+    return f"open{asked}" if role in roles.open else nothing
 
 
 class _Dialogue:
@@ -237,10 +243,23 @@ class _Dialogue:
         """Ask for every role that no option gave."""
         roles = self.roles
         print_line("Enter takes what stands in brackets, - is none; several names go with commas between.")
-        if roles.long and not self._yes(
-            f"Does a person ({roles.long[0]}) have several rows, one for each {roles.long[1]}?"
-        ):
+        several = "Does a person ({}) have several rows, one for each {}?"
+        if roles.long and not self._yes(several.format(*roles.long)):
             roles.id = roles.long = None
+        self._roles()
+        settled = {"groups": roles.groups, "predictions": roles.predictions}
+        roles.open = {role for role, columns in settled.items() if not columns}
+        self._values()
+        self._side()
+        lacking = roles.lacking(self.seen)
+        if lacking and not roles.drop_missing:
+            roles.drop_missing = self._yes(
+                f"Some rows lack {', '.join(lacking)}. Drop them, and count them?", default=False
+            )
+
+    def _roles(self) -> None:
+        """Ask which columns are groups, predictions and outcome."""
+        roles = self.roles
         roles.groups = self._columns("Groups to compare", roles.groups, "groups")
         roles.one_hot = {name: members for name, members in roles.one_hot.items() if name in roles.groups}
         chosen = self._columns("Decisions or scores", roles.predictions, "predictions")
@@ -248,15 +267,6 @@ class _Dialogue:
         roles.decisions = [name for name in chosen if name not in roles.scores]
         outcome = self._columns("Outcome: what really happened", [roles.outcome] if roles.outcome else [], "outcome", 1)
         roles.outcome = outcome[0] if outcome else None
-        roles.open = {"groups"} if not roles.groups else set()
-        roles.open |= {"predictions"} if not roles.predictions else set()
-        self._values()
-        self._side()
-        lacking = [c for c in (roles.outcome, *roles.predictions) if c and self.seen.columns[c].missing]
-        if lacking and not roles.drop_missing:
-            roles.drop_missing = self._yes(
-                f"Some rows lack {', '.join(lacking)}. Drop them, and count them?", default=False
-            )
 
     def _is_score(self, name: str) -> bool:
         column = self.seen.columns[name]
@@ -267,7 +277,7 @@ class _Dialogue:
             return list(offered)
         guesses = [name for name in self.roles.guesses.get(role, ()) if name not in offered]
         if guesses and not offered:
-            print_line(f"  could be: {', '.join(guesses[:8])}{' ...' if len(guesses) > 8 else ''}")
+            print_line(f"  could be: {_some(guesses, 8)}")
 
         def read(answer: str) -> list[str]:
             if answer == "-":

@@ -32,8 +32,12 @@ app.command()(commands.demo)
 app.command()(init.init)
 app.command()(audit.audit)
 app.command()(report.report)
+app.command()(report.plan)
+app.command()(report.verify)
+app.command()(report.pack)
 app.command()(commands.doctor)
 app.command()(commands.power)
+app.command()(commands.replicate)
 app.add_typer(commands.data_app, name="data")
 app.add_typer(study.app, name="study")
 
@@ -62,10 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     tell = _tell_programs if _JSON_ERRORS in given else _tell_people
     try:
-        words = [word for word in given if word != _JSON_ERRORS]
-        code = app(args=words, prog_name="evenhand", standalone_mode=False)
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
+        sys.exit(_run([word for word in given if word != _JSON_ERRORS]))
     except (EvenhandError, typer.TyperException) as error:
         tell(error, BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort) as error:
@@ -79,7 +80,14 @@ def main(arguments: list[str] | None = None) -> None:
         if os.environ.get("EVENHAND_DEBUG"):
             raise
         tell(error, BUG)
-    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _run(words: list[str]) -> int:
+    """Run the command that the words name and return its exit code."""
+    code = app(args=words, prog_name="evenhand", standalone_mode=False)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
 
 
 def _print_any_text() -> None:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, product
 
 from evenhand.table.profile import ColumnProfile, Look
 
@@ -108,6 +109,10 @@ class Proposal:
         """The columns of scores and of decisions."""
         return [*self.scores, *self.decisions]
 
+    def lacking(self, seen: Look) -> list[str]:
+        """Return the columns of outcome and predictions that some rows lack."""
+        return [c for c in (self.outcome, *self.predictions) if c and seen.columns[c].missing]
+
 
 def propose(seen: Look, given: Proposal | None = None) -> Proposal:
     """Find the roles of columns; what was `given` stands.
@@ -120,18 +125,21 @@ def propose(seen: Look, given: Proposal | None = None) -> Proposal:
     (['female'], ['approved'], None)
     """
     roles = given or Proposal()
-    free = [c for c in seen.columns.values() if c.name not in roles.used and c.distinct > 1]
-    _people(seen, roles, free)
-    free = [c for c in free if c.name not in roles.used]
+    _people(seen, roles, _free(seen, roles))
     if roles.weight is None:
-        roles.weight = next((c.name for c in free if sounds(c.name, "weight") and _is_weight(c)), None)
-    _groups(seen, roles, [c for c in free if c.name not in roles.used])
-    roles.panel = {} if roles.long else _panel([c for c in free if c.name not in roles.used])
-    free = [c for c in free if c.name not in roles.used]
-    _outcome(roles, free)
-    _predictions(roles, [c for c in free if c.name not in roles.used])
+        roles.weight = next((c.name for c in _strong(_free(seen, roles), "weight") if _is_weight(c)), None)
+    _groups(seen, roles, _free(seen, roles))
+    roles.panel = {} if roles.long else _panel(_free(seen, roles))
+    _outcome(roles, _free(seen, roles))
+    _predictions(roles, _free(seen, roles))
     roles.guesses = {role: [n for n in names if n not in roles.used] for role, names in roles.guesses.items()}
     return roles
+
+
+def _free(seen: Look, roles: Proposal) -> list[ColumnProfile]:
+    """Return the columns that have no role yet, and more than one value."""
+    used = roles.used
+    return [c for c in seen.columns.values() if c.name not in used and c.distinct > 1]
 
 
 # Who is in a row ------------------------------------------------------------------------------------------
@@ -139,27 +147,42 @@ def propose(seen: Look, given: Proposal | None = None) -> Proposal:
 
 def _people(seen: Look, roles: Proposal, free: Sequence[ColumnProfile]) -> None:
     """Find the id, and whether a person has several rows."""
-    named = [c for c in free if sounds(c.name, "id") and c.kind in ("whole", "text") and c.distinct > MOST_GROUPS]
+    named = _strong(filter(_can_identify, free), "id")
     if roles.id is None:
         roles.id = next((c.name for c in named if c.unique), None)
     if roles.id is not None and seen.columns[roles.id].unique:
         return
-    times = [c for c in free if _TIMES & set(words(c.name)) and c.is_number and 3 <= c.distinct <= seen.rows / 2]
-    others = [c for c in free if c not in (*named, *times)]
-    persons = [seen.columns[roles.id]] if roles.id else [*named, *others]
-    for time in times:
-        for person in persons:
-            if _has_several_rows(person, time, seen.rows) and seen.unique_together(person.name, time.name):
-                roles.long = person.name, time.name
-                return
-    roles.repeated = roles.id or next((c.name for c in named if c.missing == 0), None)
+    roles.long = _person_and_time(seen, free, [seen.columns[roles.id]] if roles.id else [*named, *free])
+    if roles.long is None:
+        roles.repeated = roles.id or next((c.name for c in named if c.missing == 0), None)
 
 
-def _has_several_rows(person: ColumnProfile, time: ColumnProfile, rows: int) -> bool:
-    """Tell whether a column can be of persons who have a row for most times."""
-    if person is time or person.missing or person.kind not in ("whole", "text") or person.distinct <= MOST_GROUPS:
+def _person_and_time(
+    seen: Look, free: Sequence[ColumnProfile], persons: Sequence[ColumnProfile]
+) -> tuple[str, str] | None:
+    """Return the columns of the person and of the time, where a person has several rows."""
+    times = [c for c in free if _is_time(c, seen.rows)]
+    for time, person in product(times, persons):
+        if person not in times and _is_panel_of(person, time, seen):
+            return person.name, time.name
+    return None
+
+
+def _can_identify(column: ColumnProfile) -> bool:
+    return column.kind in ("whole", "text") and column.distinct > MOST_GROUPS
+
+
+def _is_time(column: ColumnProfile, rows: int) -> bool:
+    return column.is_number and 3 <= column.distinct <= rows / 2 and bool(_TIMES & set(words(column.name)))
+
+
+def _is_panel_of(person: ColumnProfile, time: ColumnProfile, seen: Look) -> bool:
+    """Tell whether a column can be of persons who have a row for most times, and one only."""
+    rows = seen.rows
+    if person.missing or not _can_identify(person):
         return False
-    return rows / 2 <= person.distinct * time.distinct <= 2 * rows and person.distinct < rows / 2
+    several = rows / 2 <= person.distinct * time.distinct <= 2 * rows and person.distinct < rows / 2
+    return several and seen.unique_together(person.name, time.name)
 
 
 # Groups ---------------------------------------------------------------------------------------------------
@@ -168,20 +191,20 @@ def _has_several_rows(person: ColumnProfile, time: ColumnProfile, rows: int) -> 
 def _groups(seen: Look, roles: Proposal, free: Sequence[ColumnProfile]) -> None:
     if not roles.groups:
         roles.one_hot = _families(seen, free)
-        members = {member for family in roles.one_hot.values() for member in family}
-        named = [c for c in free if c.name not in members and sounds(c.name, "group") and can_group(c)]
-        in_bands = [c for c in named if not cut_points(c)]
-        roles.groups = [
-            *roles.one_hot,
-            # a number such as `age` is left out where the table has `age_group` too
-            *(c.name for c in named if c in in_bands or not any(_says(c, other) for other in in_bands)),
-        ]
+        members = set(chain.from_iterable(roles.one_hot.values()))
+        named = [c for c in _strong(free, "group") if c.name not in members and can_group(c)]
+        roles.groups = [*roles.one_hot, *_each_once(named)]
     if not roles.groups:
         roles.open.add("groups")
-        weak = [c for c in free if _sounds_weakly(c.name, "group") and can_group(c)]
-        text = [c for c in free if c.kind in ("text", "boolean") and can_group(c) and c not in weak]
-        dummies = [c for c in free if c.two_valued and c not in (*weak, *text)]
-        roles.guesses["groups"] = [c.name for c in (*weak, *text, *dummies)]
+        able = [c for c in free if can_group(c)]
+        text = [c for c in able if c.kind in ("text", "boolean")]
+        roles.guesses["groups"] = list(dict.fromkeys(_names([*_weak(able, "group"), *text, *_two_valued(free)])))
+
+
+def _each_once(columns: Sequence[ColumnProfile]) -> list[str]:
+    """Return the names; a number such as `age` is left out where the table has `age_group` too."""
+    bands = [c for c in columns if not cut_points(c)]
+    return [c.name for c in columns if c in bands or not any(_says(c, other) for other in bands)]
 
 
 def _says(number: ColumnProfile, bands: ColumnProfile) -> bool:
@@ -225,9 +248,8 @@ def cut_points(column: ColumnProfile) -> list[int] | None:
 def _outcome(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
     if roles.outcome is not None:
         return
-    binary = [c for c in free if c.two_valued]
-    strong = [c.name for c in binary if sounds(c.name, "outcome")]
-    weak = [c.name for c in binary if _sounds_weakly(c.name, "outcome") and c.name not in strong]
+    binary = _two_valued(free)
+    strong, weak = _names(_strong(binary, "outcome")), _names(_weak(binary, "outcome"))
     if len(strong) == 1 and not weak and not sounds(strong[0], "decision"):
         roles.outcome = strong[0]
     elif strong or weak:
@@ -238,20 +260,18 @@ def _outcome(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
 def _predictions(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
     if roles.predictions:
         return
-    binary = [c.name for c in free if c.two_valued]
-    numbers = [c for c in free if c.is_number and c.distinct > 2]
-    roles.scores = [c.name for c in numbers if sounds(c.name, "score") and _is_score(c)]
-    strong = [name for name in binary if sounds(name, "decision")]
+    binary = _two_valued(free)
+    strong, weak = _names(_strong(binary, "decision")), _names(_weak(binary, "decision"))
+    numbers = list(filter(_has_many_numbers, free))
+    roles.scores = [c.name for c in _strong(numbers, "score") if _is_score(c)]
     if len(strong) == 1 and not sounds(strong[0], "outcome"):
         roles.decisions = strong
     if not roles.predictions:
         roles.open.add("predictions")
     elif len(strong) > 1:
         roles.open.add("decisions")
-    weak = [name for name in binary if _sounds_weakly(name, "decision") and name not in strong]
-    texts = [c.name for c in free if c.kind == "text" and sounds(c.name, "decision") and c.distinct <= 5]
-    scores = [c.name for c in numbers if sounds(c.name, "score") or _sounds_weakly(c.name, "score")]
-    roles.guesses["predictions"] = [*strong, *texts, *scores, *weak]
+    texts = [c for c in _strong(free, "decision") if c.kind == "text" and c.distinct <= 5]
+    roles.guesses["predictions"] = [*strong, *_names(texts), *_names(_strong_or_weak(numbers, "score")), *weak]
 
 
 def _is_score(column: ColumnProfile) -> bool:
@@ -268,8 +288,17 @@ def in_unit_range(column: ColumnProfile) -> bool:
     return column.low is not None and column.high is not None and column.low >= 0 and column.high <= 1
 
 
+def looks_like_percent(column: ColumnProfile) -> bool:
+    """Tell whether numbers run from 0 or more to some number between 10 and 100."""
+    return column.is_number and (column.low or 0) >= 0 and 10 < (column.high or 0) <= 100
+
+
 def _is_weight(column: ColumnProfile) -> bool:
-    return column.is_number and (column.low or 0) >= 0 and column.distinct > 2
+    return _has_many_numbers(column) and (column.low or 0) >= 0
+
+
+def _has_many_numbers(column: ColumnProfile) -> bool:
+    return column.is_number and column.distinct > 2
 
 
 # One feature over time ------------------------------------------------------------------------------------
@@ -280,7 +309,7 @@ def _panel(free: Iterable[ColumnProfile]) -> dict[str, int]:
     stems: dict[str, dict[str, int]] = {}
     for column in free:
         match = _YEAR_OF.fullmatch(column.name)
-        if match and match[1] and column.is_number and column.distinct > 2:
+        if match and match[1] and _has_many_numbers(column):
             year = int(match[2])
             stems.setdefault(match[1], {})[column.name] = year if year > 100 else 1900 + year
     for years in stems.values():
@@ -311,8 +340,25 @@ def sounds(name: str, role: str) -> bool:
     return bool({*parts, "".join(parts)} & _SETS[role][0])
 
 
-def _sounds_weakly(name: str, role: str) -> bool:
-    return bool(set(words(name)) & _SETS[role][1])
+def _strong(columns: Iterable[ColumnProfile], role: str) -> list[ColumnProfile]:
+    return [c for c in columns if sounds(c.name, role)]
+
+
+def _weak(columns: Iterable[ColumnProfile], role: str) -> list[ColumnProfile]:
+    """Return the columns whose names sound a little like a role, and not like it plainly."""
+    return [c for c in _strong_or_weak(columns, role) if not sounds(c.name, role)]
+
+
+def _strong_or_weak(columns: Iterable[ColumnProfile], role: str) -> list[ColumnProfile]:
+    return [c for c in columns if sounds(c.name, role) or set(words(c.name)) & _SETS[role][1]]
+
+
+def _two_valued(columns: Iterable[ColumnProfile]) -> list[ColumnProfile]:
+    return [c for c in columns if c.two_valued]
+
+
+def _names(columns: Iterable[ColumnProfile]) -> list[str]:
+    return [c.name for c in columns]
 
 
 _SETS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {

@@ -1,4 +1,4 @@
-"""`evenhand report`: the report of a saved audit again, in any format, without the data."""
+"""`evenhand report`, `plan`, `verify`, `pack`: what is done before an audit, and with one that was saved."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.console import FINE, print_line, progress
+from evenhand.cli.console import BROKEN, FINE, out, print_line, progress
+from evenhand.errors import ConfigError
 
 FORMATS_HELP = "html, pdf, md, xlsx, csv, card (model cards), datasheet, junit, svg, png; several with commas."
 
@@ -39,4 +40,85 @@ def report(
         for name, path in written.items():
             if name not in ("results.json", "run.json"):
                 print_line("", str(path))
+    return FINE
+
+
+Settings = Annotated[Path | None, typer.Option(help="The audit.toml.")]
+AllowCode = Annotated[bool, typer.Option("--allow-code", help="Let audit.toml import the Python functions it names.")]
+Key = Annotated[Path | None, typer.Option("--sign", help="Sign with this private SSH key (ssh-keygen -Y).")]
+
+
+def plan(
+    settings: Annotated[Path, typer.Argument(help="The audit.toml of an audit to come; its data need not exist yet.")],
+    out_file: Annotated[Path, typer.Option("--out", "-o", help="Where to write the plan.")] = Path("plan.json"),
+    key: Key = None,
+    allow_code: AllowCode = False,
+) -> int:
+    """Seal a plan before the data are seen: thresholds, metrics, models and exclusions, with the time and a hash.
+
+    Hand the hash, or the file, to somebody you trust. `evenhand audit audit.toml --plan plan.json` then says whether
+    the plan was followed, and marks whatever it did not foresee as exploratory.
+    """
+    from evenhand.core.formats import json_text
+    from evenhand.core.run import write_files
+    from evenhand.report.evidence import sign
+    from evenhand.report.plan import seal
+
+    if out_file.exists():
+        raise ConfigError(f"'{out_file}' is there already; a plan is sealed once: give another name with --out.")
+    sealed = seal(settings, allow_code=allow_code)
+    text = json_text(sealed)
+    files: dict[str, str | bytes] = {out_file.name: text}
+    if key is not None:
+        files[f"{out_file.name}.sig"] = sign(text.encode(), key)
+    write_files(out_file.parent, files)
+    print_line("Plan: ", str(out_file))
+    print_line("SHA-256: ", sealed["sha256"])
+    return FINE
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="The folder of an audit, or an unpacked pack.")],
+    settings: Annotated[
+        Path | None, typer.Option(help="The audit.toml, to compute every number again from the data.")
+    ] = None,
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", help="The sealed plan (default: plan.json in the folder).")
+    ] = None,
+    allow_code: AllowCode = False,
+) -> int:
+    """Say whether report, results, data and plan belong together, and what differs.
+
+    `evenhand verify out/ --settings audit.toml` also computes everything again. Leaves with 1 when something differs.
+    """
+    from evenhand.report.evidence import verify as run_checks
+
+    with progress(False):
+        checks = run_checks(folder, settings=settings, plan=plan_file, allow_code=allow_code)
+    marks = {True: "[green]✓[/green] ", False: "[bold red]✕[/bold red] ", None: "[dim]–[/dim] "}
+    for check in checks:
+        out.print(marks[check.holds], end="")
+        out.print(check.text, markup=False, highlight=False)
+    return BROKEN if any(check.holds is False for check in checks) else FINE
+
+
+def pack(
+    folder: Annotated[Path, typer.Argument(help="The folder of an audit.")],
+    out_file: Annotated[Path, typer.Option("--out", "-o", help="The zip to write.")] = Path("audit-pack.zip"),
+    settings: Settings = None,
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", help="The sealed plan (default: plan.json in the folder).")
+    ] = None,
+    formats: Annotated[str, typer.Option("--format", "-f", help=FORMATS_HELP)] = "html,md,csv,datasheet,junit",
+    key: Key = None,
+) -> int:
+    """Make one zip for a regulator: report, results, plan, settings, versions, checksums, and how to verify them.
+
+    The data are not in it, only their SHA-256. VERIFY.md in it says how to check it without evenhand.
+    """
+    from evenhand.report.evidence import pack as make_pack
+
+    with progress(False):
+        path = make_pack(folder, out_file, settings=settings, plan=plan_file, formats=listed_formats(formats), key=key)
+    print_line("Pack: ", str(path))
     return FINE

@@ -9,8 +9,9 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -155,22 +156,18 @@ def _shown(free: Sequence[str], proposal: Proposal, copies: Sequence[str]) -> tu
     from evenhand.cli.proposal import sounds
     from evenhand.table.keys import shown
 
-    members = [name for family in proposal.one_hot.values() for name in family]
-    certain = {*proposal.groups, *members}
-    told = {*proposal.scores, *proposal.decisions, proposal.outcome, proposal.weight}
-    reasons = {
-        "a protected group by its name": [name for name in free if name in certain or sounds(name, "group")],
+    groups = {*proposal.groups, *chain.from_iterable(proposal.one_hot.values())}
+    reasons: dict[str, Collection[str | None]] = {
+        "a protected group by its name": {*groups, *(name for name in free if sounds(name, "group"))},
         "the decision in other words": copies,
-        "a score, a decision or an outcome": [name for name in free if name in told],
+        "a score, a decision or an outcome": {*proposal.predictions, proposal.outcome, proposal.weight},
     }
-    hidden = {name for listed in reasons.values() for name in listed}
-    left = [name for name in free if name not in hidden]
-    reasons[f"more than {_MOST_SHOWN} columns, which are much to read"] = left[_MOST_SHOWN:]
-    lines, said = [], set[str]()
-    for reason, listed in reasons.items():
-        new = [name for name in listed if name not in said]
-        said.update(new)
-        lines += [f"Not shown to people ({reason}): {shown(new, 8)}."] if new else []
+    left, hidden = list(free), dict[str, list[str]]()
+    for reason, names in reasons.items():
+        hidden[reason] = [name for name in left if name in names]
+        left = [name for name in left if name not in names]
+    hidden[f"more than {_MOST_SHOWN} columns, which are much to read"] = left[_MOST_SHOWN:]
+    lines = [f"Not shown to people ({reason}): {shown(names, 8)}." for reason, names in hidden.items() if names]
     return left[:_MOST_SHOWN], lines
 
 

@@ -97,6 +97,7 @@ class Finding(Record):
     threshold: str | None = column("the limit in words", None)
     limit: float | None = column("the limit as a number", None)
     verdict: Verdict = column("whether the interval lies within the limit, beyond it, or covers both", "no_threshold")
+    exploratory: bool = column("whether the plan, where one was sealed, did not foresee it", False)
 
     @property
     def text(self) -> str:
@@ -237,7 +238,7 @@ class FindingMaker:
         arguments = {"unit": metric.style(), **told}
         return Finding(
             audit=self.spec.audit,
-            **{name: getattr(record, name, None) for name in _PLACE},
+            **_columns(record, _PLACE),
             coordinates=coordinates_of(record),
             metric=record.metric,
             kind=kind,
@@ -248,7 +249,7 @@ class FindingMaker:
             detail=self._detail(record, metric, claim, said),
             reason=_reason(record, metric, asked, said, self.spec.counted),
             unit=metric.unit,
-            **{name: getattr(record, name, None) for name in _NUMBERS},
+            **_columns(record, _NUMBERS),
             p_value=claim.tested,
             p_adjusted=said.p_adjusted,
             family=said.family,
@@ -306,6 +307,10 @@ def _key(claim: Claim) -> Hashable:
 
 _PLACE = ("model", "model_reference", "grouping", "group", "reference", "stratum")
 _NUMBERS = ("value", "low", "high", "joint_low", "joint_high")
+
+
+def _columns(record: Value | Gap, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(record, name, None) for name in names}
 
 
 def _certainty(record: Value | Gap, metric: Metric, claim: Claim, confidence: float, verdict: Verdict) -> Iterator[str]:

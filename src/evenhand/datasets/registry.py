@@ -215,6 +215,18 @@ def fetch(name: str) -> Path:
     return _local_file(by_name[name]) or _cached_file(by_name[name])
 
 
+def at_hand(name: str) -> bool:
+    """Tell whether `fetch` has a file without a download: below EVENHAND_DATA, or in the cache.
+
+    Examples
+    --------
+    >>> isinstance(at_hand("compas"), bool)
+    True
+    """
+    data = {data.name: data for data in _PUBLISHED}[name]
+    return _local_file(data) is not None or (_cache_folder() / data.file_name).is_file()
+
+
 def query_file(path: Path, query: str, **parameters: Any) -> Columns:
     """Return a query's columns of a CSV file `$path`, compressed or not; missing values come as masked entries."""
     import duckdb

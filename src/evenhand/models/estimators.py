@@ -321,15 +321,23 @@ def fitted(model: Any, X: Any, *, positive: Any = None) -> Any:
 
 def _said(model: Any, features: Any, positive: Any) -> Any:
     classes = None if getattr(model, "classes_", None) is None else list(model.classes_)
-    name = type(model).__name__
-    if classes is not None and len(classes) != 2:
-        raise ConfigError(f"the model {name} knows {len(classes)} classes; a prediction is about two: give one score.")
-    if positive is not None and positive not in (classes or [positive]):
-        known = " and ".join(repr(str(value)) for value in classes or ())
-        raise ConfigError(f"`positive` got {brief(positive)}; the model {name} knows {known}.")
+    if classes is not None:
+        positive = _positive_class(type(model).__name__, classes, positive)
     if callable(getattr(model, "predict_proba", None)):
         chances = np.asarray(model.predict_proba(features), dtype=np.float64)
-        column = -1 if positive is None or classes is None else classes.index(positive)
+        column = -1 if classes is None else classes.index(positive)
         return chances if chances.ndim == 1 else chances[:, column]
     answers = np.asarray(model.predict(features))
-    return answers if classes is None else (answers == (classes[-1] if positive is None else positive)).astype(np.int64)
+    return answers if classes is None else (answers == positive).astype(np.int64)
+
+
+def _positive_class(name: str, classes: list[Any], positive: Any) -> Any:
+    """Return the class whose chance is the score: the one named, or else the second."""
+    if len(classes) != 2:
+        raise ConfigError(f"the model {name} knows {len(classes)} classes; a prediction is about two: give one score.")
+    if positive is None:
+        return classes[-1]
+    if positive not in classes:
+        known = " and ".join(repr(str(value)) for value in classes)
+        raise ConfigError(f"`positive` got {brief(positive)}; the model {name} knows {known}.")
+    return positive

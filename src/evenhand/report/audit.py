@@ -26,6 +26,7 @@ from evenhand.core.thresholds import VERDICTS
 from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
+from evenhand.report.plan import follow, read_plan
 from evenhand.table.frames import build_frame, is_frame
 from evenhand.table.table import Table
 
@@ -47,12 +48,14 @@ class Audit:
     results : the results by audit name.
     data : rows, hash and files of the data.
     run : when and with what it ran.
+    plan : the plan that was sealed beforehand, whether it was followed, and what differs; None where there is none.
     """
 
     config: AuditConfig
     results: dict[str, Result]
     data: dict[str, Any]
     run: dict[str, Any]
+    plan: dict[str, Any] | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -106,7 +109,7 @@ class Audit:
             results[name] = _result_type(name).from_dict(values, findings)
         specs = {name: result.spec for name, result in results.items()}
         config = AuditConfig.recorded(written["config"], specs)
-        return cls(config, results, written["data"], run)
+        return cls(config, results, written["data"], run, written["plan"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contents of `results.json`."""
@@ -115,6 +118,7 @@ class Audit:
             "schema": SCHEMA_VERSION,
             "config": self.config.as_dict(),
             "data": self.data,
+            "plan": self.plan,
             "findings": [finding.to_dict() for finding in self.findings],
             "audits": {name: result.to_dict() for name, result in self.results.items()},
         }
@@ -161,14 +165,19 @@ class Audit:
         """
         chosen = list(self.results.values()) if audit is None else [self[audit]]
         if table == "findings":
-            findings = [finding for finding in self.findings if audit in (None, finding.audit)]
-            columns = [name for name in Finding.columns() if name not in ("arguments", "coordinates")]
             backend = next((result.backend for result in chosen if result.backend), None)
-            return build_frame({name: [getattr(f, name) for f in findings] for name in columns}, backend)
-        having = [result for result in chosen if table in result.record_types()]
-        known = dict.fromkeys(name for result in chosen for name in result.record_types())
+            return self._findings_frame(audit, backend)
+        known: dict[str, Result] = {}
+        for result in chosen:
+            for name in result.record_types():
+                known.setdefault(name, result)
         require_choice("table", table, ["findings", *known])
-        return having[0].to_frame(table)
+        return known[table].to_frame(table)
+
+    def _findings_frame(self, audit: str | None, backend: str | None) -> Any:
+        findings = [finding for finding in self.findings if audit in (None, finding.audit)]
+        columns = [name for name in Finding.columns() if name not in ("arguments", "coordinates")]
+        return build_frame({name: [getattr(f, name) for f in findings] for name in columns}, backend)
 
     def plot(self, chart: str | None = None, *, audit: str | None = None, grouping: str | None = None) -> Any:
         """Return a chart of an audit, by default the main one of the first; see `Result.plot`."""
@@ -206,6 +215,7 @@ def audit(
     *,
     seed: int | None = None,
     allow_code: bool = False,
+    plan: str | os.PathLike[str] | None = None,
     **sections: Any,
 ) -> Audit:
     """Run an `audit.toml`, or audits of a table given as keyword arguments.
@@ -218,6 +228,9 @@ def audit(
         Overrides the seed of every audit and of the models.
     allow_code
         Whether `audit.toml` may name Python functions to import.
+    plan
+        A plan that was sealed by `evenhand plan`: the audit says whether it was followed, and marks as exploratory
+        whatever it did not foresee.
     **sections
         For a table: the sections of `audit.toml` as mappings, by default ``parity={}``, and
         ``thresholds=[{"metric": "selection_rate", "min": 0.8}]``. For responses: ``study={}``, with the arguments of
@@ -236,26 +249,42 @@ def audit(
     if not isinstance(source, str | os.PathLike | Table):
         if is_frame(source) or isinstance(source, Mapping):
             require_table(source, "audit")
+        if plan is not None:
+            raise ConfigError("a study takes no `plan`; its study.toml is its plan.")
         return _audit_study(source, sections, seed)
-    clock = _Clock()
+    sealed = None if plan is None else read_plan(plan)
+    done = _audit_rows(source, sections, seed, allow_code)
+    return done if sealed is None else follow(done, sealed)
+
+
+def _audit_rows(
+    source: str | os.PathLike[str] | Table, sections: dict[str, Any], seed: int | None, allow_code: bool
+) -> Audit:
+    """Run an `audit.toml`, or the audits of a table."""
     if isinstance(source, Table):
-        table = source
-        if "models" in sections:
-            raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
-        if not any(name in REGISTRY for name in sections):
-            sections["parity"] = {}
-        for name in (name for name in sections if name in REGISTRY and isinstance(sections[name], Mapping)):
-            table, sections[name] = name_columns(table, REGISTRY[name].spec, sections[name])
-        config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
-        return _run(config, table, {}, seed, clock)
+        return _audit_table(source, sections, seed)
     if sections:
         raise ConfigError("an audit.toml takes no further sections; change the file, or give a Table.")
+    clock = _Clock()
     with speaking("file"):
         config, arguments = read_config(source, allow_code=allow_code)
         with clock.timing("read"):
             step(f"Reading {config.source or 'invented data'}")
             table = make_table(arguments)
         return _run(config, table, arguments, seed, clock)
+
+
+def _audit_table(table: Table, sections: dict[str, Any], seed: int | None) -> Audit:
+    clock = _Clock()
+    if "models" in sections:
+        raise ConfigError("a Table takes no `models`; fit them with eh.models.cross_predict and add their scores.")
+    if not any(name in REGISTRY for name in sections):
+        sections["parity"] = {}
+    for name, section in sections.items():
+        if name in REGISTRY and isinstance(section, Mapping):
+            table, sections[name] = name_columns(table, REGISTRY[name].spec, section)
+    config = make_config(sections, None, where="the arguments of audit()", allow_code=True)
+    return _run(config, table, {}, seed, clock)
 
 
 def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: _Clock) -> Audit:

@@ -180,6 +180,20 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
     for name in raw:
         if name not in known:
             raise ConfigError(f"there is no section [{name}] in {where}; {did_you_mean(name, known)}")
+    audits = _specs(raw, where, allow_code)
+    if not audits:
+        raise ConfigError(f"{where} asks for no audit; add a section such as [parity].")
+    kinds: dict[str, type[Settings]] = {"report": ReportSettings, "models": ModelsSettings, "power": PowerSettings}
+    others: dict[str, Any] = {
+        name: kind.parse(_section(raw, name, where), f"[{name}] of {where}")
+        for name, kind in kinds.items()
+        if name in ("report", *raw)
+    }
+    return AuditConfig(source=source, data={}, audits=audits, **others)
+
+
+def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Spec]:
+    """Return the settings of each audit that has a section, with the thresholds that are for it."""
     thresholds = raw.get("thresholds", [])
     if not isinstance(thresholds, list) or not all(isinstance(item, Mapping) for item in thresholds):
         raise ConfigError(f"thresholds in {where} must be written as [[thresholds]] tables.")
@@ -189,13 +203,7 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
     by_audit: dict[str, list[Mapping[str, Any]]] = {name: [] for name in readers}
     for threshold in thresholds:
         by_audit[_audit_of(threshold, readers, where)].append(threshold)
-    audits = {name: reader.spec(by_audit[name]) for name, reader in readers.items()}
-    if not audits:
-        raise ConfigError(f"{where} asks for no audit; add a section such as [parity].")
-    report = ReportSettings.parse(_section(raw, "report", where), f"[report] of {where}")
-    models = ModelsSettings.parse(_section(raw, "models", where), f"[models] of {where}") if "models" in raw else None
-    power = PowerSettings.parse(_section(raw, "power", where), f"[power] of {where}") if "power" in raw else None
-    return AuditConfig(source=source, data={}, models=models, audits=audits, report=report, power=power)
+    return {name: reader.spec(by_audit[name]) for name, reader in readers.items()}
 
 
 def make_table(arguments: Mapping[str, Any]) -> Table:

@@ -38,26 +38,12 @@ PLURAL_VERDICTS: dict[Verdict, str] = {
 
 def render(audit: Audit, *, paged: bool = False) -> str:
     """Return the page of an audit; `paged` for a printer, where nothing can be unfolded: long tables are only named."""
-    environment = Environment(
-        loader=PackageLoader("evenhand.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=showable_value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(slug=slug, code=code)
-    sheets = ("report.css", "paged.css") if paged else ("report.css",)
-    style = "".join(environment.loader.get_source(environment, name)[0] for name in sheets if environment.loader)
     findings = audit.findings
     judged = front.judged_lines(findings)
-    return environment.get_template(
-        "report.html"
-    ).render(
+    return render_page(
+        "report.html",
+        ("report.css", "paged.css") if paged else ("report.css",),
         about=audit.config.report,
-        policy=_policy(style),
-        style=Markup(style),  # noqa: S704
-        version=__version__,
         short=front.in_short(findings),
         compared=front.who_was_compared(audit),
         judged=judged,
@@ -67,7 +53,8 @@ def render(audit: Audit, *, paged: bool = False) -> str:
         short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
         sections=[
-            _section(name, replace(result.section(), notes=audit.notes[name])) for name, result in audit.results.items()
+            section_view(name, replace(result.section(), notes=audit.notes[name]))
+            for name, result in audit.results.items()
         ],
         left_out=_left_out(audit),
         roles=[*_roles(audit.config.data), *_participants(audit.data)],
@@ -81,7 +68,24 @@ def render(audit: Audit, *, paged: bool = False) -> str:
         config=json.dumps(rounded(audit.config.as_dict()), indent=2, ensure_ascii=False),
         models=_models(audit),
         paged=paged,
+        plan=audit.plan,
     )
+
+
+def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **content: Any) -> str:
+    """Return a page of ours: its style sheets within, and a policy that allows nothing else."""
+    environment = Environment(
+        loader=PackageLoader("evenhand.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=showable_value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(slug=slug, code=code)
+    style = "".join(environment.loader.get_source(environment, name)[0] for name in sheets if environment.loader)
+    frame = {"policy": _policy(style), "style": Markup(style), "version": __version__}  # noqa: S704
+    return environment.get_template(template).render(**frame, **content)
 
 
 def slug(text: str) -> str:
@@ -152,7 +156,8 @@ def _models(audit: Audit) -> list[str]:
     return list(dict.fromkeys(finding.model for finding in audit.findings if finding.model is not None))
 
 
-def _section(name: str, section: Section) -> dict[str, Any]:
+def section_view(name: str, section: Section) -> dict[str, Any]:
+    """Return a section as the templates take it: figures drawn, tables as text."""
     parts = []
     for number, part in enumerate(section.parts):
         if isinstance(part, Figure):

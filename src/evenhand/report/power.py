@@ -3,8 +3,8 @@
 Rates are simulated on the plan's own groups. All groups have the same rate but one, the smallest, and the gap is
 widened until its test or its threshold decides in the share of samples that is wanted. Limits are those of the audit:
 exact ones of every group (Clopper and Pearson), combined by MOVER, at the level that all questions of the plan leave
-(Bonferroni, where the audit itself uses Holm, which is never stricter). For other audits the pilot's own intervals
-tell: they shrink with the square root of the rows.
+(Bonferroni, where the audit itself uses Holm, which is never stricter). What a pilot tells of other audits is in
+`report/pilot.py`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evenhand.audits import REGISTRY
 from evenhand.audits.parity.metrics import METRICS, ParityMetric
-from evenhand.core.result import settle
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.report.config import AuditConfig, PowerSettings, make_table, read_config
 from evenhand.settings import read_toml
 from evenhand.stats.bootstrap import named_rng
-from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio, normal_quantile
+from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import range_confidence
 from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
-    from evenhand.core.findings import Finding
     from evenhand.core.spec import Spec
     from evenhand.table.table import Table
 
@@ -59,6 +56,7 @@ class PowerLine:
     gap : the smallest true gap that is shown with the power wanted (of a ratio, the largest ratio); None where none is.
     meets : of a threshold, the chance that it is shown to be met where there is no gap.
     chance, rows : of a planned improvement, its chance, and the rows that the power wanted takes.
+    as_piloted, error : the chance that a gap as in the pilot is shown, and its Monte-Carlo error.
     how : how it was worked out, or why it was not.
     """
 
@@ -75,6 +73,8 @@ class PowerLine:
     meets: float | None = None
     chance: float | None = None
     rows: int | None = None
+    as_piloted: float | None = None
+    error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,8 @@ def plan_power(
     seed : the same seed gives the same answer.
     allow_code : whether the file may import the Python functions that it names.
     """
+    from evenhand.report.pilot import improvability_lines, pilot_lines
+
     name = os.fspath(path)
     if "consent" in read_toml(name, "write one with: evenhand init DATA"):
         return [_study(name, rows, 0.8 if power is None else power, seed)]
@@ -157,7 +159,7 @@ def plan_power(
         raise ConfigError(f"nobody says how many rows are planned; give --rows, or `rows` in [power] of '{name}'.")
     table = None if pilot is None else make_table({**arguments, "data": os.fspath(pilot)})
     plan = Plan(config, settings, planned, power or settings.power, seed, arguments, table)
-    return list(chain(_parity(plan), _improvability(plan), _others(plan)))
+    return list(chain(_parity(plan), improvability_lines(plan), pilot_lines(plan)))
 
 
 # Rates ----------------------------------------------------------------------------------------------------------------
@@ -181,18 +183,25 @@ def _parity(plan: Plan) -> Iterator[PowerLine]:
 
 def _questions(plan: Plan, spec: Spec) -> Iterator[Question]:
     """Yield the tests of headline rates and the thresholds, in every grouping and model that they are about."""
+    for metric in _tested_rates(spec):
+        for expected in _expected(plan, metric, needed=False):
+            yield Question(metric, expected, None)
+    for threshold in spec.thresholds:
+        limited = METRICS.get(spec.metric_of(threshold))
+        if threshold.of == "gap" and limited is not None and limited.method == "rate":
+            for expected in _expected(plan, limited, needed=True):
+                if _is_about(threshold, expected):
+                    yield Question(limited, expected, threshold)
+
+
+def _tested_rates(spec: Spec) -> list[ParityMetric]:
     chosen = getattr(spec, "metrics", None)
-    tested = [METRICS[name] for name in METRICS if METRICS[name].headline and (chosen is None or name in chosen)]
-    asked: list[tuple[ParityMetric, Threshold | None]] = [(metric, None) for metric in tested]
-    limits = [limit for limit in spec.thresholds if limit.of == "gap" and spec.metric_of(limit) in METRICS]
-    asked += [(METRICS[spec.metric_of(limit)], limit) for limit in limits]
-    for metric, threshold in asked:
-        if metric.method != "rate":
-            continue
-        for expected in _expected(plan, metric, needed=threshold is not None):
-            named = (None, None) if threshold is None else (threshold.model, threshold.grouping)
-            if named[0] in (None, expected.model) and named[1] in (None, expected.grouping):
-                yield Question(metric, expected, threshold)
+    rates = [metric for metric in METRICS.values() if metric.headline and metric.method == "rate"]
+    return [metric for metric in rates if chosen is None or metric.name in chosen]
+
+
+def _is_about(threshold: Threshold, expected: Expected) -> bool:
+    return threshold.model in (None, expected.model) and threshold.grouping in (None, expected.grouping)
 
 
 def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Expected]:
@@ -200,27 +209,33 @@ def _expected(plan: Plan, metric: ParityMetric, *, needed: bool) -> Iterator[Exp
     if plan.pilot is not None:
         yield from _piloted(plan, metric)
         return
-    rates, settings = plan.settings.rates, plan.settings
-    below = _BELOW.get(metric.denominator)
-    lacking = [name for name in (metric.name, below[0] if below else metric.name) if name not in rates]
+    rates = plan.settings.rates
+    below, rest = _BELOW.get(metric.denominator, (None, False))
+    lacking = [name for name in (metric.name, below) if name is not None and name not in rates]
+    if lacking and needed:
+        raise ConfigError(
+            f"`rates` in [power] has no {lacking[0]!r}, which the threshold for {metric.name!r} needs; add it, or "
+            "give a file of like data with --pilot."
+        )
     if lacking:
-        if needed:
-            raise ConfigError(
-                f"`rates` in [power] has no {lacking[0]!r}, which the threshold for {metric.name!r} needs; add it, or "
-                "give a file of like data with --pilot."
-            )
         return
-    if not settings.groups:
+    share = 1.0 if below is None else rates[below]
+    counted = 1.0 - share if rest else share
+    for grouping, shares in _planned_groups(plan).items():
+        yield Expected(None, grouping, tuple(shares), counted * np.array(list(shares.values())), rates[metric.name])
+
+
+def _planned_groups(plan: Plan) -> Mapping[str, Mapping[str, float]]:
+    """Return the shares of the groups in `[power]`, by grouping; they must be groupings of the data."""
+    if not plan.settings.groups:
         raise ConfigError(
             "[power] says nothing of the groups; add their shares, such as groups = { race = { a = 0.7, b = 0.3 } }."
         )
-    counted = 1.0 if below is None else 1.0 - rates[below[0]] if below[1] else rates[below[0]]
-    for grouping, shares in settings.groups.items():
+    for grouping in plan.settings.groups:
         if plan.groupings and grouping not in plan.groupings:
             hint = did_you_mean(grouping, plan.groupings)
             raise ConfigError(f"`groups` in [power] names {grouping!r}, which is no grouping of [data]; {hint}")
-        each = counted * np.array(list(shares.values()))
-        yield Expected(None, grouping, tuple(shares), each, rates[metric.name])
+    return plan.settings.groups
 
 
 def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
@@ -232,14 +247,13 @@ def _piloted(plan: Plan, metric: ParityMetric) -> Iterator[Expected]:
         return
     least = plan.config.audits["parity"].min_count
     found = parity(plan.pilot, metrics=[metric.name], min_count=least)
-    keys = dict.fromkeys((value.model, value.grouping) for value in found.values if value.grouping is not None)
-    for model, grouping in keys:
+    for model, grouping in dict.fromkeys((value.model, value.grouping) for value in found.values):
         rows = found.rows("values", model=model, grouping=grouping, metric=metric.name)
-        kept = [value for value in rows if value.value is not None and value.n >= least]
-        if len(kept) > 1:
-            n = np.array([value.n for value in kept], dtype=np.float64)
-            rate = float(np.average([value.value for value in kept], weights=n))
-            yield Expected(model, grouping, tuple(str(value.group) for value in kept), n / plan.pilot.rows, rate)
+        kept = [(str(row.group), row.n, row.value) for row in rows if row.value is not None and row.n >= least]
+        if grouping is not None and len(kept) > 1:
+            names, n, rates = zip(*kept, strict=True)
+            rate = float(np.average(rates, weights=n))
+            yield Expected(model, grouping, names, np.array(n, dtype=np.float64) / plan.pilot.rows, rate)
 
 
 def _rate_line(plan: Plan, question: Question, confidences: tuple[float, float]) -> PowerLine:
@@ -333,70 +347,7 @@ class _Simulation:
         return move(*sides[0], *sides[1])
 
 
-# The other audits -----------------------------------------------------------------------------------------------------
-
-
-def _improvability(plan: Plan) -> Iterator[PowerLine]:
-    """Yield the chance of the planned improvement of each candidate, from the pilot's rows."""
-    spec: Any = plan.config.audits.get("improvability")
-    if spec is None:
-        return
-    if plan.pilot is None:
-        yield PowerLine(audit="improvability", metric="improvable_fairness", how="needs a pilot: give --pilot FILE")
-        return
-    found = REGISTRY["improvability"].run(plan.pilot, spec).result
-    what = f"accuracy up by {spec.plan.gain:.0%} and a gap down by {spec.plan.reduction:.0%}"
-    for model in spec.candidates:
-        curve = [(r.n, r.value) for r in found.rows("power", model=model, scenario="planned") if r.value is not None]
-        needed = found.get("sample_sizes", model=model, scenario="planned").n
-        sizes, chances = np.array(curve, dtype=np.float64).T if curve else (np.array([1.0]), np.array([np.nan]))
-        chance = float(np.interp(np.log(plan.rows), np.log(sizes), chances))
-        yield PowerLine(
-            audit="improvability",
-            metric="improvable_fairness",
-            model=model,
-            grouping=found.groupings[0],
-            chance=None if np.isnan(chance) else chance,
-            rows=needed,
-            how=f"the pilot's resamples; planned: {what}",
-        )
-
-
-def _others(plan: Plan) -> Iterator[PowerLine]:
-    """Yield what findings of other audits could show: the pilot's intervals, as wide as so many rows make them."""
-    names = [name for name in plan.config.audits if name not in ("parity", "improvability")]
-    if plan.pilot is None:
-        for name in names:
-            yield PowerLine(audit=name, metric="", how="needs a pilot: give --pilot FILE")
-        return
-    pilot = plan.pilot
-    results = settle([REGISTRY[name].run(pilot, plan.config.audits[name]) for name in names])
-    for result in results:
-        for finding in result.findings:
-            yield _scaled(plan, finding, result.spec.confidence, pilot.rows)
-
-
-def _scaled(plan: Plan, finding: Finding, confidence: float, pilot: int) -> PowerLine:
-    """Return what a finding's number could show: limit + (z_alpha + z_power) standard errors at the rows planned."""
-    joint = finding.joint_low is not None and finding.joint_high is not None
-    low, high = (finding.joint_low, finding.joint_high) if joint else (finding.low, finding.high)
-    shared: dict[str, Any] = {
-        "audit": finding.audit,
-        "metric": finding.metric,
-        "model": finding.model,
-        "grouping": finding.grouping,
-        "threshold": finding.threshold,
-        "kind": finding.kind,
-    }
-    if low is None or high is None or finding.kind == "ratio":
-        return PowerLine(**shared, how="the pilot has no interval of a difference to go by")
-    z = normal_quantile(confidence)
-    stderr = (high - low) / (2 * z) * np.sqrt(pilot / plan.rows)
-    reach = (z + normal_quantile(2 * plan.wanted - 1)) * stderr if plan.wanted > 0.5 else z * stderr
-    gap = float(reach + (finding.limit or 0.0))
-    return PowerLine(
-        **shared, gap=gap, n=finding.n, how="the pilot's interval, narrower with the square root of the rows"
-    )
+# Studies --------------------------------------------------------------------------------------------------------------
 
 
 def _study(name: str, people: int | None, wanted: float, seed: int) -> PowerLine:

@@ -35,7 +35,7 @@ def results_schema() -> Schema:
     Examples
     --------
     >>> sorted(results_schema()["properties"])
-    ['audits', 'config', 'data', 'evenhand', 'findings', 'schema']
+    ['audits', 'config', 'data', 'evenhand', 'findings', 'plan', 'schema']
     """
     results = dict(result_types())
     definitions: Schema = {"finding": record_schema(Finding)}
@@ -54,6 +54,7 @@ def results_schema() -> Schema:
         "schema": {"const": SCHEMA_VERSION},
         "config": {"type": "object", "required": ["data", "report"], "properties": config},
         "data": _data_schema(),
+        "plan": _plan_schema(),
         "findings": {"type": "array", "items": {"$ref": "#/$defs/finding"}},
         "audits": {
             "type": "object",
@@ -111,6 +112,17 @@ def type_schema(annotation: Any) -> Schema:
     if origin is dict:
         return {"type": "object", "additionalProperties": type_schema(inside[1])}
     raise TypeError(f"a record cannot hold {annotation!r}")
+
+
+def _plan_schema() -> Schema:
+    text = {"type": "string"}
+    plan = {
+        "sha256": text,
+        "sealed": text,
+        "followed": {"type": "boolean"},
+        "changes": {"type": "array", "items": text},
+    }
+    return {"anyOf": [_closed(plan), {"type": "null"}]}
 
 
 def _closed(properties: Schema) -> Schema:

@@ -253,27 +253,30 @@ class Validation:
     def _bad_group(self, cells: Cells, column: str) -> Iterator[str]:
         key = keys.column_key(column)
         yield from label_problems(self.roles, column, list(cells.values[key]))
-        groups = [label for label in cells.labels[key] if label != MISSING]
-        if column in self.roles.cuts:
-            groups = [label for label in cells.joint([column])[1] if label != MISSING]
+        labels = cells.joint([column])[1] if column in self.roles.cuts else cells.labels[key]
+        groups = [label for label in labels if label != MISSING]
         start = f"group column {column!r}"
         if not groups:
             yield f"{start} has no values: every row is missing."
         elif len(groups) == 1:
             yield f"{start} has only one group ({groups[0]!r}); there is nothing to compare: leave it out."
-        elif self.kinds[column] in NUMBERS and column not in self.roles.cuts and len(groups) > MAX_NUMERIC_GROUPS:
+        elif len(groups) > MAX_NUMERIC_GROUPS:
+            yield from self._many_groups(cells, column, start, groups)
+
+    def _many_groups(self, cells: Cells, column: str, start: str, groups: Sequence[str]) -> Iterator[str]:
+        if self.kinds[column] in NUMBERS and column not in self.roles.cuts:
             yield (
                 f"{start} is numeric with {len(groups):,} distinct values; "
                 f"give cut points, for example cuts={{{column!r}: [25, 45, 65]}}."
             )
-        elif len(groups) > MAX_NUMERIC_GROUPS and self._are_dates(column, groups):
+        elif self._are_dates(column, groups):
             yield (
                 f"{start} holds {len(groups):,} dates (such as {groups[0]!r}); make periods of them, such as years, "
                 "in a column of text or numbers."
             )
         elif len(groups) > MAX_GROUPS:
             yield _too_many(start, len(groups))
-        elif len(groups) > MAX_NUMERIC_GROUPS and column not in self.roles.cuts:
+        elif column not in self.roles.cuts:
             yield from self._tiny_groups(cells, column, start, len(groups))
 
     def _are_dates(self, column: str, groups: Sequence[str]) -> bool:

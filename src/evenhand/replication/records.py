@@ -1,0 +1,179 @@
+"""What a replication says: a printed number beside ours, a claim and whether it holds, and what cannot be had."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from evenhand.core.display import DisplayTable, Figure, Number, Range
+from evenhand.core.formats import Format
+from evenhand.datasets.registry import DATA_VARIABLE
+
+Verdict = Literal["holds", "holds in part", "does not hold"]
+
+
+@cache
+def published() -> dict[str, Any]:
+    """Return the figures that the papers print, and their errata.
+
+    Examples
+    --------
+    >>> published()["improvability_paper"]["table2_largest_delta"]["fairness"]
+    0.725
+    """
+    read: dict[str, Any] = json.loads((files("evenhand.replication") / "published.json").read_text("utf-8"))
+    return read
+
+
+def data_folder(*parts: str) -> Path | None:
+    """Return a file or folder below EVENHAND_DATA, or None where it is not there."""
+    root = os.environ.get(DATA_VARIABLE)
+    path = Path(root).expanduser().joinpath(*parts) if root else None
+    return path if path is not None and path.exists() else None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A printed number, or range of numbers, beside ours.
+
+    Attributes
+    ----------
+    item, what
+        The table or figure, and which number of it.
+    printed
+        The number; of a range of numbers its lower end.
+    ours
+        The number found here.
+    tolerance
+        How far apart they may be: the rounding of what is printed, or the spread between runs.
+    why
+        What ours rests on, and why it differs where it does.
+    printed_high
+        The upper end, where the paper prints several numbers of the kind.
+
+    Examples
+    --------
+    >>> line = Line("Table 2", "largest margin", 0.725, 0.41, 0.05, "signed test")
+    >>> round(line.difference, 3), line.agrees
+    (-0.315, False)
+    """
+
+    item: str
+    what: str
+    printed: float
+    ours: float
+    tolerance: float
+    why: str = ""
+    printed_high: float | None = None
+
+    @property
+    def difference(self) -> float:
+        """Ours less the printed number, or less the nearer end of the range; 0 within it."""
+        high = self.printed if self.printed_high is None else self.printed_high
+        return self.ours - min(max(self.ours, self.printed), high)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether they differ by no more than they may."""
+        return abs(self.difference) <= self.tolerance * (1 + 1e-9)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, whether it holds here, and the numbers that say so."""
+
+    item: str
+    claim: str
+    verdict: Verdict
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A table or figure that the data at hand do not give, why, and what takes the data once they are there."""
+
+    item: str
+    reason: str
+    loader: str
+
+
+@dataclass(frozen=True, eq=False)
+class Chapter:
+    """All that was found of one paper."""
+
+    name: str
+    title: str
+    citation: str
+    lines: tuple[Line, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    figures: tuple[Figure, ...] = field(default=(), repr=False)
+
+    @property
+    def errata(self) -> tuple[tuple[str, str, str], ...]:
+        """What is wrong in the paper: the place, what is printed, and what is so."""
+        return tuple((place, printed, instead) for place, printed, instead in published()["errata"][self.name])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, without the figures."""
+        lines = [{**asdict(line), "difference": line.difference, "agrees": line.agrees} for line in self.lines]
+        return {
+            "paper": self.name,
+            "citation": self.citation,
+            "lines": lines,
+            "claims": [asdict(claim) for claim in self.claims],
+            "missing": [asdict(missing) for missing in self.missing],
+            "errata": [dict(zip(("place", "printed", "instead"), erratum, strict=True)) for erratum in self.errata],
+        }
+
+    def parts(self) -> Iterator[Figure | DisplayTable]:
+        """Yield the tables and figures of the report."""
+        if self.lines:
+            yield DisplayTable(
+                f"Printed and found: {self.agreeing()}",
+                ("Where", "What", "Printed", "Ours", "Difference", "Agrees", "Why"),
+                tuple(_cells(line) for line in self.lines),
+            )
+        if self.claims:
+            yield DisplayTable(
+                "Claims",
+                ("Where", "The paper says", "Verdict", "Evidence"),
+                tuple((_short(c.item), c.claim, c.verdict, c.evidence) for c in self.claims),
+            )
+        yield from self.figures
+        if self.missing:
+            yield DisplayTable(
+                "What cannot be had here",
+                ("Where", "Why", "What waits for it"),
+                tuple((m.item, m.reason, m.loader.replace("`", "")) for m in self.missing),
+            )
+
+    def agreeing(self) -> str:
+        """Return how many of the lines agree, in words."""
+        agreeing = sum(line.agrees for line in self.lines)
+        return f"{agreeing} of {len(self.lines)} agree" if self.lines else "no number could be computed"
+
+
+def _short(item: str) -> str:
+    """Return a short name of a place with spaces that do not break."""
+    return item.replace(" ", "\u00a0") if len(item) < 18 else item
+
+
+def _cells(line: Line) -> tuple[Any, ...]:
+    style: Format = "count" if isinstance(line.printed, int) else "number"
+    printed = Number(line.printed, style) if line.printed_high is None else Range(line.printed, line.printed_high)
+    return (
+        _short(line.item),
+        line.what,
+        printed,
+        Number(line.ours, style),
+        Number(line.difference, "signed"),
+        "yes" if line.agrees else "no",
+        line.why,
+    )

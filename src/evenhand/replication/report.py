@@ -1,0 +1,140 @@
+"""`replicate`: the tables and figures of the four papers that the data at hand allow, as one page and one JSON file."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evenhand._version import __version__
+from evenhand.core.display import DisplayTable, Section
+from evenhand.core.formats import json_text, rounded
+from evenhand.core.run import run_record, step, write_files
+from evenhand.datasets.registry import DATA_VARIABLE
+from evenhand.errors import ConfigError, count, require_choice
+from evenhand.replication.improvability import replicate_improvability
+from evenhand.replication.records import Chapter, Verdict
+from evenhand.replication.reliability import replicate_reliability
+from evenhand.replication.studies import replicate_disagreement, replicate_effort
+from evenhand.report.page import render_page, section_view
+
+PAPERS: dict[str, Callable[[], Chapter]] = {
+    "effort": replicate_effort,
+    "disagreement": replicate_disagreement,
+    "reliability": replicate_reliability,
+    "improvability": replicate_improvability,
+}
+"""The four papers, and what replicates each."""
+
+_VERDICTS: dict[Verdict, str] = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
+
+
+@dataclass(frozen=True, eq=False)
+class Replication:
+    """What was found of each paper, and when and with what.
+
+    Parameters
+    ----------
+    chapters : one for each paper.
+    run : when and with what it ran.
+    """
+
+    chapters: tuple[Chapter, ...]
+    run: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contents of `replication.json`."""
+        return {"evenhand": __version__, "papers": [chapter.to_dict() for chapter in self.chapters]}
+
+    def to_html(self) -> str:
+        """Return the page: a section for each paper, and the errata."""
+        sections = [
+            section_view(chapter.name, Section(chapter.title, chapter.citation, tuple(chapter.parts()), ()))
+            for chapter in self.chapters
+        ]
+        errata = tuple(
+            DisplayTable(
+                chapter.title,
+                ("Where", "As printed", "As it is"),
+                chapter.errata,
+            )
+            for chapter in self.chapters
+        )
+        question = "What is wrong in the papers, found while they were replicated. The documentation has the proofs."
+        sections.append(section_view("errata", Section("Appendix: errata", question, errata, ())))
+        return render_page(
+            "replication.html", sections=sections, chapters=self.chapters, run=self.run, **self._counts()
+        )
+
+    def _counts(self) -> dict[str, Any]:
+        lines = [line for chapter in self.chapters for line in chapter.lines]
+        verdicts = Counter(claim.verdict for chapter in self.chapters for claim in chapter.claims)
+        return {
+            "agreeing": sum(line.agrees for line in lines),
+            "lines": len(lines),
+            "verdicts": dict(verdicts),
+            "missing": sum(len(chapter.missing) for chapter in self.chapters),
+        }
+
+    def summary(self) -> str:
+        """Return a line for each paper."""
+        lines = []
+        for chapter in self.chapters:
+            claims = Counter(claim.verdict for claim in chapter.claims)
+            said = ", ".join(f"{claims[verdict]} {words}" for verdict, words in _VERDICTS.items() if claims[verdict])
+            wait = f"; {count(len(chapter.missing), 'item')} cannot be had" if chapter.missing else ""
+            lines.append(f"{chapter.title}: numbers: {chapter.agreeing()}{f'; claims: {said}' if said else ''}{wait}")
+        return "\n".join(lines)
+
+    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
+        """Write `replication.html` and `replication.json` into a folder."""
+        files = {"replication.html": self.to_html(), "replication.json": json_text(rounded(self.to_dict()))}
+        return write_files(folder, files)
+
+
+def replicate(papers: Sequence[str] = (), *, data: str | os.PathLike[str] | None = None) -> Replication:
+    """Replicate the four papers as far as the data at hand allow; nothing is downloaded.
+
+    Parameters
+    ----------
+    papers
+        Names of `PAPERS`; by default all of them.
+    data
+        A folder of data, in the place of the one that EVENHAND_DATA names.
+
+    Examples
+    --------
+    >>> found = replicate(["effort"])
+    >>> all(line.agrees for line in found.chapters[0].lines)
+    True
+    """
+    for name in papers:
+        require_choice("paper", name, list(PAPERS))
+    if data is not None and not Path(data).is_dir():
+        raise ConfigError(f"`data` is '{data}'; there is no such folder.")
+    started, chapters = datetime.now(tz=UTC), []
+    with _data_in(data):
+        for name in dict.fromkeys(papers or PAPERS):
+            step(f"Replicating the paper on {name}")
+            chapters.append(PAPERS[name]())
+    return Replication(tuple(chapters), run_record(started, {}))
+
+
+@contextmanager
+def _data_in(folder: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Let loaders look in a folder for a while."""
+    before = os.environ.get(DATA_VARIABLE)
+    if folder is not None:
+        os.environ[DATA_VARIABLE] = os.fspath(folder)
+    try:
+        yield
+    finally:
+        if folder is not None:
+            os.environ.pop(DATA_VARIABLE)
+            if before is not None:
+                os.environ[DATA_VARIABLE] = before

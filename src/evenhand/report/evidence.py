@@ -1,0 +1,277 @@
+"""Whether report, results, data and plan belong together, and a pack of all of them that anybody can check.
+
+Nothing here is cryptography of our own: SHA-256, and detached signatures by `ssh-keygen -Y` where a user has a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from evenhand._version import __version__
+from evenhand.core.formats import json_text
+from evenhand.core.run import step, write_files
+from evenhand.errors import ConfigError
+from evenhand.report.audit import Audit
+from evenhand.report.audit import audit as run_audit
+from evenhand.report.formats import make_files
+from evenhand.report.plan import differences, follow, read_plan
+
+PLAN_FILE = "plan.json"
+SUMS_FILE = "SHA256SUMS"
+NAMESPACE = "evenhand"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that `verify` looked at: whether it holds (None: it could not be checked), in a sentence."""
+
+    holds: bool | None
+    text: str
+
+
+def verify(
+    folder: str | os.PathLike[str],
+    *,
+    settings: str | os.PathLike[str] | None = None,
+    plan: str | os.PathLike[str] | None = None,
+    allow_code: bool = False,
+) -> list[Check]:
+    """Say whether report, results, data and plan of a folder belong together, and what differs.
+
+    Parameters
+    ----------
+    folder : where an audit was saved.
+    settings : its `audit.toml`, to compute everything again from the data.
+    plan : the plan that it says it followed; by default `plan.json` in the folder, where there is one.
+    allow_code : whether the settings may name Python functions to import.
+    """
+    place = Path(folder)
+    checks = list(_check_files(place))
+    if any(check.holds is False for check in checks):
+        return checks
+    audit = Audit.load(place)
+    checks += _check_report(place, audit)
+    beside = place / PLAN_FILE
+    checks += _check_plan(audit, plan if plan is not None else beside if beside.exists() else None)
+    checks.append(_computed_again(audit, settings, plan, allow_code))
+    return checks
+
+
+def _check_files(place: Path) -> Iterator[Check]:
+    try:
+        sums = json.loads((place / "run.json").read_text(encoding="utf-8")).get("sha256", {})
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"'{place / 'run.json'}' cannot be read: {error}; was an audit saved there?") from None
+    for name, stated in sums.items():
+        path = place / name
+        if not path.is_file():
+            yield Check(False, f"{name} is missing.")
+        elif hashlib.sha256(path.read_bytes()).hexdigest() != stated:
+            yield Check(False, f"{name} is not the file that the run wrote: its SHA-256 differs from run.json's.")
+        else:
+            yield Check(True, f"{name} is the file that the run wrote.")
+
+
+def _check_report(place: Path, audit: Audit) -> Iterator[Check]:
+    path = place / "report.html"
+    if not path.exists():
+        return
+    if audit.run["evenhand"] != __version__:
+        yield Check(None, f"report.html was made by evenhand {audit.run['evenhand']}; this is {__version__}.")
+        return
+    step("Rendering the report again")
+    same = audit.to_html().encode() == path.read_bytes()
+    yield Check(same, f"report.html {'says' if same else 'does not say'} what results.json holds.")
+
+
+def _check_plan(audit: Audit, path: str | os.PathLike[str] | None) -> Iterator[Check]:
+    if audit.plan is None:
+        yield Check(None, "No plan was sealed for this audit.")
+        return
+    if path is None:
+        yield Check(None, f"The plan {audit.plan['sha256'][:12]} is not at hand; give it with --plan.")
+        return
+    plan = read_plan(path)
+    same = plan["sha256"] == audit.plan["sha256"]
+    yield Check(same, f"'{path}' is {'the' if same else 'not the'} plan that the results name.")
+    if same:
+        changes = [change.text for change in differences(audit, plan)]
+        agreed = changes == audit.plan["changes"]
+        told = "The plan was followed." if not changes else f"It says how it differs from the plan: {' '.join(changes)}"
+        yield Check(agreed, told if agreed else f"It hides how it differs from the plan: {' '.join(changes)}")
+
+
+def _computed_again(
+    audit: Audit, settings: str | os.PathLike[str] | None, plan: str | os.PathLike[str] | None, allow_code: bool
+) -> Check:
+    if settings is None:
+        return Check(None, "Nothing was computed again: give the audit.toml for that, with its data.")
+    again = run_audit(settings, allow_code=allow_code)
+    if audit.plan is not None and plan is not None:
+        again = follow(again, read_plan(plan))
+    first, second = json.loads(audit.to_json()), json.loads(again.to_json())
+    names = [
+        name for name in dict.fromkeys([*first, *second]) if first.get(name) != second.get(name) and name != "plan"
+    ]
+    if not names:
+        return Check(True, "Computed again from the data, every number is the same.")
+    if "data" in names:
+        return Check(
+            False,
+            f"These are not the data of the audit: their SHA-256 is {second['data']['hash'][:12]}..., not "
+            f"{first['data']['hash'][:12]}....",
+        )
+    return Check(False, f"Computed again, results.json differs in: {', '.join(names)}.")
+
+
+# The pack ------------------------------------------------------------------------------------------------------------
+
+
+def pack(
+    folder: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    *,
+    settings: str | os.PathLike[str] | None = None,
+    plan: str | os.PathLike[str] | None = None,
+    formats: Sequence[str] = ("html", "md", "csv", "datasheet", "junit"),
+    key: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Write one zip for a regulator: the report in several formats, results, plan, settings, versions and checksums.
+
+    Parameters
+    ----------
+    folder : where an audit was saved.
+    to : the zip to write.
+    settings : the `audit.toml`, so that it can be computed again.
+    plan : the sealed plan; by default `plan.json` in the folder, where there is one.
+    formats : formats of the report to hold.
+    key : a private key of SSH, to sign the list of checksums with.
+    """
+    place = Path(folder)
+    broken = [check.text for check in _check_files(place) if check.holds is False]
+    if broken:
+        raise ConfigError(f"'{place}' cannot be packed: {broken[0]}")
+    audit = Audit.load(place)
+    files: dict[str, bytes] = {name: (place / name).read_bytes() for name in ("results.json", "run.json")}
+    files |= {name: _as_bytes(content) for name, content in make_files(audit, formats).items()}
+    for name, given in ((PLAN_FILE, plan), ("audit.toml", settings)):
+        path = Path(given) if given is not None else place / name
+        if given is not None or path.exists():
+            files[name] = _read(path)
+    files["versions.txt"] = _versions(audit).encode()
+    files["VERIFY.md"] = _how_to_verify(audit, PLAN_FILE in files, "audit.toml" in files, key is not None).encode()
+    files["manifest.json"] = json_text(_manifest(audit, files)).encode()
+    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items()))
+    files[SUMS_FILE] = sums.encode()
+    if key is not None:
+        files[f"{SUMS_FILE}.sig"] = sign(sums.encode(), key)
+    target = Path(to)
+    return write_files(target.parent, {target.name: _zipped(files, audit.run["started"])})[target.name]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"'{path}' cannot be read: {error.strerror or error}.") from None
+
+
+def _as_bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def _versions(audit: Audit) -> str:
+    packages = {"evenhand": audit.run["evenhand"], **audit.run["packages"]}
+    return "\n".join(
+        [f"# Python {audit.run['python']}", *(f"{name}=={version}" for name, version in packages.items()), ""]
+    )
+
+
+def _manifest(audit: Audit, files: Mapping[str, bytes]) -> dict[str, Any]:
+    return {
+        "evenhand": audit.run["evenhand"],
+        "started": audit.run["started"],
+        "data_sha256": audit.data["hash"],
+        "plan_sha256": audit.plan["sha256"] if audit.plan is not None else None,
+        "files": {
+            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in sorted(files.items())
+        },
+    }
+
+
+def _how_to_verify(audit: Audit, has_plan: bool, has_settings: bool, signed: bool) -> str:
+    """Return the page that says how to check a pack, first without evenhand."""
+    lines = [
+        "# How to verify this pack",
+        "",
+        "## Without evenhand",
+        "",
+        "1. Unpack the zip and go into the folder.",
+        f"2. `sha256sum -c {SUMS_FILE}` (macOS: `shasum -a 256 -c {SUMS_FILE}`) says OK for every file that is",
+        "   unchanged.",
+    ]
+    if signed:
+        lines += [
+            f"3. `ssh-keygen -Y verify -f allowed_signers -I WHO -n {NAMESPACE} -s {SUMS_FILE}.sig < {SUMS_FILE}`",
+            "   says whether WHO, whose public key stands in your file `allowed_signers`, signed the list.",
+        ]
+    lines += [
+        "",
+        f"The data are not in the pack. The SHA-256 of what was read of them is `{audit.data['hash']}`.",
+    ]
+    lines += [f"The file {file['name']} had the SHA-256 `{file['sha256']}`." for file in audit.data["files"]]
+    if has_plan:
+        lines += ["", f"`{PLAN_FILE}` holds the plan, the time at which it was sealed, and its SHA-256 over both."]
+    lines += [
+        "",
+        "## With evenhand",
+        "",
+        f"`pip install evenhand=={audit.run['evenhand']}`, or all of versions.txt; then:",
+        "",
+    ]
+    rest = " --settings audit.toml" if has_settings else ""
+    lines += [f"    evenhand verify .{rest}", ""]
+    if has_settings:
+        lines += ["It needs the data where `source` in audit.toml says, and computes every number again.", ""]
+    return "\n".join(lines)
+
+
+def _zipped(files: Mapping[str, bytes], started: str) -> bytes:
+    """Return a zip that is the same bytes for the same files."""
+    held = io.BytesIO()
+    moment = datetime.fromisoformat(started).timetuple()[:6]
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, moment)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    return held.getvalue()
+
+
+def sign(content: bytes, key: str | os.PathLike[str]) -> bytes:
+    """Return a detached signature by `ssh-keygen -Y sign`."""
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise ConfigError(
+            "signing needs ssh-keygen, which is not on this machine; leave out --sign, or install OpenSSH."
+        )
+    if not Path(key).is_file():
+        raise ConfigError(f"there is no key '{key}'; make one with: ssh-keygen -t ed25519 -f KEY")
+    arguments = [program, "-Y", "sign", "-n", NAMESPACE, "-f", os.fspath(key)]
+    done = subprocess.run(arguments, input=content, capture_output=True, check=False)  # noqa: S603
+    if done.returncode != 0:
+        raise ConfigError(f"ssh-keygen could not sign with '{key}': {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout

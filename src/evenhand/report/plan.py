@@ -1,0 +1,181 @@
+"""A plan, sealed before the data are seen, and whether an audit followed it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenhand._version import __version__
+from evenhand.core.findings import Finding
+from evenhand.core.formats import rounded
+from evenhand.core.thresholds import Threshold
+from evenhand.errors import ConfigError, brief
+from evenhand.report.config import read_config
+from evenhand.table.roles import make_roles
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+
+_OF_THE_FILE = ("source", "encoding", "delimiter", "decimal", "missing_values", "data")
+"""How the file is called and read is no part of a plan."""
+
+_MISSING = object()
+
+
+def seal(settings: str | os.PathLike[str], *, allow_code: bool = False) -> dict[str, Any]:
+    r"""Return the plan of an `audit.toml`: every setting with its defaults, the time, and a hash of both.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "audit.toml"
+    ...     data = '[data]\nsource = "later.csv"\ngroups = ["sex"]\npredictions = "hired"\n'
+    ...     _ = path.write_text(f"{data}[parity]\n")
+    ...     plan = seal(path)
+    >>> plan["settings"]["data"]["groups"], len(plan["sha256"])
+    ([['sex']], 64)
+    """
+    config, arguments = read_config(settings, allow_code=allow_code)
+    roles = make_roles(**{name: value for name, value in arguments.items() if name not in _OF_THE_FILE})
+    planned = config.model_copy(update={"data": roles.model_dump(mode="json")}).as_dict()
+    plan = {
+        "evenhand": __version__,
+        "sealed": datetime.now(UTC).isoformat(timespec="seconds"),
+        "settings": _planned_part(planned),
+    }
+    return {**plan, "sha256": _digest(plan)}
+
+
+def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a plan; one that was changed after it was sealed is refused."""
+    try:
+        plan = json.loads(Path(path).read_text(encoding="utf-8"))
+        sealed = {name: plan[name] for name in ("evenhand", "sealed", "settings")}
+        stated = plan["sha256"]
+    except OSError as error:
+        raise ConfigError(f"the plan '{path}' cannot be read: {error.strerror or error}.") from None
+    except (ValueError, TypeError, KeyError):
+        raise ConfigError(f"'{path}' is not a plan; write one with: evenhand plan audit.toml") from None
+    if _digest(sealed) != stated:
+        raise ConfigError(f"the plan '{path}' was changed after it was sealed: its contents do not have its SHA-256.")
+    return {**sealed, "sha256": stated}
+
+
+def _planned_part(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a plan holds of settings: not the words of the report, nor how the file is called and read."""
+    kept = {name: value for name, value in settings.items() if name not in ("report", "power")}
+    kept["data"] = {name: value for name, value in kept["data"].items() if name not in _OF_THE_FILE}
+    plain: dict[str, Any] = rounded(kept)
+    return plain
+
+
+def _digest(plan: Mapping[str, Any]) -> str:
+    text = json.dumps(plan, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def follow(audit: Audit, plan: Mapping[str, Any]) -> Audit:
+    """Return an audit that says whether it followed a plan; what the plan did not foresee is marked as exploratory."""
+    changes = differences(audit, plan)
+    spoilt = {change.audit for change in changes if change.threshold is None}
+    added = [change.threshold for change in changes if change.threshold is not None]
+    results = {}
+    for name, result in audit.results.items():
+        whole = name in spoilt or None in spoilt
+        limits = [threshold for threshold in result.spec.thresholds if rounded(threshold.model_dump()) in added]
+        findings = tuple(
+            replace(finding, exploratory=whole or any(_is_about(limit, finding) for limit in limits))
+            for finding in result.findings
+        )
+        results[name] = replace(result, findings=findings)
+    record = {
+        "sha256": plan["sha256"],
+        "sealed": plan["sealed"],
+        "followed": not changes,
+        "changes": [change.text for change in changes],
+    }
+    return replace(audit, results=results, plan=record)
+
+
+def differences(audit: Audit, plan: Mapping[str, Any]) -> list[Change]:
+    """Return how the settings of an audit differ from a plan."""
+    return list(_changes(plan["settings"], _planned_part(audit.config.as_dict())))
+
+
+def _is_about(limit: Threshold, finding: Finding) -> bool:
+    """Tell whether a finding answers a threshold."""
+    named = all(
+        getattr(finding, name, None) == wanted for name, wanted in limit.named().items() if hasattr(finding, name)
+    )
+    return finding.threshold is not None and finding.limit == limit.limit and named
+
+
+@dataclass(frozen=True)
+class Change:
+    """One way in which an audit differs from its plan.
+
+    Parameters
+    ----------
+    text : what differs, as a sentence.
+    audit : the audit whose findings it makes exploratory; None for those of all audits, "" for none.
+    threshold : a threshold that was added; then only its findings are exploratory.
+    """
+
+    text: str
+    audit: str | None
+    threshold: dict[str, Any] | None = None
+
+
+def _changes(planned: Mapping[str, Any], done: Mapping[str, Any]) -> Iterator[Change]:
+    for section in dict.fromkeys([*planned, *done]):
+        concerns = None if section in ("data", "models") else section
+        before, now = planned.get(section), done.get(section)
+        if now is None:
+            yield Change(f"[{section}] was planned and is not there.", "")
+        elif before is None:
+            yield Change(f"[{section}] was not planned.", concerns)
+        else:
+            yield from _section_changes(section, before, now, concerns)
+
+
+def _section_changes(
+    section: str, before: Mapping[str, Any], now: Mapping[str, Any], concerns: str | None
+) -> Iterator[Change]:
+    for name in dict.fromkeys([*before, *now]):
+        old, new = before.get(name, _MISSING), now.get(name, _MISSING)
+        if name == "thresholds":
+            yield from _threshold_changes(old, new, section)
+        elif name == "predictions":
+            yield from _section_changes(f"{section}.predictions", _kinds_unsaid(old, new), new, concerns)
+        elif old != new:
+            told = ["not there" if value is _MISSING else brief(value) for value in (old, new)]
+            yield Change(f"`{name}` in [{section}] was planned as {told[0]} and is {told[1]}.", concerns)
+
+
+def _kinds_unsaid(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Return planned predictions with the kind that the data showed where the plan left it open."""
+    return {
+        model: {**values, "kind": now[model]["kind"]} if values.get("kind") is None and model in now else values
+        for model, values in before.items()
+    }
+
+
+def _threshold_changes(before: Any, now: Any, audit: str) -> Iterator[Change]:
+    for threshold in now:
+        if threshold not in before:
+            yield Change(f"The threshold {_limit_words(threshold)} of {audit} was not planned.", audit, threshold)
+    for threshold in before:
+        if threshold not in now:
+            yield Change(f"The threshold {_limit_words(threshold)} of {audit} was planned and is not there.", "")
+
+
+def _limit_words(threshold: Mapping[str, Any]) -> str:
+    side = "min" if threshold.get("min") is not None else "max"
+    return f"'{threshold['metric']}, {side} = {threshold[side]:g}'"

@@ -1,0 +1,184 @@
+"""A plan is sealed once, an audit says whether it followed it, and a pack can be checked by anybody."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import evenhand as eh
+from evenhand.cli.main import main
+from evenhand.errors import ConfigError
+from evenhand.report.evidence import pack, sign, verify
+from evenhand.report.plan import read_plan, seal
+
+SETTINGS = """
+[data]
+source = "d.csv"
+groups = ["sex"]
+predictions = "hired"
+[parity]
+resamples = 100
+[[thresholds]]
+metric = "selection_rate"
+max = 0.3
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with settings, the plan that was sealed before there were data, and then the data."""
+    (tmp_path / "audit.toml").write_text(SETTINGS, encoding="utf-8")
+    (tmp_path / "plan.json").write_text(json.dumps(seal(tmp_path / "audit.toml")), encoding="utf-8")
+    rows = "\n".join(f"{'FM'[i % 2]},{'1011010100'[i % 10]}" for i in range(600))
+    (tmp_path / "d.csv").write_text(f"sex,hired\n{rows}\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(place: Path, change: Callable[[str], str] = str) -> eh.Audit:
+    (place / "audit.toml").write_text(change(SETTINGS), encoding="utf-8")
+    return eh.audit(place / "audit.toml", plan=place / "plan.json")
+
+
+def test_an_audit_that_follows_its_plan_says_so(place: Path) -> None:
+    audit = run(place)
+    assert audit.plan is not None
+    assert (audit.plan["followed"], audit.plan["changes"]) == (True, [])
+    assert not any(finding.exploratory for finding in audit.findings)
+    assert "followed" in audit.to_html()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("resamples = 100", "resamples = 200", "`resamples` in [parity] was planned as 100 and is 200."),
+        ('["sex"]', '["sex"]\nmissing = "drop"', "`missing` in [data] was planned as 'error' and is 'drop'."),
+        ('"hired"', '"hired"\nfavourable = "selected"', "`hired` in [data.predictions] was planned as"),
+    ],
+)
+def test_a_setting_that_was_changed_makes_the_findings_exploratory(place: Path, old: str, new: str, told: str) -> None:
+    audit = run(place, lambda text: text.replace(old, new))
+    assert audit.plan is not None
+    assert audit.plan["followed"] is False
+    assert audit.plan["changes"][0].startswith(told)
+    assert all(finding.exploratory for finding in audit.findings)
+    assert "Exploratory: the plan did not foresee it." in audit.to_html()
+
+
+def test_a_threshold_that_was_added_is_exploratory_alone(place: Path) -> None:
+    audit = run(place, lambda text: f'{text}[[thresholds]]\nmetric = "selection_rate"\nmin = 0.8\n')
+    assert audit.plan is not None
+    assert audit.plan["changes"] == ["The threshold 'selection_rate, min = 0.8' of parity was not planned."]
+    assert {finding.threshold: finding.exploratory for finding in audit.findings} == {
+        "at least 0.8": True,
+        "at most 30 points": False,
+    }
+
+
+def test_what_was_planned_and_left_out_is_told(place: Path) -> None:
+    audit = run(place, lambda text: text.partition("[[thresholds]]")[0])
+    assert audit.plan is not None
+    assert audit.plan["changes"] == [
+        "The threshold 'selection_rate, max = 0.3' of parity was planned and is not there."
+    ]
+
+
+def test_the_name_of_the_file_is_no_part_of_the_plan(place: Path) -> None:
+    (place / "d.csv").rename(place / "e.csv")
+    audit = run(place, lambda text: text.replace("d.csv", "e.csv"))
+    assert audit.plan is not None
+    assert audit.plan["followed"] is True
+
+
+def test_a_plan_that_was_changed_after_sealing_is_refused(place: Path) -> None:
+    path = place / "plan.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("0.3", "0.4"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="was changed after it was sealed"):
+        read_plan(path)
+    path.write_text("[]", encoding="utf-8")
+    with pytest.raises(ConfigError, match="is not a plan"):
+        read_plan(path)
+
+
+def test_a_plan_is_sealed_once(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    with pytest.raises(SystemExit) as left:
+        main(["plan", "audit.toml"])
+    assert left.value.code == 2
+    assert "a plan is sealed once" in capsys.readouterr().err.replace("\n", " ")
+    with pytest.raises(SystemExit) as left:
+        main(["plan", "audit.toml", "--out", "second.json"])
+    assert left.value.code == 0
+    assert read_plan(place / "second.json")["settings"] == read_plan(place / "plan.json")["settings"]
+
+
+def test_verify_computes_again_and_finds_every_change(place: Path) -> None:
+    out = place / "out"
+    run(place).save(out)
+    settings, plan = place / "audit.toml", place / "plan.json"
+    assert [check.holds for check in verify(out, settings=settings, plan=plan)] == [True] * 6
+    with (place / "d.csv").open("a", encoding="utf-8") as data:
+        data.write("F,1\n")
+    last = verify(out, settings=settings, plan=plan)[-1]
+    assert (last.holds, last.text[:34]) == (False, "These are not the data of the audi")
+    (out / "report.html").write_text("nothing wrong here", encoding="utf-8")
+    first = verify(out)[0]
+    assert first.holds is False
+    assert first.text.startswith("report.html is not the file that the run wrote")
+
+
+def test_verify_finds_a_report_that_was_made_from_other_results(place: Path) -> None:
+    out = place / "out"
+    run(place).save(out)
+    (out / "report.html").write_text("another page", encoding="utf-8")
+    told = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    told["sha256"]["report.html"] = hashlib.sha256(b"another page").hexdigest()
+    (out / "run.json").write_text(json.dumps(told), encoding="utf-8")
+    assert [check.text for check in verify(out) if check.holds is False] == [
+        "report.html does not say what results.json holds."
+    ]
+
+
+def test_a_pack_holds_what_is_needed_and_its_sums_are_right(place: Path) -> None:
+    out = place / "out"
+    run(place).save(out)
+    path, again = (
+        pack(out, place / name, settings=place / "audit.toml", plan=place / "plan.json") for name in ("a.zip", "b.zip")
+    )
+    assert path.read_bytes() == again.read_bytes()
+    with zipfile.ZipFile(path) as held:
+        files = {name: held.read(name) for name in held.namelist()}
+    wanted = {"report.html", "report.md", "results.json", "run.json", "plan.json", "audit.toml", "VERIFY.md"}
+    assert wanted | {"manifest.json", "versions.txt", "SHA256SUMS"} <= files.keys()
+    assert not any(name.endswith("d.csv") for name in files)
+    sums = {line[66:]: line[:64] for line in files["SHA256SUMS"].decode().splitlines()}
+    assert sums == {name: hashlib.sha256(files[name]).hexdigest() for name in files if name != "SHA256SUMS"}
+    for name, content in files.items():
+        (place / "unpacked").mkdir(exist_ok=True)
+        (place / "unpacked" / name).write_bytes(content)
+    assert not any(check.holds is False for check in verify(place / "unpacked"))
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
+def test_a_pack_can_be_signed_with_a_key_of_ssh(place: Path) -> None:
+    out, key = place / "out", place / "key"
+    run(place).save(out)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    with zipfile.ZipFile(pack(out, place / "pack.zip", key=key)) as held:
+        sums, signature = held.read("SHA256SUMS"), held.read("SHA256SUMS.sig")
+    (place / "sums.sig").write_bytes(signature)
+    (place / "signers").write_text(f"me {Path(f'{key}.pub').read_text(encoding='utf-8')}", encoding="utf-8")
+    check = ["ssh-keygen", "-Y", "verify", "-f", str(place / "signers"), "-I", "me", "-n", "evenhand", "-s"]
+    for content, code in ((sums, 0), (sums + b"x", 255)):
+        done = subprocess.run([*check, str(place / "sums.sig")], input=content, check=False, capture_output=True)
+        assert done.returncode == code
+    with pytest.raises(ConfigError, match="there is no key"):
+        sign(b"", place / "nokey")
