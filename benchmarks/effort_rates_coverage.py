@@ -47,7 +47,8 @@ def truth() -> tuple[float, float]:
 
 def covers(samples: int, rng: np.random.Generator, n: int, error: float, which: int) -> tuple[list[bool], list[bool]]:
     """Tell whether the interval holds the truth: pooled over rates, and with the rates as given."""
-    ours, given = [], []
+    ours: list[bool] = []
+    given: list[bool] = []
     for _ in range(samples):
         people = table(n, rng)
         rates = {name: rate * float(np.exp(error * rng.standard_normal())) for name, rate in RATES.items()}

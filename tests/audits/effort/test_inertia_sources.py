@@ -46,7 +46,7 @@ def audit(*sources: dict[str, Any], **more: Any) -> EffortResult:
 
 def test_sources_are_scaled_and_combined_for_each_person() -> None:
     data = people().set_index("id")
-    poverty, sex = data.race.map(POVERTY["rates"]) / 40, data.sex.map(SEX["rates"]) / 3  # type: ignore[arg-type]
+    poverty, sex = data.race.map(POVERTY["rates"]) / 40, data.sex.map(SEX["rates"]) / 3
     expected = {
         "product": poverty * sex * data.own,
         "sum": (poverty + sex + data.own) / 3,

@@ -65,7 +65,7 @@ def test_grid_and_samples_are_within_their_errors(distance: Distance, people: Ma
     for weight in (0.0, 0.6577):
         exact = individual_fairness(*columns, weight, distance=distance)
         for method in ("grid", "sampled"):
-            near = individual_fairness(*columns, weight, method=method, distance=distance)  # type: ignore[arg-type]
+            near = individual_fairness(*columns, weight, method=method, distance=distance)
             assert abs(near.value - exact.value) <= near.error
     exact_curve, _ = fairness_by_weight(*columns, (0.0, 0.3, 1.0), distance=distance)
     curve, error = fairness_by_weight(*columns, (0.0, 0.3, 1.0), distance=distance, exact_rows=100)

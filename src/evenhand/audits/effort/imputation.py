@@ -59,7 +59,10 @@ def pool(
         imputations += 1
         step(f"Trying rates of inertia as they may truly be: {imputations}")
         fairness = estimate.individual_estimates(imputed, spec)
-        more = [*estimate.individual_values(fairness), *estimate.model_gaps(fairness, spec)]
+        more: list[EffortValue | EffortGap] = [
+            *estimate.individual_values(fairness),
+            *estimate.model_gaps(fairness, spec),
+        ]
         more += estimate.compare_groups(table, imputed, spec)[1]
         for record in more:
             again.setdefault(_key(record), []).append(record)
@@ -79,13 +82,13 @@ def _key(record: EffortValue | EffortGap) -> tuple[Any, ...]:
 
 def _pooled_record(record: _Record, again: Sequence[_Record], imputations: int, df: float, spec: EffortSpec) -> _Record:
     scale = _SCALES.get((record.metric, type(record)))
-    whole = isinstance(record, EffortGap) and record.metric == "eagf" and record.bin_low is None  # effort has no part
+    whole = record.metric == "eagf" and record.bin_low is None  # effort has no part in it
     if scale is None or whole or record.low is None or record.high is None:
         return record
     known = [other for other in again if None not in (other.value, other.low, other.high)]
     if len(known) < max(2, imputations / 2):
         why = f"no interval: only {len(known)} of {imputations} sets of rates that may be true give one"
-        return replace(record, low=None, high=None, joint_low=None, joint_high=None, p_value=None, status=why)
+        return _changed(record, {**dict.fromkeys(("low", "high", "joint_low", "joint_high", "p_value")), "status": why})
     onto, back = scale
     alone = _pooled(known, onto, df, spec, ("low", "high"))
     numbers: dict[str, Any] = {"low": back(alone.low), "high": back(alone.high), "rates_share": alone.share}
@@ -97,7 +100,12 @@ def _pooled_record(record: _Record, again: Sequence[_Record], imputations: int, 
     p = getattr(record, "p_value", None)
     if p is not None:
         numbers["p_value"] = max(p, _p_value(alone, spec.confidence))
-    return replace(record, **{name: finite(number) for name, number in numbers.items()})
+    return _changed(record, {name: finite(number) for name, number in numbers.items()})
+
+
+def _changed(record: _Record, numbers: dict[str, Any]) -> _Record:
+    """Return a record with other numbers, of those that it has."""
+    return replace(record, **{name: number for name, number in numbers.items() if hasattr(record, name)})
 
 
 def _pooled(
