@@ -220,11 +220,11 @@ def promises(book: Book) -> None:
             partial(simulate, case=case),
             kind="test" if case.null else "power",
             nominal=ALPHA if case.null else None,
-            samples=250 if case.kind != "hospital" else 100,
+            samples=150 if case.kind != "hospital" else 60,
             oracle="published test" if case.groups == 2 else "published test (two groups only)",
         )
     for null in (True, False):
-        book.several(f"five splits, {'null' if null else 'power'}", partial(combine, null=null), samples=300)
+        book.several(f"five splits, {'null' if null else 'power'}", partial(combine, null=null), samples=200)
 
 
 if __name__ == "__main__":

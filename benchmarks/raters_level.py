@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from promises import Book, run
 
-from evenhand.stats.agreement import alike_stderr, coefficient_difference
+from evenhand.stats.agreement import alike_stderr, coefficient_difference, unseen_tail
 from evenhand.stats.feedback import Answers, Feedback, gap_intervals
 from evenhand.stats.reliability import bounded_difference, bounded_limits
 from evenhand.stats.types import BoolArray, FloatArray
@@ -62,19 +62,24 @@ def nobody_hurt(samples: int, rng: Generator, people: int, mean: float) -> tuple
 
 def tail_errors(samples: int, rng: Generator, people: tuple[int, int], heavy: bool) -> tuple[BoolArray, BoolArray]:
     """Return which tests of the spread-adjusted ICC are false, by us and with each group's own standard error."""
-    value, stderr, enough = [], [], np.ones(samples, dtype=np.bool_)
+    value, stderr, sizes, enough = [], [], [], np.ones(samples, dtype=np.bool_)
     for n in people:
         errors = rng.standard_t(3, (2, samples, n)) if heavy else rng.standard_normal((2, samples, n))
         squares = (errors[0] - errors[1]) ** 2
         value.append(1 - squares.mean(axis=1) / 50)
         stderr.append(squares.std(axis=1, ddof=1) / 50 / np.sqrt(n))
+        sizes.append((squares.max(axis=1), squares.mean(axis=1)))
         enough &= squares.sum(axis=1) ** 2 / (squares**2).sum(axis=1) >= 10
+    tail = np.full(samples, 0.025)
+    unseen = [
+        unseen_tail(value[at], people[at], sizes[at][0] / sizes[at][1], sizes[1 - at][0] / sizes[at][1], tail)
+        for at in (0, 1)
+    ]
     alike = alike_stderr(value[0], stderr[0], people[0], value[1], stderr[1], people[1])
     called = []
-    for one in (alike, stderr):
-        low, high = coefficient_difference(
-            value[0], one[0], people[0] - 1, value[1], one[1], people[1] - 1, np.full(samples, 0.025)
-        )
+    for one, missed in ((alike, unseen), (stderr, ())):
+        groups = (value[0], one[0], people[0] - 1, value[1], one[1], people[1] - 1)
+        low, high = coefficient_difference(*groups, tail, missed)
         called.append(((low > 0) | (high < 0))[enough])
     return called[0], called[1]
 

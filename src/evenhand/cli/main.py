@@ -68,6 +68,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         sys.exit(_run([word for word in given if word != _JSON_ERRORS]))
     except (EvenhandError, typer.TyperException) as error:
+        if isinstance(error, typer.TyperException) and "unexpected extra argument" in str(error):
+            error.message += "; put commas between several values of an option, as in --groups race,sex."
         tell(error, BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort) as error:
         tell(error, INTERRUPTED)
