@@ -241,6 +241,9 @@ def _people_notes(people: People, spec: EffortSpec) -> Iterator[str]:
     if paths.not_in_table:
         yield f"The history has {paths.not_in_table:,} people who are not among those of the table; they are not used."
     yield from _distance_notes(people, spec)
+    if spec.parity_of == "decisions":
+        cuts = ", ".join(f"{model} above {cut:g}" for model, cut in people.thresholds.items())
+        yield f"Parity by effort is of decisions: a mean score is the share selected ({cuts})."
     if imputation.is_uncertain(spec):
         yield (
             "The rates of inertia are known up to their standard errors. The intervals of individual fairness and of "

@@ -33,14 +33,13 @@ SENTENCES = {
     ),
     "fairer_model": "{model} is fairer to individuals than {other} at effort weight {weight}, by {value:number}.",
     "close_models": ("{model} and {other} cannot be distinguished in individual fairness at effort weight {weight}."),
-    "least_equal": "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}.",
+    "least_equal": "{where}, {effort_bin}: the {what} of {group} is {value:number} times that of {reference}.",
     "untested_models": "{model} and {other} were not tested for a difference at effort weight {weight}.",
     "least_equal_untested": (
-        "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}; not tested."
+        "{where}, {effort_bin}: the {what} of {group} is {value:number} times that of {reference}; not tested."
     ),
     "least_equal_unclear": (
-        "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}; no clear "
-        "difference."
+        "{where}, {effort_bin}: the {what} of {group} is {value:number} times that of {reference}; no clear difference."
     ),
     "no_bin": "{where}: no bin of effort has two groups of {min_count} people or more, so none can be compared.",
     "fairest": "{models} is the fairest {scope} in {share:percent} of {ranked:count} specifications.",
@@ -167,7 +166,8 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
 
     def arguments_of(gap: EffortGap) -> dict[str, Any]:
         effort_bin = "least equal effort bin" if gap is compared[0] else "one effort bin"
-        sides = {"group": gap.group, "reference": gap.reference, "value": gap.value}
+        what = "mean score" if spec.parity_of == "scores" else "share selected"
+        sides = {"what": what, "group": gap.group, "reference": gap.reference, "value": gap.value}
         return {"where": where, "effort_bin": effort_bin, **sides}
 
     def bin_of(gap: EffortGap) -> str:

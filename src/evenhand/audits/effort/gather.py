@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -56,6 +56,7 @@ class People:
     inertia : disadvantage outside their control, above 0.
     effort, aggregate : what the paper makes of them.
     distance : how far apart they are.
+    thresholds : above which score each model selects, where decisions are compared and not scores.
     dropped : people left out for a missing value.
     judged : the pairs that a learned distance comes from.
     """
@@ -68,6 +69,7 @@ class People:
     dropped: int
     distance: Distance = EUCLIDEAN
     judged: int = 0
+    thresholds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -78,6 +80,11 @@ class People:
     def highest(self) -> float:
         """The largest effort."""
         return float(self.effort.max())
+
+    def compared(self, model: str) -> FloatArray:
+        """Return what groups are compared by: a model's scores, or its decisions as 0 and 1."""
+        score = self.rows.scores[model]
+        return score if model not in self.thresholds else (score > self.thresholds[model]).astype(np.float64)
 
     def numbers(self, model: str) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what pairs of people are compared by: a model's scores, effort and aggregate."""
@@ -107,7 +114,9 @@ def gather(table: Table, spec: EffortSpec) -> People:
     effort = effort_scores(values, inertia, spec.desirable, spec.unit, paths.times, spec.measure)
     aggregate = aggregate_scores(values, spec.scale)
     distance, judged = _distance(spec, table.roles.id, rows.ids, effort, aggregate)
-    return People(rows, replace(paths, values=values), inertia, effort, aggregate, dropped, distance, judged)
+    cuts = {model: table.prediction(model).threshold for model in table.models if spec.parity_of == "decisions"}
+    paths = replace(paths, values=values)
+    return People(rows, paths, inertia, effort, aggregate, dropped, distance, judged, cuts)
 
 
 def inertia_column(spec: EffortSpec) -> str | None:

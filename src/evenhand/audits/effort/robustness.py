@@ -244,7 +244,8 @@ def _bin_means(cell: IntArray, people: People, shape: tuple[int, int]) -> tuple[
     size, weight = prod(shape), people.rows.weight
     n = np.bincount(cell, minlength=size)
     heavy = n if weight is None else np.bincount(cell, weight, size)
-    sums = [np.bincount(cell, s if weight is None else weight * s, size) for s in people.rows.scores.values()]
+    scores = [people.compared(model) for model in people.rows.scores]
+    sums = [np.bincount(cell, s if weight is None else weight * s, size) for s in scores]
     with np.errstate(invalid="ignore"):
         means = np.stack(sums) / heavy
     return n.reshape(shape), means.reshape(-1, *shape)

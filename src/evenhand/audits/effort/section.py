@@ -96,7 +96,8 @@ def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     spec = result.spec
     yield Figure(
         "Parity among people of similar effort",
-        "Smallest group mean score over the largest in each bin of effort; bands are intervals that hold "
+        f"Smallest group {'mean score' if spec.parity_of == 'scores' else 'share selected'} over the largest in each "
+        "bin of effort; bands are intervals that hold "
         f"for all pairs of groups of one bin, of at least {spec.min_count} people each. A line breaks "
         "where a bin has no two such groups.",
         _headlines(result, "eagf"),

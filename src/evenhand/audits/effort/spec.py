@@ -204,6 +204,10 @@ class EffortSpec(Spec):
         DistanceSettings(),
         description="How far apart people are: euclidean, manhattan, maximum, a table of settings, or a function.",
     )
+    parity_of: Literal["scores", "decisions"] = Field(
+        "scores",
+        description="Whether parity by effort compares mean scores, or shares selected by each model's threshold.",
+    )
     width: float = Field(0.1, gt=0, le=1, description="Width of the effort bins of group fairness.")
     method: Literal["auto", "strips", "blocks", "grid", "sampled"] = Field(
         "auto", description="How pairs are compared."
