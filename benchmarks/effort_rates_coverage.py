@@ -3,7 +3,7 @@
     python benchmarks/effort_rates_coverage.py [--anew] [--only WORDS] [--minutes 20]
 
 People of three groups have rates of inertia 13, 25 and 39; every sample knows them with an error of its own. The truth
-is the value of a population of 20,000 people at the true rates. The numbers and limits are those of the audit's kernels,
+is the value of a population of 20,000 at the true rates. The numbers and limits are those of the audit's kernels,
 pooled over 20 sets of rates as the audit does it. Beside the pooled interval: the rates taken as given.
 """
 
