@@ -100,9 +100,11 @@ class Line:
 
     @property
     def error(self) -> float:
-        """The Monte-Carlo standard error of what was observed."""
-        share = self.observed or 0.0
-        return float(np.sqrt(share * (1 - share) / self.samples)) if self.samples else 0.0
+        """The Monte-Carlo standard error of what was observed; at 0 and 1 with two more samples of each."""
+        share, n = self.observed or 0.0, self.samples
+        if n and share in (0.0, 1.0):
+            share, n = (n * share + 2) / (n + 4), n + 4
+        return float(np.sqrt(share * (1 - share) / n)) if n else 0.0
 
     @property
     def holds(self) -> bool:
