@@ -303,7 +303,7 @@ def _then_and_now(lines: Sequence[tuple[str, Line]]) -> str:
 
 def _observed(line: Line) -> str:
     exact = "none" if line.observed is None else f"{line.observed:.4f}, exact"
-    return f"{line.observed:.3f} ± {line.error:.3f}" if line.samples else exact
+    return f"{line.observed:.3f}\u00a0±\u00a0{line.error:.3f}" if line.samples else exact
 
 
 def _cells(name: str, line: Line) -> Iterator[str]:
