@@ -20,7 +20,14 @@ import narwhals as nw
 
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.settings import Settings
-from evenhand.table.formats import format_of, matches, matching_files, refuse_disguised, refuse_repeated_names
+from evenhand.table.formats import (
+    format_of,
+    is_foreign,
+    matches,
+    matching_files,
+    refuse_disguised,
+    refuse_repeated_names,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -298,7 +305,7 @@ def _guess_delimiter(path: str, encoding: str) -> str:
 def dialect(pattern: str) -> str | None:
     """Return what separates the columns of a text file, as guessed; None for files of another format."""
     paths = matches(pattern)
-    if format_of(paths) != "csv":
+    if is_foreign(paths[0]) or format_of(paths) != "csv":
         return None
     return _guess_delimiter(paths[0], _guess_encoding(paths[0]))
 

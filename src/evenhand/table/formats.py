@@ -10,7 +10,7 @@ import os
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,8 @@ def read_foreign(path: str) -> Foreign | None:
     ending = _ending(path)
     if ending not in _READERS:
         return None
+    written = os.path.splitext(path)[1].lower()
+    disguised = ending != written and written in _ENDINGS["csv"]
     module, read = _READERS[ending]
     require_extra(module, "files", f"reading '{os.path.basename(path)}' ({ending})")
     try:
@@ -164,9 +166,15 @@ def read_foreign(path: str) -> Foreign | None:
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise DataError(f"'{path}' could not be read as {ending}: {reason}") from error
-    return foreign
+    return replace(foreign, notes=(_DISGUISED.format(ending), *foreign.notes)) if disguised else foreign
 
 
+def is_foreign(path: str) -> bool:
+    """Tell whether a path is a file of another program, by its contents or its name."""
+    return os.path.isfile(path) and _ending(path) in _READERS
+
+
+_DISGUISED = "The file is named as a text file; by its contents it is {} and was read as that."
 _BEGINNINGS = {
     b"\xd0\xcf\x11\xe0": ".xls",
     b"<stata_dta>": ".dta",

@@ -14,9 +14,9 @@ from evenhand.audits.effort.direction import notes as direction_notes
 from evenhand.audits.effort.findings import SENTENCES, make_claims
 from evenhand.audits.effort.gather import People, gather
 from evenhand.audits.effort.large_table import MOST_IN_MEMORY, Estimates, LargeTable, gather_large
-from evenhand.audits.effort.result import EffortResult
+from evenhand.audits.effort.result import EffortGap, EffortResult, EffortValue
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.core.findings import ClaimsAt
+from evenhand.core.findings import Claim, ClaimsAt
 from evenhand.core.groups import require_reference
 from evenhand.core.records import LeftOut
 from evenhand.core.result import Draft, settled
@@ -119,16 +119,25 @@ def run(table: Table, spec: EffortSpec) -> Draft[EffortResult]:
 def _of_people(table: Table, people: People, counts: Counts, spec: EffortSpec) -> Draft[EffortResult]:
     """Audit people in memory; what does not depend on the confidence is given, since limits are asked for again."""
     estimates = estimate.individual_estimates(people, spec), estimate.fairness_curves(people, spec.seed)
+    specifications = robustness.explore(table, people, spec, spec.robustness) if spec.robustness is not None else ()
     pairs = tuple(estimate.least_fair_pairs(people, spec))
+    limited = {spec.metric_of(threshold) for threshold in spec.thresholds}
+
+    def again(confidence: float) -> list[Claim]:
+        at = spec.at(confidence)
+        fairness = estimate.individual_estimates(people, at) if "eaif" in limited else estimates[0]
+        ways = direction_tables(table, people, counts, at)
+        return list(make_claims(*_compared(table, people, fairness, ways, at), specifications, at, ways.direction))
+
     return _result(
         table,
         spec,
         people,
         estimates,
-        robustness.explore(table, people, spec, spec.robustness) if spec.robustness is not None else (),
+        specifications,
         notes=chain(_people_notes(people, spec), direction_notes(table, people)),
         direction=direction_tables(table, people, counts, spec),
-        again=lambda confidence: _of_people(table, people, counts, spec.at(confidence)).claims,
+        again=again,
         steps=people.trajectories.steps,
         people=tuple(estimate.least_fair_people(people, estimates[0], spec)),
         pairs=pairs,
@@ -150,10 +159,8 @@ def _result(
     **individual_tables: Any,
 ) -> Draft[EffortResult]:
     fairness, curves = estimates
-    group_values, group_gaps = estimate.compare_groups(table, subjects, spec)
     ways = direction or DirectionTables()
-    values = (*estimate.individual_values(fairness), *ways.values, *group_values)
-    gaps = (*estimate.model_gaps(fairness, spec), *ways.gaps, *group_gaps)
+    values, gaps = _compared(table, subjects, fairness, ways, spec)
     result = EffortResult(
         spec=spec.described() if spec.history is not None else spec,  # without the rows of a history
         findings=(),
@@ -175,6 +182,17 @@ def _result(
     claims = list(make_claims(values, gaps, specifications, spec, ways.direction))
     at = again or (lambda confidence: run(table, spec.at(confidence)).claims)
     return Draft(result=result, claims=claims, at=at, sentences=SENTENCES)
+
+
+def _compared(
+    table: Table, subjects: People | LargeTable, fairness: estimate.Fairness, ways: DirectionTables, spec: EffortSpec
+) -> tuple[tuple[EffortValue, ...], tuple[EffortGap, ...]]:
+    """Return values and gaps, of individuals and of groups, by limits at the confidence of the settings."""
+    values, gaps = estimate.compare_groups(table, subjects, spec)
+    return (
+        (*estimate.individual_values(fairness), *ways.values, *values),
+        (*estimate.model_gaps(fairness, spec), *ways.gaps, *gaps),
+    )
 
 
 def _require_scores(table: Table) -> None:
