@@ -259,7 +259,9 @@ def other_names_part() -> str:
 def settings_part() -> str:
     """Return a table of settings for every section of `audit.toml`."""
     files = _rows(FileOptions, Table, only=inspect.signature(Table).parameters)
-    shortcuts = [(name, *_like(Prediction, name)) for name in ("threshold", "favourable", "selected_word")]
+    shortcuts = [
+        (name, *_like(Prediction, name)) for name in ("threshold", "percentile", "favourable", "selected_word")
+    ]
     sections: dict[str, list[tuple[str, str, str, str]]] = {
         "`[data]`": [_SOURCE_ROW, *_rows(DatasetSettings), *_rows(Roles, Table), *shortcuts, *files],
         "`[data.predictions.NAME]`": _rows(Prediction),
