@@ -19,12 +19,12 @@ from evenhand.audits.effort.group_means import group_means, lowest_parity
 from evenhand.stats.effort import aggregate_scores, effort_bins, effort_scores
 from evenhand.stats.imputation import drawn_rates, pooled
 from evenhand.stats.pairs import individual_fairness
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, IntArray
 
 RATES = np.array([13.0, 25.0, 39.0])
 POPULATION, IMPUTATIONS, WIDTH, MIDDLE = 20_000, 20, 0.25, 1  # the bin of effort from 0.25 to 0.5
 
-Crowd = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]  # score, plain effort, aggregate, group, sex
+Crowd = tuple[FloatArray, FloatArray, FloatArray, IntArray, IntArray]  # score, plain effort, aggregate, group, sex
 Found = tuple[float, float, float]  # a value and its limits, on the scale on which they are pooled
 
 
