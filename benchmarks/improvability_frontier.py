@@ -40,8 +40,9 @@ def covered(samples: int, rng: Generator, n: int, chances: list[tuple[float, ...
         ]
         for candidate in range(1, len(chances)):
             rows = make_rows(group, y, decisions[0], decisions[candidate], [RIGHT], "abc"[:groups])
-            region = frontier_region(bootstrap_values(rows, resamples=999, rng=rng), 0, level)
-            for side, which in ((0, 0), (1, candidate)):
+            draws = bootstrap_values(rows, resamples=999, rng=rng)
+            region = frontier_region(draws, 0, level, int(rows.counted().min()))
+            for side, which in ((0, 0), (1, candidate)) if candidate == 1 else ((1, candidate),):
                 chance = np.array(chances[which])
                 for number, truth in enumerate((shares @ chance, np.ptp(chance))):
                     _, low, high = region[side, number]

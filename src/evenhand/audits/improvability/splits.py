@@ -241,8 +241,9 @@ def tested(
         studentised=spec.test.studentised,
         part=part,
     )
-    estimates = _estimates(inputs, draws, trial.worst, direction, spec.test.alpha / spec.counts)
-    return replace(trial, made=made, remarks=remarks, counted=rows.counted(), **estimates)
+    counted = rows.counted()
+    estimates = _estimates(inputs, draws, trial.worst, direction, int(counted.min()))
+    return replace(trial, made=made, remarks=remarks, counted=counted, **estimates)
 
 
 def untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
@@ -273,7 +274,7 @@ def _estimates(
     draws: stats.ValueDraws,
     worst: tuple[stats.Pair, ...],
     direction: stats.Direction,
-    level: float,
+    least: int,
 ) -> dict[str, Any]:
     """Return what the draws of the test rows say of a trial."""
     spec = inputs.spec
@@ -294,10 +295,12 @@ def _estimates(
         "change": np.column_stack(
             [change, *np.nanquantile(split_curves.component_changes(signed, draws.values), ends, axis=0)]
         ),
-        "region": stats.frontier_region(draws, spec.criteria.fairness_index[0], together),
+        "region": stats.frontier_region(draws, spec.criteria.fairness_index[0], together, least),
         "eigenvalue": stats.smallest_eigenvalue(draws),
         "curves": {kind: split_curves.p_curves(test, inputs.margins) for kind, test in tests.items()},
-        "power": split_curves.split_power(signed, spec, level, 1 - draws.rows / len(inputs.sample)),
+        "power": split_curves.split_power(
+            signed, spec, spec.test.alpha / spec.counts, 1 - draws.rows / len(inputs.sample)
+        ),
         "shares": split_curves.shares_defined(signed),
     }
 
