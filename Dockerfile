@@ -3,9 +3,8 @@ FROM python:3.12-slim
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src ./src
-RUN pip install --no-cache-dir -c constraints.txt ".[models,files]"
-RUN useradd --create-home auditor
-USER auditor
+RUN pip install --no-cache-dir -c constraints.txt ".[models,files]" && useradd --uid 1000 --create-home auditor
+USER 1000
 WORKDIR /data
 ENTRYPOINT ["evenhand"]
 CMD ["--help"]

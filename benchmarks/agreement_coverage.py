@@ -234,7 +234,7 @@ def promises(book: Book) -> None:
     for people in (30, 50, 100, 400):
         for share in (0.5, 0.15):
             name = f"coverage, {people} people, {share:g} yes"
-            book.several(name, partial(coverage, people=people, share=share), samples=2_000)
+            book.several(name, partial(coverage, people=people, share=share), samples=800)
     settings = [(n, reference, 2) for n in (15, 50, 200) for reference in (n, LARGE)] + [(20, LARGE, 6), (50, 50, 6)]
     for people, reference, groups in settings:
         for agreement, yes in ((0.7, 0.5), (0.9, 0.2), (0.99, 0.5)):
@@ -246,11 +246,11 @@ def promises(book: Book) -> None:
                 "yes": yes,
             }
             name = f"level, {groups} groups, {people} against {reference}, {agreement:g} alike, {yes:g} yes"
-            book.several(name, partial(level, **where), samples=1_500)
+            book.several(name, partial(level, **where), samples=600)
     for errors in ERRORS:
         for people, reference in ((50, 500), (200, 200), (500, 500), (500, 2_000)):
             where = {"people": people, "reference": reference, "errors": errors}
-            book.several(f"scores, {errors}, {people} against {reference}", partial(score_level, **where), samples=400)
+            book.several(f"scores, {errors}, {people} against {reference}", partial(score_level, **where), samples=250)
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ def pooled_gaps(samples: int, rng: Generator, *, design: Design) -> list[Line]:
 def promises(book: Book) -> None:
     """Measure random systems, then samples of critics and cases."""
     for labels in (2, 3, 5, 10):
-        book.several(f"random systems, {labels} labels", partial(systems, labels=labels), samples=300)
+        book.several(f"random systems, {labels} labels", partial(systems, labels=labels), samples=200)
     for design in DESIGNS:
         book.several(
             f"pooled, {design.labels} labels, {design.kind}, {design.bias}",

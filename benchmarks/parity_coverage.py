@@ -72,7 +72,7 @@ def lines(samples: int, rng: Generator, *, task: tuple[Simulation, int, float]) 
 def promises(book: Book) -> None:
     """Measure all simulations."""
     for task in tasks():
-        book.several(f"{task[0].__name__}, {task[1]}, {task[2]:g}", partial(lines, task=task), samples=4_000)
+        book.several(f"{task[0].__name__}, {task[1]}, {task[2]:g}", partial(lines, task=task), samples=1_000)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def lines(studies: int, rng: Generator, *, name: str) -> list[Line]:
 def promises(book: Book) -> None:
     """Measure the populations, one after the other."""
     for name in POPULATIONS:
-        book.several(name, partial(lines, name=name), samples=1_500)
+        book.several(name, partial(lines, name=name), samples=600)
 
 
 if __name__ == "__main__":

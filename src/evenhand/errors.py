@@ -184,6 +184,7 @@ FLAGS = frozenset(
     (
         *("outcome", "positive", "groups", "cuts", "weight", "id", "scores", "decisions", "threshold", "range"),
         *("selected", "favourable", "within", "metrics", "seed", "decimal", "encoding", "delimiter", "missing_values"),
+        *("labels", "one_hot", "people"),
     )
 )
 """The arguments that are flags of `evenhand audit DATA`."""
@@ -235,7 +236,8 @@ def translated(message: str, place: Place) -> str:
     message = _WHERE.sub(_place_of_flag, message)
     message = _GIVEN.sub(lambda match: _flag(match) or match[0], message)
     message = re.sub(r"(--range \S+ and )threshold\b", r"\1--threshold", message)
-    return _NAMED.sub(lambda match: _named(match[1]) or match[0], message)
+    message = _NAMED.sub(lambda match: _named(match[1]) or match[0], message)
+    return re.sub(r"(--[a-z-]+): \1\b", r"\1", message)
 
 
 def _value(text: str) -> Any:
@@ -273,7 +275,10 @@ def _flag(match: re.Match[str]) -> str | None:
     if name == "predictions":
         return "--scores COLUMN or --decisions COLUMN"
     flag = _named(name)
-    return None if flag is None else f"{flag} {_word(value)}"
+    if flag is None:
+        return None
+    repeated = value if name == "missing_values" and isinstance(value, list) else [value]
+    return " ".join(f"{flag} {_word(one)}" for one in repeated)
 
 
 def _word(value: Any) -> str:

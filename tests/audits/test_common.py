@@ -396,6 +396,26 @@ def test_groups_that_are_too_small_are_insufficient_evidence(audit: str) -> None
     assert {finding.verdict for finding in judged} == {"insufficient_evidence"}
 
 
+@pytest.mark.parametrize(
+    "audit", [pytest.param(name, marks=[pytest.mark.slow] if name == "reliability" else []) for name in AUDITS]
+)
+def test_a_verdict_at_another_level_is_that_of_an_audit_at_that_level(audit: str) -> None:
+    """Audits recompute no more than what a threshold limits."""
+    case, entry = CASES[audit], REGISTRY[audit]
+    table = eh.Table({name: list(column) for name, column in people().items()}, **{**ROLES, **case.roles})
+    spec = entry.spec.parse({**case.settings, "thresholds": [case.threshold]}, "a test")
+    draft = entry.run(table, spec)
+    if draft.at is None:
+        return
+    quick, whole = draft.at(0.99), entry.run(table, spec.at(0.99)).claims
+    assert len(quick) == len(whole) == len(draft.claims)
+    limited = [pair for pair in zip(quick, whole, strict=True) if pair[1].records[0].metric == case.threshold["metric"]]
+    assert limited
+    for fast, slow in limited:
+        for name in ("value", "low", "high", "joint_low", "joint_high"):
+            assert getattr(fast.records[0], name, None) == getattr(slow.records[0], name, None)
+
+
 # Sentences ----------------------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import evenhand as eh
@@ -201,7 +202,7 @@ def test_flags_give_roles(cli: Cli, place: Path) -> None:
         (["--favourable", "good"], "--favourable got 'good'; known names: 'selected', 'not_selected'"),
         (["--scores", "city"], "--scores 'city' holds no numbers; give it as --decisions, or convert it."),
         (["--outcome", "one"], "--outcome 'one' is 1 in every row; an outcome has two values: name another column."),
-        (["--decimal", "x"], "`decimal` in the options of the command: input should be '.' or ','; got 'x'."),
+        (["--decimal", "x"], "--decimal: input should be '.' or ','; got 'x'."),
     ],
 )
 def test_flags_that_cannot_be(cli: Cli, place: Path, flags: list[str], message: str) -> None:
@@ -246,6 +247,43 @@ def test_percent_scores_are_told(cli: Cli, place: Path) -> None:
     raw, said = init(cli, "d.csv")
     assert raw["data"]["predictions"] == ""
     assert "risk runs from 12 to 99.5: percent? Its range would be [0, 100]." in said
+
+
+def test_a_column_in_percent_beside_a_decision_is_offered_in_the_file(cli: Cli, place: Path) -> None:
+    write_csv(place / "d.csv", DECISIONS | {"risk": pick(12, 55, 99.5)})
+    raw, _ = init(cli, "d.csv")
+    assert "risk" not in raw["data"]["predictions"]
+    offered = (place / "audit.toml").read_text(encoding="utf-8").split("# risk runs from 12 to 99.5.")[1]
+    uncommented = tomllib.loads("\n".join(line.removeprefix("# ") for line in offered.splitlines()[1:6]))
+    assert uncommented["data"]["predictions"]["risk"]["range"] == [0, 100]
+
+
+def test_what_is_odd_about_a_column_is_told(cli: Cli, place: Path) -> None:
+    odd = {"race": pick("a ", "b", "a"), "repaid": [1] * N, "score": [f"{i}.5%" for i in range(N)]}
+    write_csv(place / "d.csv", DECISIONS | odd)
+    said = init(cli, "d.csv")[1]
+    assert "race: blanks around values were trimmed (such as 'a ')." in said
+    assert "repaid is 1 in every row: there is nothing to compare in it." in said
+    assert "score is text, with percent signs" in said
+
+
+@pytest.mark.parametrize("name", ["d.xlsx", "d.csv", "d.dta", "d.sav", "d.feather"])
+def test_files_of_other_programs(cli: Cli, place: Path, name: str) -> None:
+    frame = pd.DataFrame({"sex": pick(1, 2), "approved": pick(0, 1)})
+    if name.endswith((".dta", ".sav")):
+        write = getattr(pytest.importorskip("pyreadstat"), f"write_{name[2:]}")
+        write(frame, str(place / name), variable_value_labels={"sex": {1: "men", 2: "women"}})
+    elif name == "d.feather":
+        frame.to_feather(place / name)
+    else:
+        pytest.importorskip("openpyxl")
+        frame.to_excel(place / "made.xlsx", index=False)
+        (place / "made.xlsx").rename(place / name)
+    raw, said = init(cli, name)
+    assert (raw["data"]["groups"], list(raw["data"]["predictions"])) == (["sex"], ["approved"])
+    assert ("by its contents it is .xlsx" in said) == (name == "d.csv")
+    groups = {value["group"] for value in runs()["audits"]["parity"]["values"]}
+    assert groups >= ({"men", "women"} if name.endswith((".dta", ".sav")) else {"sex = 1", "sex = 2"})
 
 
 def test_a_repeated_id_is_told(cli: Cli, place: Path) -> None:

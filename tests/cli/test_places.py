@@ -13,8 +13,10 @@ import pytest
 
 from evenhand.cli import commands
 from evenhand.cli.audit import audit
+from evenhand.cli.init import init
 from evenhand.errors import FLAGS, DataError, EvenhandError, speaking, translated
 from evenhand.table.files import FileOptions
+from evenhand.table.roles import Roles
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -36,7 +38,13 @@ def test_every_argument_that_a_message_translates_is_a_flag() -> None:
 
 
 def test_every_option_of_the_readers_is_a_flag() -> None:
-    assert set(FileOptions.model_fields) - {"types_from_all_rows"} <= FLAGS
+    options = set(FileOptions.model_fields) - {"types_from_all_rows"}
+    assert options <= FLAGS
+    assert options <= set(inspect.signature(init).parameters)
+
+
+def test_every_role_of_a_table_is_a_flag() -> None:
+    assert set(Roles.model_fields) - {"missing", "predictions"} <= FLAGS
 
 
 def test_options_of_the_readers_and_lists_of_columns(cli: Cli, place: Path) -> None:
@@ -50,6 +58,17 @@ def test_options_of_the_readers_and_lists_of_columns(cli: Cli, place: Path) -> N
     (place / "odd.csv").write_text('"g,h";"a+b";y\n' + "a;x;1\nb;y;0\n" * 20)
     done = cli("audit", "odd.csv", "--groups", "g,h", "--groups", "a+b", "--decisions", "y", "--json")
     assert json.loads(done.stdout)["config"]["data"]["groups"] == [["g,h"], ["a+b"]]
+
+
+def test_labels_and_columns_of_0_and_1(cli: Cli, place: Path) -> None:
+    (place / "hot.csv").write_text("race_black,race_white,sex,y\n" + "1,0,0,1\n0,1,1,0\n0,0,1,1\n" * 20)
+    given = ("--groups", "race,sex", "--one-hot", "race=race_black,race_white", "--labels", "sex:0=men,1=women")
+    done = cli("audit", "hot.csv", *given, "--decisions", "y", "--metrics", "selection_rate", "--json")
+    assert done.returncode == 0, done.stderr
+    groups = {value["group"] for value in json.loads(done.stdout)["audits"]["parity"]["values"]}
+    assert groups >= {"black", "white", "none of these", "men", "women"}
+    done = cli("audit", "hot.csv", "--groups", "race", "--one-hot", "race=race_black", "--decisions", "y")
+    assert "Error: --one-hot 'race' needs at least two columns, each named once; got ['race_black']." in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -77,6 +96,7 @@ def test_a_file_that_is_something_else_inside(cli: Cli, place: Path, start: byte
         ("kind='score' and its range", "--scores and its range", '`kind = "score"` and its range'),
         ("give groups=['column', ...].", "give --groups column.", 'give `groups = ["column"]`.'),
         ("`reference` 'x' is not a group", "`reference` 'x' is not a group", "`reference` 'x' is not a group"),
+        ("missing_values=['N/A', '-']", "--missing-values N/A --missing-values '-'", '`missing_values = ["N/A", "-"]`'),
         ("missing='keep'", "missing='keep'", '`missing = "keep"`'),
         ("a=b is no argument", "a=b is no argument", "a=b is no argument"),
         ("`within` column 'missing'", "--within column 'missing'", "`within` column 'missing'"),

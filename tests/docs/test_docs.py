@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pkgutil
 import re
 import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import evenhand as eh
@@ -216,3 +219,38 @@ def test_every_guide_and_how_to_is_two_clicks_from_the_readme() -> None:
 def test_the_picture_of_a_report_is_small() -> None:
     assert "docs/pictures/report.png" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert (DOCS / "pictures/report.png").stat().st_size < 100_000
+
+
+def test_what_r_and_stata_users_type_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their commands run, and the fields that they read are in results.json."""
+    r, stata, reading = re.findall(
+        r"```(?:r|stata)\n(.*?)```", (DOCS / "howto/from-r-and-stata.md").read_text(), re.DOTALL
+    )
+    monkeypatch.chdir(tmp_path)
+    loans = pd.DataFrame({"race": [1, 2] * 40, "risk": [0.2, 0.4, 0.6, 0.8] * 20, "approved": [1, 0, 0, 1] * 20})
+    loans = loans.assign(defaulted=[0, 0, 1, 1] * 20, repaid=[1, 1, 0, 0] * 20)
+    named = {"race": {1: "Black", 2: "White"}}
+    pytest.importorskip("pyreadstat").write_dta(loans, "loans.dta", variable_value_labels=named)
+    in_r = re.findall(r'"([^"]+)"', r.split("system2(")[1].split("))")[0].replace("loans.rds", "loans.dta"))
+    in_stata = re.findall(r"^shell (.*)$", stata, re.MULTILINE)[0].split()
+    for command, *arguments in (in_r, in_stata):
+        assert command == "evenhand"
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        assert left.value.code == 0
+        results = json.loads(Path("out/results.json").read_text())
+        gaps = results["audits"]["parity"]["gaps"]
+        assert {gap["group"] for gap in gaps} <= {"Black", "White"}
+    named_in_r = re.findall(r"select = c\(([^)]*)\)", r)[0].split(", ") + re.findall(r"(\w+) ==", r.split("subset")[1])
+    assert set(named_in_r) <= set(gaps[0])
+    assert "headline" in results["findings"][0]
+    stored: dict[str, list[Any]] = {}
+    data = SimpleNamespace(
+        setObsTotal=lambda n: stored.update(n=[n]),
+        addVarStrL=lambda name: None,
+        addVarDouble=lambda name: None,
+        store=lambda name, rows, values: stored.update({name: values}),
+    )
+    monkeypatch.setitem(sys.modules, "sfi", SimpleNamespace(Data=data))
+    exec(reading.split("python:\n")[1].removesuffix("end\n"), {})  # noqa: S102
+    assert len(stored["metric"]) == len(stored["low"]) == stored["n"][0] > 0

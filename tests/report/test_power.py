@@ -137,3 +137,40 @@ def test_an_effort_study_is_planned_by_the_same_command(tmp_path: Path) -> None:
     assert 0 < many.gap < few.gap
     with pytest.raises(ConfigError, match="how many people are planned"):
         plan_power(path)
+
+
+AGREED = """
+[data]
+source = "later.csv"
+groups = ["g"]
+id = "who"
+
+[agreement]
+raters = ["x", "y"]
+metrics = ["pabak"]
+min_count = 10
+"""
+
+
+def test_other_audits_are_simulated_on_tables_drawn_from_a_pilot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.report.pilot.TABLES", 5)
+    agree = np.arange(400) % 10 < np.repeat([8, 6], 200)  # agreement of 0.8 and 0.6: PABAK 0.6 and 0.2
+    rows = [f"{i},{'ab'[i // 200]},1,{int(same)}" for i, same in enumerate(agree)]
+    (tmp_path / "pilot.csv").write_text("\n".join(["who,g,x,y", *rows]) + "\n")
+    (tmp_path / "plan.toml").write_text(AGREED)
+
+    def planned(rows: int) -> PowerLine:
+        (line,) = plan_power(tmp_path / "plan.toml", rows, pilot=tmp_path / "pilot.csv")
+        return line
+
+    few, many = planned(400), planned(1_600)
+    assert many.gap is not None
+    error = 2 * np.sqrt((0.16 + 0.24) / 800)
+    assert many.gap == pytest.approx((-ndtri(0.025) - ndtri(0.2)) * error, rel=0.4)
+    assert few.gap is not None
+    assert few.gap == pytest.approx(2 * many.gap, rel=0.4)
+    assert many.as_piloted == 1.0
+    assert many.error == pytest.approx(0.19, abs=0.01)
+    assert "simulated: 5 tables of 1,600 rows drawn from the pilot" in many.how

@@ -437,3 +437,17 @@ def test_a_fraction_after_many_whole_numbers_is_not_rounded(tmp_path: Path, numb
     numbers = Table(str(path), groups="g", predictions="m").person_rows(["it's x"]).numbers["it's x"]
     assert numbers.max() == 51.5
     assert len(numbers) == 24_001
+
+
+@pytest.mark.parametrize("number", ["0x10", "0XE", "0b11"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_number_as_programmers_write_it_stays_text(tmp_path: Path, number: str, first: bool) -> None:
+    path = tmp_path / "hex.csv"
+    rows = [f"{i % 7},{'ab'[i % 2]},0.5" for i in range(30 if first else 24_000)]
+    odd = f"{number},a,0.5"
+    path.write_text("\n".join(["it's x,g,m", *([odd, *rows] if first else [*rows, odd])]) + "\n")
+    table = Table(str(path), groups=["g", "it's x"], predictions="m")
+    assert number in table.cells.labels["it's x"]
+    assert len(table.cells.labels["it's x"]) == 8
+    with pytest.raises(ConfigError, match=r"must hold numbers"):
+        table.person_rows(["it's x"])

@@ -284,10 +284,18 @@ def long_table(rows: int) -> Columns:
     }
 
 
+def test_words_for_missing_are_no_outcome_and_count_as_no_only_with_a_note() -> None:
+    data = {"race": ["A", "B"] * 20, "y": ["1", "0", "N/A", "1"] * 10, "hired": [1, 0] * 20}
+    with pytest.raises(DataError, match=r"if that means missing, in a file say missing_values=\['N/A'\]; if not, name"):
+        Table(data, groups=["race"], outcome="y", predictions="hired")
+    table = Table(data, groups=["race"], outcome="y", positive=1, predictions="hired")
+    assert "y: 'N/A' counts as not 1; if it means missing, name it among `missing_values`." in table.source.notes
+
+
 def test_a_number_with_many_values_needs_cut_points() -> None:
     sentence = (
         "group column 'age' is numeric with 22 distinct values; "
-        "give cut points, for example cuts={'age': [25, 45, 65]}."
+        "give cut points, for example cuts={'age': [7, 14]}; an identifier groups nobody: leave it out."
     )
     assert problems(long_table(22), groups=["age"]) == [sentence]
     assert problems(long_table(22), groups=[["sex", "age"]]) == [sentence]

@@ -31,7 +31,12 @@ def _of_data(*names: str, about: str) -> Any:
 
 
 def audit(
-    target: Annotated[str, typer.Argument(help="An audit.toml, or a CSV, Parquet or JSON file (a glob in quotes).")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="An audit.toml, or data: CSV, Parquet or JSON (a glob in quotes), Excel, Stata, SPSS, Feather, R."
+        ),
+    ],
     out_folder: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")
     ] = Path("out"),
@@ -69,6 +74,12 @@ def audit(
     ] = None,
     selected: Annotated[Text, _of_data(about="The decision that means selected (default 1, true or yes).")] = None,
     cuts: Annotated[Many, _of_data(about="Cut points of a numeric group column: age=25,45,65; repeat it.")] = None,
+    labels: Annotated[
+        Many, _of_data(about="Names of the groups of a column: black:0=not Black,1=Black; repeat it.")
+    ] = None,
+    one_hot: Annotated[
+        Many, _of_data(about="Columns of 0 and 1 that are one grouping: race=race_black,race_white; repeat it.")
+    ] = None,
     metrics: Annotated[
         Many, _of_data(about="Metric to compute; repeat it (default: all that the data allows).")
     ] = None,
@@ -76,6 +87,7 @@ def audit(
         Text, _of_data(about="Which side is good for the person: selected (a loan) or not_selected (a risk flag).")
     ] = None,
     id_column: Annotated[Text, _of_data("--id", about="Column that identifies a person; it must not repeat.")] = None,
+    people: Annotated[Text, _of_data(about="What a row is called in findings: households, applicants.")] = None,
     weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
     within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
     require: Annotated[
@@ -115,9 +127,12 @@ def audit(
         "range": score_range,
         "selected": selected,
         "cuts": cuts,
+        "labels": labels,
+        "one-hot": one_hot,
         "metrics": metrics,
         "favourable": favourable,
         "id": id_column,
+        "people": people,
         "weight": weight,
         "within": within,
         "require": require,
@@ -136,9 +151,13 @@ def audit(
         typer.echo(result.to_json().encode(), nl=False)
     elif not quiet:
         print_summary(result)
-        reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
-        print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
+        _print_places(files)
     return _checked(result.findings, strict, quiet) if check else FINE
+
+
+def _print_places(files: Mapping[str, Path]) -> None:
+    reports = [str(path) for name, path in files.items() if name not in ("results.json", "run.json")]
+    print_line("\nReport: ", ", ".join(reports) or str(files["results.json"]))
 
 
 def _keep_plan(plan: Path, folder: Path) -> None:
@@ -219,15 +238,19 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
         },
         "the options of the file",
     )
-    columns = open_source(path, reading).frame.collect_schema().names()
+    one_hot = dict(_family(text) for text in options["one-hot"] or ())
+    columns = [*open_source(path, reading).frame.collect_schema().names(), *one_hot]
     return Table(
         path,
         outcome=options["outcome"],
         positive=options["positive"],
         groups=[group if group in columns else _parts(group) for group in _listed(options["groups"], columns)],
         cuts=dict(_cut_points(text) for text in options["cuts"] or ()),
+        labels=_labels(options["labels"] or ()),
+        one_hot=one_hot,
         predictions=_predictions(options, columns),
         id=options["id"],
+        people=options["people"],
         weight=options["weight"],
         favourable=options["favourable"],
         missing="drop" if options["drop-missing"] else "error",
@@ -278,6 +301,30 @@ def _cut_points(text: str) -> tuple[str, list[float]]:
     if not sign:
         raise ConfigError(f"--cuts got {text!r}; write a column and its cut points, such as age=25,45,65.")
     return column, _numbers("--cuts", points, "numbers such as age=25,45,65")
+
+
+def _family(text: str) -> tuple[str, list[str]]:
+    family, sign, members = text.partition("=")
+    if not sign:
+        raise ConfigError(
+            f"--one-hot got {text!r}; write a name and its columns of 0 and 1, such as race=race_black,race_white."
+        )
+    return family, [member.strip() for member in members.split(",")]
+
+
+def _labels(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Read the names of groups, such as 'black:0=not Black,1=Black'; a column may be named several times."""
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        column, colon, names = text.partition(":")
+        named = [part.partition("=") for part in names.split(",")]
+        if not colon or not all(sign and label.strip() for _, sign, label in named):
+            raise ConfigError(
+                f"--labels got {text!r}; write a column, a colon, and its values with their names, such as "
+                "'black:0=not Black,1=Black'."
+            )
+        found.setdefault(column, {}).update({value.strip(): label.strip() for value, _, label in named})
+    return found
 
 
 def _numbers(option: str, text: str, wanted: str, exactly: int | None = None) -> list[float]:

@@ -109,7 +109,7 @@ class _Writer:
     def _value(self, setting: str, said: str | None, column: str) -> Iterator[str]:
         """Yield the value that counts as yes, where that is not plain."""
         profile = self.seen.columns[column]
-        if said is not None:
+        if said is not None and (not profile.values or said in map(str, profile.values)):
             yield f"{setting} = {said if profile.is_number else quoted(said)}    # the value that counts"
         elif not profile.two_valued:
             held = ", ".join(quoted(value) for value in profile.values[:_GUESSES]) or "many values"
@@ -178,22 +178,36 @@ class _Writer:
             yield from (f"[data.predictions.{quoted(name)}]", f"column = {quoted(name)}", 'kind = "decision"')
             yield from self._value("selected", roles.selected, name)
             yield ""
+        for name in self._percent():
+            yield f"# {name} runs from {self._ends(name)}. If it is a score in percent, remove the # of these lines."
+            yield from (f"# [data.predictions.{quoted(name)}]", f"# column = {quoted(name)}", '# kind = "score"')
+            yield from ("# range = [0, 100]", "# threshold = 50    # selected when the score is above it", "")
         if "decisions" in roles.open:
             others = [name for name in roles.guesses["predictions"] if name not in roles.predictions]
             yield f"# Decisions too? {', '.join(others[:_GUESSES])}: each has a section like the ones above."
             yield ""
 
+    def _percent(self) -> list[str]:
+        """Return the columns that may be scores in percent, where others have that role for certain."""
+        guesses = self.roles.guesses.get("predictions", []) if self.roles.predictions else []
+        return [name for name in guesses if looks_like_percent(self.seen.columns[name])]
+
+    def _ends(self, name: str) -> str:
+        column = self.seen.columns[name]
+        return f"{number(column.low or 0.0)} to {number(column.high or 0.0)}"
+
     def _score(self, column: ColumnProfile) -> Iterator[str]:
-        seen = f"seen: {number(column.low or 0.0)} to {number(column.high or 0.0)}"
-        if self.roles.range:
+        seen = f"seen: {self._ends(column.name)}"
+        wide = not in_unit_range(column)
+        if self.roles.range and wide:
             low, high = self.roles.range
             yield f"range = [{number(low)}, {number(high)}]    # lowest and highest possible score"
-        elif not in_unit_range(column):
+        elif wide:
             percent = "; percent is [0, 100]" if looks_like_percent(column) else ""
             yield f'range = ""    # open: lowest and highest possible score, as [1, 10] ({seen}{percent})'
-        if self.roles.threshold is not None:
+        if self.roles.threshold is not None and wide:
             yield f"threshold = {number(self.roles.threshold)}    # selected when the score is above it"
-        elif in_unit_range(column) and not self.roles.range:
+        elif not wide:
             yield "# threshold = 0.5    # selected when the score is above it; 0.5 unless you say otherwise"
         else:
             yield 'threshold = ""    # open: selected when the score is above it'
@@ -205,6 +219,7 @@ class _Writer:
         yield f"id = {quoted(person)}"
         yield f"time = {quoted(time)}"
         numbers = [c.name for c in self.seen.columns.values() if c.is_number and c.distinct > 20 and c.name != person]
+        numbers.sort(key=self.roles.used.__contains__)  # what has no role yet comes first
         listed = f": {', '.join(numbers[:_GUESSES])} ..." if numbers else ""
         yield f'value = ""    # open: the column of the feature{listed}'
         yield ""

@@ -158,15 +158,26 @@ def _what(line: PowerLine) -> str:
         return "not worked out"
     claim = _smallest_shown(line)
     who = f" ({line.group}: {line.n:,} count)" if line.group is not None and line.n is not None else ""
-    if line.threshold is None:
-        return f"{claim}{who}"
-    met = "" if line.meets is None else f"; without a gap it is met with a chance of {line.meets:.0%}"
-    return f"'{line.threshold}' {claim.replace('shows', 'is shown to be broken by', 1)}{who}{met}"
+    if line.threshold is not None:
+        claim = f"'{line.threshold}' {claim.replace('shows', 'is shown to be broken by', 1)}"
+    return f"{claim}{who}{_chances(line)}"
+
+
+def _chances(line: PowerLine) -> str:
+    """Say how likely it is that a gap as in the pilot is seen, and that a limit is met where there is no gap."""
+    told = ""
+    if line.as_piloted is not None:
+        likely = f"{100 * line.as_piloted:.0f} ± {100 * (line.error or 0.0):.0f} %"
+        told += f"; one as in the pilot {'is decided' if line.threshold else 'is shown'} with a chance of {likely}"
+    if line.threshold is not None and line.meets is not None:
+        told += f"; without a gap it is met with a chance of {line.meets:.0%}"
+    return told
 
 
 def _smallest_shown(line: PowerLine) -> str:
     if line.gap is None:
-        return "shows no gap, however large, with the power wanted"
+        unknown = line.as_piloted is not None
+        return "no gap can be named" if unknown else "shows no gap, however large, with the power wanted"
     return (
         f"shows a ratio of {line.gap:.2f} or less" if line.kind == "ratio" else f"shows a gap of {line.gap:.3f} or more"
     )

@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.columns import Columns
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from evenhand.cli.audit_toml import audit_toml
 from evenhand.cli.console import FINE, out, print_line
-from evenhand.cli.proposal import Proposal, in_unit_range, looks_like_percent, propose
+from evenhand.cli.proposal import Proposal, in_unit_range, looks_like_percent, propose, sounds
 from evenhand.core.run import write_files
-from evenhand.errors import ConfigError, did_you_mean
+from evenhand.errors import ConfigError, did_you_mean, showable, speaking
 from evenhand.report.config import open_settings
 from evenhand.table.files import FileOptions, dialect
-from evenhand.table.profile import Look, look
+from evenhand.table.labels import label_notes
+from evenhand.table.profile import ColumnProfile, Look, look
 
 Many = list[str] | None
 T = TypeVar("T")
@@ -29,7 +31,10 @@ _SIDES = ("selected", "not_selected")
 
 
 def init(
-    data: Annotated[str, typer.Argument(help="A CSV, Parquet or JSON file (a glob in quotes).")],
+    data: Annotated[
+        str,
+        typer.Argument(help="A data file: CSV, Parquet or JSON (a glob in quotes), Excel, Stata, SPSS, Feather, R."),
+    ],
     path: Annotated[Path, typer.Option("--out", "-o", help="Where to write the audit.toml.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     yes: Annotated[
@@ -55,6 +60,12 @@ def init(
     encoding: Annotated[
         str | None, typer.Option(help="Encoding of a CSV file: utf-8, latin-1 or utf-16 (default: guessed).")
     ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="What separates the fields of a CSV file (default: guessed from the first line).")
+    ] = None,
+    missing_values: Annotated[
+        Many, typer.Option(help="A word for a missing value in a CSV file, such as NA or -9; repeat it.")
+    ] = None,
 ) -> int:
     """Look at a table, settle what its columns mean, and write a commented audit.toml.
 
@@ -64,7 +75,10 @@ def init(
     """
     if path.exists() and not force:
         raise ConfigError(f"'{path}' exists already; give --force to overwrite it, or another name with --out.")
-    seen, options, remarks = _read(data, decimal, encoding)
+    words = ("", *missing_values) if missing_values else None
+    reading = {"decimal": decimal, "encoding": encoding, "delimiter": delimiter, "missing_values": words}
+    with speaking("command"):
+        seen, options, remarks = _read(data, {name: value for name, value in reading.items() if value is not None})
     given = _given(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
     if favourable is not None and favourable not in _SIDES:
         raise ConfigError(f"--favourable got {favourable!r}; {did_you_mean(favourable, _SIDES)}")
@@ -100,17 +114,16 @@ def _relative(data: str, path: Path) -> str:
 # What the file is like ------------------------------------------------------------------------------------
 
 
-def _read(data: str, decimal: str | None, encoding: str | None) -> tuple[Look, FileOptions, list[str]]:
+def _read(data: str, said: Mapping[str, Any]) -> tuple[Look, FileOptions, list[str]]:
     """Look at the data; read it again where decimal commas or words for missing values keep numbers from being read."""
-    chosen = {"decimal": decimal, "encoding": encoding}
-    options = FileOptions.parse({k: v for k, v in chosen.items() if v is not None}, "the options of the command")
+    options = FileOptions.parse(said, "the options of the file")
     seen = look(data, options)
     remarks = list(seen.notes)
-    delimiter = dialect(data)
+    delimiter = options.delimiter or dialect(data)
     is_odd = delimiter not in (None, ",")
     if is_odd:
         remarks.append(f"Columns are separated by {delimiter!r}.")
-    changes = list(_needed_options(seen, commas_possible=is_odd and decimal is None))
+    changes = list(_needed_options(seen, options, commas_possible=is_odd and "decimal" not in said))
     remarks += [remark for _, _, remark in changes]
     if changes and delimiter is not None:
         options = options.model_copy(update={option: value for option, value, _ in changes})
@@ -118,7 +131,7 @@ def _read(data: str, decimal: str | None, encoding: str | None) -> tuple[Look, F
     return seen, options, remarks
 
 
-def _needed_options(seen: Look, *, commas_possible: bool) -> Iterator[tuple[str, Any, str]]:
+def _needed_options(seen: Look, options: FileOptions, *, commas_possible: bool) -> Iterator[tuple[str, Any, str]]:
     """Yield the options without which numbers are not read as numbers, their values, and what to say of each."""
     commas = [c.name for c in seen.columns.values() if c.decimal_commas]
     if commas and commas_possible:
@@ -127,7 +140,8 @@ def _needed_options(seen: Look, *, commas_possible: bool) -> Iterator[tuple[str,
     if held:
         words = sorted(set(chain.from_iterable(held.values())))
         listed = ", ".join(map(repr, words))
-        yield "missing_values", ("", *words), f"{listed} among numbers ({_some(list(held), 3)}) is read as missing."
+        known = tuple(dict.fromkeys((*options.missing_values, *words)))
+        yield "missing_values", known, f"{listed} among numbers ({_some(list(held), 3)}) is read as missing."
 
 
 def _some(names: Sequence[str], most: int) -> str:
@@ -138,8 +152,11 @@ def _some(names: Sequence[str], most: int) -> str:
 def _show_columns(seen: Look) -> None:
     """Show the name of every column, as many beside each other as fit."""
     print_line(f"{len(seen.columns)} columns, {seen.rows:,} rows looked at:")
-    names = [Text(name) for name in seen.columns]
-    out.print(Columns(names, padding=(0, 2, 0, 2), equal=True, column_first=True))
+    names = [showable(name) for name in seen.columns]
+    width = max(cell_len(name) for name in names) + 2
+    lines = ceil(len(names) / max(1, out.width // width))
+    for first in range(lines):
+        print_line("".join(set_cell_size(name, width) for name in names[first::lines]).rstrip())
 
 
 def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
@@ -155,9 +172,22 @@ def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
         yield f"One feature over time, {first} ... {last}? An [effort] section for it is in the file, commented out."
     for members in roles.one_hot.values():
         yield f"Columns of 0 and 1 that are one grouping: {', '.join(members)}."
+    yield from chain.from_iterable(map(_odd, seen.columns.values(), (name in roles.groups for name in seen.columns)))
     for column in (seen.columns[name] for name in roles.scores or roles.guesses.get("predictions", [])):
-        if column.distinct > 2 and looks_like_percent(column):
+        if looks_like_percent(column):
             yield f"{column.name} runs from {column.low:g} to {column.high:g}: percent? Its range would be [0, 100]."
+
+
+def _odd(column: ColumnProfile, is_group: bool) -> Iterator[str]:
+    """Yield what is odd about a column: labels that differ in blanks, one value only, percent signs."""
+    if is_group:
+        labels = list(dict.fromkeys(str(value).strip() for value in column.values))
+        yield from label_notes(column.name, column.kind, column.values, labels)
+    if column.distinct < 2 and any(sounds(column.name, role) for role in ("group", "outcome", "decision")):
+        held = f"is {column.values[0]!r} in every row" if column.values else "has no values"
+        yield f"{column.name} {held}: there is nothing to compare in it."
+    elif column.percent_signs:
+        yield f"{column.name} is text, with percent signs: to use it as a score, write the numbers without them."
 
 
 # What was said by options ---------------------------------------------------------------------------------

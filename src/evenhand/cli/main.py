@@ -32,6 +32,7 @@ app.command()(commands.demo)
 app.command()(init.init)
 app.command()(audit.audit)
 app.command()(report.report)
+app.command()(report.compare)
 app.command()(report.plan)
 app.command()(report.verify)
 app.command()(report.pack)
@@ -68,6 +69,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         sys.exit(_run([word for word in given if word != _JSON_ERRORS]))
     except (EvenhandError, typer.TyperException) as error:
+        if isinstance(error, typer.TyperException) and "unexpected extra argument" in str(error):
+            error.message += "; put commas between several values of an option, as in --groups race,sex."
         tell(error, BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort) as error:
         tell(error, INTERRUPTED)

@@ -290,7 +290,7 @@ def in_unit_range(column: ColumnProfile) -> bool:
 
 def looks_like_percent(column: ColumnProfile) -> bool:
     """Tell whether numbers run from 0 or more to some number between 10 and 100."""
-    return column.is_number and (column.low or 0) >= 0 and 10 < (column.high or 0) <= 100
+    return column.is_number and (column.low or 0) >= 0 and 10 < (column.high or 0) <= 100 and column.distinct > 2
 
 
 def _is_weight(column: ColumnProfile) -> bool:

@@ -3,8 +3,8 @@
 Rates are simulated on the plan's own groups. All groups have the same rate but one, the smallest, and the gap is
 widened until its test or its threshold decides in the share of samples that is wanted. Limits are those of the audit:
 exact ones of every group (Clopper and Pearson), combined by MOVER, at the level that all questions of the plan leave
-(Bonferroni, where the audit itself uses Holm, which is never stricter). For other audits the pilot's own intervals
-tell: they shrink with the square root of the rows.
+(Bonferroni, where the audit itself uses Holm, which is never stricter). What a pilot tells of other audits is in
+`report/pilot.py`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evenhand.audits import REGISTRY
 from evenhand.audits.parity.metrics import METRICS, ParityMetric
-from evenhand.core.result import settle
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.report.config import AuditConfig, PowerSettings, make_table, read_config
 from evenhand.settings import read_toml
 from evenhand.stats.bootstrap import named_rng
-from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio, normal_quantile
+from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference, mover_ratio
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import range_confidence
 from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
-    from evenhand.core.findings import Finding
     from evenhand.core.spec import Spec
     from evenhand.table.table import Table
 
@@ -59,6 +56,7 @@ class PowerLine:
     gap : the smallest true gap that is shown with the power wanted (of a ratio, the largest ratio); None where none is.
     meets : of a threshold, the chance that it is shown to be met where there is no gap.
     chance, rows : of a planned improvement, its chance, and the rows that the power wanted takes.
+    as_piloted, error : the chance that a gap as in the pilot is shown, and its Monte-Carlo error.
     how : how it was worked out, or why it was not.
     """
 
@@ -75,6 +73,8 @@ class PowerLine:
     meets: float | None = None
     chance: float | None = None
     rows: int | None = None
+    as_piloted: float | None = None
+    error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,8 @@ def plan_power(
     seed : the same seed gives the same answer.
     allow_code : whether the file may import the Python functions that it names.
     """
+    from evenhand.report.pilot import improvability_lines, pilot_lines
+
     name = os.fspath(path)
     if "consent" in read_toml(name, "write one with: evenhand init DATA"):
         return [_study(name, rows, 0.8 if power is None else power, seed)]
@@ -157,7 +159,7 @@ def plan_power(
         raise ConfigError(f"nobody says how many rows are planned; give --rows, or `rows` in [power] of '{name}'.")
     table = None if pilot is None else make_table({**arguments, "data": os.fspath(pilot)})
     plan = Plan(config, settings, planned, power or settings.power, seed, arguments, table)
-    return list(chain(_parity(plan), _improvability(plan), _others(plan)))
+    return list(chain(_parity(plan), improvability_lines(plan), pilot_lines(plan)))
 
 
 # Rates ----------------------------------------------------------------------------------------------------------------
@@ -345,70 +347,7 @@ class _Simulation:
         return move(*sides[0], *sides[1])
 
 
-# The other audits -----------------------------------------------------------------------------------------------------
-
-
-def _improvability(plan: Plan) -> Iterator[PowerLine]:
-    """Yield the chance of the planned improvement of each candidate, from the pilot's rows."""
-    spec: Any = plan.config.audits.get("improvability")
-    if spec is None:
-        return
-    if plan.pilot is None:
-        yield PowerLine(audit="improvability", metric="improvable_fairness", how="needs a pilot: give --pilot FILE")
-        return
-    found = REGISTRY["improvability"].run(plan.pilot, spec).result
-    what = f"accuracy up by {spec.plan.gain:.0%} and a gap down by {spec.plan.reduction:.0%}"
-    for model in spec.candidates:
-        curve = [(r.n, r.value) for r in found.rows("power", model=model, scenario="planned") if r.value is not None]
-        needed = found.get("sample_sizes", model=model, scenario="planned").n
-        sizes, chances = np.array(curve, dtype=np.float64).T if curve else (np.array([1.0]), np.array([np.nan]))
-        chance = float(np.interp(np.log(plan.rows), np.log(sizes), chances))
-        yield PowerLine(
-            audit="improvability",
-            metric="improvable_fairness",
-            model=model,
-            grouping=found.groupings[0],
-            chance=None if np.isnan(chance) else chance,
-            rows=needed,
-            how=f"the pilot's resamples; planned: {what}",
-        )
-
-
-def _others(plan: Plan) -> Iterator[PowerLine]:
-    """Yield what findings of other audits could show: the pilot's intervals, as wide as so many rows make them."""
-    names = [name for name in plan.config.audits if name not in ("parity", "improvability")]
-    if plan.pilot is None:
-        for name in names:
-            yield PowerLine(audit=name, metric="", how="needs a pilot: give --pilot FILE")
-        return
-    pilot = plan.pilot
-    results = settle([REGISTRY[name].run(pilot, plan.config.audits[name]) for name in names])
-    for result in results:
-        for finding in result.findings:
-            yield _scaled(plan, finding, result.spec.confidence, pilot.rows)
-
-
-def _scaled(plan: Plan, finding: Finding, confidence: float, pilot: int) -> PowerLine:
-    """Return what a finding's number could show: limit + (z_alpha + z_power) standard errors at the rows planned."""
-    joint = finding.joint_low is not None and finding.joint_high is not None
-    low, high = (finding.joint_low, finding.joint_high) if joint else (finding.low, finding.high)
-    shared: dict[str, Any] = {
-        "audit": finding.audit,
-        "metric": finding.metric,
-        "model": finding.model,
-        "grouping": finding.grouping,
-        "threshold": finding.threshold,
-        "kind": finding.kind,
-    }
-    if low is None or high is None or finding.kind == "ratio":
-        return PowerLine(**shared, how="the pilot has no interval of a difference to go by")
-    z = normal_quantile(confidence)
-    stderr = (high - low) / (2 * z) * np.sqrt(pilot / plan.rows)
-    reach = (z + normal_quantile(2 * plan.wanted - 1)) * stderr if plan.wanted > 0.5 else z * stderr
-    gap = float(reach + (finding.limit or 0.0))
-    return PowerLine(
-        **shared, gap=gap, n=finding.n, how="the pilot's interval, narrower with the square root of the rows"
-    )
+# Studies --------------------------------------------------------------------------------------------------------------
 
 
 def _study(name: str, people: int | None, wanted: float, seed: int) -> PowerLine:

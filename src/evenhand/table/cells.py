@@ -20,7 +20,7 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.keys import BLANKS, NO_RANGE, Key, column_key, sort_key
+from evenhand.table.keys import BLANKS, Key, column_key, sort_key
 from evenhand.table.roles import MISSING, TIMES, Prediction
 from evenhand.table.sources import Frame, engine_errors, fetch
 
@@ -212,11 +212,10 @@ def _starts(codes: Mapping[str, IntArray], rows: int) -> IntArray:
 
 def _code_values(values: list[Any], key: Key) -> tuple[IntArray, tuple[str, ...], dict[Any, int]]:
     """Give every label a code in the sorted order of the values, with missing last; return the code of each value."""
-    if key.labels is not None:
-        position = {code: code for code in range(len(key.labels))}
-        labels, values = key.labels, [None if value == NO_RANGE else value for value in values]
+    if key.labels is not None:  # and not of NO_RANGE, which is missing
+        labels, position = key.labels, {code: code for code in range(len(key.labels))}
     else:
-        called = {value: key.label(value) for value in sorted({v for v in values if v is not None}, key=_trimmed)}
+        called = {value: key.label(value) for value in sorted(set(values) - {None}, key=_trimmed)}
         labels = tuple(dict.fromkeys(label for label in called.values() if label != MISSING))
         code = {label: place for place, label in enumerate((*labels, MISSING))}
         position = {value: code[label] for value, label in called.items()}

@@ -10,16 +10,24 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import narwhals as nw
 
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.settings import Settings
-from evenhand.table.formats import format_of, matches, matching_files, refuse_disguised, refuse_repeated_names
+from evenhand.table.formats import (
+    format_of,
+    is_foreign,
+    matches,
+    matching_files,
+    refuse_disguised,
+    refuse_repeated_names,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 LONGEST_QUOTE = 80
 """Characters of a bad line that a message shows."""
 
-FRACTION = "a later row has a fraction where the first rows have whole numbers"
+ODD_NUMBER = "a later row has a fraction where the first rows have whole numbers"
 NOT_UTF8 = "give its encoding (encoding='latin-1'), or save it as UTF-8."
 _LONG_NUMBERS = re.compile(r"conversion from `u?i128`|Type U?INT128 with value")
 _ADVICE = re.compile(r"\s*(Possible |Potential |The search space|Column .* is being|Try |You might |file = |LINE \d)")
@@ -169,43 +177,78 @@ def _read_csv(connection: duckdb.DuckDBPyConnection, paths: list[str], options: 
     sample = -1 if options.types_from_all_rows else _SAMPLED_ROWS
     source = f"read_csv({_literal(_as_written(paths))}, header = true, skip = 0, sample_size = {sample}, {arguments})"
     try:
-        relation = connection.sql(f"from {source}")
+        relation = _with_sound_numbers(connection, source, options)
     except duckdb.Error as error:
         if "sniffing" in str(error):
             raise DataError(_csv_fault(paths, encoding, delimiter)) from error
         raise
-    if not options.types_from_all_rows:
-        relation = _whole_or_misread(connection, relation, source, options.decimal)
     guessed = encoding != "utf-8" and options.encoding is None
     return relation, (f"The file is not UTF-8; it was read as {encoding}.",) if guessed else ()
 
 
-def _whole_or_misread(
-    connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, source: str, decimal: str
+def _with_sound_numbers(
+    connection: duckdb.DuckDBPyConnection, source: str, options: FileOptions
 ) -> duckdb.DuckDBPyRelation:
-    """Refuse a fraction in a column whose first rows are whole; DuckDB would round it and say nothing."""
-    import duckdb
-
+    """Read a text file; what DuckDB takes for whole numbers are whole numbers."""
+    relation = connection.sql(f"from {source}")
     whole = [name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "BIGINT"]
     if not whole:
         return relation
-    types = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in whole)
+    if options.types_from_all_rows:
+        return _hexadecimal_as_text(connection, relation, source, whole)
+    return _whole_or_misread(connection, relation, source, whole, options.decimal)
+
+
+def _whole_or_misread(
+    connection: duckdb.DuckDBPyConnection,
+    relation: duckdb.DuckDBPyRelation,
+    source: str,
+    whole: Sequence[str],
+    decimal: str,
+) -> duckdb.DuckDBPyRelation:
+    """Refuse a fraction in a column whose first rows are whole, which DuckDB would round; and 0x10, which it reads."""
+    import duckdb
+
     try:
-        as_text = connection.sql(f"from {source.removesuffix(')')}, types = {{{types}}})")
+        as_text = connection.sql(f"from {_with_text(source, whole)}")
     except duckdb.Error:
         return relation  # files of different columns: reading them says so best
-    misread = duckdb.FunctionExpression("error", duckdb.ConstantExpression(FRACTION))
+    misread = duckdb.FunctionExpression("error", duckdb.ConstantExpression(ODD_NUMBER))
     columns = []
     for name in as_text.columns:
         column = duckdb.ColumnExpression(name)
         if name in whole:
-            marks = [
-                duckdb.FunctionExpression("contains", column, duckdb.ConstantExpression(mark))
-                for mark in (decimal, "e", "E")
-            ]
-            column = duckdb.CaseExpression(marks[0] | marks[1] | marks[2], misread).otherwise(column).cast("BIGINT")
+            is_odd = duckdb.FunctionExpression(
+                "regexp_matches", column, duckdb.ConstantExpression(f"[eExXbB{re.escape(decimal)}]")
+            )
+            column = duckdb.CaseExpression(is_odd, misread).otherwise(column).cast("BIGINT")
         columns.append(column.alias(name))
     return as_text.select(*columns)
+
+
+def _hexadecimal_as_text(
+    connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, source: str, whole: Sequence[str]
+) -> duckdb.DuckDBPyRelation:
+    """Leave columns as text that hold numbers as programmers write them: DuckDB takes 0x10 for 16, and 0b11 for 3."""
+    import duckdb
+
+    as_text = connection.sql(f"from {_with_text(source, whole)}")
+    mark = duckdb.ConstantExpression("[xXbB]")
+    held = [
+        duckdb.FunctionExpression(
+            "bool_or", duckdb.FunctionExpression("regexp_matches", duckdb.ColumnExpression(name), mark)
+        ).alias(f"held{position}")
+        for position, name in enumerate(whole)
+    ]
+    answers = as_text.aggregate(held).fetchall()[0]
+    odd = [name for name, is_held in zip(whole, answers, strict=True) if is_held]
+    return connection.sql(f"from {_with_text(source, odd)}") if odd else relation
+
+
+def _with_text(source: str, columns: Sequence[str]) -> str:
+    """Return a call of `read_csv` that reads some columns as text."""
+    types = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns)
+    return f"{source.removesuffix(')')}, types = {{{types}}})"
 
 
 _READERS: dict[str, Callable[[Any, list[str], FileOptions], _Read]] = {
@@ -262,7 +305,7 @@ def _guess_delimiter(path: str, encoding: str) -> str:
 def dialect(pattern: str) -> str | None:
     """Return what separates the columns of a text file, as guessed; None for files of another format."""
     paths = matches(pattern)
-    if format_of(paths) != "csv":
+    if is_foreign(paths[0]) or format_of(paths) != "csv":
         return None
     return _guess_delimiter(paths[0], _guess_encoding(paths[0]))
 
@@ -309,6 +352,25 @@ def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> str:
 @contextmanager
 def engine_errors(where: str = "the data") -> Iterator[None]:
     """Turn an engine's failure to read data into a `DataError`; what is no fault of the data passes through."""
+    try:
+        yield
+    except BaseException as error:
+        text = str(error)
+        if isinstance(error, RuntimeError) and text == "Query interrupted":  # DuckDB's word for Ctrl-C
+            raise KeyboardInterrupt from None
+        if isinstance(error, UnicodeDecodeError):
+            raise DataError(f"{where} could not be read as text: {error}; {NOT_UTF8}") from error
+        if type(error).__name__ == "PanicException":
+            # Polars gives up so on some damaged files, with an exception that is no `Exception`.
+            raise DataError(f"{where} could not be read: it is damaged, and Polars stopped.") from None
+        kind = _fault_of_data(error, text)
+        if kind is None:
+            raise
+        raise kind(_sentence(where, error)) from error
+
+
+def _fault_of_data(error: BaseException, text: str) -> type[DataError] | None:
+    """Return what an engine's error tells of the data; None where they are not at fault."""
     import duckdb
 
     faults = (
@@ -318,39 +380,18 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
         duckdb.OutOfRangeException,
         duckdb.SerializationException,
     )
-    try:
-        yield
-    except duckdb.ConversionException as error:
-        raise MisreadTypeError(_sentence(where, error)) from error
-    except faults as error:
-        misread = any(sign in str(error) for sign in ("JSON transform error", FRACTION))
-        kind = MisreadTypeError if misread else DataError
-        raise kind(_sentence(where, error)) from error
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":  # DuckDB's word for Ctrl-C
-            raise KeyboardInterrupt from None
-        raise
-    except nw.exceptions.InvalidOperationError as error:
-        if not (_LONG_NUMBERS.search(str(error)) or "unable to decode" in str(error)):
-            raise
-        raise DataError(_sentence(where, error)) from error
-    except duckdb.Error as error:
-        if type(error) is not duckdb.Error:
-            raise
-        raise DataError(_sentence(where, error)) from error  # what DuckDB's reader of Parquet finds damaged
-    except (nw.exceptions.ComputeError, EOFError, OSError, zlib.error) as error:
-        # Files behind a lazy frame, and compressed files that end too early.
-        raise DataError(_sentence(where, error)) from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{where} could not be read as text: {error}; {NOT_UTF8}") from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        # Polars gives up so on some damaged files, with an exception that is no `Exception`.
-        raise DataError(f"{where} could not be read: it is damaged, and Polars stopped.") from None
+    if isinstance(error, duckdb.ConversionException):
+        return MisreadTypeError
+    if isinstance(error, faults):
+        return MisreadTypeError if "JSON transform error" in text or ODD_NUMBER in text else DataError
+    if isinstance(error, nw.exceptions.InvalidOperationError):
+        return DataError if _LONG_NUMBERS.search(text) or "unable to decode" in text else None
+    # Parquet that DuckDB finds damaged, files behind a lazy frame, and compressed files that end too early.
+    damaged = (nw.exceptions.ComputeError, EOFError, OSError, zlib.error)
+    return DataError if type(error) is duckdb.Error or isinstance(error, damaged) else None
 
 
-def _sentence(where: str, error: Exception) -> str:
+def _sentence(where: str, error: BaseException) -> str:
     text = str(error)
     named = re.search(r"^\s*file = (.+)$", text, re.MULTILINE)
     subject = f"'{named[1].strip()}'" if named and where == "the data" else where
@@ -366,27 +407,31 @@ def reason(text: str) -> str:
     "line 7 has 2 fields where the header has 3 ('4,5')."
     """
     line = re.search(r"CSV Error on Line: (\d+)", text)
-    quoted = re.search(r"^Original Line:[ ]?(.*)$", text, re.MULTILINE)
     widths = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
     if line and widths:
+        quoted = re.search(r"^Original Line:[ ]?(.*)$", text, re.MULTILINE)
         return ragged(int(line[1]), int(widths[2]), int(widths[1]), quoted[1] if quoted else "")
     encoding = re.search(r"not (utf-8|utf-16|latin-1) encoded", text)
     if encoding:
         advice = NOT_UTF8 if encoding[1] == "utf-8" else "save it as UTF-8."
         return f"{f'line {line[1]} of it' if line else 'it'} is not all {encoding[1].upper()}; {advice}"
-    if _LONG_NUMBERS.search(text):
-        return "it holds whole numbers of more than 64 bits; turn them into text, or into fractions."
-    if "value nan can't be cast" in text:
-        return (
-            "it holds not-a-number where DuckDB found none in the statistics of a Parquet file; "
-            "give the file itself, or read it with read_parquet(..., can_have_nan = true)."
-        )
-    lines = []
-    for part in text.splitlines():
-        if _ADVICE.match(part):
-            break
-        lines.append(part.strip()[: 2 * LONGEST_QUOTE])
-    sentence = "; ".join(part.rstrip(".") for part in lines if part)
+    known = next((sentence for pattern, sentence in _SENTENCES.items() if pattern.search(text)), None)
+    return known or _without_advice(text)
+
+
+_SENTENCES = {
+    _LONG_NUMBERS: "it holds whole numbers of more than 64 bits; turn them into text, or into fractions.",
+    re.compile("value nan can't be cast"): (
+        "it holds not-a-number where DuckDB found none in the statistics of a Parquet file; "
+        "give the file itself, or read it with read_parquet(..., can_have_nan = true)."
+    ),
+}
+
+
+def _without_advice(text: str) -> str:
+    lines = takewhile(lambda part: not _ADVICE.match(part), text.splitlines())
+    parts = (line.strip()[: 2 * LONGEST_QUOTE] for line in lines)
+    sentence = "; ".join(part.rstrip(".") for part in parts if part)
     return re.sub(r"^(\w+ )+Error: ", "", sentence) + "."
 
 

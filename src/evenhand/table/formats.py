@@ -10,7 +10,7 @@ import os
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,8 @@ def read_foreign(path: str) -> Foreign | None:
     ending = _ending(path)
     if ending not in _READERS:
         return None
+    written = os.path.splitext(path)[1].lower()
+    disguised = ending != written and written in _ENDINGS["csv"]
     module, read = _READERS[ending]
     require_extra(module, "files", f"reading '{os.path.basename(path)}' ({ending})")
     try:
@@ -164,9 +166,15 @@ def read_foreign(path: str) -> Foreign | None:
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise DataError(f"'{path}' could not be read as {ending}: {reason}") from error
-    return foreign
+    return replace(foreign, notes=(_DISGUISED.format(ending), *foreign.notes)) if disguised else foreign
 
 
+def is_foreign(path: str) -> bool:
+    """Tell whether a path is a file of another program, by its contents or its name."""
+    return os.path.isfile(path) and _ending(path) in _READERS
+
+
+_DISGUISED = "The file is named as a text file; by its contents it is {} and was read as that."
 _BEGINNINGS = {
     b"\xd0\xcf\x11\xe0": ".xls",
     b"<stata_dta>": ".dta",
@@ -206,9 +214,8 @@ def _read_sheet(path: str) -> Foreign:
     refuse_repeated_names(head, f"the sheet {names[0]!r}", any_case=True)
     body = [row for row in rows[1:] if any(cell != "" for cell in row)]
     columns = {name: _column([row[number] for row in body]) for number, name in enumerate(head)}
-    others = len(names) - 1
-    note = f"Of the {len(names)} sheets of the file, the first was read: {names[0]}." if others else ""
-    return Foreign(columns, notes=(note,) if note else ())
+    note = f"Of the {len(names)} sheets of the file, the first was read: {names[0]}."
+    return Foreign(columns, notes=(note,) if len(names) > 1 else ())
 
 
 def _name(cell: Any) -> str:
@@ -217,18 +224,20 @@ def _name(cell: Any) -> str:
 
 def _column(cells: list[Any]) -> Any:
     """Return a column in one type: whole numbers, which these programs store as floats, as whole numbers."""
-    values = [None if cell is None or (isinstance(cell, str) and not cell.strip()) else cell for cell in cells]
-    given = [value for value in values if value is not None]
-    absent = [value is None for value in values]
-    numbers = bool(given) and all(isinstance(value, float | int) and not isinstance(value, bool) for value in given)
-    if not numbers:
-        column = np.empty(len(values), dtype=object)
-        column[:] = values
+    column: Any = np.empty(len(cells), dtype=object)
+    column[:] = [None if isinstance(cell, str) and not cell.strip() else cell for cell in cells]
+    absent = np.array([cell is None for cell in column], dtype=np.bool_)
+    given = column[~absent]
+    if not given.size or not all(map(_is_number, given)):
         return column
     whole = all(float(value).is_integer() and abs(value) < 2**53 for value in given)
-    kind: type = np.int64 if whole else np.float64
-    filled: Any = np.array([0 if value is None else value for value in values]).astype(kind)
-    return np.ma.MaskedArray(filled, mask=absent) if any(absent) else filled
+    column[absent] = 0
+    filled = column.astype(np.int64 if whole else np.float64)
+    return np.ma.MaskedArray(filled, mask=absent) if absent.any() else filled
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool)
 
 
 def _read_statistics(reader: str) -> Callable[[str], Foreign]:

@@ -141,6 +141,41 @@ def _as_numpy(column: Column) -> npt.NDArray[Any]:
 # Arrays where a column name may stand --------------------------------------------------------------------------------
 
 
+def draw_rows(frame: Any, rows: int, alike: Sequence[str], rng: np.random.Generator, number: str | None = None) -> Any:
+    """Return so many rows of a frame, drawn with replacement; rows alike in some columns keep their share of all.
+
+    Parameters
+    ----------
+    frame
+        A narwhals frame.
+    rows
+        How many rows to draw, but for rounding: every kind of row is drawn once at least.
+    alike
+        The columns whose combinations keep their share.
+    number
+        A column that becomes the number of the row, since the same person may be drawn twice.
+
+    Examples
+    --------
+    >>> import narwhals as nw
+    >>> frame = nw.from_dict({"g": ["a", "b", "b", "b"], "x": [1, 2, 3, 4]}, backend="polars")
+    >>> drawn = draw_rows(frame, 8, ["g"], np.random.default_rng(0))
+    >>> sorted(drawn["g"])
+    ['a', 'a', 'b', 'b', 'b', 'b', 'b', 'b']
+    """
+    taken = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    kinds: dict[tuple[Any, ...], list[int]] = {}
+    columns = [taken.get_column(name).to_list() for name in alike]
+    for row in range(len(taken)):
+        kinds.setdefault(tuple(column[row] for column in columns), []).append(row)
+    chosen = [rng.choice(own, max(1, round(rows * len(own) / len(taken)))) for own in kinds.values()]
+    drawn = taken[np.concatenate(chosen).tolist()]
+    if number is not None:
+        numbers = nw.new_series(number, list(range(len(drawn))), backend=drawn.implementation)
+        drawn = drawn.with_columns(numbers)
+    return drawn.to_native()
+
+
 def is_array(value: Any) -> bool:
     """Tell whether a value is an array or a Series of any library; a list is not, since it may be names.
 
@@ -243,11 +278,7 @@ class Columns:
 
     def groups(self, groups: Any, role: str = "`groups`") -> Any:
         """Return the names of group columns: of an array, of several by name, of a data frame of them."""
-        if isinstance(groups, np.ndarray) and groups.ndim == 2 and groups.shape[1] > 1:
-            groups = {f"group {number + 1}": groups[:, number] for number in range(groups.shape[1])}
-        elif not isinstance(groups, Mapping) and is_frame(groups):
-            frame: Any = nw.from_native(groups)
-            groups = {name: frame.get_column(name).to_native() for name in frame.columns}
+        groups = _named_columns(groups)
         if isinstance(groups, Mapping):
             for name, values in groups.items():
                 if isinstance(values, str):
@@ -285,16 +316,7 @@ class Columns:
 
     def _checked(self, values: Any, role: str) -> Any:
         """Refuse what is not one value a row, or stands in rows of another order."""
-        if _series(values) is None:
-            values = _as_array(values)
-        shape = tuple(values.shape)
-        if len(shape) == 2 and shape[1] == 1:
-            values = values[:, 0]
-        elif len(shape) != 1:
-            hint = (
-                "take the column of the positive class: scores[:, 1]" if shape[1:] == (2,) else "give one value a row"
-            )
-            raise DataError(f"{role} must be one column; got an array of shape {shape}: {hint}.")
+        values = _one_column(values, role)
         if self._rows is None:
             self._rows = self._count(role)
         if self._rows is None:
@@ -334,6 +356,29 @@ class Columns:
             return (self._given or {}).get(name)
         frame = self._eager("an array")
         return frame.get_column(name).to_native() if name in frame.columns else None
+
+
+def _named_columns(groups: Any) -> Any:
+    """Return the columns of an array of several, or of a data frame, by name; anything else as it is."""
+    if isinstance(groups, np.ndarray) and groups.ndim == 2 and groups.shape[1] > 1:
+        return {f"group {number + 1}": groups[:, number] for number in range(groups.shape[1])}
+    if isinstance(groups, Mapping) or not is_frame(groups):
+        return groups
+    frame: Any = nw.from_native(groups)
+    return {name: frame.get_column(name).to_native() for name in frame.columns}
+
+
+def _one_column(values: Any, role: str) -> Any:
+    """Return the values as one column, or refuse what is not one value a row."""
+    if _series(values) is None:
+        values = _as_array(values)
+    shape = tuple(values.shape)
+    if len(shape) == 1:
+        return values
+    if len(shape) == 2 and shape[1] == 1:
+        return values[:, 0]
+    hint = "take the column of the positive class: scores[:, 1]" if shape[1:] == (2,) else "give one value a row"
+    raise DataError(f"{role} must be one column; got an array of shape {shape}: {hint}.")
 
 
 def _as_series(frame: nw.DataFrame[Any], name: str, values: Any) -> nw.Series[Any]:

@@ -5,7 +5,7 @@ A state is a small whole number, so that one group-by both counts the cells and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -326,3 +326,20 @@ def _text(column: str) -> nw.Expr:
 
 def _code(expression: nw.Expr) -> nw.Expr:
     return expression.cast(nw.Int64)
+
+
+def example_cuts(values: Sequence[Any]) -> list[float]:
+    """Return cut points that could be meant: the usual ones of ages, else round numbers at the thirds.
+
+    Examples
+    --------
+    >>> example_cuts(range(18, 80)), example_cuts([100 * i for i in range(500)])
+    ([25, 45, 65], [17000, 33000])
+    """
+    known = np.sort(np.asarray([value for value in values if value is not None], dtype=np.float64))
+    if known[0] >= 0 and known[0] < 25 and 65 < known[-1] <= 120:
+        return [25, 45, 65]
+    thirds = np.quantile(known, (1 / 3, 2 / 3))
+    digits = 1 - np.floor(np.log10(max(thirds[1] - thirds[0], 1e-300)))
+    rounded = sorted({float(np.round(third, int(digits))) for third in thirds})
+    return [int(point) if point.is_integer() else point for point in rounded]

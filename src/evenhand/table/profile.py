@@ -12,13 +12,12 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.table.keys import BLANKS, NUMBERS, Kind, kinds_of, plain_value, yes_or_no
-from evenhand.table.labels import MISSING_WORDS
+from evenhand.table.labels import COMMA_NUMBER, MISSING_WORDS, PERCENT
 from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source
 
 SAMPLE = 100_000
 _MOST_VALUES = 50
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-_COMMA_NUMBER = re.compile(r"\s*[+-]?\d*,\d+\s*")
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,7 @@ class ColumnProfile:
     values : the values themselves where there are few, most frequent first.
     decimal_commas : whether it is text that is numbers, some of them with a decimal comma.
     missing_words : of text that is numbers otherwise, the words among them that stand for a missing value.
+    percent_signs : whether it is text that is numbers with a percent sign.
     """
 
     name: str
@@ -45,6 +45,7 @@ class ColumnProfile:
     values: tuple[Any, ...]
     decimal_commas: bool = False
     missing_words: tuple[str, ...] = ()
+    percent_signs: bool = False
 
     @property
     def two_valued(self) -> bool:
@@ -194,8 +195,9 @@ def _text(name: str, kind: Kind, rows: int, missing: int, counts: Counter[str]) 
     top = sorted(counts, key=lambda value: (-counts[value], value)) if len(counts) <= _MOST_VALUES else []
     odd = [text for text in counts if not _NUMBER.fullmatch(text)]
     words = tuple(sorted(text for text in odd if text.strip(BLANKS).casefold() in MISSING_WORDS))
-    commas = [text for text in odd if _COMMA_NUMBER.fullmatch(text)]
+    commas = [text for text in odd if COMMA_NUMBER.fullmatch(text)]
     numbers = len(counts) > len(words) and len(commas) + len(words) == len(odd)
+    percent = [text for text in odd if PERCENT.fullmatch(text)]
     return ColumnProfile(
         name,
         kind,
@@ -207,4 +209,5 @@ def _text(name: str, kind: Kind, rows: int, missing: int, counts: Counter[str]) 
         tuple(top),
         numbers and bool(commas),
         words if numbers else (),
+        bool(percent) and len(percent) + len(words) == len(odd),
     )

@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from evenhand.errors import DataError
+from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.table.files import FileOptions, MisreadTypeError, connect, engine_errors, open_files
 from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
 from evenhand.table.frames import check_shapes
-from evenhand.table.keys import label_of, unusable
+from evenhand.table.keys import NUMBERS, Kind, label_of, unusable
+from evenhand.table.roles import Prediction, Roles
 
 __all__ = [
     "FileOptions",
@@ -190,39 +191,43 @@ def _with_text_names(data: Any) -> Any:
 
 def _in_plain_types(frame: Frame) -> Any:
     """Turn decimals into floats, Python objects and numeric categories into what they hold, unknown types into text."""
-    changes: list[Any] = []
-    for name, dtype in frame.collect_schema().items():
-        if unusable(name) or _is_complex(frame, name, dtype):
-            continue
-        if dtype in (nw.Int128, nw.UInt128):
-            # Engines make them of sums. A column in memory that needs them stays, and is refused if it is read.
-            if isinstance(frame, nw.LazyFrame) or _fits(frame.get_column(name)):
-                changes.append(nw.col(name).cast(nw.Int64))
-        elif dtype.is_decimal():
-            # By way of text, because engines round decimals to floats differently.
-            changes.append(nw.col(name).cast(nw.String).cast(nw.Float64))
-        elif dtype == nw.Unknown:
-            changes.append(nw.col(name).cast(nw.String))
-        elif isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like():
-            native = frame.get_column(name).to_native()
-            if dtype == nw.Object or (dtype == nw.Categorical and native.cat.categories.dtype.kind in "biufM"):
-                changes.append(nw.from_native(_typed_objects(native), series_only=True).alias(name))
-        elif dtype == nw.Categorical and isinstance(frame, nw.DataFrame):
-            changes += _typed_dictionary(frame.get_column(name))
-    return frame.with_columns(*changes) if changes else frame
+    columns = {name: dtype for name, dtype in frame.collect_schema().items() if not unusable(name)}
+    changes = [_in_plain_type(frame, name, dtype) for name, dtype in columns.items()]
+    wanted = [change for change in changes if change is not None]
+    return frame.with_columns(*wanted) if wanted else frame
+
+
+def _in_plain_type(frame: Frame, name: str, dtype: Any) -> Any:
+    """Return a column in a type that every engine has; None where it has one, or is refused if it is read."""
+    column = nw.col(name)
+    if dtype in (nw.Int128, nw.UInt128):
+        # Engines make them of sums. A column in memory that needs them stays.
+        fits = isinstance(frame, nw.LazyFrame) or _fits(frame.get_column(name))
+        return column.cast(nw.Int64) if fits else None
+    if dtype.is_decimal():
+        # By way of text, because engines round decimals to floats differently.
+        return column.cast(nw.String).cast(nw.Float64)
+    if isinstance(frame, nw.DataFrame) and dtype in (nw.Unknown, nw.Object, nw.Categorical):
+        return _plain_in_memory(frame.get_column(name))
+    return column.cast(nw.String) if dtype == nw.Unknown else None
+
+
+def _plain_in_memory(column: nw.Series[Any]) -> Any:
+    native = column.to_native()
+    if getattr(getattr(native, "dtype", None), "kind", "") == "c":
+        return None  # complex numbers, which only pandas-like frames have
+    if column.dtype == nw.Unknown:
+        return column.cast(nw.String)
+    if not column.implementation.is_pandas_like():
+        return _typed_dictionary(column) if column.dtype == nw.Categorical else None
+    if column.dtype == nw.Object or native.cat.categories.dtype.kind in "biufM":
+        return nw.from_native(_typed_objects(native), series_only=True).alias(column.name)
+    return None
 
 
 def _fits(column: nw.Series[Any]) -> bool:
     """Tell whether whole numbers have at most 64 bits."""
     return bool(column.is_null().all()) or (int(column.min()) >= -(2**63) and int(column.max()) < 2**63)
-
-
-def _is_complex(frame: Frame, name: str, dtype: Any) -> bool:
-    """Tell whether a column of a pandas-like frame holds complex numbers, a type that no other engine has."""
-    if dtype not in (nw.Unknown, nw.Object) or not isinstance(frame, nw.DataFrame):
-        return False
-    native = frame.get_column(name).to_native()
-    return getattr(getattr(native, "dtype", None), "kind", "") == "c"
 
 
 def _is_long(column: Any) -> bool:
@@ -249,13 +254,13 @@ def _typed_objects(native: Any) -> Any:
     return column if too_long or kinds & _NOT_PLAIN else column.map(label_of, na_action="ignore")
 
 
-def _typed_dictionary(column: nw.Series[Any]) -> list[Any]:
-    """Return a dictionary-encoded Arrow column of numbers as the numbers."""
+def _typed_dictionary(column: nw.Series[Any]) -> Any:
+    """Return a dictionary-encoded Arrow column of numbers as the numbers; None where it holds text."""
     kind = getattr(column.to_native(), "type", None)
     values = getattr(kind, "value_type", None)
     if values is None or "string" in str(values):
-        return []
-    return [nw.from_native(column.to_native().cast(values), series_only=True, allow_series=True).alias(column.name)]
+        return None
+    return nw.from_native(column.to_native().cast(values), series_only=True, allow_series=True).alias(column.name)
 
 
 def _arrays_of(columns: Mapping[Any, Any]) -> dict[str, Any]:
@@ -284,10 +289,7 @@ def _array(values: Any) -> Any:
 def _readable(array: Any) -> Any:
     if array.dtype.kind == "c":
         return np.full(len(array), b"", dtype=object)  # DuckDB has none; bytes are refused as well, if they are read
-    if array.dtype.kind == "S":
-        return array.astype(object)
-    if array.dtype.kind == "U":
-        # DuckDB reads fixed-width text as an enum; objects become plain text.
+    if array.dtype.kind in "SU":  # DuckDB reads fixed-width text as an enum; objects become plain text
         return array.astype(object)
     if array.dtype.kind == "M":
         return array.astype("datetime64[us]")
@@ -310,3 +312,41 @@ def _text_or_none(value: Any) -> str | None:
 def _sha256(path: str) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def with_percentiles(roles: Roles, source: Source, kinds: Mapping[str, Kind]) -> tuple[Roles, Source]:
+    """Turn thresholds that are percentiles of the scores into numbers, and note them in the source."""
+    predictions, notes = dict(roles.predictions), list(source.notes)
+    for name, prediction in predictions.items():
+        if prediction.percentile is not None:
+            threshold, note = _percentile(source, kinds, name, prediction)
+            predictions[name] = prediction.model_copy(update={"threshold": threshold})
+            notes.append(note)
+    if len(notes) == len(source.notes):
+        return roles, source
+    return roles.model_copy(update={"predictions": predictions}), replace(source, notes=tuple(dict.fromkeys(notes)))
+
+
+def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, prediction: Prediction) -> tuple[float, str]:
+    """Return a percentile of a model's scores, of everybody or among some (NumPy's, linear), and a note of it."""
+    asked = prediction.percentile
+    assert asked is not None  # noqa: S101
+    what = f"`percentile` of the model {model!r}"
+    for column in (prediction.column, asked.among):
+        if column is not None and column not in kinds:
+            raise ConfigError(
+                f"{what} needs column {column!r}, which is not in the data; {did_you_mean(column, kinds)}"
+            )
+    if kinds[prediction.column] not in NUMBERS:
+        raise ConfigError(f"{what} needs scores; column {prediction.column!r} does not hold numbers.")
+    part, whom = source.frame, "everybody"
+    if asked.among is not None:
+        part = part.filter(nw.col(asked.among).cast(nw.String) == str(asked.value))
+        whom = f"the people with {asked.among} {str(asked.value)!r}"
+    with engine_errors():
+        scores = np.asarray(fetch_arrays(part.select(score=nw.col(prediction.column).cast(nw.Float64)))["score"])
+    known = scores[np.isfinite(scores.astype(np.float64))]
+    if known.size == 0:
+        raise DataError(f"{what}: no score of {whom} is known; mend `among` or `value`.")
+    cut = float(np.percentile(known.astype(np.float64), asked.of))
+    return cut, f"{model} selects above {cut:.6g}: percentile {asked.of:g} of the scores of {whom} ({known.size:,})."

@@ -14,7 +14,16 @@ from evenhand.errors import count, did_you_mean
 from evenhand.table import keys
 from evenhand.table.cells import Cells, exponent_for
 from evenhand.table.keys import NUMBERS, Kind, is_absent, plain_value, prediction_kind, shown, unusable
-from evenhand.table.labels import MAX_NUMERIC_GROUPS, label_notes, label_problems, name_problems, numbers_as_text
+from evenhand.table.labels import (
+    COMMA_NUMBER,
+    MAX_NUMERIC_GROUPS,
+    MISSING_WORDS,
+    PERCENT,
+    label_notes,
+    label_problems,
+    name_problems,
+    numbers_as_text,
+)
 from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
 
@@ -26,8 +35,8 @@ LARGEST_WEIGHT = 1e30
 _SHOWN = 5
 _CONVERT = "; convert it; in a file, words for missing values need missing_values=[{word!r}]"
 _DECIMAL_COMMA = "; these are decimal commas: in a file, say decimal=','"
+_PERCENT = "; write them without the percent sign, and give range=(0, 100) and threshold=50"
 _NUMBER = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
-_COMMA_NUMBER = re.compile(r"\s*[+-]?\d*,\d+\s*")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./](\d{4}|\d\d)")
 _TIMES = frozenset(("year", "time", "date", "month", "quarter", "wave", "period", "visit", "jahr", "annee", "ano"))
 
@@ -92,8 +101,9 @@ class Validation:
             known = known & ~self._value(column).str.contains(_NUMBER)
         examples = self._distinct(column, known) or self._distinct(column, ~self._absent(column))
         if examples:
-            if kind == "text" and all(_COMMA_NUMBER.fullmatch(str(example)) for example in examples):
-                advice = _DECIMAL_COMMA
+            for form, mended in ((COMMA_NUMBER, _DECIMAL_COMMA), (PERCENT, _PERCENT)):
+                if all(form.fullmatch(str(example)) for example in examples):
+                    advice = mended
             advice = advice.format(word=str(examples[0]))
             held = f"{_in_words(kind)} (such as {shown(examples, _SHOWN)})"
             yield column, f"{start} holds {held}, not numbers{advice if kind == 'text' else ''}."
@@ -212,7 +222,9 @@ class Validation:
             return
         values = self._distinct(column, keys.binary_state(column, self.kinds[column], None) == keys.INVALID)
         advice = f"name the value that counts with `{option}`"
-        if role == "decision" and self.kinds[column] in NUMBERS:
+        if all(str(value).strip().casefold() in MISSING_WORDS for value in values):
+            advice = f"if that means missing, in a file say missing_values={values!r}; if not, {advice}"
+        elif role == "decision" and self.kinds[column] in NUMBERS:
             advice += ", or for a score give kind='score' and its range"
         are = "is" if invalid == 1 else "are"
         yield (
@@ -253,27 +265,32 @@ class Validation:
     def _bad_group(self, cells: Cells, column: str) -> Iterator[str]:
         key = keys.column_key(column)
         yield from label_problems(self.roles, column, list(cells.values[key]))
-        groups = [label for label in cells.labels[key] if label != MISSING]
-        if column in self.roles.cuts:
-            groups = [label for label in cells.joint([column])[1] if label != MISSING]
+        labels = cells.joint([column])[1] if column in self.roles.cuts else cells.labels[key]
+        groups = [label for label in labels if label != MISSING]
         start = f"group column {column!r}"
         if not groups:
             yield f"{start} has no values: every row is missing."
         elif len(groups) == 1:
             yield f"{start} has only one group ({groups[0]!r}); there is nothing to compare: leave it out."
-        elif self.kinds[column] in NUMBERS and column not in self.roles.cuts and len(groups) > MAX_NUMERIC_GROUPS:
+        elif len(groups) > MAX_NUMERIC_GROUPS:
+            yield from self._many_groups(cells, column, start, groups)
+
+    def _many_groups(self, cells: Cells, column: str, start: str, groups: Sequence[str]) -> Iterator[str]:
+        if self.kinds[column] in NUMBERS and column not in self.roles.cuts:
+            points = keys.example_cuts(list(cells.values[keys.column_key(column)]))
+            unique = len(groups) == cells.rows and self.kinds[column] == "whole"
             yield (
-                f"{start} is numeric with {len(groups):,} distinct values; "
-                f"give cut points, for example cuts={{{column!r}: [25, 45, 65]}}."
+                f"{start} is numeric with {len(groups):,} distinct values; give cut points, for example "
+                f"cuts={{{column!r}: {points}}}{'; an identifier groups nobody: leave it out' if unique else ''}."
             )
-        elif len(groups) > MAX_NUMERIC_GROUPS and self._are_dates(column, groups):
+        elif self._are_dates(column, groups):
             yield (
                 f"{start} holds {len(groups):,} dates (such as {groups[0]!r}); make periods of them, such as years, "
                 "in a column of text or numbers."
             )
         elif len(groups) > MAX_GROUPS:
             yield _too_many(start, len(groups))
-        elif len(groups) > MAX_NUMERIC_GROUPS and column not in self.roles.cuts:
+        elif column not in self.roles.cuts:
             yield from self._tiny_groups(cells, column, start, len(groups))
 
     def _are_dates(self, column: str, groups: Sequence[str]) -> bool:
@@ -315,18 +332,30 @@ class Validation:
         """Yield remarks on an outcome that never differs, and on group labels that a person would read otherwise."""
         outcome = self.roles.outcome
         for state, rates in ((keys.NO, "true positive rates"), (keys.YES, "false positive rates")):
-            if (
-                outcome is not None
-                and _rows(cells, "outcome", state) + _rows(cells, "outcome", keys.ABSENT) == cells.rows
-            ):
+            same = sum(_rows(cells, "outcome", each) for each in (state, keys.ABSENT)) if outcome is not None else 0
+            if same == cells.rows:
                 word = "positive" if state == keys.YES else "negative"
                 yield (
                     f"The outcome {outcome!r} is {word} in every row: {rates}, AUC and calibration say nothing here. "
                     "Is it the right column, and is `positive` right?"
                 )
+        yield from self._words_that_count_as_no()
         for column in self.roles.group_columns:
             key = keys.column_key(column)
             yield from label_notes(column, self.kinds[column], list(cells.values[key]), cells.labels[key])
+
+    def _words_that_count_as_no(self) -> Iterator[str]:
+        """Yield that words for missing values count as a no, where somebody named the value that is a yes."""
+        decided = [(p.column, p.selected) for p in self.roles.predictions.values()]
+        for column, yes in dict.fromkeys([(self.roles.outcome, self.roles.positive), *decided]):
+            if column is None or yes is None or self.kinds[column] != "text":
+                continue
+            words = self._distinct(column, self._value(column).str.to_lowercase().is_in(MISSING_WORDS))
+            if words:
+                yield (
+                    f"{column}: {shown(words, _SHOWN)} counts as not {yes!r}; if it means missing, name it among "
+                    "`missing_values`."
+                )
 
 
 def column_fault(column: str, kinds: Mapping[str, Kind]) -> str:

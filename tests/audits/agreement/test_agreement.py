@@ -65,9 +65,9 @@ def test_shrout_and_fleiss() -> None:
         name: round(found.get("values", metric=name, grouping=None).value or 0.0, 2) for name in expected
     } == expected
     single = found.get("values", metric="icc_a1", grouping=None)
-    assert single.low == pytest.approx(0.0188, abs=5e-5)
-    assert single.high == pytest.approx(0.7611, abs=5e-5)
-    assert single.method == "F distribution"
+    assert single.low == pytest.approx(0.0268, abs=1e-3)  # McGraw and Wong's 0.0188 to 0.7611 covers too seldom
+    assert single.high == pytest.approx(0.7448, abs=1e-3)
+    assert single.method == "generalised pivot"
 
 
 FEINSTEIN = [  # both, second only, first only, neither; kappa, PABAK
@@ -271,7 +271,8 @@ def test_missing_ratings_are_refused_dropped_or_used(ratings: pd.DataFrame) -> N
         missing="keep",
         **QUICK,
     )
-    assert three.get("values", metric="icc_a1", grouping=None).status == "undefined: some ratings are missing"
+    assert three.get("values", metric="icc_a1", grouping=None).status == "ok"
+    assert "unequal numbers of ratings" in three.get("values", metric="icc_ak", grouping=None).status
     assert three.get("values", metric="alpha", grouping=None).value is not None
 
 

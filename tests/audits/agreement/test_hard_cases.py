@@ -204,7 +204,7 @@ def test_few_people_carry_the_differences_of_scores() -> None:
         assert "the disagreement in a rests on too few people: 3" in gap_of(found, name).status or (
             "rests on too few people: 2.9" in gap_of(found, name).status
         )
-    assert found.get("values", metric="icc_a1", group="a").method == "F distribution"
+    assert found.get("values", metric="icc_a1", group="a").method == "generalised pivot"
 
 
 def test_scores_that_never_differ_are_not_certain() -> None:

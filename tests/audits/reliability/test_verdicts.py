@@ -364,6 +364,17 @@ def test_an_untested_gap_does_not_read_stronger_than_a_tested_one() -> None:
     assert finding.headline == ("touchy, by group: whether spread-adjusted ICC differs between A and B was not tested.")
 
 
+def test_an_untested_gap_among_few_people_says_what_no_test_could_show() -> None:
+    """Nobody of 40 hurt: the share of the hurt may be 1 - 0.025^(1/40), and kappa 1 less that over 2 p q."""
+    frame = three_groups({"A": 40, "B": 400}, {"A": 0.5, "B": 0.1})
+    (finding,) = (found := audited(eh.Table(frame, groups="group"), metrics="kappa")).findings
+    gap = mean_gap(found, "kappa")
+    assert gap.p_value is None
+    assert gap.least_shown is not None
+    assert gap.least_shown >= (1 - 0.025 ** (1 / 40)) / 0.5  # 2 p q is one half at most
+    assert "No test could show a gap" in finding.detail
+
+
 def test_small_folds_have_no_verdict(people: pd.DataFrame) -> None:
     """Kappa and ICC, which are biased in small folds, need more people there than PABAK does."""
     table = eh.Table(people, groups="group", outcome="again")

@@ -37,7 +37,8 @@ def agreement(table: Table, **settings: Any) -> AgreementResult:
     Parameters
     ----------
     table
-        The data with its roles, one row per person; groups are optional, survey weights are used.
+        The data with its roles, one row per person and a column for each of the `raters`, or one row per rating with
+        the columns `item`, `rater` and `rating`; groups are optional, survey weights are used.
     {settings}
 
     Returns
@@ -53,6 +54,14 @@ def agreement(table: Table, **settings: Any) -> AgreementResult:
     >>> kappas = [result.get("values", metric="kappa", group=group).value for group in ("(overall)", "M")]
     >>> [round(kappa, 3) for kappa in kappas]
     [0.667, 0.0]
+
+    One row a rating, and not everybody rated by all:
+
+    >>> grades = {"case": [1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5], "by": [*"ab", *"bc", *"abc", *"ac", *"abc"]}
+    >>> grades["grade"] = [3.0, 3.5, 1.0, 1.5, 4.0, 4.0, 4.5, 2.0, 2.5, 5.0, 4.5, 5.0]
+    >>> result = eh.agreement(eh.Table(grades), item="case", rater="by", rating="grade", resamples=200)
+    >>> round(result.get("values", metric="icc_a1").value, 3)
+    0.957
     """
     return settled(run(table, AgreementSpec.parse(settings, "the arguments of agreement()")))
 
@@ -102,11 +111,12 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
         gaps=tuple(gaps),
         counts=tuple(counts),
         scale=rated.scale,
+        raters=rated.raters,
     )
     return Draft(
         result=result,
-        claims=list(make_claims(values, gaps, metrics, spec)),
-        at=lambda confidence: list(make_claims(*estimated(spec.at(confidence)), metrics, spec)),
+        claims=list(make_claims(values, gaps, metrics, len(rated.raters), spec)),
+        at=lambda confidence: list(make_claims(*estimated(spec.at(confidence)), metrics, len(rated.raters), spec)),
         sentences=SENTENCES,
         notes=lambda found: agreement_notes(rated, values, found.gaps, metrics, groupings, spec),
     )

@@ -19,7 +19,7 @@ from evenhand.core.groups import ComparedGroups
 from evenhand.stats.agreement import (
     alike_stderr,
     coefficient_difference,
-    mean_squares,
+    icc_interval,
     p_of_equality,
     pooled_spread,
     share_difference,
@@ -199,10 +199,10 @@ def value_records(
         if metric.share is not None and value is not None:
             method, why, (low, high) = EXACT, None, _exact_limits(drawn, metric.share, spec.confidence)
         elif metric.form is not None and value is not None and np.array_equal(drawn.weight, drawn.count):
-            method, (low, high) = "F distribution", _f_limits(drawn, metric.form, spec.confidence)
+            method, (low, high) = _icc_limits(drawn, metric.form, spec.confidence)
             why = why if high is None or drawn.variation.disagreeing == 0 else None
         if why is None and high is None:
-            why = "all resamples lie on one side of the value"
+            why = "all resamples lie on one side of the value" if metric.form is None else "the formula has no limits"
         record = AgreementValue(grouping=grouping, group=group, metric=name, n=drawn.n, value=value, method=method)
         yield _with_status(record, metric, drawn, why, {"low": low, "high": high})
 
@@ -219,10 +219,11 @@ def _with_status(
     return replace(record, status=status, **(limits if why is None else {}))
 
 
-def _f_limits(drawn: GroupDraws, form: str, confidence: float) -> tuple[float | None, float | None]:
-    squares = mean_squares(*drawn.ratings.raters, weight=drawn.weight)
-    limits = squares.interval(form, confidence)  # type: ignore[arg-type]
-    return finite(float(limits.low)), finite(float(limits.high))
+def _icc_limits(drawn: GroupDraws, form: str, confidence: float) -> tuple[str, tuple[float | None, float | None]]:
+    people = np.repeat(np.stack(drawn.ratings.raters), drawn.count, axis=1)
+    limits = icc_interval(*people, form=form, confidence=confidence)  # type: ignore[arg-type]
+    name = "generalised pivot" if form.startswith("A") else "F distribution"
+    return name, (finite(float(limits.low)), finite(float(limits.high)))
 
 
 def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[float | None, float | None]:

@@ -39,6 +39,7 @@ def make_claims(
     values: Sequence[AgreementValue],
     gaps: Sequence[AgreementGap],
     metrics: Metrics,
+    raters: int,
     spec: AgreementSpec,
 ) -> Iterator[Claim]:
     """Yield what can be told: what the raters reach on the whole, and every gap.
@@ -46,7 +47,7 @@ def make_claims(
     Between two groups the worst pair is the gap to the reference group, and told once.
     """
     told = {r.metric for r in values if r.grouping is None and is_told(metrics[r.metric], spec)}
-    yield from _value_claims([record for record in values if record.grouping is None], told, metrics, spec)
+    yield from _value_claims([record for record in values if record.grouping is None], told, metrics, raters)
     by_group = {(record.grouping, record.group, record.metric): record.value for record in values}
     yield from _gap_claims(gaps, told, by_group, metrics)
 
@@ -78,7 +79,7 @@ def is_told(metric: AgreementMetric, spec: AgreementSpec) -> bool:
 
 
 def _value_claims(
-    everybody: Sequence[AgreementValue], told: Collection[str], metrics: Metrics, spec: AgreementSpec
+    everybody: Sequence[AgreementValue], told: Collection[str], metrics: Metrics, raters: int
 ) -> Iterator[Claim]:
     for record in everybody:
         title = metrics[record.metric].title
@@ -86,7 +87,7 @@ def _value_claims(
             records=(record,),
             sentence_id="raters",
             undefined_id="raters_undefined",
-            arguments={"where": "", "title": title, "raters": len(spec.raters), "value": record.value},
+            arguments={"where": "", "title": title, "raters": raters, "value": record.value},
             headline=record.metric in told or not told,
         )
 
@@ -180,13 +181,14 @@ def _rating_notes(rated: Rated, spec: AgreementSpec) -> Iterator[str]:
         yield f"The positive rating is {rated.labels[1]!r}."
     elif spec.scale is None:
         yield f"The ratings were taken to be {rated.scale}; say so with `scale` if they are not."
-    if np.isnan(rated.ratings).any():
+    if (gaps := np.isnan(rated.ratings)).any():
+        given = (~gaps).sum(axis=1)
         yield (
-            f"{count(int(np.isnan(rated.ratings).any(axis=1).sum()), 'person', 'people')} lack some rating; metrics "
-            "that need all of them are undefined."
+            f"{count(int(gaps.any(axis=1).sum()), 'person', 'people')} lack some rating: each has "
+            f"{given.min()} to {given.max()} of {rated.ratings.shape[1]}. Kappas and the like count the pairs given."
         )
     used = [set(np.unique(column[~np.isnan(column)])) for column in rated.ratings.T] if rated.labels else []
-    for (first, used_first), (second, used_second) in combinations(zip(spec.raters, used, strict=False), 2):
+    for (first, used_first), (second, used_second) in combinations(zip(rated.raters, used, strict=False), 2):
         if not used_first & used_second:
             yield f"The raters {first!r} and {second!r} have no rating in common; check that they use the same words."
             return

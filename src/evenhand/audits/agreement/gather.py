@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from evenhand.audits.agreement.metrics import Scale
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.errors import ConfigError, DataError, count
-from evenhand.stats.types import LARGEST, BoolArray, FloatArray
+from evenhand.stats.types import LARGEST, BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, sort_key
 from evenhand.table.roles import Scalar
@@ -18,6 +19,8 @@ from evenhand.table.rows import Coded
 from evenhand.table.table import Table
 
 MOST_CATEGORIES = 200
+MOST_CELLS = 50_000_000
+"""Items by raters of a table in which a row is one rating."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,7 @@ class Rated:
     weight : survey weights, or None.
     groups : one cell per person.
     dropped : people left out for a missing rating.
+    raters : the names of the raters.
     """
 
     scale: Scale
@@ -40,21 +44,19 @@ class Rated:
     weight: FloatArray | None
     groups: Cells
     dropped: int
+    raters: tuple[str, ...]
 
 
 def gather(table: Table, spec: AgreementSpec) -> Rated:
     """Read the ratings of a table; refuse or drop people with a missing one, or keep them."""
-    rows = table.coded_rows({f"rater {name}": name for name in spec.raters})
-    coded = [rows.columns[f"rater {name}"] for name in spec.raters]
+    coded, names, groups, weights = _one_row_a_rating(table, spec) if spec.is_long else _one_column_a_rater(table, spec)
     values = _values(coded)
     scale = spec.scale or _scale(values, spec)
     known = () if scale == "interval" else _categories(values, scale, spec)
-    ratings = np.column_stack(
-        [_numbers(column, scale, known, name) for column, name in zip(coded, spec.raters, strict=True)]
-    )
-    keep = _keep(ratings, spec.missing or table.roles.missing, spec)
-    groups = rows.groups.where(keep)
-    weight = None if rows.weight is None else rows.weight[keep]
+    ratings = np.column_stack([_numbers(column, scale, known, name) for column, name in zip(coded, names, strict=True)])
+    keep = _keep(ratings, spec.missing or ("keep" if spec.is_long else table.roles.missing), names)
+    groups = groups.where(keep)
+    weight = None if weights is None else weights[keep]
     by = [*ratings[keep].T, *groups.codes.values(), *([] if weight is None else [weight])]
     order = np.lexsort(by)
     return Rated(
@@ -64,7 +66,55 @@ def gather(table: Table, spec: AgreementSpec) -> Rated:
         None if weight is None else weight[order],
         groups.where(order),
         int((~keep).sum()),
+        names,
     )
+
+
+_Read: TypeAlias = tuple[list[Coded], tuple[str, ...], Cells, FloatArray | None]
+
+
+def _one_column_a_rater(table: Table, spec: AgreementSpec) -> _Read:
+    """Return the ratings of each rater, their names, and the groups and weights of the people."""
+    names = spec.raters or ()
+    rows = table.coded_rows({f"rater {name}": name for name in names})
+    return [rows.columns[f"rater {name}"] for name in names], names, rows.groups, rows.weight
+
+
+def _one_row_a_rating(table: Table, spec: AgreementSpec) -> _Read:
+    """Return the same of a table in which a row is one rating: items by raters, with gaps."""
+    rows = table.coded_rows({"item": str(spec.item), "rater": str(spec.rater), "rating": str(spec.rating)})
+    item, rater, rating = (rows.columns[role] for role in ("item", "rater", "rating"))
+    for role, column in (("item", item), ("rater", rater)):
+        if column.absent:
+            raise DataError(f"`{role}` is missing in {count(column.absent, 'row')}; fill it, or leave the rows out.")
+    items, raters = len(item.values), len(rater.values)
+    if raters < 2:
+        raise DataError(f"`rater` has {count(raters, 'value')}; agreement needs two raters or more.")
+    if items * raters > MOST_CELLS:
+        raise DataError(f"{items:,} items by {raters:,} raters are too many for one table; audit fewer raters at once.")
+    _, first, where = np.unique(item.codes * raters + rater.codes, return_index=True, return_inverse=True)
+    if len(first) < len(where):
+        twice = int(np.flatnonzero(np.bincount(where) > 1)[0])
+        of, by = item.labels[item.codes[first[twice]]], rater.labels[rater.codes[first[twice]]]
+        raise DataError(f"the item {of!r} has more than one rating by {by!r}; keep one of them.")
+    _, start = np.unique(item.codes, return_index=True)
+    _require_one_of_each(item, start, rows.groups.codes, rows.weight)
+    codes = np.full((items, raters), -1, dtype=np.int64)
+    codes[item.codes, rater.codes] = rating.codes
+    weight = None if rows.weight is None else rows.weight[start]
+    columns = [Coded(column, rating.values) for column in codes.T]
+    return columns, rater.labels, rows.groups.where(start), weight
+
+
+def _require_one_of_each(
+    item: Coded, start: IntArray, groups: Mapping[str, IntArray], weight: FloatArray | None
+) -> None:
+    """Refuse an item whose rows have several groups, or several weights."""
+    for name, values in {**groups, **({} if weight is None else {"weight": weight})}.items():
+        differs = np.flatnonzero(values != values[start][item.codes])
+        if differs.size:
+            label = item.labels[item.codes[differs[0]]]
+            raise DataError(f"the item {label!r} has rows of more than one {name!r}; give all its rows the same.")
 
 
 def _values(coded: list[Coded]) -> list[Any]:
@@ -143,11 +193,11 @@ def _numbers(coded: Coded, scale: Scale, known: tuple[Any, ...], name: str) -> F
     return np.array([*numbers, np.nan])[coded.codes]
 
 
-def _keep(ratings: FloatArray, policy: str, spec: AgreementSpec) -> BoolArray:
+def _keep(ratings: FloatArray, policy: str, names: Sequence[str]) -> BoolArray:
     given = (~np.isnan(ratings)).sum(axis=1)
     if policy == "error" and (given < ratings.shape[1]).any():
         where = ", ".join(
-            f"{name!r} in {n:,}" for name, n in zip(spec.raters, np.isnan(ratings).sum(axis=0), strict=True) if n
+            f"{name!r} in {n:,}" for name, n in zip(names, np.isnan(ratings).sum(axis=0), strict=True) if n
         )
         raise DataError(
             f"ratings are missing in {count(int((given < ratings.shape[1]).sum()), 'row')} of {len(ratings):,} "

@@ -178,7 +178,10 @@ _ORDINAL_PAIR = _table(
 
 _FORMS = {"icc_a1": "A,1", "icc_c1": "C,1", "icc_1": "1", "icc_ak": "A,k", "icc_ck": "C,k", "icc_k": "k"}
 _INTERVAL = _table(
-    *(_row(name, _icc(form), f"icc {form}", headline=name == "icc_a1", form=form) for name, form in _FORMS.items()),
+    *(
+        _row(name, _icc(form), f"icc {form}", headline=name == "icc_a1", form=form, tolerates_missing=True)
+        for name, form in _FORMS.items()
+    ),
     _row(
         "alpha",
         _alpha("interval"),
@@ -219,9 +222,9 @@ def metrics_for(scale: Scale, raters: int) -> Mapping[str, AgreementMetric]:
     ['kappa', 'bennett_s', 'ac1', 'alpha']
     """
     pair = {"binary": _BINARY_PAIR, "nominal": _NOMINAL_PAIR, "ordinal": _ORDINAL_PAIR, "interval": _INTERVAL_PAIR}
-    scores = {**_INTERVAL, "alpha": replace(_INTERVAL["alpha"], headline=True)}  # it can do with missing ratings
+    scores = {**_INTERVAL, "alpha": replace(_INTERVAL["alpha"], headline=True)}
     many = {"binary": _MANY, "nominal": _MANY, "interval": scores}
-    ordinal = {"alpha": _ORDINAL_PAIR["alpha"], **{name: _MANY[name] for name in ("conger_kappa", "bennett_s")}}
+    ordinal = {"alpha": _ORDINAL_PAIR["alpha"], **{name: _MANY[name] for name in ("conger_kappa", "bennett_s", "ac1")}}
     return pair[scale] if raters == 2 else {**many, "ordinal": ordinal}[scale]
 
 
@@ -246,8 +249,14 @@ def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray)
 def values_of(metrics: Sequence[AgreementMetric], ratings: Ratings, weight: FloatArray) -> FloatArray:
     """Return metrics (..., M) of patterns with weights (..., patterns); nan where one is undefined."""
     undefined = np.full(weight.shape[:-1], np.nan)
-    values = [
-        undefined if ratings.missing and not metric.tolerates_missing else np.asarray(metric.evaluate(ratings, weight))
-        for metric in metrics
-    ]
-    return np.stack(np.broadcast_arrays(*values), axis=-1)
+    by_form: dict[str, FloatArray] = {}
+    if ratings.missing and any(metric.form is not None for metric in metrics):  # one fit gives all forms
+        by_form = kernel.panel_of(*ratings.raters, weight=weight).iccs()
+
+    def value(metric: AgreementMetric) -> FloatArray:
+        if metric.form in by_form:
+            return by_form[metric.form]
+        missed = ratings.missing and not metric.tolerates_missing
+        return undefined if missed else np.asarray(metric.evaluate(ratings, weight))
+
+    return np.stack(np.broadcast_arrays(*map(value, metrics)), axis=-1)

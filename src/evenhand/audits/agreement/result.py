@@ -50,6 +50,7 @@ class AgreementResult(Result):
     ----------
     values, gaps, counts : the tables, as records.
     scale : what the ratings were taken for.
+    raters : the names of the raters.
     """
 
     audit: ClassVar[str] = "agreement"
@@ -63,8 +64,9 @@ class AgreementResult(Result):
     gaps: tuple[AgreementGap, ...]
     counts: tuple[CountRecord, ...]
     scale: Scale
+    raters: tuple[str, ...]
 
     @property
     def metrics(self) -> Mapping[str, AgreementMetric]:
         """The rows of the metrics that these ratings allow."""
-        return metrics_for(self.scale, len(self.spec.raters))
+        return metrics_for(self.scale, len(self.raters))

@@ -47,7 +47,7 @@ def _tables(result: AgreementResult) -> Iterator[DisplayTable]:
         gaps = [gap for gap in result.gaps if gap.against == "reference" or gap.grouping not in two]
         yield gap_table(gaps, result.metrics, "Gaps between groups", confidence)
     if result.counts:
-        first, second = result.spec.raters
+        first, second = result.raters
         columns = {
             "Grouping": lambda r: r.grouping,
             "Group": lambda r: r.group,
@@ -95,7 +95,7 @@ def methods(result: AgreementResult) -> Iterator[Method]:
         metric = result.metrics[name]
         yield Method(f"{metric.title} ({name})", f"{metric.formula}.", metric.reference)
     yield from _RATINGS.get(result.scale, ())
-    if len(result.spec.raters) > 2 and result.scale != "interval":
+    if len(result.raters) > 2 and result.scale != "interval":
         yield Method(
             "More than two raters",
             "Conger's kappa is Cohen's, with chance from each rater's own shares; Fleiss' from the shares of all. "
@@ -106,10 +106,12 @@ def methods(result: AgreementResult) -> Iterator[Method]:
         "Intervals",
         f"Agreement, PABAK and Bennett's S are shares of people: exact limits. For the others people are resampled "
         f"{result.spec.resamples:,} times: BCa limits, none where the disagreement rests on fewer than {LEAST_PEOPLE} "
-        f"people ({LEAST_SCORED} for scores). Intraclass correlations have limits from the F distribution, for raters "
-        "and people drawn at random with normal errors; not with survey weights.",
+        f"people ({LEAST_SCORED} for scores). They are for these raters and other people. Intraclass correlations have "
+        "limits for other raters too, drawn at random like the people, all normal: from the F distribution, and "
+        "for absolute agreement from a generalised pivot, wide where raters are few; not with survey weights.",
         "C. J. Clopper and E. S. Pearson (1934), Biometrika 26; B. Efron (1987), Better bootstrap confidence "
-        "intervals, Journal of the American Statistical Association 82; McGraw and Wong 1996",
+        "intervals, Journal of the American Statistical Association 82; A. Wald (1940), Annals of Mathematical "
+        "Statistics 11; K. Gilder et al. (2007), Journal of Statistical Planning and Inference 137",
     )
     if result.gaps:
         yield Method(
@@ -140,7 +142,9 @@ _RATINGS = {
         Method(
             "Intraclass correlations",
             "From the analysis of variance of people by raters; A is absolute agreement, C consistency, 1 one rater, k "
-            "the mean of all. ICC compares errors with the spread of the group itself.",
+            "the mean of all. ICC compares errors with the spread of the group itself. Where not all raters rated "
+            "everybody, form 1 is that of the analysis of variance with unequal numbers, and A,1 and C,1 come from the "
+            "variances of people, raters and error by restricted maximum likelihood.",
         ),
     ),
 }

@@ -21,13 +21,23 @@ class AgreementSpec(Spec):
     --------
     >>> AgreementSpec(raters=["nurse", "doctor"]).raters
     ('nurse', 'doctor')
+    >>> AgreementSpec(item="case", rater="coder", rating="grade").is_long
+    True
     """
 
     audit: ClassVar[str] = "agreement"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "group")
-    column_settings: ClassVar[tuple[str, ...]] = ("raters",)
+    column_settings: ClassVar[tuple[str, ...]] = ("raters", "item", "rater", "rating")
 
-    raters: Columns = Field(description="Columns of two or more raters' ratings of the same people.")
+    raters: Columns | None = Field(
+        None,
+        description="Columns of two or more raters' ratings of the same people; or give `item`, `rater`, `rating`.",
+    )
+    item: str | None = Field(
+        None, description="Where a row is one rating: column of who or what was rated. Not all raters need rate all."
+    )
+    rater: str | None = Field(None, description="Where a row is one rating: column of who rated.")
+    rating: str | None = Field(None, description="Where a row is one rating: column of the rating.")
     scale: Scale | None = Field(
         None, description="What the ratings are; by default two values are binary, text nominal, numbers interval."
     )
@@ -46,9 +56,16 @@ class AgreementSpec(Spec):
         None, description="Reference group, or one for each grouping; by default the largest group."
     )
     missing: Literal["error", "drop", "keep"] | None = Field(
-        None, description="People with a missing rating: refuse, leave out, or use the others; by default the table's."
+        None,
+        description="People with a missing rating: refuse, leave out, or use the others; by default the table's, and "
+        "'keep' where a row is one rating.",
     )
     resamples: int = Field(2_000, ge=100, le=1_000_000, description="Bootstrap resamples of people.")
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a row of the table is one rating, not one person."""
+        return self.raters is None
 
     def known_metrics(self) -> Mapping[str, AgreementMetric]:
         """Return the metrics of all scales."""
@@ -63,8 +80,8 @@ class AgreementSpec(Spec):
 
     @field_validator("raters")
     @classmethod
-    def _two_or_more(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if len(named_once("raters", value)) < 2:
+    def _two_or_more(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is not None and len(named_once("raters", value)) < 2:
             raise ValueError(f"`raters` needs two or more columns; got {len(value)}")
         return value
 
@@ -85,6 +102,15 @@ class AgreementSpec(Spec):
 
     @model_validator(mode="after")
     def _sense(self) -> Self:
+        long = {"item": self.item, "rater": self.rater, "rating": self.rating}
+        absent = [name for name, column in long.items() if column is None]
+        if self.raters is not None and len(absent) < len(long):
+            raise ValueError("give `raters`, a column for each, or `item`, `rater` and `rating`, a row for each rating")
+        if self.raters is None and absent:
+            needs = "`raters`, a column for each rater" if len(absent) == len(long) else f"`{absent[0]}`"
+            raise ValueError(f"needs {needs}, or all of `item`, `rater` and `rating` where a row is one rating")
+        if self.raters is None:
+            named_once("item, rater, rating", tuple(map(str, long.values())))
         if self.positive is not None and self.scale not in (None, "binary"):
             raise ValueError("`positive` goes with binary ratings")
         if self.categories is not None and self.scale == "interval":

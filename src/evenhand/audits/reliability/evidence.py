@@ -200,7 +200,7 @@ class MeanGap:
     p_value : the smallest alpha at which the limits of confidence 1 - alpha leave out 0; nan without limits.
     stderr, freedom : of the bootstrap's limits; nan for others.
     least_shown : of limits that hold for few people, the least gap that they can show if nobody of the smaller group is
-        hurt; None for the bootstrap's.
+        hurt; without a test, the least that any could; None for the bootstrap's.
     """
 
     value: float
@@ -227,7 +227,29 @@ def mean_gap(
         half = float(t_quantile(freedom, confidence)) * gap.average_stderr
         return gap.average - half, gap.average + half
 
-    return MeanGap(gap.average, undefined or untested, limits, gap.p_value, gap.average_stderr, gap.freedom)
+    few = undefined is None and untested is not None and (TOO_FEW in untested or RESTS_ON in untested)
+    least = _least_of_any_test(simulated, name, pair, spec) if few else None
+    return MeanGap(gap.average, undefined or untested, limits, gap.p_value, gap.average_stderr, gap.freedom, least)
+
+
+def _least_of_any_test(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> float | None:
+    """Return the gap below which no test of any kind could show one, however many people the larger group has.
+
+    Where nobody of n people is hurt, no limit that holds for every distribution puts the share of the hurt below
+    1 - tail^(1 / n). Kappa and alpha are 1 - D / (2 p q), AC1 1 - D / (1 - 2 p q) with p and q = 1 - p the shares of
+    the two decisions and D that of the changed ones; ICC and its like 1 - D / (2 variance) with D a mean of squared
+    changes, each at most 1.
+    """
+    base, groups = simulated.experiment.base, simulated.experiment.cells[1]
+    small = min(pair, key=lambda group: int(simulated.draws.sizes[:, group].sum()))
+    own = base.cell % groups == small
+    yes = float(base.label[own].mean())
+    spread = float(np.var(base.score if name == "icc_spread" else base.score[own]))
+    expected = 2.0 * yes * (1.0 - yes)
+    unit = {"kappa": expected, "alpha": expected, "ac1": 1.0 - expected}.get(name, 2.0 * spread)
+    known = name in COUNT_METRICS or bool(np.all((base.score >= 0) & (base.score <= 1)))
+    share = 1.0 - tail_share(spec.confidence) ** (1.0 / int(own.sum()))
+    return share / unit if known and unit > 0 else None
 
 
 def _bounded(simulated: Simulated, pair: tuple[int, int], value: float, spec: ReliabilitySpec) -> MeanGap:

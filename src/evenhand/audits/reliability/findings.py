@@ -101,6 +101,8 @@ def _when(gap: ReliabilityGap, groups: int, aside: str) -> dict[Clarity, dict[st
     if gap.least_shown is not None:
         least = f"with nobody of the smaller group hurt, it takes one above {gap.least_shown:.3f}."
         unclear["aside"] = f"{aside} So few people cannot show a small gap: {least}".lstrip()
+        which = f"a gap below {gap.least_shown:.3f}" if gap.least_shown < 1 else "a gap"
+        untested["aside"] = f"{aside} No test could show {which} with so few people, even if nobody were hurt.".lstrip()
     return {"clear": clear, "unclear": unclear, "untested": untested}
 
 

@@ -95,11 +95,12 @@ def _gaps_to_reference(
         common,
         value=finite(average.value),
         status=average.unknown or "ok",
-        stderr=finite(gap.average_stderr if average.least_shown is None else np.nan),
+        stderr=finite(average.stderr),
         share_lower=finite(float(share_lower(gap.value))),
         replicate_sd=finite(whole.sd[-1]),
     )
-    yield _tested(mean, average, len(simulated.groups.others), spec) if average.unknown is None else mean
+    untested = replace(mean, least_shown=average.least_shown)
+    yield _tested(mean, average, len(simulated.groups.others), spec) if average.unknown is None else untested
     for position, level in enumerate(above.tolist()):
         undefined = why_undefined_at(curve, level, pair)
         status = undefined or whole.untested or whole.no_interval[position] or "ok"

@@ -41,7 +41,8 @@ class ReliabilityGap(Gap):
     share_lower: float | None = column("share of noise levels at which the group is lower", None)
     replicate_sd: float | None = column("standard deviation between replicates", None)
     least_shown: float | None = column(
-        "of the test for few people, the least gap it could show if nobody of the smaller group were hurt",
+        "of few people, the least gap that their test (without one: any test) could show if nobody of the smaller "
+        "group were hurt",
         None,
     )
 

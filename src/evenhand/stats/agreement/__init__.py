@@ -37,6 +37,7 @@ from evenhand.stats.agreement.differences import (
     share_difference,
     unseen_tail,
 )
+from evenhand.stats.agreement.panels import panel_of
 from evenhand.stats.agreement.ratings import Reasons, Undefined, first_reason
 from evenhand.stats.agreement.reasons import why_undefined
 from evenhand.stats.agreement.scores import (
@@ -89,6 +90,7 @@ __all__ = [
     "pabak",
     "pabak_from_kappa",
     "pabak_minus_kappa",
+    "panel_of",
     "pooled_spread",
     "positive_agreement",
     "prevalence_index",

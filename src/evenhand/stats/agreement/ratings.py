@@ -38,6 +38,9 @@ class Undefined(StrEnum):
     NO_POSITIVE = "no rating is positive"
     NO_NEGATIVE = "no rating is negative"
     NEGATIVE_VARIANCE = "the formula divides by a variance that is estimated below 0"
+    UNEQUAL = "people have unequal numbers of ratings, so that there is no one mean of raters"
+    NOT_CROSSED = "the raters share too few people to tell a rater's own level from error"
+    MANY_RATERS = "there are more than 500 raters"
     ZERO_DENOMINATOR = "the formula divides by 0"
 
 
@@ -121,6 +124,17 @@ def score_ratings(*raters: ArrayLike, missing: bool = False) -> list[FloatArray]
     """
     _check_people(raters)
     return [_as_scores(rater, missing=missing) for rater in raters]
+
+
+def has_gaps(raters: Sequence[ArrayLike]) -> bool:
+    """Return whether some rater did not score everybody.
+
+    Examples
+    --------
+    >>> has_gaps([[1.0, 2.0], [np.nan, 2.0]])
+    True
+    """
+    return any(bool(np.isnan(scores).any()) for scores in score_ratings(*raters, missing=True))
 
 
 def coded_ratings(

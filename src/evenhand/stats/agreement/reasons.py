@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.agreement.categories import pairable_people
 from evenhand.stats.agreement.counts import COUNT_METRICS, binary_counts
-from evenhand.stats.agreement.ratings import Reasons, Undefined, coded_ratings, first_reason, people_weights
+from evenhand.stats.agreement.panels import panel_of
+from evenhand.stats.agreement.ratings import Reasons, Undefined, coded_ratings, first_reason, has_gaps, people_weights
 from evenhand.stats.agreement.scores import ICC_FORMS, SCORE_METRICS, IccForm, mean_squares, score_moments
 from evenhand.stats.types import BoolArray
 
@@ -40,6 +41,8 @@ def why_undefined(metric: str, *raters: ArrayLike, weight: ArrayLike | None = No
     """
     forms = {"icc_a1": "A,1"} | {f"icc {form}": form for form in ICC_FORMS}
     require_choice("metric", metric, [*_CATEGORICAL, *COUNT_METRICS, "concordance", *forms])
+    if metric in forms and has_gaps(raters):
+        return panel_of(*raters, weight=weight).why_undefined(forms[metric])
     if metric in forms:
         return mean_squares(*raters, weight=weight).why_undefined(cast(IccForm, forms[metric]))
     if metric in _CATEGORICAL:

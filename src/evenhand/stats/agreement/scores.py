@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import EvenhandError, require_choice
-from evenhand.stats.agreement import ratings
+from evenhand.stats.agreement import panels, ratings
 from evenhand.stats.agreement.counts import ratio
 from evenhand.stats.intervals import tail_share
 from evenhand.stats.types import BoolArray, FloatArray, Interval
@@ -118,22 +118,18 @@ class MeanSquares:
         return low, high
 
     def _absolute(self, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Return limits of ICC(A,1): Satterthwaite's degrees of freedom for a MSC + b MSE.
-
-        A sum of two mean squares has at least the degrees of freedom of the one with fewer, and at most those of both;
-        a negative ICC makes a weight negative, and the formula gives any number.
-        """
-        n, k, msr, msc, mse = self.n, self.raters, self.rows, self.columns, self.error
-        odds = self.icc("A,1") / (1.0 - self.icc("A,1"))
-        raters, left = k * odds / n * msc, (1.0 + k * odds * (n - 1.0) / n) * mse
-        freedom = (raters + left) ** 2 / (raters**2 / (k - 1) + left**2 / ((n - 1.0) * (k - 1)))
-        freedom = np.where(raters + left == 0, (n - 1.0) * (k - 1), freedom)
-        freedom = np.clip(freedom, np.minimum(k - 1.0, (n - 1.0) * (k - 1)), n * (k - 1))
-        rest = k * msc + (k * n - k - n) * mse
-        lower, upper = _f_quantile(n - 1.0, freedom, confidence), _f_quantile(freedom, n - 1.0, confidence)
-        below = lower * rest + n * msr
-        low = np.where(below > 0, n * (msr - lower * mse) / below, -np.inf)
-        return low, n * (upper * msr - mse) / (rest + n * upper * msr)
+        """Return limits of ICC(A,1): quantiles of the generalised pivot; see `panels.panel_interval`."""
+        n, k = np.asarray(self.n)[..., np.newaxis], self.raters
+        msr, msc, mse = (np.asarray(square)[..., np.newaxis] for square in (self.rows, self.columns, self.error))
+        people = self.n.flat[0] if np.all(self.n == self.n.flat[:1]) and self.n.size else self.n  # the usual case
+        chi_error, chi_people, chi_raters = panels.chi_squares((people - 1.0) * (k - 1), people - 1.0, k - 1.0)
+        error = (n - 1.0) * (k - 1) * mse / chi_error
+        spread = ((n - 1.0) * msr / chi_people - error) / k
+        drawn = spread / (spread + ((k - 1) * msc / chi_raters - error) / n + error)
+        tail = tail_share(confidence)
+        low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=-1)
+        value = self.icc("A,1")
+        return np.minimum(low, value), np.maximum(high, value)
 
 
 def mean_squares(*raters: ArrayLike, weight: ArrayLike | None = None) -> MeanSquares:
@@ -187,10 +183,17 @@ def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = No
     The estimate may be negative, and never exceeds 1. nan for fewer than two people, when all scores are one number,
     and where the variance below the line is estimated below 0, as for the form A,k of raters who contradict each other.
 
+    With gaps (nan where one did not rate) the form 1 is that of the analysis of variance with unequal numbers: k is
+    n0 = (N - sum k_i² / N) / (n - 1) for k_i ratings of person i, N in all. A,1 and C,1 come from the variances of
+    people, raters and error by restricted maximum likelihood, s_p / (s_p + s_r + s_e) and s_p / (s_p + s_e), which are
+    0 or more; A,k, C,k and k need people with equally many ratings. Without gaps that is the table above, but for
+    estimates below 0.
+
     Parameters
     ----------
     raters
-        Two or more arrays of scores of shapes (..., people) that broadcast; each leading index is a simulation.
+        Two or more arrays of scores of shapes (..., people) that broadcast; each leading index is a simulation. With
+        gaps (nan) only the weights may have leading indices.
     form
         The form, in McGraw and Wong's notation.
     weight
@@ -199,7 +202,8 @@ def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = No
     References
     ----------
     P. E. Shrout and J. L. Fleiss (1979), Intraclass correlations, Psychological Bulletin 86. K. O. McGraw and S. P.
-    Wong (1996), Forming inferences about some intraclass correlation coefficients, Psychological Methods 1.
+    Wong (1996), Forming inferences about some intraclass correlation coefficients, Psychological Methods 1. S. R.
+    Searle, G. Casella and C. E. McCulloch (1992), Variance Components, chapters 3 and 6, for unequal numbers.
 
     Examples
     --------
@@ -207,6 +211,9 @@ def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = No
     >>> {form: round(float(icc(*judges, form=form)), 2) for form in ICC_FORMS}
     {'1': 0.17, 'A,1': 0.29, 'C,1': 0.71, 'k': 0.44, 'A,k': 0.62, 'C,k': 0.91}
     """
+    if ratings.has_gaps(raters):
+        require_choice("form", form, ICC_FORMS)
+        return ratings.plain(panels.panel_of(*raters, weight=weight).iccs()[form])
     return ratings.plain(mean_squares(*raters, weight=weight).icc(form))
 
 
@@ -224,25 +231,34 @@ def icc_a1(*raters: ArrayLike, weight: ArrayLike | None = None) -> FloatArray:
 def icc_interval(
     *raters: ArrayLike, form: IccForm = "A,1", confidence: float = 0.95, weight: ArrayLike | None = None
 ) -> Interval:
-    """Return the F-based interval of an intraclass correlation; parameters as for `icc`.
+    """Return the interval of an intraclass correlation; parameters as for `icc`.
 
     With F = MSR/MSW (form 1) or MSR/MSE (form C,1) the limits are (F/q - 1)/(F/q + k - 1) and (F q' - 1)/(F q' + k - 1)
-    for quantiles q, q' of F; for the form A,1 they are McGraw and Wong's, with Satterthwaite's degrees of freedom. It
-    holds for normal errors of raters drawn at random. (1, 1) for raters who agree in everything. The limits hold the
-    value itself at every confidence; the lower one is -inf where the mean of the raters has no limit below.
+    for quantiles q, q' of F: exact for normal scores. The form A,1 has those of the generalised pivot, since McGraw and
+    Wong's with Satterthwaite's degrees of freedom are too short (`benchmarks/panels.py`). Gaps: see `panel_interval`.
+    People and raters are drawn at random; few raters say little about others, and make the limits of A,1 wide. (1, 1)
+    for raters who agree in everything. The limits hold the value itself at every confidence; the lower one is -inf
+    where the mean of the raters has no limit below.
 
     References
     ----------
     K. O. McGraw and S. P. Wong (1996), Forming inferences about some intraclass correlation coefficients,
-    Psychological Methods 1, table 7, with the correction in the same volume, page 390.
+    Psychological Methods 1, table 7. K. Gilder, N. Ting, L. Tian, J. C. Cappelleri and R. C. Hanumara (2007),
+    Confidence intervals on intraclass correlation coefficients in a balanced two-factor random design, Journal of
+    Statistical Planning and Inference 137.
 
     Examples
     --------
     >>> judges = [9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]
-    >>> [round(float(limit), 4) for limit in icc_interval(*judges)]
-    [0.0188, 0.7611]
+    >>> [round(float(limit), 2) for limit in icc_interval(*judges)]
+    [0.03, 0.74]
     """
-    low, high = mean_squares(*raters, weight=weight).interval(form, confidence)
+    if ratings.has_gaps(raters):
+        value = icc(*raters, form=form, weight=weight)
+        limits = panels.panel_interval(panels.panel_of(*raters, weight=weight), form, confidence)
+        low, high = np.minimum(limits.low, value), np.maximum(limits.high, value)
+    else:
+        low, high = mean_squares(*raters, weight=weight).interval(form, confidence)
     return Interval(ratings.plain(low), ratings.plain(high))
 
 

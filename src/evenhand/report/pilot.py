@@ -1,0 +1,171 @@
+"""What a pilot tells of the power of audits other than parity of rates.
+
+Tables of as many rows as are planned are drawn from the pilot's, group by group, and the plan's audits are run on each
+with few resamples. A gap is shown where its estimate lies beyond the limit by half the width of its interval, at the
+level that all findings of the plan leave (Bonferroni); so it takes a true gap of limit + half width + z(power) standard
+deviations of the estimate over the tables. Answers of critics are crossed with cases, and how many of each so many rows
+would hold is not known: there the pilot's intervals tell, narrower with the square root of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.audits import REGISTRY
+from evenhand.core.result import settle
+from evenhand.report.power import Plan, PowerLine
+from evenhand.stats.bootstrap import named_rng
+from evenhand.stats.intervals import bonferroni, normal_quantile
+from evenhand.table.frames import draw_rows
+
+if TYPE_CHECKING:
+    from evenhand.core.findings import Finding
+    from evenhand.core.spec import Spec
+    from evenhand.table.table import Table
+
+TABLES, RESAMPLES, REPLICATES = 30, 100, 10
+"""Tables that are drawn, and what each of them is resampled: few, since only widths and shares are read off."""
+_CROSSED = ("disagreement",)
+_SCALED = (
+    "the pilot's interval, narrower with the square root of the rows: critics and cases are crossed, and how many of "
+    "each so many rows would hold is not known"
+)
+
+
+def improvability_lines(plan: Plan) -> Iterator[PowerLine]:
+    """Yield the chance of the planned improvement of each candidate, from the pilot's rows."""
+    spec: Any = plan.config.audits.get("improvability")
+    if spec is None:
+        return
+    if plan.pilot is None:
+        yield PowerLine(audit="improvability", metric="improvable_fairness", how="needs a pilot: give --pilot FILE")
+        return
+    found = REGISTRY["improvability"].run(plan.pilot, spec).result
+    what = f"accuracy up by {spec.plan.gain:.0%} and a gap down by {spec.plan.reduction:.0%}"
+    for model in spec.candidates:
+        curve = [(r.n, r.value) for r in found.rows("power", model=model, scenario="planned") if r.value is not None]
+        needed = found.get("sample_sizes", model=model, scenario="planned").n
+        sizes, chances = np.array(curve, dtype=np.float64).T if curve else (np.array([1.0]), np.array([np.nan]))
+        chance = float(np.interp(np.log(plan.rows), np.log(sizes), chances))
+        yield PowerLine(
+            audit="improvability",
+            metric="improvable_fairness",
+            model=model,
+            grouping=found.groupings[0],
+            chance=None if np.isnan(chance) else chance,
+            rows=needed,
+            how=f"the pilot's resamples; planned: {what}",
+        )
+
+
+def pilot_lines(plan: Plan) -> Iterator[PowerLine]:
+    """Yield what the findings of other audits could show with so many rows."""
+    names = [name for name in plan.config.audits if name not in ("parity", "improvability")]
+    if plan.pilot is None:
+        for name in names:
+            yield PowerLine(audit=name, metric="", how="needs a pilot: give --pilot FILE")
+        return
+    pilot = plan.pilot
+    specs = {name: plan.config.audits[name] for name in names}
+    told = [
+        (finding, result.spec.confidence)
+        for result in settle([REGISTRY[name].run(pilot, spec) for name, spec in specs.items()])
+        for finding in result.findings
+        if finding.kind is not None or finding.threshold is not None
+    ]
+    drawn = _drawn_findings(plan, pilot, {name: spec for name, spec in specs.items() if name not in _CROSSED})
+    for finding, confidence in told:
+        if finding.audit in _CROSSED:
+            yield _scaled(plan, finding, confidence, pilot.rows)
+        else:
+            asked = sum((other.threshold is None) == (finding.threshold is None) for other, _ in told)
+            yield _simulated(plan, finding, bonferroni(confidence, max(asked, 1)), confidence, drawn)
+
+
+def _drawn_findings(plan: Plan, pilot: Table, specs: Mapping[str, Spec]) -> list[dict[Hashable, Finding]]:
+    """Return the findings of each table that is drawn, by what they are about."""
+    if not specs:
+        return []
+    few = {name: replace_few(spec) for name, spec in specs.items()}
+    roles, rng = pilot.roles, named_rng(plan.seed, "pilot")
+    alike = [column for column in roles.group_columns if column in pilot.kinds and column not in (roles.cuts or {})]
+    found = []
+    for _ in range(TABLES):
+        table = pilot.with_data(draw_rows(pilot.complete_rows(), plan.rows, alike, rng, roles.id))
+        results = settle([REGISTRY[name].run(table, spec) for name, spec in few.items()])
+        found.append({_about(finding): finding for result in results for finding in result.findings})
+    return found
+
+
+def replace_few(spec: Spec) -> Spec:
+    """Return the settings of an audit with few resamples and replicates."""
+    fewer = {"resamples": RESAMPLES, "replicates": REPLICATES}
+    given = {name: min(most, getattr(spec, name)) for name, most in fewer.items() if hasattr(spec, name)}
+    return spec.model_copy(update=given)
+
+
+def _about(finding: Finding) -> Hashable:
+    """Return what a finding is about; which pair is the worst may change from table to table."""
+    pair = () if finding.against == "worst_pair" else (finding.group, finding.reference)
+    where = (finding.model, finding.model_reference, finding.grouping, finding.stratum)
+    return finding.audit, finding.metric, finding.kind, finding.against, *where, *pair, finding.threshold
+
+
+def _shared(finding: Finding) -> dict[str, Any]:
+    names = ("audit", "metric", "model", "grouping", "threshold", "kind")
+    return {name: getattr(finding, name) for name in names}
+
+
+def _limits(finding: Finding) -> tuple[float, float] | None:
+    """Return the limits that a finding is told by: joint ones where there are such; of a ratio, their logs."""
+    joint = finding.joint_low is not None and finding.joint_high is not None
+    low, high = (finding.joint_low, finding.joint_high) if joint else (finding.low, finding.high)
+    if low is None or high is None:
+        return None
+    if finding.kind == "ratio":
+        return (float(np.log(low)), float(np.log(high))) if low > 0 else None
+    return low, high
+
+
+def _simulated(
+    plan: Plan, finding: Finding, together: float, alone: float, drawn: Sequence[Mapping[Hashable, Finding]]
+) -> PowerLine:
+    """Return what a finding could show, from the tables that were drawn."""
+    again = [table[_about(finding)] for table in drawn if _about(finding) in table]
+    known = [(one.value, *limits) for one in again if one.value and (limits := _limits(one)) is not None]
+    told = np.array(
+        [one.verdict != "insufficient_evidence" if one.threshold else _is_clear(one, 1.0 - alone) for one in again]
+    )
+    shown, likely = float(told.sum()) / len(drawn), float(told.sum() + 2) / (len(drawn) + 4)
+    error = float(np.sqrt(likely * (1 - likely) / len(drawn)))  # Agresti and Coull's, which is not 0 at 0 and 1
+    how = f"simulated: {len(drawn)} tables of {plan.rows:,} rows drawn from the pilot"
+    line = PowerLine(**_shared(finding), n=finding.n, how=how, as_piloted=shown, error=error)
+    if len(known) < len(drawn) / 2:
+        return replace(line, how=f"{how}; {len(known)} of them have an interval with both ends")
+    value, low, high = np.array(known).T
+    half = float(np.mean(high - low)) / 2 * normal_quantile(together) / normal_quantile(alone)
+    beyond = normal_quantile(2 * plan.wanted - 1) if plan.wanted > 0.5 else 0.0
+    if finding.kind == "ratio":
+        reach = half + beyond * np.log(value).std(ddof=1)
+        return replace(line, gap=float(np.exp(np.log(finding.limit or 1.0) - reach)))
+    return replace(line, gap=float((finding.limit or 0.0) + half + beyond * value.std(ddof=1)))
+
+
+def _is_clear(finding: Finding, alpha: float) -> bool:
+    """Tell whether a finding without a threshold is a difference beyond chance, its family considered."""
+    return finding.p_adjusted is not None and finding.p_adjusted <= alpha
+
+
+def _scaled(plan: Plan, finding: Finding, confidence: float, pilot: int) -> PowerLine:
+    """Return what a finding's number could show: limit + (z_alpha + z_power) standard errors at the rows planned."""
+    limits = _limits(finding)
+    if limits is None or finding.kind == "ratio":
+        return PowerLine(**_shared(finding), how="the pilot has no interval of a difference to go by")
+    z = normal_quantile(confidence)
+    stderr = (limits[1] - limits[0]) / (2 * z) * np.sqrt(pilot / plan.rows)
+    reach = (z + normal_quantile(2 * plan.wanted - 1)) * stderr if plan.wanted > 0.5 else z * stderr
+    return PowerLine(**_shared(finding), gap=float(reach + (finding.limit or 0.0)), n=finding.n, how=_SCALED)

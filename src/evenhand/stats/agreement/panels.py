@@ -1,0 +1,417 @@
+"""Scores of raters of whom not everyone rated everybody: variance components, and limits of intraclass correlations.
+
+The model is y = mean + person + rater + error, all three at random, with variances s_p, s_r and s_e. Everything needed
+of a panel with gaps are sums over the people who have the same number of ratings, so that the work does not grow with
+the number of people, and people may carry weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.stats.agreement import ratings
+from evenhand.stats.intervals import tail_share
+from evenhand.stats.types import FloatArray, Interval
+
+MOST_RATERS = 500
+"""Raters above whom the components of variance are not estimated: the work grows with their cube."""
+_POINTS = 2**13
+_PLASTIC = 1.2207440846057596  # the root of x**4 = x + 1, whose powers fill the cube evenly
+_TINY = 1e-9
+
+
+def spread_points(points: int = _POINTS) -> FloatArray:
+    """Return (points, 3) numbers that fill the cube evenly: the same in every run, without a seed.
+
+    References
+    ----------
+    H. Niederreiter (1992), Random Number Generation and Quasi-Monte Carlo Methods, chapter 3, on (i alpha mod 1).
+
+    Examples
+    --------
+    >>> spread_points(4).shape
+    (4, 3)
+    """
+    steps = _PLASTIC ** -np.arange(1.0, 4.0)
+    return np.asarray((0.5 + np.arange(1, points + 1)[:, np.newaxis] * steps) % 1.0)
+
+
+def chi_squares(*freedom: ArrayLike) -> tuple[FloatArray, ...]:
+    """Return chi-squared numbers (..., points) with three degrees of freedom (...), spread evenly and apart.
+
+    Examples
+    --------
+    >>> [float(numbers.mean().round(1)) for numbers in chi_squares(3, 8, 24)]
+    [3.0, 8.0, 24.0]
+    """
+    from scipy.special import chdtri
+
+    chances = spread_points().T
+    return tuple(chdtri(np.asarray(df)[..., np.newaxis], chance) for df, chance in zip(freedom, chances, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Sums of a panel of scores by the number of ratings of a person; leading axes are simulations (weights).
+
+    Attributes
+    ----------
+    size : (C,) the numbers of ratings that occur.
+    people : (..., C) how many people have so many.
+    both : (..., C, k, k) how many of them two raters rated.
+    scored : (..., C, k) the sum of their totals, by rater.
+    totals, squares : (..., C) the sums of their totals and of the squares of these.
+    rater : (..., k) the sum of each rater's scores.
+    square : (...) the sum of all scores' squares.
+    """
+
+    size: FloatArray
+    people: FloatArray
+    both: FloatArray
+    scored: FloatArray
+    totals: FloatArray
+    squares: FloatArray
+    rater: FloatArray
+    square: FloatArray
+
+    @property
+    def raters(self) -> int:
+        """How many raters there are."""
+        return int(self.rater.shape[-1])
+
+    @property
+    def n(self) -> FloatArray:
+        """The people."""
+        return np.asarray(self.people.sum(axis=-1))
+
+    @property
+    def count(self) -> FloatArray:
+        """The ratings."""
+        return np.asarray((self.people * self.size).sum(axis=-1))
+
+    @property
+    def within(self) -> FloatArray:
+        """The sum of squares within people."""
+        return np.asarray(np.maximum(self.square - (self.squares / self.size).sum(axis=-1), 0.0))
+
+    def one_way(self) -> FloatArray:
+        """ICC(1) by the analysis of variance with unequal numbers of ratings; nan where it is undefined."""
+        n, count = self.n, self.count
+        with np.errstate(all="ignore"):
+            between = ((self.squares / self.size).sum(axis=-1) - self.totals.sum(axis=-1) ** 2 / count) / (n - 1.0)
+            within = self.within / (count - n)
+            usual = (count - (self.people * self.size**2).sum(axis=-1) / count) / (n - 1.0)
+            value = (between - within) / (between + (usual - 1.0) * within)
+        return np.asarray(np.where((n > 1) & (count > n) & (between + within > 0), value, np.nan))
+
+    def iccs(self) -> dict[str, FloatArray]:
+        """Return every form of the intraclass correlation; nan where it is undefined.
+
+        Those of the mean of k raters are for people who have k ratings each.
+        """
+        people, rater = _reml(self)
+        single = {"1": self.one_way(), "A,1": people / (people + rater + 1.0), "C,1": people / (people + 1.0)}
+        k = float(self.size[0]) if self.size.size == 1 else np.nan
+        mean = {form.replace("1", "k"): k * one / (1.0 + (k - 1.0) * one) for form, one in single.items()}
+        return {**single, **mean}
+
+    def why_undefined(self, form: str) -> ratings.Reasons:
+        """Return why a form has no value, "" where it has one."""
+        checks = [
+            (self.n == 0, ratings.Undefined.NOBODY),
+            (self.n <= 1, ratings.Undefined.ONE_PERSON),
+            (self.square == 0, ratings.Undefined.NO_SPREAD),
+            (np.full(self.n.shape, form.endswith("k") and self.size.size > 1), ratings.Undefined.UNEQUAL),
+        ]
+        if not form.startswith(("1", "k")):
+            checks.append((np.full(self.n.shape, self.raters > MOST_RATERS), ratings.Undefined.MANY_RATERS))
+            checks.append((~_is_crossed(self), ratings.Undefined.NOT_CROSSED))
+        checks.append((np.isnan(self.iccs()[form]), ratings.Undefined.ZERO_DENOMINATOR))
+        return ratings.first_reason([(np.asarray(applies), reason) for applies, reason in checks])
+
+    def _with_people(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return Z'V⁻¹Z, Z'V⁻¹y and y'V⁻¹y, with Z the raters and V = 1 + ratio where one person was rated twice."""
+        less = ratio[..., np.newaxis] / (1.0 + ratio[..., np.newaxis] * self.size)
+        each = np.einsum("...cjj->...j", self.both)
+        gram = -np.einsum("...c,...cjk->...jk", less, self.both)
+        gram += each[..., np.newaxis] * np.eye(self.raters)
+        seen = self.rater - np.einsum("...c,...cj->...j", less, self.scored)
+        return gram, seen, np.asarray(self.square - (less * self.squares).sum(axis=-1))
+
+
+def panel_of(*raters: ArrayLike, weight: ArrayLike | None = None) -> Panel:
+    """Return the sums of scores (people on the last axis, nan where one did not rate) with weights (..., people).
+
+    Examples
+    --------
+    >>> panel = panel_of([1.0, 2.0, 4.0], [1.0, np.nan, 5.0])
+    >>> float(panel.n), float(panel.count), round(float(panel.one_way()), 3)
+    (3.0, 5.0, 0.923)
+    """
+    scores = np.stack(ratings.score_ratings(*raters, missing=True), axis=-1)
+    known = ~np.isnan(scores)
+    middle = scores[known].mean() if known.any() else 0.0  # sums of squares about it lose fewer digits
+    there = known.astype(np.float64)
+    centred = np.where(known, scores - middle, 0.0)
+    centred[ratings.is_rounding(centred, np.abs(scores[known]).max(initial=0.0))] = 0.0
+    weights, given = ratings.people_weights(weight, len(scores)), known.sum(axis=-1)
+    total = centred.sum(axis=-1)
+    sizes = np.unique(given[given > 0])
+    parts: list[list[Any]] = []
+    for size in sizes:
+        inside = given == size
+        w, m, t = weights[..., inside], there[inside], total[inside]
+        flat = w.reshape(-1, w.shape[-1])
+        both = np.stack([m.T @ (one[:, np.newaxis] * m) for one in flat])
+        both = both.reshape(*w.shape[:-1], *both.shape[1:])
+        parts.append([w.sum(axis=-1), both, w @ (t[:, np.newaxis] * m), w @ t, w @ t**2])
+    people, both, scored, totals, squares = (np.stack(part, axis=weights.ndim - 1) for part in zip(*parts, strict=True))
+    return Panel(
+        sizes.astype(np.float64),
+        people,
+        both,
+        scored,
+        totals,
+        squares,
+        weights @ centred,
+        np.asarray(weights @ (centred**2).sum(axis=-1)),
+    )
+
+
+# Restricted maximum likelihood ----------------------------------------------------------------------------------------
+
+_STARTS = (0.05, 0.3, 1.0, 4.0, 20.0)
+_STEPS = 30
+_NEAR = 1e-4
+
+
+def _deviance(panel: Panel, root: FloatArray) -> FloatArray:
+    """Return -2 log restricted likelihood, but for a constant, at the roots (..., 2) of s_p / s_e and s_r / s_e."""
+    people, rater = root[..., 0] ** 2, root[..., 1] ** 2
+    gram, seen, square = panel._with_people(people)
+    inner = np.eye(panel.raters) + rater[..., np.newaxis, np.newaxis] * gram
+    right = np.concatenate([gram.sum(axis=-1, keepdims=True), seen[..., np.newaxis]], axis=-1)
+    solved = np.linalg.solve(inner, right)
+    ones, mean = solved[..., 0].sum(axis=-1), solved[..., 1].sum(axis=-1)
+    left = square - rater * np.einsum("...j,...j->...", seen, solved[..., 1]) - mean**2 / ones
+    with np.errstate(all="ignore"):
+        spread = (panel.people * np.log1p(people[..., np.newaxis] * panel.size)).sum(axis=-1)
+        volume = np.linalg.slogdet(inner)[1]
+        return np.asarray(spread + volume + np.log(ones) + (panel.count - 1.0) * np.log(np.maximum(left, 1e-300)))
+
+
+def _reml(panel: Panel) -> tuple[FloatArray, FloatArray]:
+    """Minimise the deviance by Newton's steps, whose slopes are differences; simulations begin at their mean's end."""
+    shape = panel.n.shape
+    if panel.raters > MOST_RATERS or not (known := _is_crossed(panel)).any():
+        return np.full(shape, np.nan), np.full(shape, np.nan)
+    root = np.broadcast_to(_start(panel), (*shape, 2))
+    best, damping = _deviance(panel, root), np.full(shape, 1e-3)
+    for _ in range(_STEPS):
+        slope, curve = _slopes(panel, root, best)
+        size, axes = np.linalg.eigh(curve)
+        size = np.maximum(np.abs(size), 1e-8) * (1.0 + damping[..., np.newaxis])
+        step = -np.einsum("...ij,...j,...kj,...k->...i", axes, 1.0 / size, axes, slope)
+        gain = np.abs((slope * step).sum(axis=-1))
+        if ((gain < 1e-13) | (damping > 1e4)).all():
+            break
+        new = np.abs(root + step)
+        reached = _deviance(panel, new)
+        better = reached <= best
+        root = np.where(better[..., np.newaxis], new, root)
+        best = np.where(better, reached, best)
+        damping = np.where(better, np.maximum(damping / 10.0, 1e-3), damping * 10.0)
+    people, rater = np.moveaxis(np.where(root < 3 * _NEAR, 0.0, root) ** 2, -1, 0)
+    return np.where(known, people, np.nan), np.where(known, rater, np.nan)
+
+
+def _start(panel: Panel) -> FloatArray:
+    """Return (2,) the roots to begin with: the best point of a grid, or what the simulations' mean comes to."""
+    if panel.n.ndim == 0:
+        grid = np.sqrt([(a, b) for a in _STARTS for b in _STARTS])
+        return np.asarray(grid[np.argmin([_deviance(panel, at) for at in grid])])
+    axes = tuple(range(panel.n.ndim))
+    sums = (getattr(panel, field.name) for field in fields(Panel) if field.name != "size")
+    found = _reml(Panel(panel.size, *(values.mean(axis=axes) for values in sums)))
+    return np.sqrt(np.maximum(np.nan_to_num(np.stack(found), nan=1.0), 0.01))
+
+
+def _slopes(panel: Panel, root: FloatArray, here: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the gradient (..., 2) and the second derivatives (..., 2, 2) of the deviance, by central differences."""
+    step = _NEAR * (1.0 + root)
+    one, two = step * np.array([1.0, 0.0]), step * np.array([0.0, 1.0])
+    up, down, right, left = (_deviance(panel, root + move) for move in (one, -one, two, -two))
+    both = _deviance(panel, root + one + two) + _deviance(panel, root - one - two)
+    gap = np.moveaxis(step, -1, 0)
+    slope = np.stack([(up - down) / (2 * gap[0]), (right - left) / (2 * gap[1])], axis=-1)
+    mixed = (both - up - down - right - left + 2 * here) / (2 * gap[0] * gap[1])
+    first, second = (up - 2 * here + down) / gap[0] ** 2, (right - 2 * here + left) / gap[1] ** 2
+    curve = np.stack([np.stack([first, mixed], axis=-1), np.stack([mixed, second], axis=-1)], axis=-2)
+    return slope, curve
+
+
+def _is_crossed(panel: Panel) -> Any:
+    """Return whether raters share people, so that their own levels can be told from error."""
+    alone = np.einsum("...cjk,c->...jk", panel.both, 1.0 / panel.size)
+    between = np.einsum("...cjj->...j", panel.both)[..., np.newaxis] * np.eye(panel.raters) - alone
+    size = np.linalg.eigvalsh(between)
+    freedom = (size > _TINY * np.maximum(size.max(axis=-1, keepdims=True), 1.0)).sum(axis=-1)
+    return (freedom >= 1) & (panel.count - panel.n - freedom >= 1) & (panel.n > 1) & (panel.square > 0)
+
+
+Squares: TypeAlias = Callable[[FloatArray], FloatArray]
+
+
+# Limits ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratics:
+    """What limits rest on: sums of squares of people and raters that are known but for one ratio of variances.
+
+    people(ratio) / s_e has the chi-squared distribution with `freedom_people` at the true s_p / s_e whatever s_r is,
+    and raters(ratio) / s_e with `freedom_raters` at the true s_r / s_e; error / s_e with `freedom_error` (Wald 1940).
+    """
+
+    people: Squares
+    raters: Squares
+    error: float
+    freedom_people: int
+    freedom_raters: int
+    freedom_error: int
+    most_ratings: float
+    most_people: float
+
+
+def quadratics(panel: Panel) -> Quadratics:
+    """Return the sums of squares of one panel without weights."""
+    sizes, both = panel.size, panel.both
+    alone = np.einsum("cjk,c->jk", both, 1.0 / sizes)
+    between = np.einsum("cjj->j", both)[:, np.newaxis] * np.eye(panel.raters) - alone
+    seen = panel.rater - np.einsum("cj,c->j", panel.scored, 1.0 / sizes)
+    size, axes = np.linalg.eigh(between)
+    large = size > _TINY * max(float(size.max()), 1.0)
+    squares, size = (axes[:, large].T @ seen) ** 2 / size[large], size[large]
+    error = float(panel.within - squares.sum())
+    freedom = int(large.sum())
+
+    def people(ratio: FloatArray) -> FloatArray:
+        gram, score, square = panel._with_people(ratio)
+        return np.asarray(square - (score * np.linalg.solve(gram, score[..., np.newaxis])[..., 0]).sum(axis=-1) - error)
+
+    return Quadratics(
+        people,
+        lambda ratio: np.asarray((squares / (1.0 + ratio[..., np.newaxis] * size)).sum(axis=-1)),
+        0.0 if error <= _TINY * float(panel.square) else error,
+        int(panel.n) + freedom - panel.raters,
+        freedom,
+        int(panel.count - panel.n) - freedom,
+        float(sizes.max()),
+        float(size.max(initial=1.0)),
+    )
+
+
+def panel_interval(panel: Panel, form: str, confidence: float) -> Interval:
+    """Return the limits of ICC(1), ICC(C,1) or ICC(A,1) of one panel without weights; nan where there are none.
+
+    Forms 1 and C,1 are exact for normal scores: the ratio s_p / s_e is in the set where the people's sum of squares at
+    that ratio, over the mean square of error, is between the quantiles of F (Wald 1940; Seely and El-Bassiouni 1983).
+    Form A,1 has no exact limits: those of the generalised pivot (Weerahandi 1993; Gilder et al. 2007 for panels without
+    gaps) are the quantiles of what the ICC would be if the three sums of squares were divided by chi-squared numbers of
+    their own, at points spread evenly, so that there is no seed. With gaps the sums of people and of raters are
+    correlated a little, which is left out; `benchmarks/panels.py` measures what that does.
+
+    References
+    ----------
+    A. Wald (1940), A note on the analysis of variance with unequal class frequencies, Annals of Mathematical
+    Statistics 11. J. F. Seely and Y. El-Bassiouni (1983), Applying Wald's variance component test, Annals of Statistics
+    11. S. Weerahandi (1993), Generalized confidence intervals, Journal of the American Statistical Association 88. K.
+    Gilder, N. Ting, L. Tian, J. C. Cappelleri and R. C. Hanumara (2007), Confidence intervals on intraclass correlation
+    coefficients in a balanced two-factor random design, Journal of Statistical Planning and Inference 137.
+
+    Examples
+    --------
+    >>> panel = panel_of([9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7])
+    >>> [round(float(limit), 3) for limit in panel_interval(panel, "C,1", 0.95)]
+    [0.342, 0.946]
+    >>> [round(float(limit), 2) for limit in panel_interval(panel, "A,1", 0.95)]
+    [0.03, 0.74]
+    """
+    tail = tail_share(confidence)
+    if form.endswith("k"):
+        k = panel.size[0]
+        low, high = panel_interval(panel, form.replace("k", "1"), confidence)
+        return Interval(k * low / (1.0 + (k - 1.0) * low), k * high / (1.0 + (k - 1.0) * high))
+    if form == "1":
+        return _exact(_one_way_squares(panel), float(panel.within), panel, (panel.n - 1, panel.count - panel.n), tail)
+    found = quadratics(panel)
+    if min(found.freedom_people, found.freedom_raters, found.freedom_error) < 1 or panel.raters > MOST_RATERS:
+        return Interval(np.asarray(np.nan), np.asarray(np.nan))
+    if form == "C,1":
+        return _exact(found.people, found.error, panel, (found.freedom_people, found.freedom_error), tail)
+    return _pivot_interval(found, tail)
+
+
+def _one_way_squares(panel: Panel) -> Squares:
+    def people(ratio: FloatArray) -> FloatArray:
+        inner = 1.0 + ratio[..., np.newaxis] * panel.size
+        square = (panel.squares / (panel.size * inner)).sum(axis=-1)
+        mean = (panel.totals / inner).sum(axis=-1) ** 2 / (panel.people * panel.size / inner).sum(axis=-1)
+        return np.asarray(square - mean)
+
+    return people
+
+
+def _exact(people: Squares, error: float, panel: Panel, freedom: tuple[Any, Any], tail: float) -> Interval:
+    from scipy.special import fdtri
+
+    top, bottom = float(freedom[0]), float(freedom[1])
+    if error <= 0 or bottom < 1 or top < 1:
+        return Interval(np.asarray(np.nan), np.asarray(np.nan))
+    scale, most = top * error / bottom, float(panel.size.max())
+    low, high = (_solve(people, scale * float(fdtri(top, bottom, share)), most) for share in (1.0 - tail, tail))
+    return Interval(np.asarray(low), np.asarray(high))
+
+
+def _solve(squares: Squares, target: float, most: float) -> float:
+    """Return the correlation r = ratio / (1 + ratio) at which falling squares reach a target, by bisection."""
+    low, high = -1.0 / (most - 1.0) if most > 1 else -1e9, 1.0
+    low += 1e-12 * (1.0 - low)
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        if float(squares(np.asarray(middle / (1.0 - middle)))) > target:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
+
+
+_GRID = 120
+
+
+def _pivot_interval(found: Quadratics, tail: float) -> Interval:
+    chi_error, chi_people, chi_raters = chi_squares(found.freedom_error, found.freedom_people, found.freedom_raters)
+    if found.error == 0:
+        return Interval(np.asarray(np.nan), np.asarray(np.nan))
+    unit = found.error / chi_error
+    people = _ratios(found.people, unit * chi_people, found.most_ratings)
+    raters = _ratios(found.raters, unit * chi_raters, found.most_people)
+    with np.errstate(all="ignore"):
+        low, high = np.quantile(people / (people + raters + 1.0), [tail, 1.0 - tail])
+    return Interval(np.asarray(low), np.asarray(high))
+
+
+def _ratios(squares: Squares, targets: FloatArray, most: float) -> FloatArray:
+    """Return the ratios of variances at which falling squares reach the targets, by interpolation on a fine grid."""
+    least = (-1.0 / (most - 1.0) if most > 1 else -20.0) * (1.0 - 1e-6)
+    share = np.linspace(0.0, 1.0, _GRID) ** 2  # finer near 0 and near the ends, where the squares bend most
+    at = np.concatenate([least * (1.0 - share), share, (1.0 - share) * (1.0 - 1e-9)])
+    at = np.unique(at[at < 1.0])
+    values = np.concatenate([squares(part / (1.0 - part)) for part in np.array_split(at, 12)])  # memory
+    found = np.interp(np.log(targets), np.log(np.maximum(values[::-1], 1e-300)), at[::-1])
+    return np.asarray(found / (1.0 - found))
