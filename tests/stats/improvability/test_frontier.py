@@ -30,8 +30,8 @@ def drawn(
     old = np.where(rng.random(n) < 0.6 + 0.1 * group, y, 1 - y)
     new = np.where(rng.random(n) < 0.85, y, 1 - y)
     new = np.where(rng.random(n) < agree, old, new)
-    rows = [column if order is None else column[order.astype(int)] for column in (group, y, old, new)]
-    made = make_rows(*rows, [RIGHT], "abcd"[:groups])
+    at = np.arange(n) if order is None else order.astype(int)
+    made = make_rows(group[at], y[at], old[at], new[at], [RIGHT], "abcd"[:groups])
     return bootstrap_values(made, resamples=800, rng=np.random.default_rng(1))
 
 

@@ -121,8 +121,12 @@ def frontier_panels(result: ImprovabilityResult, _: str | None = None) -> list[A
     better = "higher" if result.better == "higher" else "lower"
     titles = (f"{result.metrics[known[0].metric].title}, everyone ({better} is better)", "Gap between groups")
     scale = alt.Scale(zero=False, nice=True)
-    x = {"title": titles[0], "scale": scale, "axis": alt.Axis(tickCount=5, format=percent[known[0].metric])}
-    y = {
+    x: dict[str, Any] = {
+        "title": titles[0],
+        "scale": scale,
+        "axis": alt.Axis(tickCount=5, format=percent[known[0].metric]),
+    }
+    y: dict[str, Any] = {
         "title": titles[1],
         "scale": scale,
         "axis": alt.Axis(tickCount=5, format=percent[known[0].gap_metric], grid=True),
@@ -131,7 +135,7 @@ def frontier_panels(result: ImprovabilityResult, _: str | None = None) -> list[A
     colour = alt.Color("series:N", scale=series_scale(names, PALETTE), legend=legend)
     shape = alt.Shape("series:N", scale=series_scale(names, SHAPES), legend=legend)
     base = alt.Chart(data(rows))
-    dashed = {"strokeDash": [4, 4], "color": "currentColor", "opacity": 0.45}
+    dashed: dict[str, Any] = {"strokeDash": [4, 4], "color": "currentColor", "opacity": 0.45}
     quo = alt.Chart(data(rows[:1]))
     layers = [
         base.mark_rect(opacity=0.10).encode(

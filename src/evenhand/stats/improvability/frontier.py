@@ -106,5 +106,6 @@ def smallest_eigenvalue(draws: ValueDraws) -> float:
         if len(known) < 3 or (known.std(axis=0) == 0).any():
             found.append(0.0)
         else:
-            found.append(1.0 - abs(float(np.corrcoef(known.T)[0, 1])))
+            first, second = (known - known.mean(axis=0)).T
+            found.append(1.0 - abs(float(first @ second)) / float(np.sqrt((first @ first) * (second @ second))))
     return max(0.0, min(found))
