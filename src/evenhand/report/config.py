@@ -196,7 +196,10 @@ def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Sp
     """Return the settings of each audit that has a section, with the thresholds that are for it."""
     thresholds = raw.get("thresholds", [])
     if not isinstance(thresholds, list) or not all(isinstance(item, Mapping) for item in thresholds):
-        raise ConfigError(f"thresholds in {where} must be written as [[thresholds]] tables.")
+        form = (
+            "[[thresholds]] tables" if where.endswith(".toml") else "mappings: {'metric': 'selection_rate', 'min': 0.8}"
+        )
+        raise ConfigError(f"thresholds in {where} must be written as {form}.")
     readers = {
         name: _SpecReader(name, _section(raw, name, where), where, allow_code) for name in REGISTRY if name in raw
     }
