@@ -163,14 +163,14 @@ def test_small_groups_are_shown_and_never_the_highest() -> None:
 
 
 def test_nobody_selected_is_undefined() -> None:
-    rows = of_hiring({"race": ["A", "B"] * 20, "hired": [0] * 39 + [0]}, positive=None).profiles[0].tables["impact"]
+    rows = of_hiring({"race": ["A", "B"] * 20, "hired": [0] * 40}).profiles[0].tables["impact"]
     assert {(row.ratio, row.below_four_fifths, row.status) for row in rows} == {
         (None, None, "undefined: nobody was selected")
     }
 
 
 def test_values_that_labels_merge_are_named() -> None:
-    data = {"race": ["a", "b", "c"] * 40, "hired": [1, 0, 1, 0] * 30}
+    data: Columns = {"race": ["a", "b", "c"] * 40, "hired": [1, 0, 1, 0] * 30}
     notes = of_hiring(data, labels={"race": {"a": "X", "b": "X", "c": "Y"}}).profiles[0].notes
     assert any("not to be merged" in note for note in notes)
 

@@ -64,7 +64,7 @@ def test_fishers_test_is_that_of_exact_fractions_and_of_scipy(counts: list[tuple
         total = comb(n + m, x + y)
         chance = [Fraction(comb(n, k) * comb(m, x + y - k), total) for k in range(x + y + 1) if k <= n]
         assert found.p_value[at] == pytest.approx(float(sum(p for p in chance if p <= chance[x])), abs=1e-12)
-        assert found.p_value[at] == fisher_exact([[x, n - x], [y, m - y]]).pvalue
+        assert found.p_value[at] == fisher_exact(np.array([[x, n - x], [y, m - y]])).pvalue
 
 
 @settings(max_examples=30, deadline=None)
