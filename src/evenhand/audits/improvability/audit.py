@@ -13,6 +13,7 @@ from evenhand.audits.improvability import estimate
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
 from evenhand.audits.improvability.findings import SENTENCES, make_claims, make_notes, reason_records
+from evenhand.audits.improvability.frontier import frontier_records
 from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
 from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
 from evenhand.audits.improvability.rules import Decisions
@@ -63,10 +64,10 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     Returns
     -------
     ImprovabilityResult
-        Tables `values`, `gaps`, `decisions`, `margins`, `curves`, `candidates`, `coefficients`, `power`, `sample_sizes`
-        and `reasons`. In `decisions`, `rejected` is a candidate's own test, `established` the decision adjusted for all
-        candidates. `export(folder)` writes the candidates; it needs `evidence`, the rows and fitted rules, which are
-        kept beside the result and are no part of it once it is pickled or written.
+        Tables `values`, `gaps`, `frontier`, `decisions`, `margins`, `curves`, `candidates`, `coefficients`, `power`,
+        `sample_sizes` and `reasons`. In `decisions`, `rejected` is a candidate's own test, `established` the decision
+        adjusted for all candidates. `export(folder)` writes the candidates; it needs `evidence`, the rows and fitted
+        rules, which are kept beside the result and are no part of it once it is pickled or written.
 
     References
     ----------
@@ -123,6 +124,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
         backend=table.backend,
         values=values,
         gaps=tuple(estimate.gap_records(inputs, trials)),
+        frontier=tuple(frontier_records(inputs, trials, curves)),
         decisions=decisions,
         margins=margins,
         curves=tuple(estimate.curve_records(curves)),

@@ -110,7 +110,8 @@ class Test(Settings):
     combine: Rule = Field(
         "exchangeable",
         description="How splits are combined: `exchangeable`, or `median` (the paper's: median p below alpha / 2), "
-        "which has less power. What the paper's rule says is in the result either way.",
+        "which has less power. What the paper's rule says is in the result either way. Of an even number of splits "
+        "the median is the mean of the middle two, a little stricter than the paper's test.",
     )
     studentised: bool = Field(False, description="Whether errors are divided by their standard errors.")
     worst_pair: tuple[str, str] | None = Field(
@@ -199,8 +200,9 @@ class ImprovabilitySpec(Spec):
     utility: Any = Field(
         "classification",
         validate_default=True,
-        description="What a decision is worth to a group: `classification`, `calibration`, `false_positive_rate`, "
-        "`false_negative_rate`, `profit`, or in Python an `evenhand.stats.improvability.Utility` of your own.",
+        description="What a decision is worth to a group: `classification`, `calibration`, `mirrored_calibration`, "
+        "`false_positive_rate`, `false_negative_rate`, `profit`, or in Python an "
+        "`evenhand.stats.improvability.Utility` of your own.",
     )
     fairness_utility: Any = Field(
         None,

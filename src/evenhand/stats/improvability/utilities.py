@@ -132,6 +132,14 @@ def _selected(_: FloatArray, d: FloatArray) -> BoolArray:
     return np.asarray(d == 1)
 
 
+def _outcome_if_not_selected(y: FloatArray, d: FloatArray) -> FloatArray:
+    return np.where(d == 0, y, 0.0)
+
+
+def _not_selected(_: FloatArray, d: FloatArray) -> BoolArray:
+    return np.asarray(d == 0)
+
+
 def _false_positive(y: FloatArray, d: FloatArray) -> BoolArray:
     return np.asarray((y == 0) & (d == 1))
 
@@ -158,6 +166,7 @@ UTILITIES: Mapping[str, Utility] = {
     for utility in (
         Utility("classification", _right, _each_row),
         Utility("calibration", _outcome_if_selected, _selected, binary=("decision",)),
+        Utility("mirrored_calibration", _outcome_if_not_selected, _not_selected, better="lower", binary=("decision",)),
         Utility("false_positive_rate", _false_positive, _negative, better="lower", binary=_BOTH),
         Utility("false_negative_rate", _false_negative, _positive, better="lower", binary=_BOTH),
         Utility("profit", _price_if_paid, _each_row),
@@ -166,9 +175,10 @@ UTILITIES: Mapping[str, Utility] = {
 """The built-in utilities by name.
 
 classification: u = [y = d], w = 1, the share of right decisions. calibration: u = y [d = 1], w = [d = 1], the mean
-outcome of the selected. false_positive_rate: u = [y = 0, d = 1], w = [y = 0]; false_negative_rate: u = [y = 1, d = 0],
-w = [y = 1]; lower is better for both. profit: u = d [y >= d], w = 1, the price paid by those whose willingness to pay
-reaches it.
+outcome of the selected; mirrored_calibration: u = y [d = 0], w = [d = 0], that of the others, better when lower (both
+together are the property called calibration, footnote 7 of the reference). false_positive_rate: u = [y = 0, d = 1], w =
+[y = 0]; false_negative_rate: u = [y = 1, d = 0], w = [y = 1]; lower is better for both. profit: u = d [y >= d], w = 1,
+the price paid by those whose willingness to pay reaches it.
 """
 
 
@@ -182,7 +192,7 @@ def get_utility(utility: str | Utility) -> Utility:
     >>> get_utility("acuracy")
     Traceback (most recent call last):
     evenhand.errors.ConfigError: there is no utility 'acuracy'; known names: 'classification', 'calibration', \
-'false_positive_rate', 'false_negative_rate', 'profit'
+'mirrored_calibration', 'false_positive_rate', 'false_negative_rate', 'profit'
     """
     if isinstance(utility, Utility):
         return utility
