@@ -31,6 +31,23 @@ def test_weighted_f1_is_scikit_learns(seed: int) -> None:
     assert weighted_f1(truth, selected) == pytest.approx(f1_score(truth, selected, average="weighted"))
 
 
+def test_weighted_f1_is_a_metric_of_parity_with_a_gap_and_a_limit(households: pd.DataFrame) -> None:
+    roles: dict[str, Any] = {"outcome": "missed_payment", "groups": "sex", "predictions": "risk_logistic"}
+    table = eh.Table(households, **roles)
+    limit = {"metric": "weighted_f1", "max": 0.3}
+    result = eh.parity(table, metrics=["weighted_f1", "accuracy"], thresholds=[limit], resamples=200)
+    for sex, people in households.groupby("sex"):
+        record = result.get("values", metric="weighted_f1", group=sex)
+        expected = f1_score(people.missed_payment, people.risk_logistic > 0.5, average="weighted")
+        assert record.value == pytest.approx(expected)
+        assert record.low < record.value < record.high
+    assert result.findings[0].metric == "weighted_f1"
+    with pytest.raises(ConfigError, match="needs outcome"):
+        eh.parity(eh.Table(households, groups="sex", predictions="risk_logistic"), metrics=["weighted_f1"])
+    with pytest.raises(ConfigError, match="did you mean 'weighted_f1'"):
+        eh.parity(table, metrics=["weigthed_f1"])
+
+
 def test_a_model_is_judged_on_a_split_beside_its_scores_out_of_fold(households: pd.DataFrame) -> None:
     roles: dict[str, Any] = {"data": households, "id": "household", "outcome": "missed_payment"}
     settings = ModelsSettings(features=["income_2022", "employment"], fit={"tree": TREE}, split=0.7)

@@ -203,7 +203,7 @@ def equality_p_values(value: FloatArray, limits: Callable[[FloatArray], Interval
     >>> from evenhand.stats.intervals import clopper_pearson
     >>> rate = np.array([0.50, 0.52, 0.60, 0.30, 0.34])
     >>> equality_p_values(rate, lambda c: clopper_pearson(rate, 500, c), [3, 2]).round(4)
-    array([0.0049, 0.1988])
+    array([0.0049, 0.1909])
     """
     last = np.cumsum(sizes)
     sets = [slice(end - size, end) for end, size in zip(last, sizes, strict=True)]
