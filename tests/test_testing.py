@@ -48,3 +48,8 @@ def test_without_a_threshold_nothing_could_fail(table: eh.Table, tmp_path: Path)
         '[[thresholds]]\nmetric = "selection_rate"\nmax = 0.9\n'
     )
     assert eh.testing.assert_meets(tmp_path / "audit.toml").results
+
+
+def test_a_threshold_that_is_none(table: eh.Table) -> None:
+    with pytest.raises(ConfigError, match="selection_rate"):
+        eh.testing.assert_meets(table, ["selection_rate"])  # type: ignore[list-item]

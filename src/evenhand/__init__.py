@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from evenhand.audits.parity import ParityResult, parity
     from evenhand.audits.reliability import ReliabilityResult, reliability
     from evenhand.models import fitted
-    from evenhand.report import Audit, audit
+    from evenhand.report import Audit, Comparison, audit, compare
     from evenhand.table import Prediction, Table
 
 __all__ = [
     "AgreementResult",
     "Audit",
+    "Comparison",
     "DisagreementResult",
     "EffortResult",
     "EvenhandError",
@@ -37,6 +38,7 @@ __all__ = [
     "__version__",
     "agreement",
     "audit",
+    "compare",
     "datasets",
     "disagreement",
     "effort",
@@ -52,6 +54,7 @@ __all__ = [
 _HOMES = {
     "AgreementResult": "evenhand.audits.agreement",
     "Audit": "evenhand.report",
+    "Comparison": "evenhand.report",
     "DisagreementResult": "evenhand.audits.disagreement",
     "EffortResult": "evenhand.audits.effort",
     "ImprovabilityResult": "evenhand.audits.improvability",
@@ -61,6 +64,7 @@ _HOMES = {
     "Table": "evenhand.table",
     "agreement": "evenhand.audits.agreement",
     "audit": "evenhand.report",
+    "compare": "evenhand.report",
     "disagreement": "evenhand.audits.disagreement",
     "effort": "evenhand.audits.effort",
     "fitted": "evenhand.models",

@@ -59,9 +59,7 @@ def assert_meets(
     1 of 1 thresholds is not met:
     - By sex, hired selects 60.0% of M and 40.0% of F
     """
-    limits = [
-        limit.model_dump(exclude_none=True) if isinstance(limit, Threshold) else dict(limit) for limit in thresholds
-    ]
+    limits = [limit.model_dump(exclude_none=True) if isinstance(limit, Threshold) else limit for limit in thresholds]
     given: dict[str, Any] = {**sections, **({"thresholds": limits} if limits else {})}
     found = audit(source, **given)
     judged = [finding for finding in found.findings if finding.threshold is not None]

@@ -1,4 +1,4 @@
-"""`evenhand report`, `plan`, `verify`, `pack`: what is done before an audit, and with one that was saved."""
+"""`evenhand report`, `compare`, `plan`, `verify`, `pack`: what is done before an audit, and with saved ones."""
 
 from __future__ import annotations
 
@@ -122,3 +122,31 @@ def pack(
         path = make_pack(folder, out_file, settings=settings, plan=plan_file, formats=listed_formats(formats), key=key)
     print_line("Pack: ", str(path))
     return FINE
+
+
+def compare(
+    old: Annotated[Path, typer.Argument(help="The folder of the old audit.")],
+    new: Annotated[Path, typer.Argument(help="The folder of the new audit.")],
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for compare.md and compare.json (default: none).")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 1 when something changed for the worse beyond chance.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+) -> int:
+    """Compare two audits of different people: verdict flips first, then every change with its interval.
+
+    `evenhand compare march/ april/ --check` fails a build when a gap grew beyond chance. Both are taken for independent
+    samples; two models of the same people belong into one audit.
+    """
+    from evenhand.report.comparison import compare as run_comparison
+
+    comparison = run_comparison(old, new)
+    if out_folder is not None:
+        comparison.save(out_folder)
+    if json:
+        typer.echo(comparison.to_json().encode(), nl=False)
+    else:
+        out.print(comparison.summary(), markup=False)
+    return BROKEN if check and comparison.worse else FINE

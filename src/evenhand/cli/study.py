@@ -108,6 +108,11 @@ def _own_data(
         from evenhand.study.sets import load_instrument
 
         for path in data:
+            if path.suffix.lower() != ".json":
+                raise ConfigError(
+                    f"--data of an effort study takes sets of people as JSON, and '{path}' is a table; make the sets "
+                    f"in Python: eh.study.design_sets(...).save('{path.stem}.json')."
+                )
             load_instrument(path)
         return {"conditions": {path.stem: path.name for path in data}}, []
     if len(data) > 1:

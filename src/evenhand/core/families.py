@@ -150,10 +150,11 @@ def in_words(findings: Iterable[Finding], gaps: Iterable[Any], alphas: Sequence[
     strictest, share = show_confidence(min(alphas)), show_confidence(max(alphas))
     for family in dict.fromkeys(finding.family for finding in findings if finding.family is not None):
         of_one = family.startswith("1 ")
+        any_of_them = "it" if of_one else "any of them"
         promise = (
             f"the chance that any “does not meet” is false is at most {share} (Holm); “meets” holds for each alone"
             if " verdict" in family
-            else f"the chance that any of them claims a difference that is not there is at most {strictest} (Holm)"
+            else f"the chance that {any_of_them} claims a difference that is not there is at most {strictest} (Holm)"
         )
         yield f"The {family} {'is' if of_one else 'are'} one family: {promise}."
     if any(gap.worse_off is not None for gap in gaps):

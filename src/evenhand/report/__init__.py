@@ -1,15 +1,21 @@
 """From settings to files: the run of an `audit.toml`, the HTML page and the terminal summary."""
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from evenhand.report.audit import Audit, audit
 
-__all__ = ["Audit", "audit", "results_schema"]
+if TYPE_CHECKING:
+    from evenhand.report.comparison import Comparison, compare
+    from evenhand.report.schema import results_schema
+
+__all__ = ["Audit", "Comparison", "audit", "compare", "results_schema"]
+
+_ON_DEMAND = {"Comparison": "comparison", "compare": "comparison", "results_schema": "schema"}
+"""What a run does not need."""
 
 
 def __getattr__(name: str) -> Any:
-    if name == "results_schema":  # it reads every audit, which a run does not
-        from evenhand.report.schema import results_schema
-
-        return results_schema
+    if name in _ON_DEMAND:
+        return getattr(import_module(f"evenhand.report.{_ON_DEMAND[name]}"), name)
     raise AttributeError(f"module 'evenhand.report' has no attribute {name!r}")

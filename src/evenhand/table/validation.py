@@ -222,9 +222,8 @@ class Validation:
             return
         values = self._distinct(column, keys.binary_state(column, self.kinds[column], None) == keys.INVALID)
         advice = f"name the value that counts with `{option}`"
-        words = [value for value in values if str(value).strip().casefold() in MISSING_WORDS]
-        if words and len(words) == len(values):
-            advice = f"if that means missing, in a file say missing_values={words!r}; if not, {advice}"
+        if all(str(value).strip().casefold() in MISSING_WORDS for value in values):
+            advice = f"if that means missing, in a file say missing_values={values!r}; if not, {advice}"
         elif role == "decision" and self.kinds[column] in NUMBERS:
             advice += ", or for a score give kind='score' and its range"
         are = "is" if invalid == 1 else "are"
@@ -333,10 +332,8 @@ class Validation:
         """Yield remarks on an outcome that never differs, and on group labels that a person would read otherwise."""
         outcome = self.roles.outcome
         for state, rates in ((keys.NO, "true positive rates"), (keys.YES, "false positive rates")):
-            if (
-                outcome is not None
-                and _rows(cells, "outcome", state) + _rows(cells, "outcome", keys.ABSENT) == cells.rows
-            ):
+            same = sum(_rows(cells, "outcome", each) for each in (state, keys.ABSENT)) if outcome is not None else 0
+            if same == cells.rows:
                 word = "positive" if state == keys.YES else "negative"
                 yield (
                     f"The outcome {outcome!r} is {word} in every row: {rates}, AUC and calibration say nothing here. "

@@ -1,0 +1,399 @@
+"""Two audits compared: what changed in data, settings and models, and whether a gap grew beyond chance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import hypot, isfinite
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from scipy.special import ndtr, ndtri
+
+from evenhand.core.display import DisplayTable, Number, Range, make_table
+from evenhand.core.findings import SHORT_VERDICTS, Finding
+from evenhand.core.formats import json_text, rounded, show, show_confidence, show_interval, show_p
+from evenhand.core.metrics import Metric
+from evenhand.core.records import Gap, Record, Value, column, coordinates_of
+from evenhand.core.run import write_files
+from evenhand.core.thresholds import VERDICTS, Verdict, size_of_gap
+from evenhand.errors import ConfigError, brief, count
+from evenhand.report.audit import Audit
+from evenhand.stats.multiplicity import adjusted_p
+
+Direction = Literal["worse", "better", "unclear"]
+
+_PLACE = ("model", "model_reference", "grouping", "stratum", "metric", "kind", "against")
+_Key: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change(Record):
+    """A number in two audits, and the difference between them."""
+
+    audit: str = column("the audit")
+    model: str | None = column("the model", None)
+    grouping: str | None = column("the grouping", None)
+    group: str | None = column("the group; of a worst pair, that of the new audit", None)
+    reference: str | None = column("the group it is compared with; of a worst pair, that of the new audit", None)
+    stratum: str | None = column("the stratum", None)
+    metric: str = column("the metric")
+    kind: str | None = column("of a gap: difference or ratio", None)
+    against: str | None = column("of a gap: what the group is compared with", None)
+    coordinates: str = column("the audit's own coordinates, in words", "")
+    unit: str = column("the unit of the metric", "index")
+    old: float | None = column("its size in the old audit; of a gap, without its direction")
+    new: float | None = column("its size in the new audit")
+    change: float | None = column("new minus old; null where one of them is undefined")
+    low: float | None = column("lower limit of the change", None)
+    high: float | None = column("upper limit of the change", None)
+    p_value: float | None = column("p-value of no change, of this number alone", None)
+    p_adjusted: float | None = column("p-value adjusted for all findings compared (Holm); null for other rows", None)
+    old_verdict: str | None = column("the verdict of the old audit, where a threshold was set", None)
+    new_verdict: str | None = column("the verdict of the new audit", None)
+    direction: Direction = column("worse or better where that is beyond chance, else unclear", "unclear")
+
+    def in_words(self) -> str:
+        """Return the change as a sentence."""
+        style = _style(self)
+        points = " points" if style == "points" else ""
+        place = ", ".join(str(part) for part in (self.model, self.coordinates, self.stratum) if part)
+        where = f"{place}{f', by {self.grouping}' if self.grouping else ''}"
+        what = f"{self.metric} ({'gap' if self.kind == 'difference' else self.kind})" if self.kind else self.metric
+        sizes = f"{show(self.old, style)} before, {show(self.new, style)}{points} now"
+        sure = {"worse": "worse beyond chance", "better": "better beyond chance", "unclear": "no clear change"}
+        change = (
+            f"a change of {show(self.change, _signed(style))}{points} ({show_interval(self.low, self.high, style)})"
+        )
+        p = f", {show_p(self.p_adjusted)} adjusted" if self.p_adjusted is not None else ""
+        return f"{where or 'Everybody'}: {what} was {sizes}; {change}{p}: {sure[self.direction]}."
+
+
+def _style(change: Change) -> Any:
+    kind: Any = change.kind
+    return Metric(name="", title="", unit=change.unit).style(kind)  # type: ignore[arg-type]
+
+
+def _signed(style: Any) -> Any:
+    return {"points": "signed_points", "number": "signed"}.get(style, style)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two audits compared.
+
+    Parameters
+    ----------
+    changes : every number that both have and that a finding is about, verdict flips first, then worse ones.
+    others : the other gaps of both, without a claim.
+    settings : what differs in data, settings and models, in sentences.
+    confidence : of the intervals.
+    """
+
+    changes: tuple[Change, ...]
+    others: tuple[Change, ...]
+    settings: tuple[str, ...]
+    confidence: float
+
+    @property
+    def flips(self) -> tuple[Change, ...]:
+        """The changes whose verdict is another one now."""
+        return tuple(change for change in self.changes if change.old_verdict != change.new_verdict)
+
+    @property
+    def worse(self) -> tuple[Change, ...]:
+        """The changes for the worse that are beyond chance."""
+        return tuple(change for change in self.changes if change.direction == "worse")
+
+    def summary(self) -> str:
+        """Return the comparison as plain text."""
+        better = sum(change.direction == "better" for change in self.changes)
+        parts = [
+            f"{len(self.worse)} worse",
+            f"{better} better",
+            f"{len(self.changes) - len(self.worse) - better} unclear",
+        ]
+        lines = [f"Of {count(len(self.changes), 'finding')} compared: {', '.join(parts)}."]
+        lines += [f"Verdict {_flip(change)}. {change.in_words()}" for change in self.flips]
+        lines += [
+            change.in_words() for change in self.changes if change not in self.flips and change.direction != "unclear"
+        ]
+        alpha = show_confidence(1 - self.confidence)
+        lines.append(
+            "The two audits are taken for independent samples; the chance that any “worse” or “better” is false is at "
+            f"most {alpha} (Holm)."
+        )
+        return "\n".join([*lines, *self.settings])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def table(self) -> DisplayTable:
+        """Return the findings that were compared, as a table."""
+        return _as_table(self.changes, "What changed", self.confidence)
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return all changes as a data frame, those of findings first."""
+        from evenhand.table.frames import build_frame
+
+        rows = [*self.changes, *self.others]
+        return build_frame({name: [getattr(row, name) for row in rows] for name in Change.columns()}, backend)
+
+    def to_json(self) -> str:
+        """Return the comparison as the text of a JSON file."""
+        tables = {"changes": self.changes, "others": self.others}
+        rows = {name: [change.to_dict() for change in changes] for name, changes in tables.items()}
+        return json_text(rounded({"confidence": self.confidence, "settings": list(self.settings), **rows}))
+
+    def to_markdown(self) -> str:
+        """Return the comparison as Markdown."""
+        tables = [self.table(), _as_table(self.others, "Other gaps", self.confidence)]
+        parts = [f"## {table.caption}\n\n{table.to_markdown()}" for table in tables if table.rows]
+        return "\n\n".join(["# Two audits compared", *self.summary().splitlines(), *parts, ""])
+
+    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
+        """Write compare.md and compare.json into a folder; return their paths."""
+        return write_files(folder, {"compare.md": self.to_markdown(), "compare.json": self.to_json()})
+
+
+def _flip(change: Change) -> str:
+    words = [
+        SHORT_VERDICTS[_verdict(verdict)].lower() or "none" for verdict in (change.old_verdict, change.new_verdict)
+    ]
+    return f"from “{words[0]}” to “{words[1]}”"
+
+
+def _verdict(verdict: str | None) -> Verdict:
+    return next((known for known in VERDICTS if known == verdict), "no_threshold")
+
+
+def _as_table(changes: Sequence[Change], caption: str, confidence: float) -> DisplayTable:
+    columns = {
+        "Audit": lambda r: r.audit,
+        "Model": lambda r: r.model,
+        "Grouping": lambda r: r.grouping,
+        "Stratum": lambda r: r.stratum,
+        "Of": lambda r: r.coordinates,
+        "Metric": lambda r: r.metric,
+        "Kind": lambda r: r.kind,
+        "Before": lambda r: Number(r.old, _style(r)),
+        "Now": lambda r: Number(r.new, _style(r)),
+        "Change": lambda r: Number(r.change, _signed(_style(r))),
+        f"{show_confidence(confidence)} interval": lambda r: Range(r.low, r.high, _signed(_style(r))),
+        "Adjusted p": lambda r: Number(r.p_adjusted, "p"),
+        "Verdict": lambda r: _flip(r) if r.old_verdict != r.new_verdict else None,
+        "": lambda r: None if r.direction == "unclear" else r.direction,
+    }
+    return make_table(caption, columns, changes, always=("Metric", "Before", "Now", "Change"))
+
+
+def compare(old: Audit | str | os.PathLike[str], new: Audit | str | os.PathLike[str]) -> Comparison:
+    """Compare two audits of different people: every gap with an interval of its change, verdict flips first.
+
+    The interval of a change is by MOVER (Zou and Donner 2008, Statistics in Medicine 27): with limits (l, u) of both
+    numbers, from d - sqrt((new - l_new)^2 + (u_old - old)^2) to d + sqrt((u_new - new)^2 + (old - l_old)^2). Its
+    p-value takes the distance to the limit on the side of no change for a multiple of a standard error. Both hold for
+    independent samples only; audits of the same data are refused.
+
+    Parameters
+    ----------
+    old, new
+        Audits, or the folders where they were saved.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> def month(hired):
+    ...     table = eh.Table({"sex": ["F", "M"] * 300, "hired": hired * 60}, groups="sex", predictions="hired")
+    ...     return eh.audit(table, parity={"metrics": "selection_rate"})
+    >>> comparison = eh.compare(month([1, 0, 1, 1, 0, 1, 0, 1, 0, 0]), month([1, 0, 0, 1, 0, 1, 0, 1, 0, 1]))
+    >>> comparison.changes[0].direction
+    'worse'
+    """
+    before, after = (given if isinstance(given, Audit) else Audit.load(given) for given in (old, new))
+    if before.data["hash"] == after.data["hash"]:
+        raise ConfigError(
+            "both audits are of the same data, so that their numbers are not independent; audit the two models in one "
+            "run, as two `predictions` of one table."
+        )
+    shared = [name for name in after.results if name in before.results]
+    if not shared:
+        raise ConfigError(f"the audits have nothing in common: {list(before.results)} and {list(after.results)}.")
+    confidence = _one_confidence(before, after, shared)
+    told: list[Change] = []
+    others: list[Change] = []
+    for name in shared:
+        told += _changes(name, _of_findings(before, name), _of_findings(after, name), confidence, after)
+        rest = _changes(name, _of_gaps(before, name), _of_gaps(after, name), confidence, after)
+        about = {_place(change) for change in told}
+        others += [change for change in rest if _place(change) not in about]
+    changes = sorted(_claimed(told, 1 - confidence), key=_order)
+    return Comparison(tuple(changes), tuple(others), tuple(_differences(before, after)), confidence)
+
+
+def _one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:
+    levels = {audit.results[name].spec.confidence for audit in (before, after) for name in shared}
+    if len(levels) > 1:
+        told = ", ".join(show_confidence(level) for level in sorted(levels))
+        raise ConfigError(f"the audits have intervals of different confidence ({told}); run them with the same one.")
+    return levels.pop()
+
+
+def _key(record: Value | Gap | Finding) -> _Key:
+    """Return what two numbers must share to be the same thing; the worst pair may be another one."""
+    own = record.coordinates if isinstance(record, Finding) else coordinates_of(record)
+    sides = ("group", "reference") if getattr(record, "against", None) != "worst_pair" else ()
+    place = tuple(getattr(record, name, None) for name in (*_PLACE, *sides))
+    stable = sorted((name, str(value)) for name, value in own.items() if isinstance(value, str | bool | int | float))
+    return *place, *((name, value) for name, value in stable if name not in _RESULTS)
+
+
+_RESULTS = {
+    "name",
+    "lower",
+    "upper",
+    "violated",
+    "identified",
+    "people",
+    "pairs",
+    "bins",
+    "low_bin",
+    "method",
+    "covered",
+}
+"""Columns of audits that are results, not places."""
+
+
+def _of_findings(audit: Audit, name: str) -> dict[_Key, Finding]:
+    told = [finding for finding in audit.results[name].findings if finding.value is not None]
+    found: dict[_Key, Finding] = {}
+    for finding in told:
+        found.setdefault((*_key(finding), finding.threshold), finding)
+    return found
+
+
+def _of_gaps(audit: Audit, name: str) -> dict[_Key, Gap]:
+    return {_key(gap): gap for gap in audit.results[name].tables.get("gaps", ()) if isinstance(gap, Gap)}
+
+
+def _changes(
+    name: str, before: Mapping[_Key, Any], after: Mapping[_Key, Any], confidence: float, audit: Audit
+) -> Iterator[Change]:
+    metrics = audit.results[name].metrics
+    for key, now in after.items():
+        if key in before:
+            yield _change(name, before[key], now, metrics[now.metric], confidence)
+
+
+def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float) -> Change:
+    kind = getattr(now, "kind", None)
+    sizes = [size_of_gap(kind, record.value, record.low, record.high) for record in (old, now)]
+    change, low, high, p_value = _difference(sizes[0], sizes[1], confidence)
+    own = now.coordinates if isinstance(now, Finding) else coordinates_of(now)
+    judged = isinstance(now, Finding) and now.threshold is not None
+    return Change(
+        audit=name,
+        **{
+            item: getattr(now, item, None) for item in ("model", "grouping", "group", "reference", "stratum", "against")
+        },
+        metric=now.metric,
+        kind=kind,
+        coordinates=", ".join(f"{key} {value}" for key, value in own.items() if key not in _RESULTS),
+        unit=metric.unit,
+        old=sizes[0][0],
+        new=sizes[1][0],
+        change=change,
+        low=low,
+        high=high,
+        p_value=p_value,
+        old_verdict=old.verdict if judged else None,
+        new_verdict=now.verdict if judged else None,
+        direction=_direction(change, kind, metric),
+    )
+
+
+_Sized: TypeAlias = tuple[float | None, float | None, float | None]
+
+
+def _difference(
+    old: _Sized, new: _Sized, confidence: float
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """Return the change, its limits by MOVER, and the p-value of no change."""
+    if old[0] is None or new[0] is None:
+        return None, None, None, None
+    change = new[0] - old[0]
+    below, above = (_farther(new[0], new[1], old[0], old[2]), _farther(new[0], new[2], old[0], old[1]))
+    low, high = (None if below is None else change - below), (None if above is None else change + above)
+    distance = below if change > 0 else above
+    if distance is None:
+        return change, low, high, None
+    z = float(ndtri(0.5 + confidence / 2))
+    p_value = 1.0 if change == 0 else 0.0 if distance == 0 else float(2 * ndtr(-abs(change) / distance * z))
+    return change, low, high, p_value
+
+
+def _farther(new: float, new_end: float | None, old: float, old_end: float | None) -> float | None:
+    """Return how far a limit of the change lies from it; None where a number has no limit on that side."""
+    if new_end is None or old_end is None or not isfinite(new_end) or not isfinite(old_end):
+        return None
+    return hypot(new - new_end, old - old_end)
+
+
+def _direction(change: float | None, kind: str | None, metric: Metric) -> Direction:
+    """Return which way a change points: a larger difference or a smaller ratio is worse, a value as its metric says."""
+    if not change:
+        return "unclear"
+    if kind == "difference":
+        return "worse" if change > 0 else "better"
+    if kind == "ratio":
+        return "worse" if change < 0 else "better"
+    if metric.better == "neither":
+        return "unclear"
+    return "worse" if (change < 0) == (metric.better == "higher") else "better"
+
+
+def _claimed(changes: Sequence[Change], alpha: float) -> Iterator[Change]:
+    """Yield changes with p-values adjusted for all of them; a direction stays only where it is beyond chance."""
+    tested = {id(change): change.p_value for change in changes if change.p_value is not None}
+    adjusted = dict(zip(tested, adjusted_p(list(tested.values())).tolist(), strict=True)) if tested else {}
+    for change in changes:
+        p_adjusted = adjusted.get(id(change))
+        clear = p_adjusted is not None and p_adjusted <= alpha
+        yield replace(change, p_adjusted=p_adjusted, direction=change.direction if clear else "unclear")
+
+
+def _order(change: Change) -> tuple[bool, int, float]:
+    direction = ("worse", "better", "unclear").index(change.direction)
+    p_value = 1.0 if change.p_adjusted is None else change.p_adjusted
+    return change.old_verdict == change.new_verdict, direction, p_value
+
+
+def _place(change: Change) -> _Key:
+    return tuple(
+        getattr(change, name)
+        for name in ("audit", "model", "grouping", "stratum", "metric", "kind", "against", "coordinates")
+    )
+
+
+def _differences(before: Audit, after: Audit) -> Iterator[str]:
+    """Yield what differs in data, settings and models."""
+    rows = [audit.data["rows_used"] for audit in (before, after)]
+    yield f"Rows: {rows[0]:,} before, {rows[1]:,} now."
+    old, new = before.config.as_dict(), after.config.as_dict()
+    for section in dict.fromkeys([*old, *new]):
+        if section != "report":
+            yield from _setting_changes(f"[{section}]", old.get(section), new.get(section))
+
+
+def _setting_changes(place: str, old: Any, new: Any) -> Iterator[str]:
+    """Yield what differs between two settings; tables of settings are entered."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys([*old, *new]):
+            yield from _setting_changes(f"{place} {name}", old.get(name), new.get(name))
+    elif old != new:
+        told = ["none" if value is None else brief(value) for value in (old, new)]
+        yield f"{place}: {told[0]} before, {told[1]} now."
