@@ -38,6 +38,7 @@ from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, PowerSettings, ReportSettings
+from evenhand.report.profiles.result import TABLES
 from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.flow.language import built_in
@@ -489,6 +490,9 @@ def results_part() -> str:
                 lines += [f"### {audit}.{name}", "", f"{told}{personal}", "", _columns(record, own), ""]
         plain = ", ".join(f"`{name}`" for name in result.plain_fields())
         lines += [f"Beside the tables: `spec`, `notes`{f', {plain}' if plain else ''}.", ""]
+    lines += ["## profiles", ""]
+    for name, record in TABLES.items():
+        lines += [f"### profiles.{name}", "", inspect.cleandoc(record.__doc__ or ""), "", _columns(record), ""]
     return "\n".join(lines)
 
 

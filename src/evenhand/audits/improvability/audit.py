@@ -186,14 +186,19 @@ def _check_member(sample: Sample, spec: ImprovabilitySpec, name: str, member: Ca
     if member.refits:
         for package in ("sklearn", "joblib", "threadpoolctl"):
             require_extra(package, "models", f"the candidate {name!r}")
-    scored = member.rule in ("estimator", "reductions")
+    scored = member.rule in ("estimator", "reductions") and member.kind != "decision"
     if scored and spec.capacity is None and member.threshold is None and not sample.binary:
         raise ConfigError(
             f"the candidate {name!r} predicts an outcome that is not 0 or 1, so nothing says who is selected; give "
             "`capacity`, or the candidate's `threshold`."
         )
     if member.column is not None:
-        _require_cut(sample.column_of(name, member), spec, f"the candidate {name!r}", "the candidate's `threshold`")
+        _require_cut(
+            sample.column_of(name, member),
+            spec,
+            f"the candidate {name!r}",
+            "the candidate's `threshold`, or for amounts kind = 'decision'",
+        )
     if member.linear_search and spec.fairness != (spec.utility,):
         raise ConfigError(
             f"the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. Use "

@@ -321,9 +321,8 @@ def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, wh
     """Return rows with their terms under both algorithms; missing outcomes that matter are explained plainly."""
     sample = inputs.sample.rows(rows)
     try:
-        return stats.make_rows(
-            sample.group, sample.outcome, old, new, inputs.spec.criteria.utilities, sample.groups, sample.weight
-        )
+        shared = (inputs.spec.criteria.utilities, sample.groups, sample.weight, sample.columns)
+        return stats.make_rows(sample.group, sample.outcome, old, new, *shared)
     except DataError as error:
         unknown = np.isnan(sample.outcome)
         if not unknown.any():
@@ -353,7 +352,7 @@ def make_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int,
 def fit_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, split: stats.Split) -> rules.Fitted:
     """Return the algorithm that a rule makes from the training rows of a split."""
     try:
-        return rules.fit_rule(candidate, training_rows(inputs, name, number, split), inputs.spec.utility.name, name)
+        return rules.fit_rule(candidate, training_rows(inputs, name, number, split), inputs.spec.utility, name)
     except (ConfigError, DataError):
         raise
     except EvenhandError as error:
@@ -376,6 +375,7 @@ def training_rows(inputs: Inputs, name: str, number: int, split: stats.Split) ->
         weight=sample.weight,
         capacity=inputs.spec.capacity,
         seed=int(inputs.rng("fit", name, number).integers(2**31)),
+        columns=sample.columns,
     )
 
 
@@ -389,16 +389,16 @@ def _status_quo(inputs: Inputs, part: str, number: int, rows: IntArray) -> rules
 
 def _worst_pairs(inputs: Inputs, number: int, split: stats.Split) -> Iterator[stats.Pair]:
     """Yield for each fairness utility the pair of groups furthest apart: named beforehand, or on the training rows."""
-    spec, named = inputs.spec, inputs.spec.test.worst_pair
-    if named is not None:
-        yield from [stats.Pair(*(inputs.sample.groups.index(name) for name in named))] * len(spec.fairness)
+    if (named := inputs.spec.test.worst_pair) is not None:
+        yield from [stats.Pair(*(inputs.sample.groups.index(name) for name in named))] * len(inputs.spec.fairness)
         return
     known = ~np.isnan(inputs.sample.outcome[split.train])
     old = _status_quo(inputs, "train", number, split.train).values[known]
     sample = inputs.sample.rows(split.train[known])
     where = "the rows" if split.train is split.test else f"the training rows of split {number + 1}"
-    for utility in spec.fairness:
-        yield stats.worst_pair(sample.group, sample.outcome, old, utility, sample.groups, sample.weight, where)
+    shared = (sample.groups, sample.weight, where, sample.columns)
+    for utility in inputs.spec.fairness:
+        yield stats.worst_pair(sample.group, sample.outcome, old, utility, *shared)
 
 
 def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:

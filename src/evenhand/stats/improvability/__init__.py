@@ -32,8 +32,10 @@ from evenhand.stats.improvability.split import (
 )
 from evenhand.stats.improvability.utilities import (
     UTILITIES,
+    Formula,
     Utility,
     capacity_count,
+    formula_utility,
     get_utility,
     group_values,
     ratios,
@@ -53,6 +55,7 @@ __all__ = [
     "Criteria",
     "Direction",
     "FairnessTest",
+    "Formula",
     "Goal",
     "Pair",
     "Rows",
@@ -70,6 +73,7 @@ __all__ = [
     "component_values",
     "critical_value",
     "deviations",
+    "formula_utility",
     "forward_splits",
     "frontier_region",
     "get_utility",
