@@ -57,6 +57,7 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/improvability_one_pass.py
 	@$(BIN)/python benchmarks/improvability_level.py
 	@$(BIN)/python benchmarks/improvability_several.py
+	@$(BIN)/python benchmarks/improvability_frontier.py
 	@$(BIN)/python benchmarks/study_recovery.py
 	@$(BIN)/python benchmarks/study_level.py
 	@$(BIN)/python benchmarks/compare_level.py

@@ -28,7 +28,7 @@ class Effort:
     """How many samples and resamples a simulation may spend."""
 
     samples: int = 4_000
-    boots: int = 150
+    boots: int = 900
     resamples: int = 500
     numbers: int = 8_000_000
 

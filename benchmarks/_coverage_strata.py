@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from _coverage_core import UNEXPLAINED, Effort, Row, covered
@@ -10,7 +12,7 @@ from _coverage_rates import KINDS
 
 from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.gather import GroupCells, Totals
-from evenhand.audits.parity.metrics import METRICS, ParityMetric, custom_metric
+from evenhand.audits.parity.metrics import BOOTSTRAPPED, METRICS, ParityMetric, custom_metric
 from evenhand.audits.parity.resampled import Custom
 from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
@@ -126,21 +128,40 @@ def standardised(size: int, rate: float, effort: Effort, rng: np.random.Generato
 
 
 def custom_f1(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """F1 of two groups of `size`: true positive rates 0.5 and 0.7, false positive rates 0.1."""
+    """F1 of two groups of `size`, as a metric of the user's own."""
+    return _of_cells("F1", OWN, f1, size, prevalence, effort, rng)
+
+
+def weighted_f1(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
+    """Weighted F1 of two groups of `size`."""
+    return _of_cells("weighted F1", *BOOTSTRAPPED["weighted_f1"], size, prevalence, effort, rng)
+
+
+def _of_cells(
+    name: str,
+    metric: ParityMetric,
+    function: Custom,
+    size: int,
+    prevalence: float,
+    effort: Effort,
+    rng: np.random.Generator,
+) -> list[Row]:
+    """Return the lines of a function of the cells: true positive rates 0.5 and 0.7, false positive rates 0.1."""
     tpr = np.array([0.5, 0.7])
     chances = np.empty((2, 2, 2))  # group, outcome, decision
     chances[:, 1, 1], chances[:, 1, 0] = prevalence * tpr, prevalence * (1 - tpr)
     chances[:, 0, 1], chances[:, 0, 0] = (1 - prevalence) * 0.1, (1 - prevalence) * 0.9
 
     def value(part: FloatArray) -> float:
-        return float(2 * part[1, 1] / (2 * part[1, 1] + part[0, 1] + part[1, 0]))
+        cells: Any = SimpleNamespace(tp=part[1, 1], fn=part[1, 0], fp=part[0, 1], tn=part[0, 0])
+        return float(function(cells))
 
     truth = truths(value(chances[0]), value(chances[1]), value(chances.sum(axis=0)))
     records: dict[str, list[Record]] = {}
     for _ in range(effort.boots // 3):
         n = np.stack([rng.multinomial(size, part.ravel()).reshape(2, 2) for part in chances])[None]
-        for what, record in quantities(audited(n, OWN, f1, effort, rng)):
+        for what, record in quantities(audited(n, metric, function, effort, rng)):
             records.setdefault(what, []).append(record)
     why = few(size * prevalence * 0.5)
     assert set(records) == {"value", *(f"{a} {k}" for a in ("worst_pair", "reference", "overall") for k in KINDS)}
-    return gathered("F1", size, f"{prevalence} positive", records, truth, why)
+    return gathered(name, size, f"{prevalence} positive", records, truth, why)

@@ -58,7 +58,9 @@ def worst_pair_rows(
             worst_pair_limits(truth.size, samples, kind, pairwise, bonferronis=old) for old in (False, True)
         )
         coverage, none = covered(limits, target(truth, kind))
-        beside = (("Bonferroni", covered(before, target(truth, kind))[0]),)
+        widths = [float(np.nanmean(np.asarray(found.high) - np.asarray(found.low))) for found in (limits, before)]
+        spread = (("mean width", widths[0]), ("mean width by Bonferroni", widths[1]))
+        beside = (*spread, ("Bonferroni", covered(before, target(truth, kind))[0]))
         what = f"worst {kind}, {name}"
         yield Row(what, size, at, "worst pair", coverage, none, samples, beside)
 

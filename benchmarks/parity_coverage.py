@@ -16,7 +16,7 @@ from _coverage_core import Effort, Row
 from _coverage_means import auc, mean_score, small_ratio, weak_ratio, weighted_mean
 from _coverage_overall import drawn_share, overall_auc, overall_mean, overall_rate, overall_weighted
 from _coverage_rates import lowest_rate, single_rate, two_rates, two_weighted_rates, weighted_rate
-from _coverage_strata import custom_f1, standardised
+from _coverage_strata import custom_f1, standardised, weighted_f1
 from _coverage_worst import uneven_means, uneven_rates, worst_areas, worst_means, worst_rates
 from numpy.random import Generator
 from promises import Book, Line, run
@@ -57,7 +57,7 @@ def tasks() -> list[tuple[Simulation, int, float]]:
     plan += [(overall_auc, *place) for place in ((30, 0.33), (100, 0.3), (200, 0.3))]
     plan += [(drawn_share, *place) for place in ((1_000, 0.1), (1_000, 0.5))]
     plan += [(standardised, size, rate) for size in (150, 600) for rate in (0.05, 0.2, 0.5)]
-    plan += [(custom_f1, size, 0.3) for size in (50, 200, 1_000)]
+    plan += [(run, size, 0.3) for run in (custom_f1, weighted_f1) for size in (50, 200, 1_000)]
     plan += [(uneven_means, *place) for place in ((100, 0.02), (100, 0.05))]
     return plan
 

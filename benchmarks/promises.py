@@ -100,9 +100,11 @@ class Line:
 
     @property
     def error(self) -> float:
-        """The Monte-Carlo standard error of what was observed."""
-        share = self.observed or 0.0
-        return float(np.sqrt(share * (1 - share) / self.samples)) if self.samples else 0.0
+        """The Monte-Carlo standard error of what was observed; at 0 and 1 with two more samples of each."""
+        share, n = self.observed or 0.0, self.samples
+        if n and share in (0.0, 1.0):
+            share, n = (n * share + 2) / (n + 4), n + 4
+        return float(np.sqrt(share * (1 - share) / n)) if n else 0.0
 
     @property
     def holds(self) -> bool:
@@ -301,7 +303,7 @@ def _then_and_now(lines: Sequence[tuple[str, Line]]) -> str:
 
 def _observed(line: Line) -> str:
     exact = "none" if line.observed is None else f"{line.observed:.4f}, exact"
-    return f"{line.observed:.3f} ± {line.error:.3f}" if line.samples else exact
+    return f"{line.observed:.3f}\u00a0±\u00a0{line.error:.3f}" if line.samples else exact
 
 
 def _cells(name: str, line: Line) -> Iterator[str]:

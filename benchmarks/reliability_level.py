@@ -134,7 +134,7 @@ def promises(book: Book) -> None:
         for common, replicates in ((True, 8), (False, 1)):
             where: dict[str, Any] = {"setting": setting, "common": common, "replicates": replicates}
             name = f"relabelled, {setting}, {'common' if common else 'fresh'}"
-            book.several(name, partial(relabellings, **where), samples=40)
+            book.several(name, partial(relabellings, **where), samples=120)
     for setting in SETTINGS[:2]:
         for size, folds in ((50, 1), (100, 1), (100, 5)):
             if size < LEAST_PEOPLE or (folds > 1 and size // folds < max(map(least_in_a_fold, SMALL_STATISTICS))):

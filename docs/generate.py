@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 import evenhand.stats
 from evenhand import Prediction, Table
 from evenhand.audits import REGISTRY
-from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, OTHER_NAMES, ParityMetric
+from evenhand.audits.parity.metrics import BOOTSTRAPPED, METRICS, NAMED_GAPS, OTHER_NAMES, ParityMetric
 from evenhand.cli.main import app
 from evenhand.core.findings import Finding
 from evenhand.core.metrics import Metric
@@ -38,6 +38,7 @@ from evenhand.core.spec import settings_of
 from evenhand.core.thresholds import Threshold
 from evenhand.models.estimators import Fit, ModelsSettings
 from evenhand.report.config import DatasetSettings, PowerSettings, ReportSettings
+from evenhand.report.profiles.result import TABLES
 from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.flow.language import built_in
@@ -55,6 +56,7 @@ _INTERVALS = {
     "rate": "Wilson",
     "mean": "Student's t on the logit scale",
     "rank": "Student's t on the logit scale with DeLong's standard error",
+    "custom": "bootstrap of the cells",
 }
 _SOURCE_ROW = (
     "source",
@@ -143,12 +145,13 @@ def main(folder: Path | None = None) -> None:
 
 def metrics_part() -> str:
     """Return an overview of the metrics, and a section for each."""
+    metrics = [*METRICS.values(), *(metric for metric, _ in BOOTSTRAPPED.values())]
     rows = [
         (f"[`{m.name}`](#{m.name})", m.title, _formula(m), _needs(m), _yes(m.default), _yes(m.headline))
-        for m in METRICS.values()
+        for m in metrics
     ]
     overview = table(("Name", "Title", "Formula", "Needs", "By default", "Finding"), rows)
-    return "\n".join([overview, "", *(line for metric in METRICS.values() for line in _metric(metric))])
+    return "\n".join([overview, "", *(line for metric in metrics for line in _metric(metric))])
 
 
 def _metric(metric: ParityMetric) -> Iterator[str]:
@@ -257,7 +260,9 @@ def other_names_part() -> str:
 def settings_part() -> str:
     """Return a table of settings for every section of `audit.toml`."""
     files = _rows(FileOptions, Table, only=inspect.signature(Table).parameters)
-    shortcuts = [(name, *_like(Prediction, name)) for name in ("threshold", "favourable", "selected_word")]
+    shortcuts = [
+        (name, *_like(Prediction, name)) for name in ("threshold", "percentile", "favourable", "selected_word")
+    ]
     sections: dict[str, list[tuple[str, str, str, str]]] = {
         "`[data]`": [_SOURCE_ROW, *_rows(DatasetSettings), *_rows(Roles, Table), *shortcuts, *files],
         "`[data.predictions.NAME]`": _rows(Prediction),
@@ -485,6 +490,9 @@ def results_part() -> str:
                 lines += [f"### {audit}.{name}", "", f"{told}{personal}", "", _columns(record, own), ""]
         plain = ", ".join(f"`{name}`" for name in result.plain_fields())
         lines += [f"Beside the tables: `spec`, `notes`{f', {plain}' if plain else ''}.", ""]
+    lines += ["## profiles", ""]
+    for name, record in TABLES.items():
+        lines += [f"### profiles.{name}", "", inspect.cleandoc(record.__doc__ or ""), "", _columns(record), ""]
     return "\n".join(lines)
 
 

@@ -95,6 +95,7 @@ def test_the_results_say_what_was_fitted(place: Path) -> None:
         "selected": None,
         "favourable": "not_selected",
         "range": [0.0, 1.0],
+        "selected_word": "selects",
     }
     assert [file["name"] for file in results["data"]["files"]] == ["people.csv"]
     assert any("out of fold: 5 folds of 300 people" in note for note in results["audits"]["parity"]["notes"])

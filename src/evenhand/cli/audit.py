@@ -59,6 +59,10 @@ def audit(
     plan: Annotated[
         Path | None, typer.Option(help="A plan sealed by `evenhand plan`: the report says whether it was followed.")
     ] = None,
+    profile: Annotated[
+        Many,
+        _of_data(about="Legal profile to add to the report, such as ugesp-1978 or nyc-ll144-2023; repeat it."),
+    ] = None,
     outcome: Annotated[Text, _of_data(about="Column of what really happened.")] = None,
     positive: Annotated[Text, _of_data(about="The outcome's positive value.")] = None,
     groups: Annotated[
@@ -118,6 +122,7 @@ def audit(
     if check and not _is_toml(target) and not require:
         raise ConfigError(_NO_THRESHOLDS)
     for_data = {
+        "profile": profile,
         "outcome": outcome,
         "positive": positive,
         "groups": groups,
@@ -183,7 +188,8 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
         table = _table(target, for_data)
         within, metrics = (_listed(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
         parity = {"within": within, "metrics": metrics or None}
-        return run_audit(table, seed=seed, plan=plan, parity=parity, thresholds=limits)
+        report = {"profile": _listed(for_data["profile"] or (), ())}
+        return run_audit(table, seed=seed, plan=plan, parity=parity, thresholds=limits, report=report)
 
 
 def _limit(text: str) -> dict[str, Any]:
@@ -217,7 +223,7 @@ def _refuse_data_options(options: Mapping[str, Any]) -> None:
     names = [f"--{name}" for name, value in options.items() if value is not None]
     if names:
         are = "is" if len(names) == 1 else "are"
-        raise ConfigError(f"{', '.join(names)} {are} for a data file; write it into the [data] of the .toml instead.")
+        raise ConfigError(f"{', '.join(names)} {are} for a data file; write it into the .toml instead.")
 
 
 def _table(path: str, options: Mapping[str, Any]) -> Any:

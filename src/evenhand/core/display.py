@@ -42,9 +42,19 @@ class Range(NamedTuple):
         return show_interval(self.low, self.high, self.style)
 
 
+class Link(NamedTuple):
+    """A part of the report in a table: its title, and the name that a page links to."""
+
+    title: str
+    place: str
+
+    def __str__(self) -> str:
+        return self.title
+
+
 _MARKS = re.compile(r"[\\`*\[\]|]")
 
-Cell: TypeAlias = str | Number | Range | None
+Cell: TypeAlias = str | Number | Range | Link | None
 
 
 def showable_value(value: Any) -> Any:

@@ -12,8 +12,8 @@ DASH = "–"
 MINUS = "−"
 _ROUNDING = 1e-12
 
-Format = Literal["number", "signed", "percent", "points", "signed_points", "ratio", "count", "p"]
-"""How a number is written: 0.123, +0.123, 12.3%, 12.3 (percentage points), +12.3, 0.12, 1,234, <0.001."""
+Format = Literal["number", "signed", "percent", "points", "signed_points", "ratio", "count", "tenths", "p"]
+"""How a number is written: 0.123, +0.123, 12.3%, 12.3 (percentage points), +12.3, 0.12, 1,234, 1,234.5, <0.001."""
 
 
 def finite(value: float) -> float | None:
@@ -65,8 +65,8 @@ def show(value: float | None, style: Format = "number") -> str:
         return DASH
     if style == "p":
         return "<0.001" if value < 0.001 else f"{value:.3f}"
-    if style == "count":
-        return f"{value:,.0f}"
+    if style in ("count", "tenths"):
+        return f"{value:,.{0 if style == 'count' else 1}f}".replace("-", MINUS)
     sign = "+" if style.startswith("signed") else ""
     if style == "percent":
         text = f"{100 * value:.1f}%"

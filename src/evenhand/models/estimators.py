@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -191,6 +191,40 @@ def scores_of(pipeline: Any, matrix: FloatArray) -> FloatArray:
 # What can be set -----------------------------------------------------------------------------------------
 
 
+class Search(Settings):
+    """A randomised search of settings: some combinations of the grid are tried by cross-validation, the best is fitted.
+
+    Parameters
+    ----------
+    grid : for each setting of the estimator the values to try.
+    iterations : how many combinations are tried; all, where there are no more.
+    folds : parts of the training rows by which a combination is judged.
+    metric : what the best one has most of.
+
+    References
+    ----------
+    J. Bergstra and Y. Bengio (2012), Random search for hyper-parameter optimization, JMLR 13.
+
+    Examples
+    --------
+    >>> Search(grid={"max_depth": [2, 3, 6]}).iterations
+    20
+    """
+
+    grid: dict[str, list[Any]] = Field(min_length=1)
+    iterations: int = Field(20, ge=1, le=1_000)
+    folds: int = Field(5, ge=2, le=20)
+    metric: Literal["weighted_f1", "accuracy", "auc"] = "weighted_f1"
+
+    @field_validator("grid")
+    @classmethod
+    def _values(cls, value: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for name, options in value.items():
+            if not options:
+                raise ValueError(f"`grid` has no values for {name!r}")
+        return value
+
+
 class Fit(Settings):
     """One model to fit.
 
@@ -198,6 +232,7 @@ class Fit(Settings):
     ----------
     estimator : the estimator's short name; by default the model's own name.
     settings : settings of the estimator, by the names its library gives them; ours are filled in.
+    search : a randomised search of settings, with its grid.
 
     Examples
     --------
@@ -207,6 +242,7 @@ class Fit(Settings):
 
     estimator: str
     settings: dict[str, Any] = Field({})
+    search: Search | None = None
 
     @field_validator("estimator")
     @classmethod
@@ -227,7 +263,7 @@ class Fit(Settings):
     @model_validator(mode="after")
     def _free_to_set(self) -> Self:
         recipe = ESTIMATORS[self.estimator]
-        for option in self.settings:
+        for option in (*self.settings, *(self.search.grid if self.search is not None else ())):
             if option == SEED:
                 raise ValueError(f"`{SEED}` cannot be set for one model; set `seed` for all of them")
             if option in recipe.fixed:
@@ -251,6 +287,13 @@ class ModelsSettings(Settings):
     )
     folds: int = Field(5, ge=2, le=100, description="Parts of the data; each is scored by models fitted to the others.")
     seed: int = Field(0, ge=0, description="Seed of the folds and of the estimators.")
+    split: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="A share of the rows, as 0.7: models are also fitted to it and judged on the rest (accuracy, "
+        "weighted F1), beside the scores out of fold.",
+    )
 
     @field_validator("features")
     @classmethod

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from evenhand.errors import ConfigError, DataError, EvenhandError, count
-from evenhand.models.estimators import Fit, ModelsSettings, make_pipeline, require_packages, scores_of
+from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_you_mean
+from evenhand.models.estimators import Fit, ModelsSettings, make_pipeline, require_packages, scores_of, small_seed
 from evenhand.models.features import Training, read_training
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.frames import build_frame
@@ -140,6 +140,8 @@ def _fitted_scores(
     pipeline = make_pipeline(
         fit.estimator, fit.settings, seed=seed, text=training.features.categories, numbers=training.features.numbers
     )
+    if fit.search is not None:
+        pipeline = searched(pipeline, fit, seed)
     one_thread = import_module("threadpoolctl").threadpool_limits(limits=1)
     with one_thread:  # sums of several threads differ in their last bits
         try:
@@ -148,6 +150,70 @@ def _fitted_scores(
             reason = str(error).strip() or type(error).__name__
             raise EvenhandError(f"the model {name!r} ({fit.estimator}) could not be fitted: {reason}") from error
         return scores_of(pipeline, training.matrix[held_out])
+
+
+_SCORERS = {"weighted_f1": "f1_weighted", "accuracy": "accuracy", "auc": "roc_auc"}
+
+
+def searched(pipeline: Any, fit: Fit, seed: int) -> Any:
+    """Return a pipeline whose settings are searched for when it is fitted."""
+    from sklearn.model_selection import ParameterGrid, RandomizedSearchCV, StratifiedKFold
+
+    search = fit.search
+    assert search is not None  # noqa: S101
+    known = pipeline.named_steps["estimator"].get_params()
+    for option in search.grid:
+        if option not in known:
+            raise ConfigError(f"`grid` of {fit.estimator!r} has {option!r}; {did_you_mean(option, known)}")
+    grid = {f"estimator__{option}": values for option, values in search.grid.items()}
+    state = small_seed(seed)
+    return RandomizedSearchCV(
+        pipeline,
+        grid,
+        n_iter=min(search.iterations, len(ParameterGrid(grid))),
+        scoring=_SCORERS[search.metric],
+        cv=StratifiedKFold(search.folds, shuffle=True, random_state=state),
+        random_state=state,
+        n_jobs=1,
+    )
+
+
+def judged_on_split(training: Training, settings: ModelsSettings) -> str:
+    """Fit every model to a share of the rows, and return what it does on the rest: accuracy and weighted F1."""
+    assert settings.split is not None  # noqa: S101
+    rng = np.random.default_rng(settings.seed)
+    rows = rng.permutation(training.by_id[training.usable[training.by_id]])
+    rows = rows[np.argsort(training.outcome[rows], kind="stable")]
+    place = np.empty(len(rows), dtype=np.int64)
+    for side in (False, True):  # both parts have the same share of positive outcomes
+        same = training.outcome[rows] == side
+        place[same] = np.arange(same.sum()) < round(settings.split * same.sum())
+    fitted_to, held_out = rows[place == 1], rows[place == 0]
+    truth = training.outcome[held_out]
+    parts = []
+    for name, fit in settings.fit.items():
+        selected = _fitted_scores(training, name, fit, fitted_to, held_out, settings.seed) > 0.5
+        parts.append(f"{name} {(selected == truth).mean():.3f} and {weighted_f1(truth, selected):.3f}")
+    return (
+        f"Fitted to {settings.split:.0%} of the people and judged on the other {len(held_out):,}, accuracy and "
+        f"weighted F1 at a threshold of 0.5 are: {'; '.join(parts)}."
+    )
+
+
+def weighted_f1(truth: BoolArray, selected: BoolArray) -> float:
+    """Return the mean of the F1 of both classes, weighted by how many people are of each; F1 of 0/0 is 0.
+
+    Examples
+    --------
+    >>> weighted_f1(np.array([True, True, False, False]), np.array([True, False, False, False])).__round__(4)
+    0.7333
+    """
+    total = 0.0
+    for side in (False, True):
+        hits = float(((truth == side) & (selected == side)).sum())
+        claims = float((truth == side).sum() + (selected == side).sum())
+        total += float((truth == side).mean()) * (2.0 * hits / claims if claims else 0.0)
+    return total
 
 
 def _require_both(outcome: BoolArray, folds: int) -> None:
@@ -185,7 +251,8 @@ def add_models(
         **{name: {"column": name, "kind": "score"} for name in scores},
     }
     scored = Table(**{**arguments, "data": _with_columns(training.source, scores), "predictions": predictions})
-    notes = (*table.source.notes, *scored.source.notes, _note(training, settings))
+    split = () if settings.split is None else (judged_on_split(training, settings),)
+    notes = (*table.source.notes, *scored.source.notes, _note(training, settings), *split)
     # The rows are still those of the files, which is what identifies them.
     scored.source = replace(scored.source, paths=table.source.paths, notes=tuple(dict.fromkeys(notes)))
     scored.record_models(scores, training.digest())

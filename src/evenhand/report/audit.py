@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand._version import __version__
 from evenhand.audits import REGISTRY
+from evenhand.core.display import Section
 from evenhand.core.families import in_words
 from evenhand.core.findings import Finding
 from evenhand.core.formats import json_text, rounded
@@ -27,6 +28,9 @@ from evenhand.errors import ConfigError, brief, require_choice, speaking
 from evenhand.models.folds import add_models
 from evenhand.report.config import AuditConfig, ReportSettings, make_config, make_table, read_config
 from evenhand.report.plan import follow, read_plan
+from evenhand.report.profiles.result import ProfileResult
+from evenhand.report.profiles.section import make_profiles, profile_section
+from evenhand.report.profiles.tables import require_counts
 from evenhand.table.frames import build_frame, is_frame
 from evenhand.table.table import Table
 
@@ -49,6 +53,7 @@ class Audit:
     data : rows, hash and files of the data.
     run : when and with what it ran.
     plan : the plan that was sealed beforehand, whether it was followed, and what differs; None where there is none.
+    profiles : the legal profiles that were asked for, with their tables.
     """
 
     config: AuditConfig
@@ -56,6 +61,7 @@ class Audit:
     data: dict[str, Any]
     run: dict[str, Any]
     plan: dict[str, Any] | None = None
+    profiles: tuple[ProfileResult, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -78,6 +84,13 @@ class Audit:
         """What p-values, verdicts and “worse off” hold for together, in sentences."""
         gaps = [gap for result in self.results.values() for gap in result.tables.get("gaps", ())]
         return tuple(in_words(self.findings, gaps, [result.spec.finding_alpha for result in self.results.values()]))
+
+    def sections(self) -> dict[str, Section]:
+        """Return the parts of the report by name: the audits, then the profiles."""
+        parts = {name: replace(result.section(), notes=self.notes[name]) for name, result in self.results.items()}
+        counted = self.results.get("parity")
+        confidence = 0.95 if counted is None else counted.spec.confidence
+        return parts | {profile.name: profile_section(profile, confidence) for profile in self.profiles}
 
     def __getitem__(self, audit: str) -> Result:
         require_choice("audit", audit, list(self.results))
@@ -109,7 +122,8 @@ class Audit:
             results[name] = _result_type(name).from_dict(values, findings)
         specs = {name: result.spec for name, result in results.items()}
         config = AuditConfig.recorded(written["config"], specs)
-        return cls(config, results, written["data"], run, written["plan"])
+        profiles = tuple(map(ProfileResult.from_dict, written["profiles"]))
+        return cls(config, results, written["data"], run, written["plan"], profiles)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contents of `results.json`."""
@@ -121,6 +135,7 @@ class Audit:
             "plan": self.plan,
             "findings": [finding.to_dict() for finding in self.findings],
             "audits": {name: result.to_dict() for name, result in self.results.items()},
+            "profiles": [profile.to_dict() for profile in self.profiles],
         }
 
     def to_json(self) -> str:
@@ -289,6 +304,7 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None) -> Au
 
 def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: _Clock) -> Audit:
     """Run the audits of a configuration; `arguments` are those of the table, for models that are fitted first."""
+    require_counts(config.report.profile, config.audits)
     if seed is not None:
         reseeded = {name: spec.model_copy(update={"seed": seed}) for name, spec in config.audits.items()}
         models = config.models and config.models.model_copy(update={"seed": seed})
@@ -302,7 +318,9 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
             drafts[name] = REGISTRY[name].run(table, spec)
     results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
     config = config.model_copy(update={"data": table.settings()})
-    return Audit(config, results, data_record(table), run_record(clock.started, clock.seconds))
+    profiles = make_profiles(config, results, table)
+    run = run_record(clock.started, clock.seconds)
+    return Audit(config, results, data_record(table), run, profiles=profiles)
 
 
 def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: int | None) -> Audit:
@@ -321,11 +339,14 @@ def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: 
     spec = _analysis_spec(sections.get("study", {}), sections.get("thresholds", ()), seed)
     about = {"title": "Human study", **sections.get("report", {})}
     report = ReportSettings.parse(about, "`report` in the arguments of audit()")
+    require_counts(report.profile, {})
     with clock.timing("study"):
         result = settled(run(responses, spec))
     data = {"kind": responses.kind, "points": responses.points, "conditions": list(responses.conditions)}
     config = AuditConfig(source=None, data=data, audits={"study": spec}, report=report)
-    return Audit(config, {"study": result}, _study_record(responses, result), run_record(clock.started, clock.seconds))
+    results: dict[str, Result] = {"study": result}
+    record, run_of = _study_record(responses, result), run_record(clock.started, clock.seconds)
+    return Audit(config, results, record, run_of, profiles=make_profiles(config, results, None))
 
 
 def _analysis_spec(settings: AnalysisSpec | Mapping[str, Any], thresholds: Any, seed: int | None) -> AnalysisSpec:

@@ -7,10 +7,10 @@ The fields are those of Mitchell et al. 2019 (Model cards for model reporting, F
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from evenhand.core.display import in_markdown
+from evenhand.core.display import Section, in_markdown
 from evenhand.core.findings import VERDICT_WORDS
 from evenhand.core.formats import json_text, rounded
 from evenhand.core.records import OVERALL, Value
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from evenhand.report.audit import Audit
 
 OPEN = "To be filled in: an audit does not know it."
-
-_Field = str | Sequence[str]
 
 
 def model_cards(audit: Audit) -> dict[str, str | bytes]:
@@ -42,7 +40,7 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
     about, data = audit.config.report, audit.config.data
     findings = [finding for finding in front.rank(audit.findings) if finding.model == model]
     prediction = data.get("predictions", {}).get(model, {})
-    caveats = [caveat for result in audit.results.values() for _, caveat in result.section().caveats]
+    sections = {name: result.section() for name, result in audit.results.items()}
     return {
         "model_details": {"name": model, "overview": about.system or OPEN, "owners": OPEN, "version": OPEN},
         "intended_use": {"primary_uses": OPEN, "out_of_scope_uses": OPEN},
@@ -51,7 +49,7 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
             "selected_means": _selected(prediction),
         },
         "metrics": {
-            "audits": [f"{name}: {result.section().question}" for name, result in audit.results.items()],
+            "audits": [f"{name}: {section.question}" for name, section in sections.items()],
             "thresholds": [f"{f.metric}, {f.threshold}: {VERDICT_WORDS[f.verdict]}" for f in findings if f.threshold],
             "thresholds_set_by": about.thresholds_by or OPEN,
         },
@@ -63,8 +61,12 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
         "training_data": {"description": OPEN},
         "quantitative_analyses": {"findings": [finding.text for finding in findings], "values": _values(audit, model)},
         "ethical_considerations": {"description": OPEN},
-        "caveats_and_recommendations": {"what_the_numbers_do_not_show": list(dict.fromkeys(caveats))},
+        "caveats_and_recommendations": {"what_the_numbers_do_not_show": _caveats(sections.values())},
     }
+
+
+def _caveats(sections: Iterable[Section]) -> list[str]:
+    return list(dict.fromkeys(caveat for section in sections for _, caveat in section.caveats))
 
 
 def _sizes(item: front.Compared) -> str:

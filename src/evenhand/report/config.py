@@ -18,7 +18,8 @@ from evenhand.audits import REGISTRY
 from evenhand.core.spec import Spec
 from evenhand.errors import ConfigError, EvenhandError, brief, did_you_mean
 from evenhand.models.estimators import ModelsSettings
-from evenhand.settings import Settings, read_toml
+from evenhand.report.profiles import PROFILES
+from evenhand.settings import Settings, named_once, read_toml
 from evenhand.table.table import Table
 
 _NAMED_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -33,7 +34,26 @@ class ReportSettings(Settings):
     scope: str = Field("", description="What the audit covers, and what it does not.")
     thresholds_by: str = Field("", description="Who set the thresholds, and when: before the data were seen, or after.")
 
-    @field_validator("*")
+    profile: tuple[str, ...] = Field(
+        (),
+        description="Legal profiles to add to the report: `'ugesp-1978'`, `'nyc-ll144-2023'`, `'nj-13-16-2025'`, "
+        "`'eu-ai-act-annex-iv'`, `'nist-ai-rmf-1.0'`, `'ecoa-reg-b'`.",
+    )
+
+    @field_validator("profile", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("profile")
+    @classmethod
+    def _is_known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if name not in PROFILES:
+                raise ValueError(f"there is no profile {name!r}; {did_you_mean(name, PROFILES)}")
+        return named_once("profile", value, "")
+
+    @field_validator("title", "system", "auditor", "scope", "thresholds_by")
     @classmethod
     def _is_text(cls, value: str) -> str:
         try:

@@ -19,6 +19,7 @@ from evenhand.core.formats import rounded
 from evenhand.core.records import Record
 from evenhand.errors import ConfigError, did_you_mean, showable
 from evenhand.report import cards, front, page
+from evenhand.report.profiles.result import TABLES
 from evenhand.study.schema import write_csv
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ def _markdown(audit: Audit) -> Files:
     lines += ["", "## In short", "", _inline(" ".join(front.in_short(audit.findings))), "", "## Findings", ""]
     lines += [_finding_line(finding) for finding in front.rank(audit.findings)]
     lines += ["", *(f"{_inline(sentence)}\n" for sentence in audit.families)]
-    for result in audit.results.values():
-        section = result.section()
+    for section in audit.sections().values():
         lines += [f"## {_inline(section.title)}", "", _inline(section.question), ""]
+        lines += [f"{_inline(note)}\n" for note in section.notes]
         for part in section.parts:
             if isinstance(part, Figure):
                 lines += [f"**{_inline(part.title)}.** {_inline(part.description)}", ""]
@@ -115,6 +116,10 @@ def _tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]
             if records and (not kind.individual or result.shows_individuals):
                 columns = list(kind.columns())
                 yield f"{name}-{table}", columns, [_row(record, columns) for record in records]
+    for profile in audit.profiles:
+        for table, rows in profile.tables.items():
+            columns = list(TABLES[table].columns())
+            yield f"{profile.name}-{table}", columns, [_row(record, columns) for record in rows]
 
 
 def _row(record: Record, columns: Iterable[str]) -> list[Any]:

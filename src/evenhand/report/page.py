@@ -8,7 +8,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,7 +15,7 @@ from markupsafe import Markup, escape
 
 from evenhand._version import __version__
 from evenhand.charts import to_svg
-from evenhand.core.display import DisplayTable, Figure, Section, showable_value
+from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.findings import SHORT_VERDICTS
 from evenhand.core.formats import rounded
 from evenhand.core.run import step
@@ -52,10 +51,7 @@ def render(audit: Audit, *, paged: bool = False) -> str:
         shown_findings=SHOWN_FINDINGS,
         short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
-        sections=[
-            section_view(name, replace(result.section(), notes=audit.notes[name]))
-            for name, result in audit.results.items()
-        ],
+        sections=[section_view(name, section) for name, section in audit.sections().items()],
         left_out=_left_out(audit),
         roles=[*_roles(audit.config.data), *_participants(audit.data)],
         data=audit.data,
@@ -165,8 +161,15 @@ def section_view(name: str, section: Section) -> dict[str, Any]:
             parts.append({"figure": part, "svgs": list(_drawn(part, f"{name}-{number}"))})
         elif isinstance(part, DisplayTable):
             hidden = max(0, len(part.rows) - MOST_ROWS)
-            parts.append({"table": part, "rows": part.texts()[:MOST_ROWS], "hidden": hidden})
+            rows = [[_cell(cell) for cell in row] for row in part.rows[:MOST_ROWS]]
+            parts.append({"table": part, "rows": rows, "hidden": hidden})
     return {"name": name, "section": section, "parts": parts}
+
+
+def _cell(cell: Cell) -> str:
+    """Return a cell as text; a part of the report as a link to it."""
+    text = cell_text(cell)
+    return Markup('<a href="#{}">{}</a>').format(cell.place, text) if isinstance(cell, Link) else text
 
 
 def _drawn(figure: Figure, name: str) -> Iterator[Markup]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand._version import __version__
 from evenhand.core.findings import Finding
 from evenhand.core.formats import rounded
+from evenhand.core.result import Result
 from evenhand.core.thresholds import Threshold
 from evenhand.errors import ConfigError, brief
 from evenhand.report.config import read_config
@@ -84,17 +85,7 @@ def _digest(plan: Mapping[str, Any]) -> str:
 def follow(audit: Audit, plan: Mapping[str, Any]) -> Audit:
     """Return an audit that says whether it followed a plan; what the plan did not foresee is marked as exploratory."""
     changes = differences(audit, plan)
-    spoilt = {change.audit for change in changes if change.threshold is None}
-    added = [change.threshold for change in changes if change.threshold is not None]
-    results = {}
-    for name, result in audit.results.items():
-        whole = name in spoilt or None in spoilt
-        limits = [threshold for threshold in result.spec.thresholds if rounded(threshold.model_dump()) in added]
-        findings = tuple(
-            replace(finding, exploratory=whole or any(_is_about(limit, finding) for limit in limits))
-            for finding in result.findings
-        )
-        results[name] = replace(result, findings=findings)
+    results = {name: _marked(result, changes) for name, result in audit.results.items()}
     record = {
         "sha256": plan["sha256"],
         "sealed": plan["sealed"],
@@ -102,6 +93,18 @@ def follow(audit: Audit, plan: Mapping[str, Any]) -> Audit:
         "changes": [change.text for change in changes],
     }
     return replace(audit, results=results, plan=record)
+
+
+def _marked(result: Result, changes: Sequence[Change]) -> Result:
+    """Return a result whose findings say whether the plan foresaw them."""
+    spoilt = any(change.audit in (None, result.spec.audit) for change in changes if change.threshold is None)
+    added = [change.threshold for change in changes if change.threshold is not None]
+    limits = [threshold for threshold in result.spec.thresholds if rounded(threshold.model_dump()) in added]
+    findings = (
+        replace(finding, exploratory=spoilt or any(_is_about(limit, finding) for limit in limits))
+        for finding in result.findings
+    )
+    return replace(result, findings=tuple(findings))
 
 
 def differences(audit: Audit, plan: Mapping[str, Any]) -> list[Change]:

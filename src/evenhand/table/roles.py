@@ -36,6 +36,32 @@ def _short_word(value: str) -> str:
 Word: TypeAlias = Annotated[str, AfterValidator(_short_word)]
 
 
+class Percentile(Settings):
+    """A threshold that is a percentile of the scores, of everybody or of a named part of the people.
+
+    Parameters
+    ----------
+    of : the percentile, between 0 and 100: so many percent of those people are not selected.
+    among : the column that names the part; by default everybody.
+    value : its value for the people of that part.
+
+    Examples
+    --------
+    >>> Percentile(of=62, among="charge", value="felony").of
+    62.0
+    """
+
+    of: float = Field(gt=0, lt=100)
+    among: str | None = None
+    value: Scalar | None = None
+
+    @model_validator(mode="after")
+    def _both(self) -> Percentile:
+        if (self.among is None) != (self.value is None):
+            raise ValueError("`percentile` needs both `among` (a column) and its `value`, or neither")
+        return self
+
+
 class Prediction(Settings):
     """One model's scores or decisions.
 
@@ -44,6 +70,7 @@ class Prediction(Settings):
     column : the column that holds them.
     kind : 'score' or 'decision'; by default text, booleans and whole numbers are decisions, other numbers scores.
     threshold : a person is selected when the score is above it.
+    percentile : the threshold as a percentile of the scores, of everybody or among some: `of`, `among`, `value`.
     selected : the value of a decision column that means "selected" (default: 1, true, yes).
     favourable : which side is good for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag).
     range : the lowest and highest possible score.
@@ -53,6 +80,7 @@ class Prediction(Settings):
     column: str
     kind: Literal["score", "decision"] | None = None
     threshold: float = 0.5
+    percentile: Percentile | None = None
     selected: Scalar | None = None
     favourable: Literal["selected", "not_selected"] | None = None
     range: tuple[float, float] = (0.0, 1.0)
@@ -148,7 +176,7 @@ def grouping_name(columns: Iterable[str]) -> str:
     return TIMES.join(columns)
 
 
-_OF_EACH_PREDICTION = ("threshold", "favourable", "selected_word")
+_OF_EACH_PREDICTION = ("threshold", "percentile", "favourable", "selected_word")
 
 
 def make_roles(**arguments: Any) -> Roles:

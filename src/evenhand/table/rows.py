@@ -174,10 +174,11 @@ def read_scores(table: Table, model: str) -> ScoreRows:
 def binned_scores(cells: Cells) -> ScoreRows:
     """Return scores that were counted in bins as rows: the bin in place of the score."""
     bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.float64)[cells.codes["bin"]]
-    is_yes = np.array([label == str(YES) for label in cells.labels["outcome"]], dtype=np.bool_)
+    is_yes = np.array([label == str(YES) for label in cells.labels.get("outcome", ("",))], dtype=np.bool_)
+    outcome = cells.codes.get("outcome", np.zeros(len(cells.n), dtype=np.int64))  # without one, nobody is positive
     rows = cells.n.astype(np.float64)
     weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
-    return ScoreRows(bins, is_yes[cells.codes["outcome"]], weight, squares, cells, binned=True)
+    return ScoreRows(bins, is_yes[outcome], weight, squares, cells, binned=True)
 
 
 def read_people(table: Table, columns: Sequence[str]) -> PersonRows:

@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from evenhand.errors import DataError
+from evenhand.errors import ConfigError, DataError, did_you_mean
 from evenhand.table.files import FileOptions, MisreadTypeError, connect, engine_errors, open_files
 from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
 from evenhand.table.frames import check_shapes
-from evenhand.table.keys import label_of, unusable
+from evenhand.table.keys import NUMBERS, Kind, label_of, unusable
+from evenhand.table.roles import Prediction, Roles
 
 __all__ = [
     "FileOptions",
@@ -311,3 +312,41 @@ def _text_or_none(value: Any) -> str | None:
 def _sha256(path: str) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def with_percentiles(roles: Roles, source: Source, kinds: Mapping[str, Kind]) -> tuple[Roles, Source]:
+    """Turn thresholds that are percentiles of the scores into numbers, and note them in the source."""
+    predictions, notes = dict(roles.predictions), list(source.notes)
+    for name, prediction in predictions.items():
+        if prediction.percentile is not None:
+            threshold, note = _percentile(source, kinds, name, prediction)
+            predictions[name] = prediction.model_copy(update={"threshold": threshold})
+            notes.append(note)
+    if len(notes) == len(source.notes):
+        return roles, source
+    return roles.model_copy(update={"predictions": predictions}), replace(source, notes=tuple(dict.fromkeys(notes)))
+
+
+def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, prediction: Prediction) -> tuple[float, str]:
+    """Return a percentile of a model's scores, of everybody or among some (NumPy's, linear), and a note of it."""
+    asked = prediction.percentile
+    assert asked is not None  # noqa: S101
+    what = f"`percentile` of the model {model!r}"
+    for column in (prediction.column, asked.among):
+        if column is not None and column not in kinds:
+            raise ConfigError(
+                f"{what} needs column {column!r}, which is not in the data; {did_you_mean(column, kinds)}"
+            )
+    if kinds[prediction.column] not in NUMBERS:
+        raise ConfigError(f"{what} needs scores; column {prediction.column!r} does not hold numbers.")
+    part, whom = source.frame, "everybody"
+    if asked.among is not None:
+        part = part.filter(nw.col(asked.among).cast(nw.String) == str(asked.value))
+        whom = f"the people with {asked.among} {str(asked.value)!r}"
+    with engine_errors():
+        scores = np.asarray(fetch_arrays(part.select(score=nw.col(prediction.column).cast(nw.Float64)))["score"])
+    known = scores[np.isfinite(scores.astype(np.float64))]
+    if known.size == 0:
+        raise DataError(f"{what}: no score of {whom} is known; mend `among` or `value`.")
+    cut = float(np.percentile(known.astype(np.float64), asked.of))
+    return cut, f"{model} selects above {cut:.6g}: percentile {asked.of:g} of the scores of {whom} ({known.size:,})."

@@ -19,7 +19,7 @@ from evenhand.table.labels import families, labelled_key, with_value_labels
 from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
 from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, binned_scores, read_coded, read_people, read_scores
-from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source
+from evenhand.table.sources import FileOptions, MisreadTypeError, engine_errors, open_source, with_percentiles
 from evenhand.table.validation import MAX_CELLS, Validation, column_fault, sound_roles, state_key
 
 T = TypeVar("T")
@@ -55,8 +55,9 @@ class Table:
     predictions
         Columns by model name, ``{"xgboost": "risk"}``; settings of one model as a mapping,
         ``{"compas": {"column": "decile", "threshold": 4, "range": [1, 10], "favourable": "not_selected"}}``.
-    threshold, favourable, selected_word
-        Defaults for all predictions: selected when the score is above the threshold; whether being selected is
+    threshold, percentile, favourable, selected_word
+        Defaults for all predictions: selected when the score is above the threshold, or above a percentile of the
+        scores, as ``{"of": 62, "among": "charge", "value": "felony"}``; whether being selected is
         good for the person ('selected') or bad ('not_selected'); the verb of the findings, "selects" or your own:
         "flags", "refuses".
     people
@@ -91,6 +92,7 @@ class Table:
         predictions: Any = None,
         weight: Any = None,
         threshold: float | None = None,
+        percentile: Mapping[str, Any] | None = None,
         favourable: Literal["selected", "not_selected"] | None = None,
         selected_word: str | None = None,
         people: str | None = None,
@@ -108,6 +110,7 @@ class Table:
             labels=labels,
             one_hot=one_hot,
             threshold=threshold,
+            percentile=percentile,
             favourable=favourable,
             selected_word=selected_word,
             people=people,
@@ -173,6 +176,7 @@ class Table:
         with engine_errors():
             schema = self.source.frame.collect_schema()
         self.kinds: dict[str, Kind] = keys.kinds_of(schema)
+        self.roles, self.source = with_percentiles(self.roles, self.source, self.kinds)
         for family, column in families(self.roles, self.kinds).items():
             self.source = replace(self.source, frame=self.source.frame.with_columns(**{family: column}))
             self.kinds[family] = "text"

@@ -436,7 +436,7 @@ def test_the_default_grid_follows_the_audit() -> None:
     assert grid.scale.options == (100_000, 200_000, 400_000)
     assert (grid.unit.options, grid.width.options, grid.min_count.options) == ((10_000,), (0.05, 0.1, 0.2), (4, 30))
     own = [choice.options[choice.chosen] for choice in (*grid.individual, *grid.group[-2:])]
-    assert own == [(0, 3), "acceleration", "given", 10_000, 0.6, 200_000, 0.1, 4]
+    assert own == [(0, 3), "acceleration", "given", 10_000, 0.6, 200_000, "euclidean", 0.1, 4]
     assert Choices().grid(EffortSpec(trajectory=YEARS), YEARS).inertia.options == ("none",)
 
 

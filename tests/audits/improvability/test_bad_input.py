@@ -216,7 +216,10 @@ def test_features_that_contain_the_group() -> None:
         ({"plan": {"power": 1}}, r"`plan\.power` in the arguments of improvability"),
         ({"splits": 3}, "`splits` in the arguments .*: there is no such setting"),
         ({"candidates": {"status_quo": "new"}}, "a candidate is called 'status_quo', our name for what it is compared"),
-        ({"candidates": "sweep", "utility": "false_positive_rate"}, "the linear searches know the utilities"),
+        (
+            {"candidates": "sweep", "utility": "false_positive_rate"},
+            "the linear searches know calibration, and utilities",
+        ),
         ({"candidates": "sweep", "fairness_utility": "calibration"}, "searches with one utility for accuracy and"),
         ({"candidates": "reductions", **NUMBERS}, "reductions need an outcome of 0 or 1"),
     ],
@@ -332,6 +335,7 @@ def test_code_in_a_file_is_run_only_when_allowed(tmp_path: Path) -> None:
     assert found.config.as_dict()["improvability"]["candidates"]["own"] == {
         "rule": "own",
         "own": "rules:mine",
+        "kind": None,
         "threshold": None,
     }
     again = audit(write_toml(tmp_path, utility="rules:right"), allow_code=True)

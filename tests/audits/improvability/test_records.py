@@ -15,7 +15,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.improvability import ImprovabilityResult, ImprovabilitySpec, Plan, Test
-from evenhand.core.display import DisplayTable
+from evenhand.core.display import DisplayTable, Figure
 from evenhand.errors import ConfigError
 from evenhand.report.schema import record_schema
 from evenhand.stats.improvability import Utility
@@ -154,3 +154,30 @@ def test_the_schema_refuses_what_the_audit_does_not_write(table: str, column: st
 def written_records() -> dict[str, Any]:
     written: dict[str, Any] = json.loads(json.dumps(fitted().to_dict()))
     return written
+
+
+def test_the_frontier_holds_the_status_quo_and_every_candidate() -> None:
+    data = eh.datasets.make_patients(4_000, seed=5)
+    found = eh.improvability(
+        eh.Table(data, id="patient", groups="race"),
+        status_quo="risk_score",
+        outcome="illnesses",
+        utility="calibration",
+        fairness_utility=["calibration", "mirrored_calibration"],
+        capacity=0.1,
+        candidates={"need_score": {}, "same": {"column": "risk_score"}},
+        resamples=400,
+    )
+    quo, need, same = found.frontier
+    assert (quo.model, quo.better, quo.regret) == ("status_quo", None, None)
+    assert (same.accuracy, same.gap) == (quo.accuracy, quo.gap)
+    assert same.eigenvalue == pytest.approx(0.0, abs=1e-9)
+    assert "eigenvalue below 0.01" in same.status
+    assert need.efficient
+    assert need.regret == 0
+    assert same.regret is not None
+    assert need.gap is not None
+    assert quo.gap is not None
+    assert same.regret == pytest.approx(quo.gap - need.gap)
+    figures = [part for part in found.section().parts if isinstance(part, Figure)]
+    assert figures[0].title == "The frontier"

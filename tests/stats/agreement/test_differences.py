@@ -10,8 +10,15 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from evenhand.stats.agreement import alike_stderr, coefficient_difference, p_of_equality, share_difference
+from evenhand.stats.agreement import (
+    alike_stderr,
+    coefficient_difference,
+    p_of_equality,
+    share_difference,
+    unseen_tail,
+)
 from evenhand.stats.intervals import clopper_pearson
+from evenhand.stats.types import FloatArray, Interval
 
 TABLES = [((15, 20), (48, 50)), ((20, 20), (180, 200)), ((0, 15), (3, 15)), ((30, 30), (30, 30)), ((7, 9), (900, 1000))]
 
@@ -122,3 +129,37 @@ def test_errors_shaped_alike_have_the_same_relative_spread() -> None:
     assert (float(half[0]), float(half[1])) == pytest.approx((float(small) / 2, float(large) / 2))
     assert small >= 0.01
     assert large >= 0.05
+
+
+def test_errors_that_may_have_been_missed_only_lower_a_limit_and_less_so_with_more_people() -> None:
+    people = np.array([20.0, 50.0, 499.0, 500.0, 5_000.0])
+    more = unseen_tail(0.9, people, 8.0, 10.0, 0.025)
+    assert np.all(np.diff(more) < 0)
+    assert unseen_tail(0.8, 50, 8.0, 10.0, 0.025) == pytest.approx(2 * more[1])  # in proportion to the disagreement
+    assert unseen_tail(0.9, 50, 8.0, 10.0, 0.001) > more[1]  # a rarer miss, more of it
+    groups = (0.9, 0.01, 49, 0.8, 0.01, 499)
+    plain, wide = (coefficient_difference(*groups, 0.025, unseen) for unseen in ((), (more[1], 0.0)))
+    assert wide.low < plain.low
+    assert wide.high == plain.high
+
+
+def test_a_small_group_without_far_off_people_is_not_called_better_for_that() -> None:
+    """Errors of equal variance, in the small group one in fifty seven times as large: none of 60 people has one."""
+    rng = np.random.default_rng(0)
+    small, large = 0.5 * rng.standard_normal(60) ** 2, rng.standard_normal(500) ** 2  # what 60 people show of it
+    (one, se_one), (other, se_other) = ((1 - d.mean() / 8, d.std(ddof=1) / 8 / np.sqrt(d.size)) for d in (small, large))
+    given = (one, se_one, 59, other, se_other, 499)
+    farthest = (small.max() / small.mean(), large.max() / small.mean())
+
+    def p(*, allowed: bool) -> float:
+        def limits(tail: FloatArray) -> Interval:
+            unseen = (
+                unseen_tail(one, 60, *farthest, tail),
+                unseen_tail(other, 500, large.max() / large.mean(), 0.0, tail),
+            )
+            return coefficient_difference(*given, tail, unseen if allowed else ())
+
+        return float(p_of_equality(limits, ()))
+
+    assert p(allowed=False) < 0.01
+    assert p(allowed=True) > 0.05

@@ -44,6 +44,7 @@ def test_profit_is_the_price_where_it_is_paid() -> None:
 
 def test_error_rates_are_better_when_lower() -> None:
     assert {name for name, utility in UTILITIES.items() if utility.better == "lower"} == {
+        "mirrored_calibration",
         "false_positive_rate",
         "false_negative_rate",
     }

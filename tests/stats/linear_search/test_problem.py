@@ -70,7 +70,7 @@ def test_features_that_are_excluded_or_constant_are_left_out() -> None:
             "row 2 has no",
         ),
         ({"status_quo": [1, 1, 0, 0], "utility": "calibration"}, DataError, "selects nobody of group 'b'"),
-        ({"utility": "profit"}, ConfigError, "`utility` got 'profit'"),
+        ({"utility": "false_negative_rate"}, ConfigError, "the linear searches know calibration"),
         ({"goal": 2}, ConfigError, "a group from 0 to 1; got 2"),
         ({"iota": -0.1}, ConfigError, "`iota` must be at least 0"),
         ({"capacity": 1.0}, ConfigError, "above 0 and below 1"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.effort import estimate, robustness
+from evenhand.audits.effort import estimate, imputation, robustness
 from evenhand.audits.effort.direction import Counts, DirectionTables, count_all, direction_tables
 from evenhand.audits.effort.direction import notes as direction_notes
 from evenhand.audits.effort.findings import SENTENCES, make_claims
@@ -82,7 +82,8 @@ def person_scores(table: Table, **settings: Any) -> Any:
     Returns
     -------
     data frame
-        Of the library that the data came in; ids are text, and not in the order of the rows.
+        Of the library that the data came in; ids are text, and not in the order of the rows. Where rates of inertia
+        have standard errors, `effort_stderr` is what they make of everybody's effort.
 
     Examples
     --------
@@ -101,7 +102,12 @@ def person_scores(table: Table, **settings: Any) -> Any:
         raise ConfigError("effort can only be given back by an id; name the table's `id` column.")
     people = gather(table, spec)
     ids = list(people.rows.ids or ())
-    return build_frame({"id": ids, "effort": people.effort, "aggregate": people.aggregate}, table.backend)
+    columns: dict[str, Any] = {"id": ids, "effort": people.effort, "aggregate": people.aggregate}
+    if imputation.is_uncertain(spec):
+        columns["effort_stderr"] = np.std(
+            [imputed.effort for imputed in imputation.imputed_people(table, people, spec)], axis=0, ddof=1
+        )
+    return build_frame(columns, table.backend)
 
 
 def run(table: Table, spec: EffortSpec) -> Draft[EffortResult]:
@@ -162,7 +168,7 @@ def _result(
     ways = direction or DirectionTables()
     values, gaps = _compared(table, subjects, fairness, ways, spec)
     result = EffortResult(
-        spec=spec.described() if spec.history is not None else spec,  # without the rows of a history
+        spec=spec.described() if spec.history is not None or spec.distance.norm in ("learned", "own") else spec,
         findings=(),
         left_out=tuple(_left_out(subjects.dropped, table)),
         notes=(*table.source.notes, *notes),
@@ -189,10 +195,11 @@ def _compared(
 ) -> tuple[tuple[EffortValue, ...], tuple[EffortGap, ...]]:
     """Return values and gaps, of individuals and of groups, by limits at the confidence of the settings."""
     values, gaps = estimate.compare_groups(table, subjects, spec)
-    return (
-        (*estimate.individual_values(fairness), *ways.values, *values),
-        (*estimate.model_gaps(fairness, spec), *ways.gaps, *gaps),
-    )
+    individual, between = (*estimate.individual_values(fairness),), (*estimate.model_gaps(fairness, spec), *gaps)
+    if isinstance(subjects, People):
+        individual, between = imputation.pool(table, subjects, spec, individual, between)
+    models = len(between) - len(gaps)
+    return (*individual, *ways.values, *values), (*between[:models], *ways.gaps, *between[models:])
 
 
 def _require_scores(table: Table) -> None:
@@ -233,8 +240,31 @@ def _people_notes(people: People, spec: EffortSpec) -> Iterator[str]:
         )
     if paths.not_in_table:
         yield f"The history has {paths.not_in_table:,} people who are not among those of the table; they are not used."
+    yield from _distance_notes(people, spec)
+    if spec.parity_of == "decisions":
+        cuts = ", ".join(f"{model} above {cut:g}" for model, cut in people.thresholds.items())
+        yield f"Parity by effort is of decisions: a mean score is the share selected ({cuts})."
+    if imputation.is_uncertain(spec):
+        yield (
+            "The rates of inertia are known up to their standard errors. The intervals of individual fairness and of "
+            "parity by effort hold that too (multiple imputation of the rates, Rubin's rules); all others take the "
+            "rates as given."
+        )
     if people.rows.ids is None and spec.worst and spec.individuals:
         yield "The least fair pairs and their people are not listed, since the table names no id column."
+
+
+def _distance_notes(people: People, spec: EffortSpec) -> Iterator[str]:
+    """Tell what a distance makes of the weights."""
+    if people.distance.matrix is not None:
+        a, b, c = people.distance.matrix
+        yield (
+            f"The distance was learned from {count(people.judged, 'judged pair')}: its matrix is {a:.3f} for effort, "
+            f"{c:.3f} for the aggregate and {b:.3f} for both. It has its own weight of effort, so that `weights` play "
+            "no part; how uncertain it is, is not in the intervals."
+        )
+    elif spec.distance.norm in ("maximum", "own"):
+        yield f"The distance {spec.distance.norm!r} does not weigh effort: all `weights` between 0 and 1 are alike."
 
 
 def _few(people: People) -> Iterator[str]:

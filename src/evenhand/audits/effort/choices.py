@@ -17,6 +17,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from evenhand.errors import ConfigError, did_you_mean
 from evenhand.settings import Settings
 from evenhand.stats.effort import MEASURES, TrajectoryMeasure
+from evenhand.stats.pairs import Norm
 
 if TYPE_CHECKING:
     from evenhand.audits.effort.spec import EffortSpec
@@ -38,7 +39,7 @@ MEASURE_TITLES: dict[TrajectoryMeasure, str] = {
     "last_minus_first": "last minus first",
 }
 
-ChoiceName = Literal["window", "measure", "inertia", "unit", "weight", "scale", "width", "min_count"]
+ChoiceName = Literal["window", "measure", "inertia", "unit", "weight", "scale", "distance", "width", "min_count"]
 Window = tuple[int, int]  # the numbers of its first and last time step
 
 _BOUNDS: dict[str, tuple[Callable[[float], bool], str]] = {
@@ -80,13 +81,14 @@ class Grid:
     unit: Choice
     weight: Choice
     scale: Choice
+    distance: Choice
     width: Choice
     min_count: Choice
 
     @property
     def individual(self) -> tuple[Choice, ...]:
         """The choices that enter individual fairness."""
-        return self.window, self.measure, self.inertia, self.unit, self.weight, self.scale
+        return self.window, self.measure, self.inertia, self.unit, self.weight, self.scale, self.distance
 
     @property
     def group(self) -> tuple[Choice, ...]:
@@ -119,6 +121,9 @@ class Choices(Settings):
     weights: tuple[float, ...] = Field((0.0, 0.25, 0.5, 0.75, 1.0), description="Weights of effort against aggregate.")
     scales: tuple[float, ...] = Field((0.5, 1.0, 2.0), description="Multiples of the audit's scale.")
     units: tuple[float, ...] = Field((1.0,), description="Multiples of the audit's unit.")
+    distances: tuple[Norm, ...] = Field(
+        (), description="Other distances than the audit's own: euclidean, manhattan, maximum."
+    )
     widths: tuple[float, ...] = Field((0.05, 0.1, 0.2), description="Widths of the effort bins.")
     min_counts: tuple[int, ...] = Field((30,), description="Smallest groups that are compared in a bin.")
 
@@ -178,6 +183,7 @@ class Choices(Settings):
             _numbers("unit", "Unit", spec.unit, [multiple * spec.unit for multiple in self.units]),
             _numbers("weight", "Weight of effort", spec.weights[0], [*spec.weights, *self.weights]),
             _numbers("scale", "Scale", spec.scale, [multiple * spec.scale for multiple in self.scales]),
+            _choice("distance", "Distance", spec.distance.norm, self.distances, str),
             _numbers("width", "Width of effort bins", spec.width, self.widths),
             _numbers("min_count", "Smallest group compared", spec.min_count, self.min_counts),
         )

@@ -19,7 +19,7 @@ from evenhand.core.records import OVERALL
 from evenhand.core.run import step
 from evenhand.errors import ConfigError
 from evenhand.stats.intervals import bonferroni
-from evenhand.stats.pairs import PairFairness, compare, fairness_by_weight, individual_fairness, worst_pairs
+from evenhand.stats.pairs import EXACT_ROWS, PairFairness, compare, fairness_by_weight, individual_fairness, worst_pairs
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
@@ -46,6 +46,7 @@ def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
             survey_weight=people.rows.weight,
             rng=np.random.default_rng(spec.seed),
             progress=partial(_tell, doing),
+            distance=people.distance,
             **options,
         )
     return estimates
@@ -147,10 +148,14 @@ def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> 
 def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairRecord]:
     """Yield the least fair pairs, where the table has an id and pairs can be enumerated."""
     ids = people.rows.ids
-    if ids is None or spec.worst == 0 or len(ids) > MOST_ENUMERATED:
+    most = EXACT_ROWS if people.distance.function is not None else MOST_ENUMERATED
+    if ids is None or spec.worst == 0 or len(ids) > most:
         return
     for model, weight in product(people.rows.scores, spec.weights):
-        score, worst = people.rows.scores[model], worst_pairs(*people.numbers(model), weight, spec.worst)
+        score, worst = (
+            people.rows.scores[model],
+            worst_pairs(*people.numbers(model), weight, spec.worst, people.distance),
+        )
         for (a, b), excess in zip(worst.people, worst.excess, strict=True):
             yield records.PairRecord(
                 model=model,
@@ -186,7 +191,9 @@ def fairness_curves(people: People, seed: int) -> Curves:
     curves = {}
     for model in people.rows.scores:
         step(f"Individual fairness by weight under {model}")
-        curves[model] = fairness_by_weight(*people.numbers(model), CURVE_WEIGHTS, people.rows.weight, seed=seed)
+        curves[model] = fairness_by_weight(
+            *people.numbers(model), CURVE_WEIGHTS, people.rows.weight, seed=seed, distance=people.distance
+        )
     return curves
 
 

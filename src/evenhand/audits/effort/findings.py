@@ -33,14 +33,13 @@ SENTENCES = {
     ),
     "fairer_model": "{model} is fairer to individuals than {other} at effort weight {weight}, by {value:number}.",
     "close_models": ("{model} and {other} cannot be distinguished in individual fairness at effort weight {weight}."),
-    "least_equal": "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}.",
+    "least_equal": "{where}, {effort_bin}: the {what} of {group} is {value:number} times that of {reference}.",
     "untested_models": "{model} and {other} were not tested for a difference at effort weight {weight}.",
     "least_equal_untested": (
-        "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}; not tested."
+        "{where}, {effort_bin}: the {what} of {group} is {value:number} times that of {reference}; not tested."
     ),
     "least_equal_unclear": (
-        "{where}, {effort_bin}: the mean score of {group} is {value:number} times that of {reference}; no clear "
-        "difference."
+        "{where}, {effort_bin}: the {what} of {group} is {value:number} times that of {reference}; no clear difference."
     ),
     "no_bin": "{where}: no bin of effort has two groups of {min_count} people or more, so none can be compared.",
     "fairest": "{models} is the fairest {scope} in {share:percent} of {ranked:count} specifications.",
@@ -71,7 +70,7 @@ def make_claims(
             arguments={"where": value.model, "weight": value.weight, "value": value.value},
             headline=True,
             aside=f"{show(value.violated, 'percent')} of pairs are scored more differently than their effort and "
-            "aggregate differ.",
+            f"aggregate differ.{_from_rates(value)}",
         )
     yield from _direction_claims(values, gaps, direction)
     between_models = [gap for gap in gaps if gap.against == "model"]
@@ -83,6 +82,16 @@ def make_claims(
     yield from (_least_equal_claim(grouped, spec) for grouped in bins.values())
     for curve in curves:
         yield _robustness_claim(curve, between_models, individual[0].n)
+
+
+def _from_rates(record: EffortValue | EffortGap) -> str:
+    """Return how much of an interval comes from uncertain rates of inertia, as a sentence."""
+    share = record.rates_share
+    return (
+        ""
+        if share is None
+        else f" {show(share, 'percent')} of the interval's variance comes from the rates of inertia."
+    )
 
 
 def _direction_claims(
@@ -157,12 +166,13 @@ def _least_equal_claim(bins: Sequence[EffortGap], spec: EffortSpec) -> Claim:
 
     def arguments_of(gap: EffortGap) -> dict[str, Any]:
         effort_bin = "least equal effort bin" if gap is compared[0] else "one effort bin"
-        sides = {"group": gap.group, "reference": gap.reference, "value": gap.value}
+        what = "mean score" if spec.parity_of == "scores" else "share selected"
+        sides = {"what": what, "group": gap.group, "reference": gap.reference, "value": gap.value}
         return {"where": where, "effort_bin": effort_bin, **sides}
 
     def bin_of(gap: EffortGap) -> str:
         why = "where parity is lowest" if gap is compared[0] else "the bin that lies most clearly beyond the limit"
-        return f"Effort bin {gap.bin_low:g} to {gap.bin_high:g}, {why}."
+        return f"Effort bin {gap.bin_low:g} to {gap.bin_high:g}, {why}.{_from_rates(gap)}"
 
     return Claim(
         records=tuple(compared),

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from evenhand.audits.effort.choices import PUBLISHED_RATES, published_rates, scaled_rates
-from evenhand.audits.effort.spec import EffortSpec, History
+from evenhand.audits.effort.spec import EffortSpec, History, InertiaSource, InertiaSources, SimilarPairs
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.effort import aggregate_scores, effort_scores
+from evenhand.stats.imputation import drawn_rates
+from evenhand.stats.pairs import EUCLIDEAN, Distance, learn_metric
 from evenhand.stats.types import FloatArray
 from evenhand.table.keys import NUMBERS, id_text, kinds_of, plain_value
 from evenhand.table.labels import known_label
-from evenhand.table.roles import MISSING
+from evenhand.table.roles import MISSING, grouping_name
 from evenhand.table.rows import Coded, PersonRows
 from evenhand.table.sources import engine_errors, fetch_arrays, open_source
 from evenhand.table.table import Table
@@ -53,7 +55,10 @@ class People:
     trajectories : one feature of theirs over time.
     inertia : disadvantage outside their control, above 0.
     effort, aggregate : what the paper makes of them.
+    distance : how far apart they are.
+    thresholds : above which score each model selects, where decisions are compared and not scores.
     dropped : people left out for a missing value.
+    judged : the pairs that a learned distance comes from.
     """
 
     rows: PersonRows
@@ -62,6 +67,9 @@ class People:
     effort: FloatArray
     aggregate: FloatArray
     dropped: int
+    distance: Distance = EUCLIDEAN
+    judged: int = 0
+    thresholds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -73,6 +81,11 @@ class People:
         """The largest effort."""
         return float(self.effort.max())
 
+    def compared(self, model: str) -> FloatArray:
+        """Return what groups are compared by: a model's scores, or its decisions as 0 and 1."""
+        score = self.rows.scores[model]
+        return score if model not in self.thresholds else (score > self.thresholds[model]).astype(np.float64)
+
     def numbers(self, model: str) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what pairs of people are compared by: a model's scores, effort and aggregate."""
         return self.rows.scores[model], self.effort, self.aggregate
@@ -82,7 +95,8 @@ def gather(table: Table, spec: EffortSpec) -> People:
     """Read the people of a table, refuse or drop those with gaps, and work out effort and aggregate."""
     column = inertia_column(spec)
     others = spec.robustness.columns if spec.robustness is not None else ()
-    columns = [*spec.trajectory, *([column] if column is not None else []), *others]
+    sources = spec.inertia.columns if isinstance(spec.inertia, InertiaSources) else ()
+    columns = [*spec.trajectory, *([column] if column is not None else []), *sources, *others]
     rows = table.person_rows(list(dict.fromkeys(columns)))
     paths = _trajectories(table, rows, spec)
     inertia = rows.numbers[column] if column is not None else group_inertia(table, rows, spec)
@@ -99,7 +113,10 @@ def gather(table: Table, spec: EffortSpec) -> People:
         refuse_inertia(column, float(inertia[wrong][0]))
     effort = effort_scores(values, inertia, spec.desirable, spec.unit, paths.times, spec.measure)
     aggregate = aggregate_scores(values, spec.scale)
-    return People(rows, replace(paths, values=values), inertia, effort, aggregate, dropped)
+    distance, judged = _distance(spec, table.roles.id, rows.ids, effort, aggregate)
+    cuts = {model: table.prediction(model).threshold for model in table.models if spec.parity_of == "decisions"}
+    paths = replace(paths, values=values)
+    return People(rows, paths, inertia, effort, aggregate, dropped, distance, judged, cuts)
 
 
 def inertia_column(spec: EffortSpec) -> str | None:
@@ -109,32 +126,83 @@ def inertia_column(spec: EffortSpec) -> str | None:
 
 def group_rates(table: Table, spec: EffortSpec) -> tuple[str, dict[str, float]]:
     """Return the group column of the rates of inertia, and the rates, one for every group that the table has."""
-    assert spec.inertia is not None  # noqa: S101
+    assert isinstance(spec.inertia, str | dict)  # noqa: S101
     rates = published_rates(spec.inertia) if isinstance(spec.inertia, str) else scaled_rates(spec.inertia)
     by = spec.inertia_by or "race"
-    if by not in table.roles.group_columns:
-        raise ConfigError(
-            f"rates of inertia by group need their group column among the table's groups; `inertia_by` is {by!r}; "
-            f"{did_you_mean(by, table.roles.group_columns)}"
-        )
-    codes, labels = table.cells.joint([by])
-    rates = {known_label(by, group, labels): rate for group, rate in rates.items()}
-    unknown = [label for code, label in enumerate(labels) if label not in (MISSING, *rates) and (codes == code).any()]
+    return by, _checked_rates(table, (by,), rates, "`inertia_by`")
+
+
+def _checked_rates(table: Table, columns: tuple[str, ...], rates: dict[str, float], setting: str) -> dict[str, float]:
+    """Return the rates by the labels of the groups, or say which group column or rate there is not."""
+    for by in columns:
+        _require_group_column(by, table, setting)
+    codes, labels = table.cells.joint(columns)
+    name = columns[0] if len(columns) == 1 else grouping_name(columns)
+    if len(columns) == 1:
+        rates = {known_label(name, group, labels): rate for group, rate in rates.items()}
+    unknown = [label for code, label in enumerate(labels) if label not in rates and (codes == code).any()]
+    unknown = [label for label in unknown if MISSING not in label]
     if unknown:
         raise DataError(
-            f"`inertia` has no rate for {', '.join(repr(label) for label in unknown[:5])} of column {by!r}; "
+            f"`inertia` has no rate for {', '.join(repr(label) for label in unknown[:5])} of column {name!r}; "
             f"give one for every group (known: {', '.join(repr(group) for group in rates)})."
         )
-    return by, rates
+    return rates
+
+
+def _require_group_column(by: str, table: Table, setting: str) -> None:
+    if by not in table.roles.group_columns:
+        raise ConfigError(
+            f"rates of inertia by group need their group column among the table's groups; {setting} is {by!r}; "
+            f"{did_you_mean(by, table.roles.group_columns)}"
+        )
 
 
 def group_inertia(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArray:
     """Return each person's inertia from rates by group; 1 for everybody where none are given."""
     if spec.inertia is None:
         return np.ones(len(rows.groups.n))
+    if isinstance(spec.inertia, InertiaSources):
+        return next(source_inertia(table, rows, spec.inertia))
     by, rates = group_rates(table, spec)
     codes, labels = rows.groups.joint([by])
     return np.array([rates.get(label, np.nan) for label in labels])[codes]
+
+
+def source_inertia(
+    table: Table, rows: PersonRows, asked: InertiaSources, draws: int = 1, rng: np.random.Generator | None = None
+) -> Iterator[FloatArray]:
+    """Yield everybody's inertia from several sources: as given, or with a source of randomness as it may truly be."""
+    parts = [_drawn_source(table, rows, name, source, draws, rng) for name, source in asked.sources.items()]
+    for number in range(draws):
+        of_each = np.stack([part[number] for part in parts])
+        yield of_each.prod(axis=0) if asked.combine == "product" else of_each.mean(axis=0)
+
+
+def _drawn_source(
+    table: Table, rows: PersonRows, name: str, source: InertiaSource, draws: int, rng: np.random.Generator | None
+) -> FloatArray:
+    """Return (draws, people) the numbers of one source."""
+    if source.column is not None:
+        own = rows.numbers[source.column]
+        if (wrong := ~(own > 0) & ~np.isnan(own)).any():
+            refuse_inertia(source.column, float(own[wrong][0]))
+        errors = np.zeros(len(own)) if source.error_column is None else rows.numbers[source.error_column]
+        missing = np.isnan(errors)
+        if missing.any():
+            raise DataError(f"error column {source.error_column!r} is missing in {count(int(missing.sum()), 'row')}.")
+        return np.tile(own, (draws, 1)) if rng is None else drawn_rates(own, errors, draws, rng)
+    by = source.by or ()
+    rates = _checked_rates(table, by, source.rates, f"`by` of the source {name!r}")
+    codes, labels = rows.groups.joint(by)
+    single = len(by) == 1
+    errors_of = {known_label(by[0], g, labels) if single else g: error for g, error in source.errors.items()}
+    known = [label for label in labels if label in rates]
+    given, spread = (np.array([numbers.get(label, 0.0) for label in known]) for numbers in (rates, errors_of))
+    drawn = np.tile(given, (draws, 1)) if rng is None else drawn_rates(given, spread, draws, rng)
+    by_label = np.full((draws, len(labels)), np.nan)
+    by_label[:, [labels.index(label) for label in known]] = drawn / drawn.max(axis=1, keepdims=True)
+    return by_label[:, codes]
 
 
 def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:
@@ -175,6 +243,55 @@ def _refuse_infinite(paths: Trajectories) -> None:
     infinite = np.isinf(paths.values).any(axis=0)
     if infinite.any():
         raise DataError(f"trajectory column {paths.steps[int(np.argmax(infinite))]!r} holds infinite values.")
+
+
+def _distance(
+    spec: EffortSpec, id_column: str | None, ids: tuple[str, ...] | None, effort: FloatArray, aggregate: FloatArray
+) -> tuple[Distance, int]:
+    """Return the distance that was asked for, and how many pairs it was learned from."""
+    asked = spec.distance
+    scales = asked.effort_scale, asked.aggregate_scale
+    if asked.norm == "own":
+        return Distance(scales=scales, lipschitz=asked.lipschitz, function=asked.function), 0
+    if asked.norm != "learned":
+        return Distance(asked.norm, scales, asked.lipschitz), 0
+    pairs = asked.similar
+    assert pairs is not None  # noqa: S101
+    if ids is None or id_column is None:
+        raise ConfigError("`similar` names people of the table; name the table's `id` column.")
+    frame = open_source(spec.folder / pairs.source if pairs.source is not None else pairs.data).frame
+    first, second, judged = _judged_pairs(frame, pairs)
+    row_of = {name: row for row, name in enumerate(ids)}
+    known = [
+        (row_of[a], row_of[b], y) for a, b, y in zip(first, second, judged, strict=True) if {a, b} <= row_of.keys()
+    ]
+    if not known:
+        raise DataError(f"no pair of `similar` is of two people in the table; it has for example {first[0]!r}.")
+    i, j, similar = (np.array(column) for column in zip(*known, strict=True))
+    matrix = learn_metric((effort[i] - effort[j]) / scales[0], (aggregate[i] - aggregate[j]) / scales[1], similar)
+    return Distance(scales=scales, lipschitz=asked.lipschitz, matrix=matrix), len(known)
+
+
+def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str], list[float]]:
+    """Fetch the ids and the judgement of every pair; anything but 0 and 1 is an error."""
+    with engine_errors():
+        kinds = kinds_of(frame.collect_schema())
+    names = {"first": pairs.first, "second": pairs.second, "similar": pairs.similar}
+    for role, name in names.items():
+        if fault := column_fault(name, kinds):
+            raise ConfigError(f"`{role}` of `similar` is {name!r}, which {fault}")
+    ids = {
+        role: id_text(plain_value(names[role], kinds[names[role]]), kinds[names[role]]).fill_null("")
+        for role in ("first", "second")
+    }
+    judged = nw.col(pairs.similar).cast(nw.Float64).fill_null(float("nan"))
+    with engine_errors():
+        arrays = fetch_arrays(frame.select(**ids, similar=judged))
+    values = np.asarray(arrays["similar"], dtype=np.float64)
+    if not np.isin(values, (0.0, 1.0)).all():
+        wrong = values[~np.isin(values, (0.0, 1.0))][0]
+        raise DataError(f"`similar` must be 1 or 0 in every pair; column {pairs.similar!r} holds {wrong:g}.")
+    return [str(x) for x in arrays["first"]], [str(x) for x in arrays["second"]], values.tolist()
 
 
 # A long table: one row for each person and time.

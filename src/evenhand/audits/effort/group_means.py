@@ -59,7 +59,7 @@ def means_of(subjects: People | LargeTable, model: str, spec: EffortSpec) -> Cal
 def _means_of_people(people: People, model: str, spec: EffortSpec, columns: tuple[str, ...]) -> GroupedMeans:
     codes, labels = people.rows.groups.joint(columns)
     bins = effort_bins(people.effort, spec.width)
-    score, weight = people.rows.scores[model], people.rows.weight
+    score, weight = people.compared(model), people.rows.weight
     by_bin = group_means(bins, codes, score, weight, (int(bins.max()) + 1, len(labels)))
     return GroupedMeans(by_bin, group_means(np.zeros_like(bins), codes, score, weight, (1, len(labels))), labels)
 

@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from evenhand.audits.effort import gather
-from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec
+from evenhand.audits.effort.spec import CURVE_WEIGHTS, EffortSpec, InertiaSources
 from evenhand.core.run import step
 from evenhand.errors import ConfigError, DataError
 from evenhand.stats import pairs
@@ -243,6 +243,12 @@ def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
         raise ConfigError(f"the measure {spec.measure!r} {many}; take 'acceleration', 'slope' or 'last_minus_first'.")
     if spec.robustness is not None:
         raise ConfigError(f"`robustness` {many}; try it on a sample of the table.")
+    if spec.parity_of == "decisions":
+        raise ConfigError(f"parity of decisions {many}; give the decisions as 0 and 1 in a column of their own.")
+    if isinstance(spec.inertia, InertiaSources):
+        raise ConfigError(f"several sources of inertia {many}; combine them into a column, or take a sample.")
+    if spec.distance != type(spec.distance)():
+        raise ConfigError(f"a distance other than the paper's {many}; leave `distance` out, or take a sample.")
     if spec.method not in ("auto", "grid"):
         raise ConfigError(f"the method {spec.method!r} {many}; take 'grid'.")
     return slopes

@@ -30,7 +30,12 @@ class EffortValue(Value):
     )
     violated: float | None = column("of eaif: the share of pairs scored more differently than their distance", None)
     stderr: float | None = column("of eaif and of reversed_pairs and the like: standard error", None)
-    method: Literal["strips", "blocks", "grid", "sampled", "counted"] | None = column("how pairs were compared", None)
+    method: Literal["strips", "blocks", "grid", "sampled", "enumerated", "counted"] | None = column(
+        "how pairs were compared", None
+    )
+    rates_share: float | None = column(
+        "of eaif: the share of the interval's variance that comes from uncertain rates of inertia", None
+    )
     error: float | None = column("of eaif: how far the number itself may be off; 0 where it is exact", None)
 
 
@@ -46,6 +51,9 @@ class EffortGap(Gap):
     weight: float | None = column("of eaif: the weight of effort against the aggregate", None)
     bin_low: float | None = column("of eagf: lower edge of the effort bin; null for all efforts", None)
     bin_high: float | None = column("of eagf: upper edge of the effort bin", None)
+    rates_share: float | None = column(
+        "the share of the interval's variance that comes from uncertain rates of inertia", None
+    )
     groups: int | None = column("of eagf: the groups large enough to be compared", None)
     stderr: float | None = column("of eaif: standard error", None)
 
@@ -171,6 +179,7 @@ class SpecificationRecord(Record):
     unit: float = column("the unit of the feature")
     weight: float | None = column("the weight of effort")
     scale: float | None = column("the scale of the aggregate")
+    distance: str | None = column("the distance, of eaif")
     width: float | None = column("the width of the effort bins")
     min_count: int | None = column("the smallest group that is compared")
     own: bool = column("whether it is the audit's own specification")

@@ -35,7 +35,7 @@ from evenhand.core.formats import finite
 from evenhand.core.run import step
 from evenhand.errors import ConfigError, DataError, count
 from evenhand.stats.effort import aggregate_scores, effort_bins, effort_scores
-from evenhand.stats.pairs import EXACT_ROWS, fairness_by_weight
+from evenhand.stats.pairs import EXACT_ROWS, Distance, fairness_by_weight
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
@@ -194,8 +194,11 @@ class _Sheets:
             if not needed:
                 continue
             weights = [self.grid.weight.options[number] for number in needed]
-            for model, score in enumerate(people.rows.scores.values()):
-                entry: tuple[Any, ...] = (*position, needed, scale, model)
+            for (d, norm), (model, score) in product(
+                enumerate(self.grid.distance.options), enumerate(people.rows.scores.values())
+            ):
+                own, plain = people.distance, norm != self.spec.distance.norm
+                entry: tuple[Any, ...] = (*position, needed, scale, d, model)
                 sheet.value[entry], sheet.error[entry] = fairness_by_weight(
                     score,
                     effort,
@@ -204,6 +207,7 @@ class _Sheets:
                     people.rows.weight,
                     exact_rows=self.exact_rows,
                     seed=self.spec.seed,
+                    distance=Distance(norm, own.scales, own.lipschitz) if plain else own,
                 )
 
     def _copy_equal(self, window: int) -> None:
@@ -240,7 +244,8 @@ def _bin_means(cell: IntArray, people: People, shape: tuple[int, int]) -> tuple[
     size, weight = prod(shape), people.rows.weight
     n = np.bincount(cell, minlength=size)
     heavy = n if weight is None else np.bincount(cell, weight, size)
-    sums = [np.bincount(cell, s if weight is None else weight * s, size) for s in people.rows.scores.values()]
+    scores = [people.compared(model) for model in people.rows.scores]
+    sums = [np.bincount(cell, s if weight is None else weight * s, size) for s in scores]
     with np.errstate(invalid="ignore"):
         means = np.stack(sums) / heavy
     return n.reshape(shape), means.reshape(-1, *shape)
@@ -314,7 +319,7 @@ def specification_records(curve: SpecificationCurve, steps: Sequence[str]) -> It
                 model=name,
                 window_first=steps[first],
                 window_last=steps[last],
-                **{"weight": None, "scale": None, "width": None, "min_count": None, **taken},
+                **{"weight": None, "scale": None, "distance": None, "width": None, "min_count": None, **taken},
                 own=position == curve.chosen,
                 bins=None if curve.bins is None else int(curve.bins[entry]),
                 bins_left_out=None if curve.bins_left_out is None else int(curve.bins_left_out[entry]),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.effort import charts
+from evenhand.audits.effort.imputation import is_uncertain
 from evenhand.audits.effort.metrics import METRICS, MULTIVERSE, PAPER
 from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, Range, gap_table, make_table, value_table
 from evenhand.core.formats import show, show_confidence
@@ -13,6 +14,7 @@ from evenhand.stats.pairs import EXACT_ROWS
 
 if TYPE_CHECKING:
     from evenhand.audits.effort.result import EffortGap, EffortResult, EffortValue, PairRecord
+    from evenhand.audits.effort.spec import DistanceSettings
 
 Columns = dict[str, Callable[[Any], Cell]]
 
@@ -50,6 +52,7 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "Pairs": lambda r: Number(r.pairs, "count"),
         "Pairs violated": lambda r: Number(r.violated, "percent"),
         "Std. error": lambda r: Number(r.stderr),
+        "From rates of inertia": lambda r: Number(r.rates_share, "percent"),
         "Method": lambda r: r.method,
     }
     values = result.rows("values", metric="eaif")
@@ -93,7 +96,8 @@ def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     spec = result.spec
     yield Figure(
         "Parity among people of similar effort",
-        "Smallest group mean score over the largest in each bin of effort; bands are intervals that hold "
+        f"Smallest group {'mean score' if spec.parity_of == 'scores' else 'share selected'} over the largest in each "
+        "bin of effort; bands are intervals that hold "
         f"for all pairs of groups of one bin, of at least {spec.min_count} people each. A line breaks "
         "where a bin has no two such groups.",
         _headlines(result, "eagf"),
@@ -101,7 +105,11 @@ def _group_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
     )
     yield parity_table(result)
     gaps = result.rows("gaps", metric="eagf")
-    extra: Columns = {"Effort": _bin, "Groups": lambda r: Number(r.groups, "count")}
+    extra: Columns = {
+        "Effort": _bin,
+        "Groups": lambda r: Number(r.groups, "count"),
+        "From rates of inertia": lambda r: Number(r.rates_share, "percent"),
+    }
     yield gap_table(gaps, METRICS, "Parity of every effort bin", spec.confidence, extra=extra)
     values = result.rows("values", metric="mean_score")
     yield value_table(values, METRICS, "Mean score of every group by effort", spec.confidence, extra={"Effort": _bin})
@@ -329,6 +337,16 @@ def methods(result: EffortResult) -> Iterator[Method]:
         "log(1 - value).",
         f"{METRICS['eaif'].reference}; Arvesen 1969, Annals of Mathematical Statistics 40",
     )
+    if is_uncertain(spec):
+        yield Method(
+            "Uncertain rates of inertia",
+            "Each rate is drawn anew, log-normal with its standard error; effort, individual fairness and parity by "
+            "effort are computed under each set of rates, and pooled: the variance within the sets plus (1 + 1/M) "
+            "times that between them. The share from the rates is the second part.",
+            "Rubin 1987, Multiple Imputation for Nonresponse in Surveys; Barnard and Rubin 1999, Biometrika 86",
+        )
+    if spec.distance.norm != "euclidean" or spec.distance != type(spec.distance)():
+        yield Method("Distance", _distance_in_words(spec.distance))
     if result.direction:
         yield Method(
             "Reversed pairs",
@@ -352,6 +370,24 @@ def methods(result: EffortResult) -> Iterator[Method]:
     )
     if spec.robustness is not None:
         yield from _robustness_methods(result)
+
+
+def _distance_in_words(distance: DistanceSettings) -> str:
+    e, s = (
+        name if scale == 1 else f"{name} / {scale:g}"
+        for name, scale in (("|E - E'|", distance.effort_scale), ("|S - S'|", distance.aggregate_scale))
+    )
+    formula = {
+        "euclidean": "sqrt(w e^2 + (1 - w) s^2)",
+        "manhattan": "w e + (1 - w) s",
+        "maximum": "the larger of e and s (at w = 0 or 1 the one that counts)",
+        "learned": "sqrt(a e^2 + 2 b e s + c s^2), learned from judged pairs (Mukherjee et al. 2020)",
+        "own": "a function of the auditor's own",
+    }[distance.norm]
+    return (
+        f"In the place of the paper's d: {formula}, with e = {e} and s = {s}. Scores may differ by "
+        f"{distance.lipschitz:g} for each unit of it."
+    )
 
 
 def _sentence(formula: str) -> str:

@@ -12,8 +12,10 @@ from evenhand.audits.effort.choices import Choices, as_choices
 from evenhand.audits.effort.metrics import METRICS
 from evenhand.core.metrics import Metric
 from evenhand.core.spec import Spec, is_recorded
+from evenhand.errors import did_you_mean
 from evenhand.settings import Settings, named_once
 from evenhand.stats.effort import TrajectoryMeasure
+from evenhand.table.roles import Columns
 
 CURVE_WEIGHTS = tuple(k / 10 for k in range(11))
 """Weights of effort at which the curve of individual fairness is computed."""
@@ -39,6 +41,124 @@ class History(Settings):
         if (self.data is None) == (self.source is None) and not is_recorded(info):
             raise ValueError("`history` needs its table: give exactly one of `data` and `source`")
         return self
+
+
+class InertiaSource(Settings):
+    """One source of inertia: rates by group, or a column of each person's own numbers, with their standard errors.
+
+    Examples
+    --------
+    >>> InertiaSource(by="race", rates={"White": 13, "Black": 39}, errors={"Black": 1.5}).by
+    ('race',)
+    """
+
+    by: Columns | None = Field(None, description="The group column of `rates`, or several: rates of combinations.")
+    rates: dict[str, float] = Field({}, description="A rate for every group ('Black × F' for a combination).")
+    errors: dict[str, float] = Field({}, description="Standard errors of the rates; one that is not named is known.")
+    column: str | None = Field(None, description="A column of everybody's own number, instead of rates.")
+    error_column: str | None = Field(None, description="The column of their standard errors.")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.column is None) == (not self.rates):
+            raise ValueError("a source of inertia needs either `rates` with `by`, or a `column`")
+        if self.rates and self.by is None:
+            raise ValueError("`rates` need `by`, the group column that they refer to")
+        unknown = [group for group in self.errors if group not in self.rates]
+        if unknown:
+            raise ValueError(f"`errors` has {unknown[0]!r}, which has no rate; {did_you_mean(unknown[0], self.rates)}")
+        for name, numbers in (("rates", self.rates), ("errors", self.errors)):
+            for group, number in numbers.items():
+                if not (isfinite(number) and (number > 0 if name == "rates" else number >= 0)):
+                    raise ValueError(f"`{name}` of {group!r} must be finite and not below 0; got {number:g}")
+        return self
+
+
+class InertiaSources(Settings):
+    """Several sources of inertia, combined at the level of a person.
+
+    Rates by group are divided by their largest, columns are taken as they are. `product` multiplies the sources, `sum`
+    adds them up and divides by their number. A table of combinations is one source whose `by` has several columns.
+    """
+
+    sources: dict[str, InertiaSource] = Field(min_length=1, description="The sources, by names of your own.")
+    combine: Literal["product", "sum"] = Field("product", description="How a person's sources make one inertia.")
+    imputations: int = Field(
+        20, ge=2, le=200, description="Sets of rates as they may truly be, which carry the errors into the intervals."
+    )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that hold numbers of persons."""
+        names = (name for source in self.sources.values() for name in (source.column, source.error_column))
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _as_inertia(value: object) -> object:
+    """Tell sources from rates by group, so that an error is about the one that was meant."""
+    return InertiaSources.model_validate(value) if isinstance(value, Mapping) and "sources" in value else value
+
+
+class SimilarPairs(Settings):
+    """Pairs of people of the table that somebody judged, one row each; a distance is learned from them.
+
+    Examples
+    --------
+    >>> SimilarPairs(source="judged.csv", first="a", second="b").similar
+    'similar'
+    """
+
+    data: Any = Field(None, exclude=True, description="A data frame or a mapping of columns, in Python.")
+    source: str | None = Field(None, description="The path of a file, relative to that of `audit.toml`.")
+    first: str = Field("first", description="Its column with the id of the one.")
+    second: str = Field("second", description="Its column with the id of the other.")
+    similar: str = Field("similar", description="Its column of judgements: 1 where the two are similar, else 0.")
+
+    @model_validator(mode="after")
+    def _one_source(self, info: ValidationInfo) -> Self:
+        if (self.data is None) == (self.source is None) and not is_recorded(info):
+            raise ValueError("`similar` needs its table: give exactly one of `data` and `source`")
+        return self
+
+
+class DistanceSettings(Settings):
+    """How far apart two people are, and so how much their scores may differ.
+
+    Examples
+    --------
+    >>> DistanceSettings(norm="manhattan", lipschitz=0.5).lipschitz
+    0.5
+    """
+
+    norm: Literal["euclidean", "manhattan", "maximum", "learned", "own"] = Field(
+        "euclidean",
+        description="euclidean (the paper's), manhattan, maximum, or learned from pairs of people that were judged; "
+        "own for a function, which only Python can give.",
+    )
+    effort_scale: float = Field(1.0, gt=0, description="Differences in effort are divided by this.")
+    aggregate_scale: float = Field(1.0, gt=0, description="Differences in aggregate are divided by this.")
+    lipschitz: float = Field(1.0, gt=0, description="How much scores may differ for each unit of distance.")
+    similar: SimilarPairs | None = Field(None, description="The judged pairs that a learned distance comes from.")
+    function: Any = Field(
+        None,
+        exclude=True,
+        description="A function of the efforts and aggregates of the one and of the other (four arrays), in Python.",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self, info: ValidationInfo) -> Self:
+        if (self.norm == "learned") != (self.similar is not None):
+            raise ValueError("the norm 'learned' needs the judged pairs `similar`, and no other norm has them")
+        if self.norm == "own" and not callable(self.function) and not is_recorded(info):
+            raise ValueError("the norm 'own' needs a `function` of Python")
+        return self
+
+
+def _as_distance(value: object) -> object:
+    """Accept a norm by name, or a function, for the settings of a distance."""
+    if callable(value) and not isinstance(value, Settings):
+        return {"norm": "own", "function": value}
+    return {"norm": value} if isinstance(value, str) else value
 
 
 class EffortSpec(Spec):
@@ -71,13 +191,22 @@ class EffortSpec(Spec):
     scale: float = Field(
         1.0, gt=0, description="The total is divided by this for the aggregate ($200,000 in the paper)."
     )
-    inertia: dict[str, float] | str | None = Field(
+    inertia: Annotated[InertiaSources | dict[str, float] | str | None, BeforeValidator(_as_inertia)] = Field(
         None,
-        description="A column, rates by group (scaled by the largest), a published table such as nces-2012, or none.",
+        description="A column, rates by group (scaled by the largest), a published table such as nces-2012, several "
+        "`sources` with their errors, or none.",
     )
     inertia_by: str | None = Field(None, description="Group column that rates by group refer to; by default race.")
     weights: tuple[float, ...] = Field(
         (0.5,), min_length=1, description="Weights of effort against aggregate in the distance."
+    )
+    distance: Annotated[DistanceSettings, BeforeValidator(_as_distance)] = Field(
+        DistanceSettings(),
+        description="How far apart people are: euclidean, manhattan, maximum, a table of settings, or a function.",
+    )
+    parity_of: Literal["scores", "decisions"] = Field(
+        "scores",
+        description="Whether parity by effort compares mean scores, or shares selected by each model's threshold.",
     )
     width: float = Field(0.1, gt=0, le=1, description="Width of the effort bins of group fairness.")
     method: Literal["auto", "strips", "blocks", "grid", "sampled"] = Field(

@@ -13,6 +13,7 @@ from evenhand.audits.improvability import estimate
 from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.curves import make_margins
 from evenhand.audits.improvability.findings import SENTENCES, make_claims, make_notes, reason_records
+from evenhand.audits.improvability.frontier import frontier_records
 from evenhand.audits.improvability.gather import Predictions, Sample, read_sample
 from evenhand.audits.improvability.result import Evidence, ImprovabilityResult
 from evenhand.audits.improvability.rules import Decisions
@@ -63,10 +64,10 @@ def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     Returns
     -------
     ImprovabilityResult
-        Tables `values`, `gaps`, `decisions`, `margins`, `curves`, `candidates`, `coefficients`, `power`, `sample_sizes`
-        and `reasons`. In `decisions`, `rejected` is a candidate's own test, `established` the decision adjusted for all
-        candidates. `export(folder)` writes the candidates; it needs `evidence`, the rows and fitted rules, which are
-        kept beside the result and are no part of it once it is pickled or written.
+        Tables `values`, `gaps`, `frontier`, `decisions`, `margins`, `curves`, `candidates`, `coefficients`, `power`,
+        `sample_sizes` and `reasons`. In `decisions`, `rejected` is a candidate's own test, `established` the decision
+        adjusted for all candidates. `export(folder)` writes the candidates; it needs `evidence`, the rows and fitted
+        rules, which are kept beside the result and are no part of it once it is pickled or written.
 
     References
     ----------
@@ -123,6 +124,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
         backend=table.backend,
         values=values,
         gaps=tuple(estimate.gap_records(inputs, trials)),
+        frontier=tuple(frontier_records(inputs, trials, curves)),
         decisions=decisions,
         margins=margins,
         curves=tuple(estimate.curve_records(curves)),
@@ -184,14 +186,19 @@ def _check_member(sample: Sample, spec: ImprovabilitySpec, name: str, member: Ca
     if member.refits:
         for package in ("sklearn", "joblib", "threadpoolctl"):
             require_extra(package, "models", f"the candidate {name!r}")
-    scored = member.rule in ("estimator", "reductions")
+    scored = member.rule in ("estimator", "reductions") and member.kind != "decision"
     if scored and spec.capacity is None and member.threshold is None and not sample.binary:
         raise ConfigError(
             f"the candidate {name!r} predicts an outcome that is not 0 or 1, so nothing says who is selected; give "
             "`capacity`, or the candidate's `threshold`."
         )
     if member.column is not None:
-        _require_cut(sample.column_of(name, member), spec, f"the candidate {name!r}", "the candidate's `threshold`")
+        _require_cut(
+            sample.column_of(name, member),
+            spec,
+            f"the candidate {name!r}",
+            "the candidate's `threshold`, or for amounts kind = 'decision'",
+        )
     if member.linear_search and spec.fairness != (spec.utility,):
         raise ConfigError(
             f"the candidate {name!r} searches with one utility for accuracy and fairness; here they differ. Use "

@@ -23,15 +23,15 @@ from evenhand.settings import Settings
 RuleName = Literal["estimator", "column", "search", "sweep", "milp", "reductions", "own"]
 Constraint = Literal["demographic_parity", "equalized_odds", "true_positive_rate", "false_positive_rate", "error_rate"]
 
-_LINEAR = ("goal", "iota", "directions", "monotone", "excluded")
+_LINEAR = ("goal", "iota", "directions", "monotone", "excluded", "amounts")
 _SETTINGS: dict[str, tuple[str, ...]] = {
-    "estimator": ("estimator", "settings", "threshold"),
-    "column": ("column", "threshold"),
+    "estimator": ("estimator", "settings", "threshold", "kind", "factor"),
+    "column": ("column", "threshold", "kind"),
     "search": ("family", "folds"),
     "sweep": _LINEAR,
     "milp": (*_LINEAR, "time_limit", "margin"),
     "reductions": ("estimator", "settings", "constraint", "slack", "threshold"),
-    "own": ("own", "threshold"),
+    "own": ("own", "threshold", "kind"),
 }
 # The setting that tells which rule is meant, where it is not named.
 _MARKS = {
@@ -61,6 +61,15 @@ class Candidate(Settings):
     settings: dict[str, Any] = Field({}, description="Settings of the estimator, by its library's names.")
     column: str | None = Field(None, description="A column of decisions or scores, or a model; nothing is fitted.")
     threshold: float | None = Field(None, description="Selected above it, where there is no capacity; by default 0.5.")
+    kind: Literal["decision", "score"] | None = Field(
+        None,
+        description="`decision` where the numbers themselves are decided, such as prices; by default two-valued "
+        "columns are decisions, all else scores.",
+    )
+    factor: float = Field(1.0, gt=0, description="What an estimator's prediction is multiplied by to make an amount.")
+    amounts: tuple[float, float] | None = Field(
+        None, description="Two amounts, such as prices, that a linear search chooses between; by default 0 and 1."
+    )
     family: tuple[Candidate, ...] = Field((), description="Candidates that a search compares on the training rows.")
     folds: int = Field(5, ge=2, le=50, description="Folds of the search.")
     goal: str = Field("fairness", description="`fairness`, or the group whose accuracy the linear search raises.")

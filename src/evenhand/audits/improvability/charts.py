@@ -1,4 +1,4 @@
-"""The charts of the improvability audit: values by group with the 45-degree line, p-values by margin, and power."""
+"""The charts of the improvability audit: frontier, values by group, p-values by margin, and power."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.audits.improvability.curves import SCENARIOS
+from evenhand.audits.improvability.frontier import frontier_panels
 from evenhand.audits.improvability.metrics import FAIRNESS
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO
@@ -232,6 +233,7 @@ def adjusted_clause(result: ImprovabilityResult) -> str:
 
 
 CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {
+    "frontier": frontier_panels,
     "values": value_panels,
     "margins": curve_panels,
     "power": power_panels,

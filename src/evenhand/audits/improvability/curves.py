@@ -152,3 +152,11 @@ def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, level: float, tr
         },
         bool((effects["found"] > 0).all()),
     )
+
+
+def component_changes(test: stats.SplitTest, values: FloatArray) -> FloatArray:
+    """Return (J, A + F) by how much accuracy rises, and by how much the gap shrinks, for values (J, G + 1, K, 2)."""
+    every = stats.component_values(test, values)
+    accuracy = len(test.accuracy_contrasts)
+    pairs = every[:, accuracy:].reshape(len(values), len(test.worst), -1)
+    return np.concatenate([every[:, :accuracy], pairs.min(axis=2)], axis=1)

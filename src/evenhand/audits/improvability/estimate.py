@@ -322,7 +322,7 @@ def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[records.Candid
             tied_reference=piece.status_quo.tied,
             status=piece.status,
             **_decided(piece),
-            **_solved(piece),
+            **_solved(piece, candidate.margin),
         )
 
 
@@ -344,7 +344,7 @@ def _decided(piece: Piece) -> dict[str, Any]:
     }
 
 
-def _solved(piece: Piece) -> dict[str, Any]:
+def _solved(piece: Piece, margin: float) -> dict[str, Any]:
     """Return what is known of a linear search: what found its classifier, and what the solver said."""
     if piece.made is None or piece.made.linear is None:
         return {}
@@ -353,7 +353,8 @@ def _solved(piece: Piece) -> dict[str, Any]:
         return {"found_by": found_by}
     numbers = {name: finite(getattr(solver, name)) for name in ("claimed", "bound", "relative_gap")}
     repaired = {"reproduced": solver.reproduced, "polished": solver.polished}
-    return {"found_by": found_by, "solver_status": solver.status, **numbers, **repaired}
+    proved = f", up to a margin of {margin:g}" if solver.status.startswith("optimal") else ""
+    return {"found_by": found_by, "solver_status": f"{solver.status}{proved}", **numbers, **repaired}
 
 
 def coefficient_records(trials: Trials) -> Iterator[records.CoefficientRecord]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -57,6 +57,7 @@ class Sample:
     weight : survey weights, or None.
     given : columns of decisions or scores by name.
     ids : an array of what identifies the rows, or None.
+    columns : further columns that a utility depends on.
     left_out : what was left out and why.
     unlabelled : how many rows were dropped for a missing outcome, by the table (or for a prediction) or here.
     """
@@ -71,6 +72,7 @@ class Sample:
     weight: FloatArray | None
     given: Mapping[str, Predictions]
     ids: Any
+    columns: Mapping[str, FloatArray] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     unlabelled: int = 0
 
@@ -101,6 +103,7 @@ class Sample:
             weight=None if self.weight is None else self.weight[chosen],
             given={name: replace(column, values=column.values[chosen]) for name, column in self.given.items()},
             ids=None if self.ids is None else self.ids[chosen],
+            columns={name: values[chosen] for name, values in self.columns.items()},
         )
 
     def digest(self) -> str:
@@ -108,7 +111,8 @@ class Sample:
         digest = hashlib.sha256(json.dumps([self.groups, self.features, sorted(self.labels.items())]).encode())
         weight = [] if self.weight is None else [self.weight]
         given = [column.values for _, column in sorted(self.given.items())]
-        for column in (self.outcome, *self.matrix.T, *given, *weight):
+        more = [values for _, values in sorted(self.columns.items())]
+        for column in (self.outcome, *self.matrix.T, *given, *more, *weight):
             digest.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
         digest.update(np.ascontiguousarray(self.group, dtype="<i8").tobytes())
         return digest.hexdigest()
@@ -122,6 +126,8 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
     columns = {"outcome": outcome, **{f"features[{i}]": name for i, name in enumerate(spec.features)}}
     sources = dict(_sources(table, spec))
     columns |= {name: source.column for name, source in sources.items()}
+    more = dict.fromkeys(name for utility in spec.criteria.utilities for name in utility.columns)
+    columns |= {f"utility[{name}]": name for name in more}
     if table.roles.id is not None:
         columns["id"] = table.roles.id
     rows = table.coded_rows(columns)
@@ -141,6 +147,7 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> Sample:
         weight=rows.weight,
         given={name: _predictions(rows.columns[name], source) for name, source in sources.items()},
         ids=np.array(ids.labels, dtype=object)[ids.codes] if ids is not None else None,
+        columns={name: _amounts(rows.columns[f"utility[{name}]"], name) for name in more},
     )
     return _with_model(_complete(sample.rows(_canonical(rows)), table, spec), spec)
 
@@ -217,7 +224,7 @@ def _asked(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source
         for member in (candidate, *candidate.family):
             if member.column is not None:
                 _require_column(table, name, member.column)
-                yield _key(name, member.column), _Source(member.column, None, member.threshold, None)
+                yield _key(name, member.column), _Source(member.column, member.kind, member.threshold, None)
 
 
 def _key(candidate: str, column: str) -> str:
@@ -305,6 +312,15 @@ def _numbers(coded: Coded, what: str = "") -> FloatArray:
     return values
 
 
+def _amounts(coded: Coded, name: str) -> FloatArray:
+    """Return a column that a utility depends on."""
+    if not _are_numbers(coded):
+        raise DataError(
+            f"a utility names {name!r}, which holds {shown_values(list(coded.values), 3)}; it needs numbers."
+        )
+    return _numbers(coded, f"the column {name!r} of a utility")
+
+
 def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
     """Leave out rows with something missing where that was asked for, and groups that are none or too small."""
     left_out = []
@@ -312,6 +328,7 @@ def _complete(sample: Sample, table: Table, spec: ImprovabilitySpec) -> Sample:
         left_out.append(LeftOut(n=table.dropped, reason="missing outcome or prediction: rows dropped"))
     holes = {f"feature {name!r}": np.isnan(sample.matrix[:, i]) for i, name in enumerate(sample.features)}
     holes |= {name.replace("_", " "): np.isnan(column.values) for name, column in sample.given.items()}
+    holes |= {f"column {name!r} of a utility": np.isnan(values) for name, values in sample.columns.items()}
     lost = np.zeros(len(sample), dtype=np.bool_)
     for name, hole in holes.items():
         if hole.any() and table.roles.missing != "drop":

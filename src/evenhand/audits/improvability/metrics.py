@@ -41,6 +41,7 @@ def _improvable(name: str, title: str, what: str, headline: bool) -> Metric:
 _ROWS = (
     _utility("classification", "Right decisions", "share", "u = [y = d], w = 1"),
     _utility("calibration", "Mean outcome of the selected", "amount", "u = y [d = 1], w = [d = 1]"),
+    _utility("mirrored_calibration", "Mean outcome of those not selected", "amount", "u = y [d = 0], w = [d = 0]"),
     _utility("false_positive_rate", "False positive rate", "share", "u = [y = 0, d = 1], w = [y = 0]"),
     _utility("false_negative_rate", "False negative rate", "share", "u = [y = 1, d = 0], w = [y = 1]"),
     _utility("profit", "Mean price paid", "amount", "u = d [y >= d], w = 1"),
@@ -60,6 +61,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
 MEANINGS = {
     "classification": "the share of right decisions (classification)",
     "calibration": "the mean outcome of the selected (calibration)",
+    "mirrored_calibration": "the mean outcome of those not selected (mirrored calibration)",
     "false_positive_rate": "the share of those with outcome 0 who are selected (false positive rate)",
     "false_negative_rate": "the share of those with outcome 1 who are not selected (false negative rate)",
     "profit": "the mean price that is paid (profit)",

@@ -101,6 +101,35 @@ class Margin(Value):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierPoint(Record):
+    """Where an algorithm stands: the accuracy of everyone against the gap, the mean over splits.
+
+    The limits hold for accuracy and gap of the status quo and all candidates together.
+    """
+
+    model: str = column("the candidate, or 'status_quo'")
+    margin: float | None = column("of a search's further choices the smallest margin at which they are made", None)
+    metric: str = column("the utility of accuracy")
+    gap_metric: str = column("the utility of the gap")
+    n: int = column("the test rows")
+    accuracy: float | None = column("the value over everyone")
+    accuracy_low: float | None = column("its lower limit, for all points together", None)
+    accuracy_high: float | None = column("its upper limit", None)
+    gap: float | None = column("the largest difference between groups")
+    gap_low: float | None = column("its lower limit, for all points together", None)
+    gap_high: float | None = column("its upper limit", None)
+    efficient: bool | None = column("whether no other point is as good in both and better in one", None)
+    better: bool | None = column("whether it is shown to be better in accuracy and gap, adjusted for all", None)
+    regret: float | None = column(
+        "by how much its gap exceeds the smallest of the candidates that are as accurate as the status quo, on the "
+        "test rows; the smallest of several flatters itself",
+        None,
+    )
+    eigenvalue: float | None = column("the smallest eigenvalue of assumption 2; below 0.01 p-values are rough", None)
+    status: str = column("'ok', or what is wrong", "ok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRecord(Record):
     """What a candidate was in one split or step, and how it decided the test rows."""
 
@@ -201,7 +230,8 @@ class ImprovabilityResult(Result):
 
     Parameters
     ----------
-    values, gaps, decisions, margins, curves, candidates, coefficients, power, sample_sizes, reasons : the tables.
+    values, gaps, frontier, decisions, margins, curves, candidates, coefficients : tables.
+    power, sample_sizes, reasons : more tables.
     groups : the groups that are compared.
     furthest_apart : the two that the status quo treats most differently on (the first training) rows, the higher first.
     better : whether more of the accuracy utility is better, or less.
@@ -220,6 +250,7 @@ class ImprovabilityResult(Result):
     spec: ImprovabilitySpec
     values: tuple[ImprovabilityValue, ...]
     gaps: tuple[ImprovabilityGap, ...]
+    frontier: tuple[FrontierPoint, ...]
     decisions: tuple[Decision, ...]
     margins: tuple[Margin, ...]
     curves: tuple[CurvePoint, ...]

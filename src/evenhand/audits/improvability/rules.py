@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -15,8 +15,8 @@ from evenhand.audits.improvability.candidates import Candidate
 from evenhand.audits.improvability.gather import Kind, Predictions, Sample
 from evenhand.errors import ConfigError, EvenhandError, require_extra
 from evenhand.models.estimators import make_pipeline, small_seed
-from evenhand.stats.improvability import select_top
-from evenhand.stats.linear_search import SEARCH_UTILITIES, LinearCandidate, search_problem, solve_milp, sweep_directions
+from evenhand.stats.improvability import Utility, select_top
+from evenhand.stats.linear_search import LinearCandidate, search_problem, solve_milp, sweep_directions
 from evenhand.stats.types import FloatArray, IntArray
 
 Scorer = Callable[[FloatArray], Any]
@@ -41,6 +41,7 @@ class TrainingRows:
     weight : survey weights, or None.
     capacity : the share to select, or None.
     seed : for a rule that draws random numbers.
+    columns : further columns that the utility depends on.
     """
 
     features: FloatArray
@@ -53,6 +54,7 @@ class TrainingRows:
     weight: FloatArray | None
     capacity: float | None
     seed: int
+    columns: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def known(self) -> TrainingRows:
         """Return the rows whose outcome is known."""
@@ -66,6 +68,7 @@ class TrainingRows:
             group=self.group[keep],
             status_quo=self.status_quo[keep],
             weight=None if self.weight is None else self.weight[keep],
+            columns={name: values[keep] for name, values in self.columns.items()},
         )
 
 
@@ -97,14 +100,14 @@ class Decisions(NamedTuple):
     tied_selected: int = 0
 
 
-def fit_rule(candidate: Candidate, rows: TrainingRows, utility: str, name: str) -> Fitted:
+def fit_rule(candidate: Candidate, rows: TrainingRows, utility: Utility, name: str) -> Fitted:
     """Make a candidate from the training rows.
 
     Parameters
     ----------
     candidate : the rule.
     rows : the training rows.
-    utility : the name of the accuracy utility, which the linear searches need.
+    utility : the accuracy utility, which the linear searches need.
     name : what the candidate is called, for messages.
     """
     try:
@@ -175,7 +178,7 @@ def _estimator(candidate: Candidate, rows: TrainingRows) -> Fitted:
         pipeline = _wrapped(candidate.estimator, text, numbers, rows.seed)
     target = rows.outcome.astype(np.int64) if binary else rows.outcome
     pipeline.fit(rows.features, target)
-    return Fitted(Scores(pipeline, binary), "score", candidate.threshold, pipeline)
+    return Fitted(Scores(pipeline, binary, candidate.factor), candidate.kind or "score", candidate.threshold, pipeline)
 
 
 def _wrapped(estimator: Any, text: list[int], numbers: list[int], seed: int) -> Any:
@@ -206,9 +209,13 @@ class Scores:
 
     pipeline: Any
     binary: bool
+    factor: float = 1.0
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
         """Return one number a row."""
+        return self.factor * self._predicted(matrix)
+
+    def _predicted(self, matrix: FloatArray) -> FloatArray:
         if self.binary and hasattr(self.pipeline, "predict_proba"):
             chances = self.pipeline.predict_proba(matrix)
             classes = list(self.pipeline.classes_)
@@ -268,14 +275,15 @@ def _own(candidate: Candidate, rows: TrainingRows) -> Fitted:
         raise EvenhandError(
             f"a selection rule must return a function of a feature matrix; got {type(made).__name__} instead."
         )
-    kind: Kind = "score" if rows.capacity is not None or candidate.threshold is not None else "decision"
+    ranked = rows.capacity is not None or candidate.threshold is not None
+    kind: Kind = candidate.kind or ("score" if ranked else "decision")
     return Fitted(made, kind, candidate.threshold)
 
 
-def _linear(candidate: Candidate, rows: TrainingRows, utility: str) -> Fitted:
+def _linear(candidate: Candidate, rows: TrainingRows, utility: Utility) -> Fitted:
     """Search for a linear classifier, by the sweep or the mixed-integer program."""
-    if utility not in SEARCH_UTILITIES:
-        raise ConfigError(f"the linear searches know the utilities {' and '.join(SEARCH_UTILITIES)}; got {utility}.")
+    if candidate.amounts is not None and rows.capacity is not None:
+        raise ConfigError("`amounts` go with no `capacity`: a capacity selects people, and amounts are set for all.")
     if candidate.goal != "fairness" and candidate.goal not in rows.groups:
         raise ConfigError(f"`goal` is {candidate.goal!r}, which is neither 'fairness' nor a group.")
     prepared = prepare_columns(rows)
@@ -287,6 +295,8 @@ def _linear(candidate: Candidate, rows: TrainingRows, utility: str) -> Fitted:
         rows.group,
         rows.groups,
         utility=utility,
+        amounts=candidate.amounts or (0.0, 1.0),
+        columns=rows.columns,
         goal="fairness" if candidate.goal == "fairness" else rows.groups.index(candidate.goal),
         iota=candidate.iota,
         capacity=rows.capacity,
@@ -300,10 +310,12 @@ def _linear(candidate: Candidate, rows: TrainingRows, utility: str) -> Fitted:
         linear = solve_milp(
             problem, rng, time_limit=candidate.time_limit, margin=candidate.margin, directions=candidate.directions
         )
-    return linear_rule(linear, prepared, ranked=rows.capacity is not None)
+    return linear_rule(linear, prepared, ranked=rows.capacity is not None, amounts=candidate.amounts)
 
 
-def linear_rule(linear: LinearCandidate, prepared: Any, *, ranked: bool) -> Fitted:
+def linear_rule(
+    linear: LinearCandidate, prepared: Any, *, ranked: bool, amounts: tuple[float, float] | None = None
+) -> Fitted:
     """Return a linear classifier as a pipeline: its score is intercept + x'b, selected when at least 0."""
     from sklearn.linear_model import LinearRegression
     from sklearn.pipeline import Pipeline
@@ -312,7 +324,13 @@ def linear_rule(linear: LinearCandidate, prepared: Any, *, ranked: bool) -> Fitt
     estimator = LinearRegression().fit(np.eye(2, size), np.zeros(2))  # converters ask whether it was fitted
     estimator.coef_, estimator.intercept_ = linear.coefficients, np.float64(linear.intercept)
     pipeline = Pipeline([("columns", prepared), ("estimator", estimator)])
-    return Fitted(_Linear(linear, prepared, ranked), "score" if ranked else "decision", None, pipeline, linear)
+    return Fitted(
+        _Linear(linear, prepared, ranked, amounts or (0.0, 1.0)),
+        "score" if ranked else "decision",
+        None,
+        pipeline,
+        linear,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,11 +338,12 @@ class _Linear:
     linear: LinearCandidate
     prepared: Any
     ranked: bool
+    amounts: tuple[float, float]
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
         design = self.prepared.transform(matrix)
         if not self.ranked:
-            return self.linear.decide(design).astype(np.float64)
+            return np.where(self.linear.decide(design), self.amounts[1], self.amounts[0])
         used = np.flatnonzero(self.linear.coefficients)
         return np.asarray(design[:, used] @ self.linear.coefficients[used])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evenhand.audits.improvability import charts
+from evenhand.audits.improvability import charts, frontier
 from evenhand.audits.improvability.metrics import FAIRNESS, MEANINGS, PAPER
 from evenhand.audits.improvability.result import JUDGED
 from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
@@ -64,6 +64,8 @@ def parts(result: ImprovabilityResult) -> Iterator[Figure | DisplayTable]:
     yield _scope_table(result)
     if result.reasons:
         yield _reason_table(result)
+    yield frontier.frontier_figure(result)
+    yield frontier.frontier_table(result)
     yield charts.value_figure(result)
     yield from (_split_table(result, name) for name in result.spec.candidates)
     yield _decision_table(result, JUDGED)

@@ -25,7 +25,17 @@ from evenhand.core.spec import Names, Spec, is_recorded
 from evenhand.core.thresholds import GroupingName
 from evenhand.errors import ConfigError, brief, count, did_you_mean
 from evenhand.settings import Settings, named_once
-from evenhand.stats.improvability import UTILITIES, AccuracyOf, Criteria, FairnessTest, Rule, Utility, get_utility
+from evenhand.stats.improvability import (
+    UTILITIES,
+    AccuracyOf,
+    Criteria,
+    FairnessTest,
+    Formula,
+    Rule,
+    Utility,
+    formula_utility,
+    get_utility,
+)
 from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Scalar
 
@@ -67,7 +77,7 @@ def _as_status_quo(value: Any) -> Any:
 
 
 def _tuple(value: Any) -> Any:
-    return (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+    return (value,) if isinstance(value, str | Mapping) or not isinstance(value, Iterable) else tuple(value)
 
 
 Design = Literal["one_pass", "splits"]
@@ -110,7 +120,8 @@ class Test(Settings):
     combine: Rule = Field(
         "exchangeable",
         description="How splits are combined: `exchangeable`, or `median` (the paper's: median p below alpha / 2), "
-        "which has less power. What the paper's rule says is in the result either way.",
+        "which has less power. What the paper's rule says is in the result either way. Of an even number of splits "
+        "the median is the mean of the middle two, a little stricter than the paper's test.",
     )
     studentised: bool = Field(False, description="Whether errors are divided by their standard errors.")
     worst_pair: tuple[str, str] | None = Field(
@@ -199,8 +210,10 @@ class ImprovabilitySpec(Spec):
     utility: Any = Field(
         "classification",
         validate_default=True,
-        description="What a decision is worth to a group: `classification`, `calibration`, `false_positive_rate`, "
-        "`false_negative_rate`, `profit`, or in Python an `evenhand.stats.improvability.Utility` of your own.",
+        description="What a decision is worth to a group: `classification`, `calibration`, `mirrored_calibration`, "
+        "`false_positive_rate`, `false_negative_rate`, `profit`, or in Python an "
+        "`evenhand.stats.improvability.Utility` of your own. Formulas of `outcome`, `decision` and columns, in a file "
+        "too: `{ name = 'net value', u = '(outcome >= decision) * (decision - cost)', w = '1', better = 'higher' }`.",
     )
     fairness_utility: Any = Field(
         None,
@@ -281,7 +294,7 @@ class ImprovabilitySpec(Spec):
 
     @field_serializer("utility", "fairness_utility")
     def _utility_names(self, value: Any) -> Any:
-        return [utility.name for utility in value] if isinstance(value, tuple) else value and value.name
+        return [_written(utility) for utility in value] if isinstance(value, tuple) else value and _written(value)
 
     @field_validator("candidates")
     @classmethod
@@ -346,7 +359,33 @@ class ImprovabilitySpec(Spec):
         return (2 if self.test.design == "splits" and self.test.splits > 1 else 1) * len(self.candidates)
 
 
+_FORMULA = ("name", "u", "w", "better")
+
+
+def _written(utility: Utility) -> Any:
+    """Return a utility as settings hold it: its name, or its formulas."""
+    if not isinstance(utility.u, Formula) or not isinstance(utility.w, Formula):
+        return utility.name
+    return dict(zip(_FORMULA, (utility.name, utility.u.text, utility.w.text, utility.better), strict=True))
+
+
+def _formula(value: Mapping[str, Any]) -> Utility:
+    for name in value:
+        if name not in _FORMULA:
+            raise ValueError(f"there is no setting `{name}` of a utility; {did_you_mean(name, _FORMULA)}")
+    for name in ("name", "u"):
+        if not isinstance(value.get(name), str):
+            raise ValueError(f"a utility in formulas needs its `{name}`, as text")
+    if value.get("better", "higher") not in ("higher", "lower"):
+        raise ValueError(f"`better` of a utility must be 'higher' or 'lower'; got {value['better']!r}")
+    return formula_utility(value["name"], value["u"], str(value.get("w", "1")), value.get("better", "higher"))
+
+
 def _utility(value: Any, info: ValidationInfo) -> Utility:
+    try:
+        value = _formula(value) if isinstance(value, Mapping) else value
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
     if not isinstance(value, str | Utility):
         raise ValueError(f"a utility must be a name or an evenhand.stats.improvability.Utility; got {brief(value)}")
     if isinstance(value, str) and value not in UTILITIES and is_recorded(info):

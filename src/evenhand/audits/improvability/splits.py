@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.audits.improvability import curves as split_curves
 from evenhand.audits.improvability import rules
 from evenhand.audits.improvability.candidates import Candidate
-from evenhand.audits.improvability.curves import Curves, Margins, Power, p_curves, shares_defined, split_power, z_curves
+from evenhand.audits.improvability.curves import Curves, Margins, Power
 from evenhand.audits.improvability.gather import Sample
 from evenhand.audits.improvability.spec import ImprovabilitySpec
 from evenhand.errors import ConfigError, DataError, EvenhandError, count
@@ -104,6 +105,8 @@ class Trial:
     values, low, high, stderr : (G + 1, K, 2) values of groups and everyone, their intervals and standard errors.
     counted : (G, K, 2) rows that count.
     change : (A + F, 3) how much accuracy rises and gaps shrink, with intervals.
+    region : (2, 2, 3) accuracy of everyone and gap of both algorithms, with limits for all points together.
+    eigenvalue : the smallest of the correlation of both algorithms' values.
     curves : p-values of the components by test.
     power : the power of the test.
     shares : whether accuracy is positive, so that it can improve by a share of itself.
@@ -124,6 +127,8 @@ class Trial:
     stderr: FloatArray
     counted: IntArray
     change: FloatArray
+    region: FloatArray
+    eigenvalue: float
     curves: Mapping[stats.FairnessTest, Curves]
     made: MadeCandidate | None = None
     power: Power | None = None
@@ -236,8 +241,9 @@ def tested(
         studentised=spec.test.studentised,
         part=part,
     )
-    estimates = _estimates(inputs, draws, trial.worst, direction, spec.test.alpha / spec.counts)
-    return replace(trial, made=made, remarks=remarks, counted=rows.counted(), **estimates)
+    counted = rows.counted()
+    estimates = _estimates(inputs, draws, trial.worst, direction, int(counted.min()))
+    return replace(trial, made=made, remarks=remarks, counted=counted, **estimates)
 
 
 def untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
@@ -257,6 +263,8 @@ def untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Tria
         stderr=nothing,
         counted=np.zeros((len(sample.groups), *shape[1:]), dtype=np.int64),
         change=np.full((len(ones.accuracy) + len(ones.fairness), 3), np.nan),
+        region=np.full((2, 2, 3), np.nan),
+        eigenvalue=float("nan"),
         curves=dict.fromkeys(inputs.tests, ones),
     )
 
@@ -266,7 +274,7 @@ def _estimates(
     draws: stats.ValueDraws,
     worst: tuple[stats.Pair, ...],
     direction: stats.Direction,
-    level: float,
+    least: int,
 ) -> dict[str, Any]:
     """Return what the draws of the test rows say of a trial."""
     spec = inputs.spec
@@ -277,25 +285,24 @@ def _estimates(
     signed = tests["signed"]
     ends = [(1 - spec.confidence) / 2, 1 - (1 - spec.confidence) / 2]
     low, high = np.nanquantile(draws.values, ends, axis=0)
-    change = _changes(signed, draws.estimate[np.newaxis])[0]
+    change = split_curves.component_changes(signed, draws.estimate[np.newaxis])[0]
+    together = 1 - (1 - spec.confidence) / (len(spec.candidates) + 1)  # the candidates and the status quo
     return {
         "values": draws.estimate,
         "low": low,
         "high": high,
         "stderr": np.nanstd(draws.values, axis=0),
-        "change": np.column_stack([change, *np.nanquantile(_changes(signed, draws.values), ends, axis=0)]),
-        "curves": {kind: p_curves(test, inputs.margins) for kind, test in tests.items()},
-        "power": split_power(signed, spec, level, 1 - draws.rows / len(inputs.sample)),
-        "shares": shares_defined(signed),
+        "change": np.column_stack(
+            [change, *np.nanquantile(split_curves.component_changes(signed, draws.values), ends, axis=0)]
+        ),
+        "region": stats.frontier_region(draws, spec.criteria.fairness_index[0], together, least),
+        "eigenvalue": stats.smallest_eigenvalue(draws),
+        "curves": {kind: split_curves.p_curves(test, inputs.margins) for kind, test in tests.items()},
+        "power": split_curves.split_power(
+            signed, spec, spec.test.alpha / spec.counts, 1 - draws.rows / len(inputs.sample)
+        ),
+        "shares": split_curves.shares_defined(signed),
     }
-
-
-def _changes(test: stats.SplitTest, values: FloatArray) -> FloatArray:
-    """Return (J, A + F) by how much accuracy rises, and by how much the gap shrinks, for values (J, G + 1, K, 2)."""
-    every = stats.component_values(test, values)
-    accuracy = len(test.accuracy_contrasts)
-    pairs = every[:, accuracy:].reshape(len(values), len(test.worst), -1)
-    return np.concatenate([every[:, :accuracy], pairs.min(axis=2)], axis=1)
 
 
 def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: str) -> None:
@@ -314,9 +321,8 @@ def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, wh
     """Return rows with their terms under both algorithms; missing outcomes that matter are explained plainly."""
     sample = inputs.sample.rows(rows)
     try:
-        return stats.make_rows(
-            sample.group, sample.outcome, old, new, inputs.spec.criteria.utilities, sample.groups, sample.weight
-        )
+        shared = (inputs.spec.criteria.utilities, sample.groups, sample.weight, sample.columns)
+        return stats.make_rows(sample.group, sample.outcome, old, new, *shared)
     except DataError as error:
         unknown = np.isnan(sample.outcome)
         if not unknown.any():
@@ -346,7 +352,7 @@ def make_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int,
 def fit_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, split: stats.Split) -> rules.Fitted:
     """Return the algorithm that a rule makes from the training rows of a split."""
     try:
-        return rules.fit_rule(candidate, training_rows(inputs, name, number, split), inputs.spec.utility.name, name)
+        return rules.fit_rule(candidate, training_rows(inputs, name, number, split), inputs.spec.utility, name)
     except (ConfigError, DataError):
         raise
     except EvenhandError as error:
@@ -369,6 +375,7 @@ def training_rows(inputs: Inputs, name: str, number: int, split: stats.Split) ->
         weight=sample.weight,
         capacity=inputs.spec.capacity,
         seed=int(inputs.rng("fit", name, number).integers(2**31)),
+        columns=sample.columns,
     )
 
 
@@ -382,16 +389,16 @@ def _status_quo(inputs: Inputs, part: str, number: int, rows: IntArray) -> rules
 
 def _worst_pairs(inputs: Inputs, number: int, split: stats.Split) -> Iterator[stats.Pair]:
     """Yield for each fairness utility the pair of groups furthest apart: named beforehand, or on the training rows."""
-    spec, named = inputs.spec, inputs.spec.test.worst_pair
-    if named is not None:
-        yield from [stats.Pair(*(inputs.sample.groups.index(name) for name in named))] * len(spec.fairness)
+    if (named := inputs.spec.test.worst_pair) is not None:
+        yield from [stats.Pair(*(inputs.sample.groups.index(name) for name in named))] * len(inputs.spec.fairness)
         return
     known = ~np.isnan(inputs.sample.outcome[split.train])
     old = _status_quo(inputs, "train", number, split.train).values[known]
     sample = inputs.sample.rows(split.train[known])
     where = "the rows" if split.train is split.test else f"the training rows of split {number + 1}"
-    for utility in spec.fairness:
-        yield stats.worst_pair(sample.group, sample.outcome, old, utility, sample.groups, sample.weight, where)
+    shared = (sample.groups, sample.weight, where, sample.columns)
+    for utility in inputs.spec.fairness:
+        yield stats.worst_pair(sample.group, sample.outcome, old, utility, *shared)
 
 
 def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
@@ -429,7 +436,7 @@ def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: s
     rows = rows_of(inputs, split.train, old, decisions, f"the training rows of split {number + 1}")
     draws = stats.bootstrap_values(rows, resamples=1, rng=np.random.default_rng(0), studentised=True)
     worst = tuple(_worst_pairs(inputs, number, split))
-    return z_curves(stats.SplitTest(draws, inputs.spec.criteria, worst), inputs.margins)
+    return split_curves.z_curves(stats.SplitTest(draws, inputs.spec.criteria, worst), inputs.margins)
 
 
 def _out_of_fold(inputs: Inputs, name: str, member: Candidate, number: int, split: stats.Split) -> FloatArray:

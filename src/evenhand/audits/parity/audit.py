@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.audits.parity.analysis import Analysis, calibration_records
 from evenhand.audits.parity.findings import SENTENCES, make_claims
 from evenhand.audits.parity.gather import GroupCells
-from evenhand.audits.parity.metrics import DEFAULTS, METRICS, ParityMetric, custom_metric
+from evenhand.audits.parity.metrics import BOOTSTRAPPED, DEFAULTS, ParityMetric, custom_metric
 from evenhand.audits.parity.resampled import Custom, Metrics, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
@@ -196,8 +196,8 @@ def _what_to_give(needs: Iterable[str]) -> str:
 
 def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -> Metrics:
     """Return the metrics that the data allows; a metric asked for by name that it does not allow is an error."""
-    chosen = spec.metrics or DEFAULTS
-    lacking = {name: _lacking(table, model, METRICS[name]) for name in chosen}
+    chosen, known = spec.metrics or DEFAULTS, spec.known_metrics()
+    lacking = {name: _lacking(table, model, known[name]) for name in chosen}
     unmet = [name for name in chosen if lacking[name]]
     if unmet and spec.metrics:
         raise ConfigError(
@@ -210,7 +210,8 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec, notes: list[str]) -
             missing.remove("scores between 0 and 1")
         notes.append(f"{model}: not computed without {' and '.join(missing)}: {', '.join(unmet)}.")
     custom = ((custom_metric(name), function) for name, function in spec.custom.items())
-    return [*((METRICS[name], None) for name in chosen if not lacking[name]), *custom]
+    functions = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
+    return [*((known[name], functions.get(name)) for name in chosen if not lacking[name]), *custom]
 
 
 def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:

@@ -25,7 +25,6 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.rows import ScoreRows
 
 _ROUNDING = 1e-13
-_MOST_PAIRS = 1_000_000  # held at a time
 
 
 @dataclass(frozen=True)
@@ -431,14 +430,11 @@ def _against_one_base(family: Sequence[tuple[GroupValues, IntArray]], reference:
 
 
 def _worst_pairs(family: Sequence[tuple[GroupValues, IntArray]]) -> dict[Test, float]:
-    """Return the p-values of all groups being equal, for as many metrics at a time as there is memory for."""
-    p_values: dict[Test, float] = {}
-    most = max(1, _MOST_PAIRS // max(len(groups) for _, groups in family) ** 2)
-    for batch in (family[start : start + most] for start in range(0, len(family), most)):
-        joined = _joined([values.only(groups) for values, groups in batch])
-        each = pairs.equality_p_values(joined.value, partial(joined.limits, exact=True), [len(g) for _, g in batch])
-        p_values |= {(v.metric.name, "worst_pair", -1): p for (v, _), p in zip(batch, each.tolist(), strict=True)}
-    return p_values
+    """Return the p-values of all groups being equal."""
+    joined = _joined([values.only(groups) for values, groups in family])
+    sizes = [len(groups) for _, groups in family]
+    each = pairs.equality_p_values(joined.value, partial(joined.limits, exact=True), sizes)
+    return {(v.metric.name, "worst_pair", -1): p for (v, _), p in zip(family, each.tolist(), strict=True)}
 
 
 def _joined(parts: Sequence[GroupValues]) -> GroupValues:

@@ -8,7 +8,7 @@ and outcome: `tp` (selected, positive), `fp` (selected, negative), `fn` (not sel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
@@ -259,6 +259,44 @@ def custom_metric(name: str) -> ParityMetric:
 
 METRICS: dict[str, ParityMetric] = {metric.name: metric for metric in _TABLE}
 """The metrics by name, in the order in which they are shown."""
+
+WEIGHTED_F1 = ParityMetric(
+    name="weighted_f1",
+    title="Weighted F1",
+    meaning="mean F1 of both outcomes, weighted by how many people have each",
+    formula="p 2 TP / (2 TP + FP + FN) + (1 - p) 2 TN / (2 TN + FP + FN), p the share of positive outcomes; 0/0 is 0",
+    unit="index",
+    method="custom",
+    better="higher",
+    worse=("lower", "lower"),
+    needs=("outcome",),
+    empty="the group has no people",
+    default=False,
+    caveat="It moves with the share of positive outcomes, which may differ between groups. " + _LABELS,
+    reference="van Rijsbergen 1979, Information Retrieval; weighted as in scikit-learn",
+    limits=_limits(1.0),
+)
+
+
+def weighted_f1(cells: Any) -> FloatArray:
+    """Return the weighted F1 of groups from their cells; it is no ratio of sums, so its interval is the bootstrap's.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> cells = SimpleNamespace(tp=np.array([1.0]), fp=np.array([0.0]), fn=np.array([1.0]), tn=np.array([2.0]))
+    >>> weighted_f1(cells).round(4)
+    array([0.7333])
+    """
+    wrong = cells.fp + cells.fn
+    with np.errstate(all="ignore"):
+        positive, negative = (np.where(hit > 0, 2 * hit / (2 * hit + wrong), 0.0) for hit in (cells.tp, cells.tn))
+        n = cells.tp + cells.tn + wrong
+        return np.asarray(((cells.tp + cells.fn) * positive + (cells.fp + cells.tn) * negative) / n)
+
+
+BOOTSTRAPPED: dict[str, tuple[ParityMetric, Callable[[Any], FloatArray]]] = {"weighted_f1": (WEIGHTED_F1, weighted_f1)}
+"""Metrics that are no ratio of sums, computed where they are asked for by name; their intervals are bootstrapped."""
 
 DEFAULTS = tuple(name for name, metric in METRICS.items() if metric.default)
 """Those that are computed when none is named."""

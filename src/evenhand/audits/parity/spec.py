@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from evenhand.audits.parity.metrics import METRICS, NAMED_GAPS, OTHER_NAMES, ParityMetric, custom_metric
+from evenhand.audits.parity.metrics import BOOTSTRAPPED, METRICS, NAMED_GAPS, OTHER_NAMES, ParityMetric, custom_metric
 from evenhand.core.metrics import OtherName
 from evenhand.core.spec import Code, Names, Reference, Spec
 from evenhand.core.thresholds import Alias
@@ -52,20 +52,21 @@ class ParitySpec(Spec):
 
     def known_metrics(self) -> Mapping[str, ParityMetric]:
         """Return the metrics of the table, and the user's own."""
-        return {**METRICS, **{name: custom_metric(name) for name in self.custom}}
+        more = {name: metric for name, (metric, _) in BOOTSTRAPPED.items()}
+        return {**METRICS, **more, **{name: custom_metric(name) for name in self.custom}}
 
     @field_validator("metrics")
     @classmethod
     def _known(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for name in value or ():
-            if name not in METRICS:
-                raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, METRICS)}")
+            if name not in {**METRICS, **BOOTSTRAPPED}:
+                raise ValueError(f"there is no metric {name!r}; {did_you_mean(name, [*METRICS, *BOOTSTRAPPED])}")
         return value
 
     @field_validator("custom")
     @classmethod
     def _new_names(cls, value: dict[str, Any]) -> dict[str, Any]:
         for name in value:
-            if name in METRICS:
+            if name in {**METRICS, **BOOTSTRAPPED}:
                 raise ValueError(f"{name!r} is a built-in metric; give your own another name")
         return value

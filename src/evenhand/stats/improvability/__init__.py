@@ -1,5 +1,6 @@
 """Fairness-improvability: could the decisions be fairer without being less accurate?"""
 
+from evenhand.stats.improvability.frontier import EIGENVALUE_LIMIT, frontier_region, smallest_eigenvalue
 from evenhand.stats.improvability.power import component_values, deviations, planned_effects, power_curve, sample_size
 from evenhand.stats.improvability.resampling import Contrast, ValueDraws, bootstrap_values
 from evenhand.stats.improvability.rows import (
@@ -31,8 +32,10 @@ from evenhand.stats.improvability.split import (
 )
 from evenhand.stats.improvability.utilities import (
     UTILITIES,
+    Formula,
     Utility,
     capacity_count,
+    formula_utility,
     get_utility,
     group_values,
     ratios,
@@ -42,6 +45,7 @@ from evenhand.stats.multiplicity import calibrated_p, critical_value
 
 __all__ = [
     "CANDIDATE",
+    "EIGENVALUE_LIMIT",
     "RULES",
     "STATUS_QUO",
     "UTILITIES",
@@ -51,6 +55,7 @@ __all__ = [
     "Criteria",
     "Direction",
     "FairnessTest",
+    "Formula",
     "Goal",
     "Pair",
     "Rows",
@@ -68,7 +73,9 @@ __all__ = [
     "component_values",
     "critical_value",
     "deviations",
+    "formula_utility",
     "forward_splits",
+    "frontier_region",
     "get_utility",
     "group_values",
     "largest_delta",
@@ -80,5 +87,6 @@ __all__ = [
     "ratios",
     "sample_size",
     "select_top",
+    "smallest_eigenvalue",
     "worst_pair",
 ]

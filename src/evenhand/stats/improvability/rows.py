@@ -8,7 +8,7 @@ utility of the selected alone the rest holds nearly all rows. Both are exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,6 +76,7 @@ def make_rows(
     utilities: Sequence[Utility],
     names: Sequence[str],
     weights: ArrayLike | None = None,
+    columns: Mapping[str, FloatArray] | None = None,
 ) -> Rows:
     """Return the rows with their u and w under both algorithms.
 
@@ -93,6 +94,8 @@ def make_rows(
         The G names of the groups.
     weights
         (n,) survey weights; u and w are multiplied by them.
+    columns
+        The columns that utilities name.
 
     Examples
     --------
@@ -104,7 +107,9 @@ def make_rows(
            [0.5, 1. ]])
     """
     codes = check_groups(group, len(names))
-    pairs = [[utility.terms(outcome, decision) for decision in (status_quo, candidate)] for utility in utilities]
+    pairs = [
+        [utility.terms(outcome, decision, columns) for decision in (status_quo, candidate)] for utility in utilities
+    ]
     terms = np.moveaxis(np.array(pairs, dtype=np.float64), -1, 0)
     if terms.shape[0] != codes.size:
         raise DataError(f"group and outcome must have one value per row; got {codes.size} and {terms.shape[0]}.")
@@ -173,6 +178,7 @@ def worst_pair(
     names: Sequence[str],
     weights: ArrayLike | None = None,
     where: str = "the training rows",
+    columns: Mapping[str, FloatArray] | None = None,
 ) -> Pair:
     """Return the groups between which the status quo's values differ most, from the training rows.
 
@@ -180,7 +186,7 @@ def worst_pair(
 
     Parameters
     ----------
-    group, outcome, status_quo, weights
+    group, outcome, status_quo, weights, columns
         As in `make_rows`, for the training rows.
     utility
         The fairness utility.
@@ -196,7 +202,7 @@ def worst_pair(
     Pair(high=0, low=1)
     """
     codes = check_groups(group, len(names))
-    u, w = utility.terms(outcome, status_quo)
+    u, w = utility.terms(outcome, status_quo, columns)
     if weights is not None:
         survey = check_weights(weights, codes.size)
         u, w = u * survey, w * survey

@@ -393,9 +393,10 @@ def combine_splits(p: ArrayLike, alpha: float, rule: Rule = "exchangeable") -> C
     """Return one decision of level alpha from the p-values of K splits.
 
     A single split rejects when p < alpha. With more, "median" rejects when the median p < alpha / 2 (corollary 1 of the
-    reference; very conservative, because splits overlap). "exchangeable" rejects when for some k <= K at least half of
-    p_1 .. p_k are at most alpha / 2: valid for splits drawn independently in a fixed order, and it rejects whenever the
-    median rule does.
+    reference; very conservative, because splits overlap). Of an even number the median is the mean of the middle two:
+    stricter than the reference's test, which rejects when half of the splits do. "exchangeable" rejects when for
+    some k <= K at least half of p_1 .. p_k are at most alpha / 2: valid for splits drawn independently in a fixed
+    order, and it rejects whenever the median rule does.
 
     Parameters
     ----------

@@ -9,9 +9,12 @@ algorithms, section 2.1, examples 1 to 4.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import reduce
+from itertools import pairwise
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.random import Generator
@@ -20,8 +23,8 @@ from numpy.typing import ArrayLike
 from evenhand.errors import ConfigError, DataError, count, did_you_mean
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
-Term = Callable[[FloatArray, FloatArray], ArrayLike]
-"""term(outcome, decision) -> one number per row."""
+Term = Callable[..., ArrayLike]
+"""term(outcome, decision), or term(outcome, decision, columns) -> one number per row."""
 
 Better = Literal["higher", "lower"]
 
@@ -42,6 +45,8 @@ class Utility:
         compares values between groups and does not ask.
     binary
         Which of "outcome" and "decision" must be 0 or 1.
+    columns
+        Names of further columns that u and w depend on; they are then functions of a mapping of these too, u(y, d, x).
 
     Examples
     --------
@@ -55,8 +60,11 @@ class Utility:
     w: Term
     better: Better = "higher"
     binary: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
-    def terms(self, outcome: ArrayLike, decision: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def terms(
+        self, outcome: ArrayLike, decision: ArrayLike, columns: Mapping[str, FloatArray] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Return u and w of each row.
 
         Parameters
@@ -65,6 +73,8 @@ class Utility:
             (n,) outcomes; nan where they are not known.
         decision
             (n,) decisions.
+        columns
+            The columns that the utility names, and maybe others.
         """
         y, d = np.asarray(outcome, dtype=np.float64), np.asarray(decision, dtype=np.float64)
         if y.ndim != 1 or y.shape != d.shape:
@@ -74,15 +84,18 @@ class Utility:
         for role, values in (("outcome", y), ("decision", d)):
             if role in self.binary:
                 self._check_binary(role, values)
-        u, w = (self._column(name, term, y, d) for name, term in (("u", self.u), ("w", self.w)))
+        more = ({name: (columns or {})[name] for name in self.columns},) if self.columns else ()
+        u, w = (self._column(name, term, y, d, *more) for name, term in (("u", self.u), ("w", self.w)))
         bad = ~(np.isfinite(u) & np.isfinite(w))
         if bad.any():
             raise DataError(self._why_undefined(bad, y))
         return u, w
 
-    def _column(self, name: str, term: Term, y: FloatArray, d: FloatArray) -> FloatArray:
+    def _column(
+        self, name: str, term: Term, y: FloatArray, d: FloatArray, *more: Mapping[str, FloatArray]
+    ) -> FloatArray:
         try:
-            values = np.asarray(term(y, d), dtype=np.float64)
+            values = np.asarray(term(y, d, *more), dtype=np.float64)
         except Exception as error:  # whatever the user's function, or its shape, can raise
             reason = str(error).strip() or type(error).__name__
             raise ConfigError(f"`{name}` of the utility '{self.name}' gives no numbers: {reason}") from error
@@ -132,6 +145,14 @@ def _selected(_: FloatArray, d: FloatArray) -> BoolArray:
     return np.asarray(d == 1)
 
 
+def _outcome_if_not_selected(y: FloatArray, d: FloatArray) -> FloatArray:
+    return np.where(d == 0, y, 0.0)
+
+
+def _not_selected(_: FloatArray, d: FloatArray) -> BoolArray:
+    return np.asarray(d == 0)
+
+
 def _false_positive(y: FloatArray, d: FloatArray) -> BoolArray:
     return np.asarray((y == 0) & (d == 1))
 
@@ -158,6 +179,7 @@ UTILITIES: Mapping[str, Utility] = {
     for utility in (
         Utility("classification", _right, _each_row),
         Utility("calibration", _outcome_if_selected, _selected, binary=("decision",)),
+        Utility("mirrored_calibration", _outcome_if_not_selected, _not_selected, better="lower", binary=("decision",)),
         Utility("false_positive_rate", _false_positive, _negative, better="lower", binary=_BOTH),
         Utility("false_negative_rate", _false_negative, _positive, better="lower", binary=_BOTH),
         Utility("profit", _price_if_paid, _each_row),
@@ -166,9 +188,10 @@ UTILITIES: Mapping[str, Utility] = {
 """The built-in utilities by name.
 
 classification: u = [y = d], w = 1, the share of right decisions. calibration: u = y [d = 1], w = [d = 1], the mean
-outcome of the selected. false_positive_rate: u = [y = 0, d = 1], w = [y = 0]; false_negative_rate: u = [y = 1, d = 0],
-w = [y = 1]; lower is better for both. profit: u = d [y >= d], w = 1, the price paid by those whose willingness to pay
-reaches it.
+outcome of the selected; mirrored_calibration: u = y [d = 0], w = [d = 0], that of the others, better when lower (both
+together are the property called calibration, footnote 7 of the reference). false_positive_rate: u = [y = 0, d = 1], w =
+[y = 0]; false_negative_rate: u = [y = 1, d = 0], w = [y = 1]; lower is better for both. profit: u = d [y >= d], w = 1,
+the price paid by those whose willingness to pay reaches it.
 """
 
 
@@ -182,13 +205,135 @@ def get_utility(utility: str | Utility) -> Utility:
     >>> get_utility("acuracy")
     Traceback (most recent call last):
     evenhand.errors.ConfigError: there is no utility 'acuracy'; known names: 'classification', 'calibration', \
-'false_positive_rate', 'false_negative_rate', 'profit'
+'mirrored_calibration', 'false_positive_rate', 'false_negative_rate', 'profit'
     """
     if isinstance(utility, Utility):
         return utility
     if utility not in UTILITIES:
         raise ConfigError(f"there is no utility {utility!r}; {did_you_mean(utility, UTILITIES)}")
     return UTILITIES[utility]
+
+
+_OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: np.power,
+    ast.USub: np.negative,
+    ast.Not: np.logical_not,
+    ast.And: np.logical_and,
+    ast.Or: np.logical_or,
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+    ast.Eq: np.equal,
+    ast.NotEq: np.not_equal,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"min": np.minimum, "max": np.maximum, "abs": np.abs}
+_OWN_NAMES = ("outcome", "decision")
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A term written as text: numbers, columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max.
+
+    Nothing else is read, so that a file of settings cannot run anything.
+
+    Examples
+    --------
+    >>> paid = Formula("(outcome >= decision) * (decision - cost)")
+    >>> paid.columns, paid(np.array([5.0, 1.0]), np.array([3.0, 3.0]), {"cost": np.array([1.0, 1.0])})
+    (('cost',), array([2., 0.]))
+    >>> Formula("open('secret')")
+    Traceback (most recent call last):
+    evenhand.errors.ConfigError: the formula "open('secret')" holds 'open(...)'; a formula has numbers, names of \
+columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max and abs.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        for node in ast.walk(self._tree):
+            known = isinstance(node, (*_OPERATIONS, ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare))
+            known |= isinstance(node, ast.Name | ast.Load)
+            known |= isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+            known |= isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
+            if not known or (isinstance(node, ast.Call) and node.keywords):
+                shown = f"{node.func.id}(...)" if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+                self._refuse(shown or ast.unparse(node) or type(node).__name__)
+
+    @property
+    def _tree(self) -> ast.Expression:
+        try:
+            return ast.parse(self.text.strip(), mode="eval")
+        except (SyntaxError, ValueError):
+            self._refuse(self.text)
+
+    def _refuse(self, part: str) -> NoReturn:
+        raise ConfigError(
+            f'the formula "{self.text}" holds {part!r}; a formula has numbers, names of columns, `outcome`, '
+            "`decision`, + - * / **, comparisons, and, or, not, min, max and abs."
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names."""
+        names = [node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)]
+        return tuple(name for name in dict.fromkeys(names) if name not in (*_OWN_NAMES, *_FUNCTIONS))
+
+    def __call__(
+        self, outcome: FloatArray, decision: FloatArray, columns: Mapping[str, FloatArray] | None = None
+    ) -> Any:
+        """Return one number per row."""
+        names = {"outcome": outcome, "decision": decision, **(columns or {})}
+        value = np.asarray(_evaluated(self._tree.body, names), dtype=np.float64)
+        unknown = (
+            np.isnan(outcome)
+            if any(isinstance(n, ast.Name) and n.id == "outcome" for n in ast.walk(self._tree))
+            else False
+        )
+        return np.where(unknown, np.nan, value)  # a comparison with nan is false, not unknown
+
+
+def _evaluated(node: ast.expr, names: Mapping[str, FloatArray]) -> Any:
+    def of(part: ast.expr) -> Any:
+        return _evaluated(part, names)
+
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return names[name]
+        case ast.BinOp(left=left, op=op, right=right):
+            return _OPERATIONS[type(op)](*(np.asarray(of(part), dtype=np.float64) for part in (left, right)))
+        case ast.UnaryOp(op=op, operand=operand):
+            return _OPERATIONS[type(op)](np.asarray(of(operand), dtype=np.float64))
+        case ast.BoolOp(op=op, values=values):
+            return reduce(_OPERATIONS[type(op)], [of(value) for value in values])
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            sides = [of(left), *map(of, comparators)]
+            return reduce(
+                np.logical_and, [_OPERATIONS[type(op)](*pair) for op, pair in zip(ops, pairwise(sides), strict=True)]
+            )
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return reduce(_FUNCTIONS[name], map(of, arguments)) if len(arguments) > 1 else np.abs(of(arguments[0]))
+    raise AssertionError(node)  # checked when the formula was made
+
+
+def formula_utility(name: str, u: str, w: str = "1", better: Better = "higher") -> Utility:
+    """Return a utility whose u and w are formulas.
+
+    Examples
+    --------
+    >>> net = formula_utility("net value", "(outcome >= decision) * (decision - cost)")
+    >>> net.columns, net.terms([5.0], [3.0], {"cost": np.array([1.0])})
+    (('cost',), (array([2.]), array([1.])))
+    """
+    terms = Formula(u), Formula(w)
+    columns = tuple(dict.fromkeys(column for term in terms for column in term.columns))
+    return Utility(name, *terms, better=better, columns=columns)
 
 
 def group_values(u: FloatArray, w: FloatArray, group: IntArray, groups: int) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from evenhand.stats.linear_search.milp import solve_milp
 from evenhand.stats.linear_search.problem import (
-    SEARCH_UTILITIES,
     LinearCandidate,
     SearchProblem,
     search_problem,
@@ -11,7 +10,6 @@ from evenhand.stats.linear_search.problem import (
 from evenhand.stats.linear_search.sweep import best_direction, sweep_directions
 
 __all__ = [
-    "SEARCH_UTILITIES",
     "LinearCandidate",
     "SearchProblem",
     "best_direction",

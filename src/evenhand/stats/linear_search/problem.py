@@ -2,8 +2,8 @@
 
 A linear classifier selects when intercept + x'b >= 0. The search asks for the one with the smallest gap between groups
 that is at least as accurate as the status quo in every group (C.5 of the reference), or for the one that is most
-accurate for one group, without less for the others and with a smaller gap (C.6). The utility is classification or
-calibration, the same for accuracy and fairness.
+accurate for one group, without less for the others and with a smaller gap (C.6). The utility, the same for accuracy and
+fairness, is calibration or any whose w does not depend on the decision; the decision may be one of two amounts.
 
 Reference: E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of
 algorithms, appendix C.
@@ -11,19 +11,17 @@ algorithms, appendix C.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import ConfigError, DataError, require_choice
-from evenhand.stats.improvability import capacity_count, check_groups, get_utility, group_values, ratios
+from evenhand.errors import ConfigError, DataError
+from evenhand.stats.improvability import Utility, capacity_count, check_groups, get_utility, group_values, ratios
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
-SearchUtility = Literal["classification", "calibration"]
-SEARCH_UTILITIES: tuple[SearchUtility, ...] = ("classification", "calibration")
 SearchGoal = Literal["fairness"] | int
 """The smallest gap, or the highest value for one group (its number)."""
 
@@ -126,7 +124,9 @@ def search_problem(
     group: ArrayLike,
     names: Sequence[str],
     *,
-    utility: SearchUtility = "classification",
+    utility: str | Utility = "classification",
+    amounts: tuple[float, float] = (0.0, 1.0),
+    columns: Mapping[str, FloatArray] | None = None,
     goal: SearchGoal = "fairness",
     iota: float = 0.0,
     capacity: float | None = None,
@@ -144,7 +144,12 @@ def search_problem(
     names
         The names of the groups.
     utility
-        The utility of accuracy and fairness.
+        The utility of accuracy and fairness: any that is better when higher and whose w does not depend on the decision
+        (classification, profit between two prices, formulas): values are linear in who is selected; or calibration.
+    amounts
+        The two decisions that the classifier chooses between, such as two prices: the second for the selected.
+    columns
+        The columns that the utility names.
     goal
         "fairness": the smallest gap with values of at least the status quo's plus iota (C.5, and P' for calibration).
         A group's number: its highest value, with the others at least the status quo's plus iota and a gap of at most
@@ -166,7 +171,6 @@ def search_problem(
     >>> problem.scaled.ravel().round(2), problem.floors
     (array([0.  , 0.33, 0.67, 1.  ]), array([0.5, 0.5]))
     """
-    require_choice("utility", utility, SEARCH_UTILITIES)
     if not (np.isfinite(iota) and iota >= 0):
         raise ConfigError(f"`iota` must be at least 0; got {iota!r}.")
     codes = check_groups(group, len(names))
@@ -174,12 +178,13 @@ def search_problem(
     if x.ndim != 2 or len(x) != codes.size:
         raise DataError(f"features must have {codes.size} rows and one column per feature; got shape {x.shape}.")
     y = np.asarray(outcome, dtype=np.float64)
-    old = group_values(*get_utility(utility).terms(y, status_quo), codes, len(names))
+    chosen = get_utility(utility)
+    old = group_values(*chosen.terms(y, status_quo, columns), codes, len(names))
     floors, gap_limit = _targets(old, goal, iota, names)
     signs, used = _allowed(x, monotone, excluded)
     low = x[:, used].min(axis=0)
     width = x[:, used].max(axis=0) - low
-    sums = _sums(utility, y, codes, len(names))
+    sums = _sums(chosen, y, codes, len(names), amounts, columns)
     scaled = np.ascontiguousarray((x[:, used] - low) / width)
     places = None if capacity is None else capacity_count(capacity, codes.size)
     return SearchProblem(
@@ -204,19 +209,30 @@ def _targets(old: FloatArray, goal: SearchGoal, iota: float, names: Sequence[str
 
 
 def _sums(
-    utility: SearchUtility, y: FloatArray, group: IntArray, groups: int
+    utility: Utility,
+    y: FloatArray,
+    group: IntArray,
+    groups: int,
+    amounts: tuple[float, float],
+    columns: Mapping[str, FloatArray] | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Return a, base, size and s."""
     if np.isnan(y).any():
         raise DataError(
             f"row {np.flatnonzero(np.isnan(y))[0]} has no outcome; the search needs that of every training row."
         )
-    if utility == "calibration":
-        return y, np.zeros(groups), np.zeros(groups), 1.0
-    if not np.isin(y, (0.0, 1.0)).all():
+    if utility.name == "classification" and not np.isin(y, (0.0, 1.0)).all():
         raise DataError(f"classification needs an outcome of 0 or 1; got {y[~np.isin(y, (0.0, 1.0))][0]:g}.")
-    zeros = np.bincount(group, weights=1.0 - y, minlength=groups).astype(np.float64)
-    return 2.0 * y - 1.0, zeros, np.bincount(group, minlength=groups).astype(np.float64), 0.0
+    (u0, w0), (u1, w1) = (utility.terms(y, np.full(y.size, amount), columns) for amount in amounts)
+    if not u0.any() and not w0.any() and (w1 == 1).all():  # of the selected only, as calibration
+        return u1, np.zeros(groups), np.zeros(groups), 1.0
+    if utility.better == "lower" or not np.array_equal(w0, w1):  # to select nobody makes no error
+        raise ConfigError(
+            "the linear searches know calibration, and utilities that are better when higher and whose w does not "
+            f"depend on the decision; {utility.name} is another. Use another rule."
+        )
+    base, size = (np.bincount(group, weights=term, minlength=groups).astype(np.float64) for term in (u0, w0))
+    return u1 - u0, base, size, 0.0
 
 
 def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | None) -> tuple[IntArray, IntArray]:

@@ -7,6 +7,7 @@ from evenhand.stats.pairs.direction import (
     count_reversals,
     worst_reversals,
 )
+from evenhand.stats.pairs.distance import EUCLIDEAN, NORMS, Distance, Norm, learn_metric
 from evenhand.stats.pairs.exact import worst_pairs
 from evenhand.stats.pairs.fairness import (
     EXACT_ROWS,
@@ -22,12 +23,16 @@ from evenhand.stats.pairs.inputs import check_people, hashes, starts
 from evenhand.stats.pairs.result import PairFairness, compare, limits
 
 __all__ = [
+    "EUCLIDEAN",
     "EXACT_ROWS",
     "METHODS",
+    "NORMS",
     "SIZE",
     "Bounds",
     "Direction",
+    "Distance",
     "GridMoments",
+    "Norm",
     "PairFairness",
     "Reversals",
     "bin_people",
@@ -42,6 +47,7 @@ __all__ = [
     "individual_fairness",
     "individual_fairness_cells",
     "individual_fairness_counts",
+    "learn_metric",
     "limits",
     "starts",
     "worst_pairs",

@@ -218,7 +218,7 @@ def correct(
         first = gathered(people, i)
         for out, partner in zip(deviation, (j, draw.partners(i, stream)), strict=True):
             second = gathered(people, partner)
-            deviations((first, second), weight, TOLERANCE, moments.scale, tables, out)
+            deviations((first, second), weight, TOLERANCE, moments.scale, tables, moments.shape, out)
         both = deviation.mean(axis=0)
         sums[number] = both.sum(axis=0), (both**2).sum(axis=0), deviation.prod(axis=0).sum(axis=0)
 

@@ -273,7 +273,7 @@ def _row_counts(
     points: FloatArray, weight: FloatArray, group: IntArray, threads: int | None, progress: Progress | None
 ) -> FloatArray:
     """Return (rows, groups, 8) the counts of every different row of people."""
-    from evenhand.stats.pairs.kernels import count_ahead
+    from evenhand.stats.pairs.ahead import count_ahead
 
     places, blocks_of = [], []
     for code in range(int(group.max()) + 1):
@@ -355,7 +355,7 @@ def worst_reversals(
     >>> worst.people.tolist(), worst.shortfall.round(6).tolist()
     ([[0, 1]], [0.7])
     """
-    from evenhand.stats.pairs.kernels import largest_shortfall
+    from evenhand.stats.pairs.ahead import largest_shortfall
 
     require_at_least("count", count, 1)
     people = check_people(score, effort, start)

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import require_at_least
+from evenhand.stats.pairs.distance import EUCLIDEAN, Distance
 from evenhand.stats.pairs.inputs import (
     TOLERANCE,
     Merged,
@@ -53,6 +54,7 @@ _MOST_TIES = 1e-4
 _MOST_COMMON = 1e-3
 _STEP_SUMS = 2**21  # row sums in a step, a few hundredths of a second: how soon Ctrl-C is heard
 _CHAINS = 64
+_ENUMERATED = 2**20  # pairs whose distances a function of the user's own gives at once
 _STEP_BLOCKS = 16  # how many blocks between two chances for Ctrl-C
 
 
@@ -107,7 +109,7 @@ def tile_sums(
     from evenhand.stats.pairs.kernels import sweep
 
     blocks = block_rows(merged, weight)
-    kind = _precision(blocks, len(merged))
+    boxes, kind = (blocks.low, blocks.high), _precision(blocks, len(merged), merged.shape)
     columns = (*blocks.points, blocks.weight)
     points: tuple[NDArray[Any], ...] = tuple(np.ascontiguousarray(column, dtype=kind) for column in columns)
     tolerance = kind(TOLERANCE)
@@ -123,7 +125,7 @@ def tile_sums(
             work = sum((count - a) * BLOCK**2 - BLOCK * (BLOCK - 1) // 2 for a in range(first_block, end, slots))
 
             def step(first: int = first_block, last: int = end) -> None:
-                violated[slot] += sweep(points, (blocks.low, blocks.high), first, last, slots, tolerance, sums[slot])
+                violated[slot] += sweep(points, boxes, (first, last, slots), tolerance, merged.shape, sums[slot])
 
             yield work, step
             first_block += slots * len(range(first_block, end, slots))
@@ -147,7 +149,7 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
     >>> block_rows(merged, 0.5).low.shape
     (3, 3)
     """
-    points = np.stack([np.sqrt(weight) * merged.effort, np.sqrt(1.0 - weight) * merged.aggregate, merged.score])
+    points = np.stack([*_placed(merged, weight), merged.score])
     points -= points.mean(axis=1, keepdims=True)
     order = near_neighbours(points)
     padding = -len(merged) % BLOCK
@@ -156,6 +158,12 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
     weights = np.append(merged.weight[order], np.zeros(padding))
     boxes = placed.reshape(3, -1, BLOCK)
     return Blocks(order, placed, weights, boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
+
+
+def _placed(merged: Merged, weight: float, rows: Any = slice(None)) -> tuple[FloatArray, FloatArray]:
+    """Return where rows lie, so that distances are plain lengths."""
+    parts = (weight, 1.0 - weight) if merged.diamond else (np.sqrt(weight), np.sqrt(1.0 - weight))
+    return parts[0] * merged.effort[rows], parts[1] * merged.aggregate[rows]
 
 
 def near_neighbours(points: FloatArray) -> IntArray:
@@ -174,7 +182,7 @@ def near_neighbours(points: FloatArray) -> IntArray:
     return order
 
 
-def _precision(blocks: Blocks, rows: int) -> type[np.float32] | type[np.float64]:
+def _precision(blocks: Blocks, rows: int, shape: tuple[int, ...] = ()) -> type[np.float32] | type[np.float64]:
     """Return float32 for many rows without common or large values and with hardly a pair of D = d, else float64."""
     if any(np.abs(axis).max() > _LARGEST for axis in blocks.points):
         return np.float64
@@ -184,7 +192,7 @@ def _precision(blocks: Blocks, rows: int) -> type[np.float32] | type[np.float64]
 
     probe = np.linspace(0, rows - 1, _PROBE_ROWS).astype(np.int64)
     ties = (
-        near_ties(tuple(axis[probe] for axis in blocks.points), tuple(blocks.points), _NEAR_TIE) - probe.size
+        near_ties(tuple(axis[probe] for axis in blocks.points), tuple(blocks.points), _NEAR_TIE, shape) - probe.size
     )  # each row with itself
     return np.float32 if ties < _MOST_TIES * probe.size * rows else np.float64
 
@@ -267,10 +275,10 @@ def block_sums(
 
     merged, count, rows = points.merged, len(points), len(points.merged)
     first_row = points.start[:-1]
-    position = np.sqrt(weight) * merged.effort[first_row], np.sqrt(1.0 - weight) * merged.aggregate[first_row]
+    position = _placed(merged, weight, first_row)
     point = np.repeat(np.arange(count), np.diff(points.start))
     running = merged.score, _running(merged.weight, points), _running(merged.weight * merged.score, points)
-    excess, violated = np.zeros(rows), np.zeros(rows)
+    excess, violated = out = np.zeros(rows), np.zeros(rows)
     size = max(1, min(_STEP_SUMS // count, -(-rows // _CHAINS)))
 
     def chain(number: int) -> Iterator[Step]:
@@ -278,7 +286,7 @@ def block_sums(
             last = min(rows, first + size)
 
             def step(first: int = first, last: int = last) -> None:
-                row_sums(position, (points.start, point), running, (first, last, TOLERANCE), (excess, violated))
+                row_sums(position, (points.start, point), running, (first, last, TOLERANCE), out, merged.shape)
 
             yield (last - first) * rows, step
 
@@ -303,7 +311,12 @@ class WorstPairs(NamedTuple):
 
 
 def worst_pairs(
-    score: ArrayLike, effort: ArrayLike, aggregate: ArrayLike, weight: float = 0.5, count: int = 10
+    score: ArrayLike,
+    effort: ArrayLike,
+    aggregate: ArrayLike,
+    weight: float = 0.5,
+    count: int = 10,
+    distance: Distance = EUCLIDEAN,
 ) -> WorstPairs:
     """Return the pairs with the largest excess D - d of the difference in score over the distance.
 
@@ -318,6 +331,8 @@ def worst_pairs(
         Weight of effort in the distance.
     count
         How many pairs; there are fewer when fewer have an excess.
+    distance
+        How far apart people are; by default the paper's.
 
     Examples
     --------
@@ -331,20 +346,22 @@ def worst_pairs(
     from evenhand.stats.pairs.kernels import block_bounds, search
 
     require_at_least("count", count, 1)
-    people = check_people(score, effort, aggregate)
+    people, weight = distance.of(check_people(score, effort, aggregate), check_weight(weight))
+    if people.own is not None:
+        return _worst_enumerated(people, weight, count)
     merged = merge_people(people)
-    blocks = block_rows(merged, check_weight(weight))
+    blocks = block_rows(merged, weight)
     members = np.argsort(merged.row, kind="stable")
     start = np.searchsorted(merged.row[members], np.arange(len(merged) + 1))
     person = np.full(blocks.weight.size, -1, dtype=np.int64)
     person[: len(merged)] = members[start[blocks.order]]
     most = np.empty(len(blocks.low))
-    block_bounds(blocks.low, blocks.high, most)
+    block_bounds(blocks.low, blocks.high, merged.shape, most)
     excess, pair = np.zeros(count + 1, dtype=np.int64), np.full((count + 1, 2), len(people), dtype=np.int64)
     points, boxes = tuple(blocks.points), (blocks.low, blocks.high)
     order = np.argsort(-most, kind="stable")
     for begin in range(0, order.size, _STEP_BLOCKS):
-        search(points, person, boxes, order[begin : begin + _STEP_BLOCKS], excess, pair)
+        search(points, person, boxes, order[begin : begin + _STEP_BLOCKS], (excess, pair), merged.shape)
     worst = [
         (-whole, first, second)
         for whole, (i, j) in zip(excess[:count].tolist(), pair[:count].tolist(), strict=True)
@@ -354,6 +371,39 @@ def worst_pairs(
     worst = sorted(worst)[:count]
     pairs = np.array([row[1:] for row in worst], dtype=np.int64).reshape(-1, 2)
     return WorstPairs(pairs, excess_of(people, weight, pairs[:, 0], pairs[:, 1]))
+
+
+def enumerated_sums(people: People, weight: float) -> tuple[FloatArray, float]:
+    """Return the same sums as `tile_sums`, of people as they are and with a distance of the user's own, by NumPy.
+
+    Examples
+    --------
+    >>> own = lambda e, s, f, t: np.abs(e - f)
+    >>> people = People(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.zeros(2), own=own)
+    >>> enumerated_sums(people, 0.5)[0].round(6)
+    array([0.5, 0.5])
+    """
+    n, v = len(people), people.weights
+    everybody, sums, violated = np.arange(n), np.zeros(n), 0.0
+    for first in range(0, n, max(1, _ENUMERATED // n)):
+        rows = everybody[first : first + max(1, _ENUMERATED // n), np.newaxis]
+        excess = excess_of(people, weight, *np.broadcast_arrays(rows, everybody))
+        sums[rows[:, 0]] = excess @ v
+        violated += float(v[rows[:, 0]] @ ((excess > 0) @ v))
+    return sums, violated / 2.0
+
+
+def _worst_enumerated(people: People, weight: float, count: int) -> WorstPairs:
+    """Return the worst pairs by looking at each."""
+    n, worst = len(people), np.empty((0, 3))
+    for i in range(n - 1):
+        j = np.arange(i + 1, n)
+        excess = excess_of(people, weight, np.full(j.size, i), j)
+        kept = np.argsort(-np.round(excess, 12), kind="stable")[:count]
+        worst = np.vstack([worst, np.column_stack([excess[kept], np.full(kept.size, i), j[kept]])])
+        worst = worst[np.lexsort((worst[:, 2], worst[:, 1], -np.round(worst[:, 0], 12)))][:count]
+    worst = worst[worst[:, 0] > 0]
+    return WorstPairs(worst[:, 1:].astype(np.int64), worst[:, 0])
 
 
 def _people_of(members: IntArray, start: IntArray, a: int, b: int, count: int) -> list[tuple[int, int]]:

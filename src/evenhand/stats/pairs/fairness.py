@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.intervals import tail_share
 from evenhand.stats.pairs import approximate
-from evenhand.stats.pairs.exact import block_sums, sort_points, tile_sums
+from evenhand.stats.pairs.distance import EUCLIDEAN, Distance
+from evenhand.stats.pairs.exact import block_sums, enumerated_sums, sort_points, tile_sums
 from evenhand.stats.pairs.grid import GridMoments, bin_people, excess_table, extrapolated_means, grid_excess
 from evenhand.stats.pairs.inputs import TOLERANCE, People, check_people, check_weight, distinct, hashes, merge_people
 from evenhand.stats.pairs.result import PairFairness, limits, summarise, weighted_spread, widened
@@ -42,6 +43,7 @@ def individual_fairness(
     threads: int | None = None,
     rng: Generator | None = None,
     progress: Progress | None = None,
+    distance: Distance = EUCLIDEAN,
 ) -> PairFairness:
     """Return effort-aware individual fairness: how far near effort and aggregate go with near scores.
 
@@ -78,6 +80,9 @@ def individual_fairness(
         Source of randomness for the grid's correction and for sampled pairs; by default a fixed one.
     progress
         Called as `progress(done, total)` from time to time; what it raises ends the computation.
+    distance
+        How far apart people are in effort and aggregate; by default the paper's. With a function of your own, all pairs
+        are compared by NumPy up to 20,000 people, and random pairs above; no other method is for it.
 
     References
     ----------
@@ -96,10 +101,11 @@ def individual_fairness(
     require_choice("method", method, METHODS)
     tail_share(confidence)
     thread_count(threads)
-    people = check_people(score, effort, aggregate, survey_weight)
-    weight = check_weight(weight)
+    people, weight = distance.of(check_people(score, effort, aggregate, survey_weight), check_weight(weight))
     source = np.random.default_rng(0) if rng is None else rng
-    chosen = _choose(people) if method == "auto" else method
+    chosen: str = _choose(people) if method == "auto" else method
+    if people.own is not None:
+        chosen = _choose_own(people, method)
     if chosen == "grid":
         return approximate.individual_fairness_grid(
             people, weight, confidence=confidence, rng=source, threads=threads, progress=progress
@@ -116,6 +122,8 @@ def _exact_sums(
     people: People, weight: float, method: str, threads: int | None = None, progress: Progress | None = None
 ) -> tuple[FloatArray, float]:
     """Return each person's sum of v_j max(0, D_ij - d_ij), and the summed weight of violations."""
+    if method == "enumerated":
+        return enumerated_sums(people, weight)
     if method == "blocks":
         points = sort_points(people)
         sums, violated = block_sums(points, weight, threads=threads, progress=progress)
@@ -123,6 +131,13 @@ def _exact_sums(
     merged = merge_people(people)
     sums, violated = tile_sums(merged, weight, threads=threads, progress=progress)
     return sums[merged.row], violated
+
+
+def _choose_own(people: People, method: Method) -> Literal["enumerated", "sampled"]:
+    """Return the method for a distance of the user's own."""
+    if method not in ("auto", "sampled"):
+        raise EvenhandError(f"a distance of your own cannot be compared by {method!r}; take 'auto' or 'sampled'.")
+    return "enumerated" if method == "auto" and len(people) <= EXACT_ROWS else "sampled"
 
 
 def _choose(people: People) -> Method:
@@ -289,6 +304,7 @@ def fairness_by_weight(
     *,
     exact_rows: int = EXACT_ROWS,
     seed: int = 0,
+    distance: Distance = EUCLIDEAN,
 ) -> tuple[FloatArray, FloatArray]:
     """Return individual fairness at each weight, and how far the numbers may be off.
 
@@ -306,6 +322,8 @@ def fairness_by_weight(
         Different people up to whom all pairs are compared.
     seed
         Seed of the random pairs.
+    distance
+        How far apart people are; by default the paper's.
 
     Examples
     --------
@@ -316,12 +334,21 @@ def fairness_by_weight(
     >>> bool((none == 0).all()), bool((abs(near - exact) < error).all()), bool((error < 1e-4).all())
     (True, True, True)
     """
-    if _different(score, effort, aggregate, exact_rows) <= exact_rows:
-        values = [individual_fairness(score, effort, aggregate, w, survey_weight=survey_weight).value for w in weights]
-        return np.array(values), np.zeros(len(weights))
-    people = check_people(score, effort, aggregate, survey_weight)
-    fine = bin_people(people, bounds=approximate.common_on_points(people))
-    return corrected_grid(fine, people, weights, np.random.default_rng(seed))
+    if distance.function is not None or _different(score, effort, aggregate, exact_rows) <= exact_rows:
+        found = [
+            individual_fairness(score, effort, aggregate, w, survey_weight=survey_weight, distance=distance)
+            for w in weights
+        ]
+        return np.array([one.value for one in found]), np.array([one.error for one in found])
+    plain = check_people(score, effort, aggregate, survey_weight)
+    values, errors = np.empty(len(weights)), np.empty(len(weights))
+    for alike in distance.alike(weights):  # weights for which people lie in the same places share a grid
+        placed = [distance.of(plain, weights[number]) for number in alike]
+        people = placed[0][0]
+        fine = bin_people(people, bounds=approximate.common_on_points(people))
+        inner = [weight for _, weight in placed]
+        values[alike], errors[alike] = corrected_grid(fine, people, inner, np.random.default_rng(seed))
+    return values, errors
 
 
 def corrected_grid(
@@ -349,7 +376,7 @@ def _corrections(
     corrections, out = [], np.empty((_PAIRS, 2))
     for weight in weights:
         rough, close = excess_table(coarse, weight), excess_table(fine, weight)
-        deviations(pairs, weight, TOLERANCE, fine.scale, (rough, close, close), out)
+        deviations(pairs, weight, TOLERANCE, fine.scale, (rough, close, close), fine.shape, out)
         corrections.append((out[:, 0].mean(), out[:, 0].std(ddof=1) / np.sqrt(_PAIRS)))
     added, stderr = np.array(corrections).reshape(-1, 2).T
     return added, stderr

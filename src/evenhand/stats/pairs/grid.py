@@ -60,12 +60,15 @@ class GridMoments:
     own
         (levels, 4) sums of v² times q_M, q_M q_E, q_M q_S and q_M q_E q_S, with q = 2 f (1 - f) and f the position
         within the cell, for this grid and for those of double, four times ... the step.
+    diamond
+        Whether distances run along the axes.
     """
 
     bounds: Bounds
     mass: FloatArray
     squares: float
     own: FloatArray
+    diamond: bool = False
 
     @classmethod
     def from_cells(
@@ -110,6 +113,11 @@ class GridMoments:
         return cls(bounds, mass, float(squares), np.asarray(own, dtype=np.float64).reshape(-1, 4))
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of distances, as the compiled loops need it."""
+        return (0,) if self.diamond else ()
+
+    @property
     def size(self) -> int:
         """Grid points per axis."""
         return len(self.mass)
@@ -149,7 +157,7 @@ class GridMoments:
             half[1:] += along[1::2] / 2.0
             half[:-1] += along[1::2] / 2.0
             mass = np.moveaxis(half, 0, axis)
-        return GridMoments(self.bounds, np.ascontiguousarray(mass), self.squares, self.own[1:])
+        return GridMoments(self.bounds, np.ascontiguousarray(mass), self.squares, self.own[1:], self.diamond)
 
 
 def bin_people(
@@ -212,7 +220,7 @@ def bin_people(
 
     run_chains([chain(slot) for slot in range(slots)], len(people), threads=threads, progress=progress)
     squares = float(len(people)) if people.survey is None else float(np.sum(people.survey**2))
-    return GridMoments(ends, mass.sum(axis=0), squares, self_sums.sum(axis=0))
+    return GridMoments(ends, mass.sum(axis=0), squares, self_sums.sum(axis=0), people.diamond)
 
 
 def grid_excess(coarse: GridMoments, fine: GridMoments, weights: Sequence[float] | FloatArray) -> GridExcess:
@@ -289,7 +297,10 @@ def autocorrelation(moments: GridMoments, workers: int | None = None) -> FloatAr
 def excess_table(moments: GridMoments, weight: float) -> FloatArray:
     """Return max(0, D - d) at whole steps of the grid."""
     score, effort, aggregate = moments.steps[:, np.newaxis] * np.arange(moments.size)
-    distance = np.sqrt(weight * effort[:, np.newaxis] ** 2 + (1.0 - weight) * aggregate**2)
+    if moments.diamond:
+        distance = weight * effort[:, np.newaxis] + (1.0 - weight) * aggregate
+    else:
+        distance = np.sqrt(weight * effort[:, np.newaxis] ** 2 + (1.0 - weight) * aggregate**2)
     return np.asarray(np.maximum(score[:, np.newaxis, np.newaxis] - distance, 0.0))
 
 

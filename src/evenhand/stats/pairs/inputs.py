@@ -5,6 +5,7 @@ The mutual excess of identical people is 0, so one row with their summed weight 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 TOLERANCE = 1e-12
 MOST_PAIRS = 2**16
 _Hashes = npt.NDArray[np.uint64]
+OwnDistance = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +34,18 @@ class People:
         (n,) finite numbers; scores in [0, 1].
     survey
         (n,) survey weights, scaled to a mean of 1 over those above 0; None when everybody counts the same.
+    diamond
+        Whether distances run along the axes, w abs(e) + (1 - w) abs(s), and not straight.
+    own
+        A distance of the user's own: a function of the efforts and aggregates of the one and of the other.
     """
 
     score: FloatArray
     effort: FloatArray
     aggregate: FloatArray
     survey: FloatArray | None = None
+    diamond: bool = False
+    own: OwnDistance | None = None
 
     def __len__(self) -> int:
         return self.score.size
@@ -155,12 +163,37 @@ def excess_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatA
     >>> excess_of(people, 1.0, np.array([0]), np.array([1]))
     array([0.5])
     """
-    distance = np.sqrt(
-        weight * (people.effort[i] - people.effort[j]) ** 2
-        + (1.0 - weight) * (people.aggregate[i] - people.aggregate[j]) ** 2
-    )
-    excess = np.abs(people.score[i] - people.score[j]) - distance
+    excess = np.abs(people.score[i] - people.score[j]) - distance_of(people, weight, i, j)
     return np.where(excess > TOLERANCE, excess, 0.0)
+
+
+def distance_of(people: People, weight: float, i: IntArray, j: IntArray) -> FloatArray:
+    """Return the distance d of pairs of people in effort and aggregate.
+
+    Examples
+    --------
+    >>> people = People(np.array([0.1, 0.9]), np.array([0.0, 0.3]), np.array([0.0, 0.4]))
+    >>> distance_of(people, 0.5, np.array([0]), np.array([1])).round(4)
+    array([0.3536])
+    """
+    if people.own is not None:
+        return own_distance(people.own, people.effort[i], people.aggregate[i], people.effort[j], people.aggregate[j])
+    effort, aggregate = people.effort[i] - people.effort[j], people.aggregate[i] - people.aggregate[j]
+    if people.diamond:
+        return np.asarray(weight * np.abs(effort) + (1.0 - weight) * np.abs(aggregate))
+    return np.asarray(np.sqrt(weight * effort**2 + (1.0 - weight) * aggregate**2))
+
+
+def own_distance(own: OwnDistance, *columns: FloatArray) -> FloatArray:
+    """Return what a distance of the user's own says, or raise where that is no distance."""
+    found = np.asarray(own(*columns), dtype=np.float64)
+    shape = np.broadcast_shapes(*(column.shape for column in columns))
+    if found.shape != shape:
+        raise EvenhandError(f"the distance function must return one number a pair, {shape}; got shape {found.shape}.")
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        bad = found[~(np.isfinite(found) & (found >= 0))].flat[0]
+        raise EvenhandError(f"the distance function must return finite numbers of 0 or more; it returned {bad:g}.")
+    return found
 
 
 def some_pairs(*columns: FloatArray) -> tuple[IntArray, IntArray]:
@@ -195,6 +228,8 @@ class Merged:
         (rows,) one person of each row.
     row
         (n,) the row of each person.
+    diamond
+        Whether distances run along the axes.
     """
 
     score: FloatArray
@@ -203,6 +238,12 @@ class Merged:
     weight: FloatArray
     first: IntArray
     row: IntArray
+    diamond: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of distances, as the compiled loops need it."""
+        return (0,) if self.diamond else ()
 
     def __len__(self) -> int:
         return self.score.size
@@ -239,7 +280,8 @@ def merge_people(people: People, order: IntArray | None = None) -> Merged:
         weight = np.diff(np.append(start, len(people))).astype(np.float64)
     else:
         weight = np.add.reduceat(people.survey[order], start)
-    return Merged(people.score[first], people.effort[first], people.aggregate[first], weight, first, row)
+    columns = people.score[first], people.effort[first], people.aggregate[first]
+    return Merged(*columns, weight, first, row, people.diamond)
 
 
 def starts(*columns: FloatArray) -> BoolArray:

@@ -12,11 +12,22 @@ from evenhand.stats.types import FloatArray, IntArray
 
 Reals = npt.NDArray[np.floating[Any]]  # float32 or float64, the same for all arrays of a call
 Columns = tuple[FloatArray, ...]
+Shape = tuple[int, ...]  # () for round distances, (0,) for those along the axes: known when a loop is compiled
 UNIT = 1e-12  # excesses are compared in whole numbers of this, so that rounding breaks no tie
 
 
 @kernel(fast=True)
-def tile(first: tuple[Reals, ...], second: tuple[Reals, ...], row: Reals, col: Reals, tolerance: Any) -> float:
+def length(u: Any, v: Any, shape: Shape) -> Any:
+    """Return how long a step is: sqrt(u² + v²), or abs(u) + abs(v)."""
+    if len(shape) == 0:
+        return np.sqrt(u * u + v * v)
+    return abs(u) + abs(v)
+
+
+@kernel(fast=True)
+def tile(
+    first: tuple[Reals, ...], second: tuple[Reals, ...], row: Reals, col: Reals, tolerance: Any, shape: Shape
+) -> float:
     """Add the excess of all pairs of a tile to its row and column sums; return the weight of the violations.
 
     Both sides of the tile are (u, v, m, weight).
@@ -34,12 +45,12 @@ def tile(first: tuple[Reals, ...], second: tuple[Reals, ...], row: Reals, col: R
         sum0, sum1, hit0, hit1 = zero, zero, zero, zero
         for j in range(uj.size):
             u, v, m, w = uj[j], vj[j], mj[j], wj[j]
-            x = abs(m0 - m) - np.sqrt((u0 - u) * (u0 - u) + (v0 - v) * (v0 - v))
+            x = abs(m0 - m) - length(u0 - u, v0 - v, shape)
             beyond = x > tolerance
             x = x if beyond else zero
             hit0 += w if beyond else zero
             sum0 += w * x
-            y = abs(m1 - m) - np.sqrt((u1 - u) * (u1 - u) + (v1 - v) * (v1 - v))
+            y = abs(m1 - m) - length(u1 - u, v1 - v, shape)
             beyond = y > tolerance
             y = y if beyond else zero
             hit1 += w if beyond else zero
@@ -53,15 +64,21 @@ def tile(first: tuple[Reals, ...], second: tuple[Reals, ...], row: Reals, col: R
 
 @kernel()
 def sweep(
-    points: tuple[Reals, ...], boxes: Columns, first: int, last: int, step: int, tolerance: Any, sums: FloatArray
+    points: tuple[Reals, ...],
+    boxes: Columns,
+    part: tuple[int, int, int],
+    tolerance: Any,
+    shape: Shape,
+    sums: FloatArray,
 ) -> float:
-    """Add the excess of the blocks first, first + step, ... with themselves and all later blocks to `sums`.
+    """Add the excess of the blocks first, first + step, ... last with themselves and all later blocks to `sums`.
 
     `points` are (u, v, m, weight); `boxes`, low and high, (blocks, 3) each, bound the u, v and m of a block: where the
     largest D between two blocks is at most the smallest d, no pair counts and the tile is left out. Sums within a tile
     have the precision of the arrays, sums over tiles are float64. Returns the weight of the violations.
     """
     (u, v, m, w), (low, high) = points, boxes
+    first, last, step = part
     blocks = low.shape[0]
     size = u.size // blocks
     row, col = np.empty(size, u.dtype), np.empty(size, u.dtype)
@@ -72,13 +89,13 @@ def sweep(
             across_u = max(0.0, low[a, 0] - high[b, 0], low[b, 0] - high[a, 0])
             across_v = max(0.0, low[a, 1] - high[b, 1], low[b, 1] - high[a, 1])
             largest = max(high[a, 2] - low[b, 2], high[b, 2] - low[a, 2])
-            if largest * largest <= across_u * across_u + across_v * across_v:
+            if largest <= length(across_u, across_v, shape):
                 continue
             j, n = b * size, (b + 1) * size
             row[:] = 0
             col[:] = 0
             near, far = (u[i:k], v[i:k], m[i:k], w[i:k]), (u[j:n], v[j:n], m[j:n], w[j:n])
-            hits = tile(near, far, row, col, tolerance)
+            hits = tile(near, far, row, col, tolerance, shape)
             for r in range(size):
                 sums[i + r] += row[r]
             if a == b:  # both orders of each pair were in the tile
@@ -91,21 +108,26 @@ def sweep(
 
 
 @kernel(fast=True)
-def near_ties(first: Columns, second: Columns, near: float) -> float:
+def near_ties(first: Columns, second: Columns, near: float, shape: Shape) -> float:
     """Return how many pairs have D = d to within `near`."""
     (ui, vi, mi), (uj, vj, mj) = first, second
     count = 0.0
     for i in range(ui.size):
         u, v, m = ui[i], vi[i], mi[i]
         for j in range(uj.size):
-            x = abs(m - mj[j]) - np.sqrt((u - uj[j]) * (u - uj[j]) + (v - vj[j]) * (v - vj[j]))
+            x = abs(m - mj[j]) - length(u - uj[j], v - vj[j], shape)
             count += 1.0 if abs(x) < near else 0.0
     return count
 
 
 @kernel()
 def row_sums(
-    points: Columns, where: tuple[IntArray, IntArray], rows: Columns, part: tuple[int, int, float], out: Columns
+    points: Columns,
+    where: tuple[IntArray, IntArray],
+    rows: Columns,
+    part: tuple[int, int, float],
+    out: Columns,
+    shape: Shape,
 ) -> None:
     """Write the sums of excess and of violations of the rows first .. last - 1 against all rows.
 
@@ -120,7 +142,7 @@ def row_sums(
         a = point[row]
         end = min(last, start[a + 1])
         for b in range(u.size):
-            distance = np.sqrt((u[a] - u[b]) ** 2 + (v[a] - v[b]) ** 2)
+            distance = length(u[a] - u[b], v[a] - v[b], shape)
             beyond = distance + tolerance
             size = start[b + 1] - start[b]
             other = score[start[b] : start[b + 1]]
@@ -237,8 +259,16 @@ def smeared(table: FloatArray, first: IntArray, share: FloatArray) -> float:
 
 
 @kernel()
+def weighed(e: float, s: float, weight: float, shape: Shape) -> float:
+    """Return the distance that a difference in effort and one in aggregate make."""
+    if len(shape) == 0:
+        return float(np.sqrt(weight * e * e + (1.0 - weight) * s * s))
+    return float(weight * e + (1.0 - weight) * s)
+
+
+@kernel()
 def deviations(
-    pairs: Columns, weight: float, tolerance: float, scale: Columns, tables: Columns, out: FloatArray
+    pairs: Columns, weight: float, tolerance: float, scale: Columns, tables: Columns, shape: Shape, out: FloatArray
 ) -> None:
     """Write (pairs, 2) what the extrapolated grid and the grid of violations add to the truth, for each pair.
 
@@ -253,11 +283,10 @@ def deviations(
     for pair in range(out.shape[0]):
         a[:], b[:] = first[:, pair], second[:, pair]
         m, e, s = abs(a[0] - b[0]), abs(a[1] - b[1]), abs(a[2] - b[2])
-        least = weight * max(0.0, e - room[1]) ** 2 + (1.0 - weight) * max(0.0, s - room[2]) ** 2
-        if (m + room[0]) ** 2 <= least:  # no excess on either grid
+        if m + room[0] <= weighed(max(0.0, e - room[1]), max(0.0, s - room[2]), weight, shape):  # none on either grid
             out[pair, 0], out[pair, 1] = 0.0, 0.0
             continue
-        excess = m - np.sqrt(weight * e * e + (1.0 - weight) * s * s)
+        excess = m - weighed(e, s, weight, shape)
         violated = excess > tolerance
         lags(a, b, low, half, coarse.shape[0], lag, share)
         extrapolated = -smeared(coarse, lag, share) / 3.0
@@ -268,34 +297,34 @@ def deviations(
 
 
 @kernel(fast=True)
-def largest_in_rows(first: Columns, second: Columns, most: FloatArray) -> None:
+def largest_in_rows(first: Columns, second: Columns, most: FloatArray, shape: Shape) -> None:
     """Write the largest D - d of each row of a tile."""
     (ui, vi, mi), (uj, vj, mj) = first, second
     for i in range(ui.size):
         u, v, m = ui[i], vi[i], mi[i]
         largest = -1e30
         for j in range(uj.size):
-            x = abs(m - mj[j]) - np.sqrt((u - uj[j]) * (u - uj[j]) + (v - vj[j]) * (v - vj[j]))
+            x = abs(m - mj[j]) - length(u - uj[j], v - vj[j], shape)
             largest = max(largest, x)
         most[i] = largest
 
 
 @kernel()
-def bound(low: FloatArray, high: FloatArray, a: int, b: int) -> float:
+def bound(low: FloatArray, high: FloatArray, a: int, b: int, shape: Shape) -> float:
     """Return the most that D - d can be between a row of block a and one of block b."""
     across_u = max(0.0, low[a, 0] - high[b, 0], low[b, 0] - high[a, 0])
     across_v = max(0.0, low[a, 1] - high[b, 1], low[b, 1] - high[a, 1])
     largest = max(high[a, 2] - low[b, 2], high[b, 2] - low[a, 2])
-    return float(largest - np.sqrt(across_u * across_u + across_v * across_v))
+    return float(largest - length(across_u, across_v, shape))
 
 
 @kernel()
-def block_bounds(low: FloatArray, high: FloatArray, out: FloatArray) -> None:
+def block_bounds(low: FloatArray, high: FloatArray, shape: Shape, out: FloatArray) -> None:
     """Write the most that D - d can be between a row of each block and any row of it or a later block."""
     for a in range(out.size):
         out[a] = -1.0
         for b in range(a, out.size):
-            out[a] = max(out[a], bound(low, high, a, b))
+            out[a] = max(out[a], bound(low, high, a, b, shape))
 
 
 @kernel()
@@ -332,12 +361,19 @@ def keep(excess: IntArray, pair: IntArray, last: int) -> int:
 
 @kernel()
 def search_row(
-    points: Columns, person: IntArray, row: int, columns: tuple[int, int], excess: IntArray, pair: IntArray, last: int
+    points: Columns,
+    person: IntArray,
+    row: int,
+    columns: tuple[int, int],
+    worst: tuple[IntArray, IntArray],
+    last: int,
+    shape: Shape,
 ) -> int:
     """Keep the worst pairs of one row with a range of columns in the list; return the mildest pair of the list."""
-    (u, v, m), candidate = points, excess.size - 1
+    (u, v, m), (excess, pair) = points, worst
+    candidate = excess.size - 1
     for column in range(columns[0], columns[1]):
-        x = abs(m[row] - m[column]) - np.sqrt((u[row] - u[column]) ** 2 + (v[row] - v[column]) ** 2)
+        x = abs(m[row] - m[column]) - length(u[row] - u[column], v[row] - v[column], shape)
         whole = int(np.floor(x / UNIT + 0.5))
         if person[column] >= 0 and whole > 1 and whole >= excess[last]:
             excess[candidate] = whole
@@ -349,90 +385,30 @@ def search_row(
 
 @kernel()
 def search(
-    points: Columns, person: IntArray, boxes: Columns, blocks: IntArray, excess: IntArray, pair: IntArray
+    points: Columns,
+    person: IntArray,
+    boxes: Columns,
+    blocks: IntArray,
+    worst: tuple[IntArray, IntArray],
+    shape: Shape,
 ) -> None:
     """Keep the worst pairs between the given blocks and all later ones in a list of excesses and pairs.
 
     `person` is the number of the first person on each row, -1 for padding.
     """
-    (u, v, m), (low, high) = points, boxes
+    (u, v, m), (low, high), (excess, pair) = points, boxes, worst
     size = u.size // low.shape[0]
     most = np.empty(size)
     last = mildest(excess, pair, 0)
     for a in blocks:
         i, k = a * size, (a + 1) * size
         for b in range(a, low.shape[0]):
-            if (bound(low, high, a, b) + UNIT) / UNIT < excess[last]:
+            if (bound(low, high, a, b, shape) + UNIT) / UNIT < excess[last]:
                 continue
             j, n = b * size, (b + 1) * size
-            largest_in_rows((u[i:k], v[i:k], m[i:k]), (u[j:n], v[j:n], m[j:n]), most)
+            largest_in_rows((u[i:k], v[i:k], m[i:k]), (u[j:n], v[j:n], m[j:n]), most, shape)
             for r in range(size):
                 if person[i + r] < 0 or (most[r] + UNIT) / UNIT < excess[last]:
                     continue
                 later = i + r + 1 if a == b else j
-                last = search_row(points, person, i + r, (later, n), excess, pair, last)
-
-
-@kernel(fast=True)
-def ahead_in_rows(first: Columns, second: Columns, out: FloatArray) -> None:
-    """Add the comparable, reversed and concordant weight and the shortfall of each row's pairs: ahead, then behind.
-
-    Both sides are (effort, start, end, score), the second with weights.
-    """
-    (ei, si, ti, mi), (ej, sj, tj, mj, wj) = first, second
-    for i in range(ei.size):
-        e, s, t, m = ei[i], si[i], ti[i], mi[i]
-        ahead, over, under, short = 0.0, 0.0, 0.0, 0.0
-        behind, lower, upper, excess = 0.0, 0.0, 0.0, 0.0
-        for j in range(ej.size):
-            apart = mj[j] - m
-            up = wj[j] if (e > ej[j]) & (s <= sj[j]) & (t >= tj[j]) else 0.0
-            down = wj[j] if (e < ej[j]) & (s >= sj[j]) & (t <= tj[j]) else 0.0
-            ahead += up
-            behind += down
-            over += up if apart > 0.0 else 0.0
-            under += up if apart < 0.0 else 0.0
-            short += up * max(apart, 0.0)
-            lower += down if apart < 0.0 else 0.0
-            upper += down if apart > 0.0 else 0.0
-            excess += down * max(-apart, 0.0)
-        out[i, 0] += ahead
-        out[i, 1] += over
-        out[i, 2] += under
-        out[i, 3] += short
-        out[i, 4] += behind
-        out[i, 5] += lower
-        out[i, 6] += upper
-        out[i, 7] += excess
-
-
-@kernel()
-def count_ahead(points: Columns, boxes: Columns, group: IntArray, part: tuple[int, int], out: FloatArray) -> None:
-    """Count the pairs of the blocks first .. last - 1 with all blocks, by the group of the other block.
-
-    `points` are (effort, start, end, score, weight); `boxes`, low and high, bound the first three of each block.
-    """
-    (e, s, t, m, w), (low, high) = points, boxes
-    blocks = low.shape[0]
-    size = e.size // blocks
-    for a in range(part[0], part[1]):
-        i, k = a * size, (a + 1) * size
-        near = (e[i:k], s[i:k], t[i:k], m[i:k])
-        for b in range(blocks):
-            ahead = high[a, 0] > low[b, 0] and low[a, 1] <= high[b, 1] and high[a, 2] >= low[b, 2]
-            behind = low[a, 0] < high[b, 0] and high[a, 1] >= low[b, 1] and low[a, 2] <= high[b, 2]
-            if ahead or behind:
-                j, n = b * size, (b + 1) * size
-                ahead_in_rows(near, (e[j:n], s[j:n], t[j:n], m[j:n], w[j:n]), out[i:k, group[b]])
-
-
-@kernel()
-def largest_shortfall(points: Columns, most: FloatArray) -> None:
-    """Write the most that each person is scored below somebody whom they are ahead of; 0 where it is nothing."""
-    e, s, t, m = points
-    for i in range(e.size):
-        largest = 0.0
-        for j in range(e.size):
-            ahead = (e[i] > e[j]) & (s[i] <= s[j]) & (t[i] >= t[j])
-            largest = max(largest, m[j] - m[i] if ahead else 0.0)
-        most[i] = largest
+                last = search_row(points, person, i + r, (later, n), worst, last, shape)

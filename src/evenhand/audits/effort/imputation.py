@@ -1,0 +1,131 @@
+"""Uncertain rates of inertia: the numbers again under rates as they may truly be, pooled by Rubin's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from evenhand.audits.effort import estimate
+from evenhand.audits.effort.gather import People, source_inertia
+from evenhand.audits.effort.result import EffortGap, EffortValue
+from evenhand.audits.effort.spec import EffortSpec, InertiaSources
+from evenhand.core.formats import finite
+from evenhand.core.run import step
+from evenhand.stats.bootstrap import named_rng
+from evenhand.stats.imputation import Pooled, pooled
+from evenhand.table.table import Table
+
+Scale = tuple[Callable[[float], float], Callable[[float], float]]
+_Record = TypeVar("_Record", EffortValue, EffortGap)
+_LEAST = 1e-300
+
+# Scales on which limits are about symmetric, and back.
+_SCALES: dict[tuple[str, type], Scale] = {
+    ("eaif", EffortValue): (lambda u: float(-np.log(max(1.0 - u, _LEAST))), lambda y: float(1.0 - np.exp(-y))),
+    ("eaif", EffortGap): (float, float),
+    ("eagf", EffortGap): (lambda r: float(np.log(max(r, _LEAST))), lambda y: float(min(1.0, np.exp(y)))),
+}
+
+
+def is_uncertain(spec: EffortSpec) -> bool:
+    """Tell whether some rate of inertia has a standard error."""
+    return isinstance(spec.inertia, InertiaSources) and any(
+        source.errors or source.error_column for source in spec.inertia.sources.values()
+    )
+
+
+def imputed_people(table: Table, people: People, spec: EffortSpec) -> Iterator[People]:
+    """Yield the same people with the effort that other rates would give them: E = m sigmoid(A) is linear in m."""
+    assert isinstance(spec.inertia, InertiaSources)  # noqa: S101
+    plain = people.effort / people.inertia
+    for inertia in source_inertia(
+        table, people.rows, spec.inertia, spec.inertia.imputations, named_rng(spec.seed, "rates of inertia")
+    ):
+        yield replace(people, inertia=inertia, effort=inertia * plain)
+
+
+def pool(
+    table: Table, people: People, spec: EffortSpec, values: Sequence[EffortValue], gaps: Sequence[EffortGap]
+) -> tuple[tuple[EffortValue, ...], tuple[EffortGap, ...]]:
+    """Return individual fairness and parity by effort with intervals that hold the uncertainty of the rates too."""
+    if not is_uncertain(spec):
+        return tuple(values), tuple(gaps)
+    again: dict[Any, list[Any]] = {}
+    imputations = 0
+    for imputed in imputed_people(table, people, spec):
+        imputations += 1
+        step(f"Trying rates of inertia as they may truly be: {imputations}")
+        fairness = estimate.individual_estimates(imputed, spec)
+        more: list[EffortValue | EffortGap] = [
+            *estimate.individual_values(fairness),
+            *estimate.model_gaps(fairness, spec),
+        ]
+        more += estimate.compare_groups(table, imputed, spec)[1]
+        for record in more:
+            again.setdefault(_key(record), []).append(record)
+    df = people.n - 1.0 if people.rows.weight is None else people.rows.weight.sum() ** 2 / (people.rows.weight**2).sum()
+    settled = (
+        [_pooled_record(record, again.get(_key(record), []), imputations, float(df), spec) for record in records]
+        for records in (values, gaps)
+    )
+    new_values, new_gaps = settled
+    return tuple(new_values), tuple(new_gaps)
+
+
+def _key(record: EffortValue | EffortGap) -> tuple[Any, ...]:
+    names = ("metric", "model", "model_reference", "grouping", "weight", "bin_low", "kind")
+    return type(record), *(getattr(record, name, None) for name in names)
+
+
+def _pooled_record(record: _Record, again: Sequence[_Record], imputations: int, df: float, spec: EffortSpec) -> _Record:
+    scale = _SCALES.get((record.metric, type(record)))
+    whole = record.metric == "eagf" and record.bin_low is None  # effort has no part in it
+    if scale is None or whole or record.low is None or record.high is None:
+        return record
+    known = [other for other in again if None not in (other.value, other.low, other.high)]
+    if len(known) < max(2, imputations / 2):
+        why = f"no interval: only {len(known)} of {imputations} sets of rates that may be true give one"
+        return _changed(record, {**dict.fromkeys(("low", "high", "joint_low", "joint_high", "p_value")), "status": why})
+    onto, back = scale
+    alone = _pooled(known, onto, df, spec, ("low", "high"))
+    numbers: dict[str, Any] = {"low": back(alone.low), "high": back(alone.high), "rates_share": alone.share}
+    if record.metric == "eagf" and any((other.high or 0.0) >= 1.0 for other in known):
+        numbers["high"] = 1.0  # a limit that was cut off at 1 does not say how far beyond it lies
+    if record.joint_low is not None and record.joint_high is not None:
+        joint = _pooled(known, onto, df, spec, ("joint_low", "joint_high"))
+        numbers |= {"joint_low": back(joint.low), "joint_high": max(back(joint.high), numbers["high"])}
+    p = getattr(record, "p_value", None)
+    if p is not None:
+        numbers["p_value"] = max(p, _p_value(alone, spec.confidence))
+    return _changed(record, {name: finite(number) for name, number in numbers.items()})
+
+
+def _changed(record: _Record, numbers: dict[str, Any]) -> _Record:
+    """Return a record with other numbers, of those that it has."""
+    return replace(record, **{name: number for name, number in numbers.items() if hasattr(record, name)})
+
+
+def _pooled(
+    known: Sequence[Any], onto: Callable[[float], float], df: float, spec: EffortSpec, names: tuple[str, str]
+) -> Pooled:
+    """Pool limits; joint ones are as many times as wide as a number's own."""
+    values = np.array([onto(other.value) for other in known])
+    low, high = (np.array([onto(getattr(other, name) or 0.0) for other in known]) for name in names)
+    own_low, own_high = (np.array([onto(getattr(other, name)) for other in known]) for name in ("low", "high"))
+    width = float(np.mean(own_high - own_low))
+    times = float(np.mean(high - low)) / width if width > 0 else 1.0
+    return pooled(values, low, high, df, spec.confidence, times=times)
+
+
+def _p_value(found: Pooled, confidence: float) -> float:
+    """Return the two-sided p-value of no difference, by the variance of the side that 0 lies on."""
+    from scipy.special import stdtr
+
+    from evenhand.stats.intervals import t_quantile
+
+    arm = (found.high - found.value) if found.value < 0 else (found.value - found.low)
+    stderr = arm / float(t_quantile(found.df, confidence))
+    return float(2.0 * stdtr(found.df, -abs(found.value) / stderr)) if stderr > 0 else 1.0

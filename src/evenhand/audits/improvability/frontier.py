@@ -1,0 +1,195 @@
+"""The frontier: accuracy against the gap over candidates and margins, with a joint region and the status quo on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.audits.improvability import result as records
+from evenhand.audits.improvability.estimate import Curves, targets
+from evenhand.audits.improvability.spec import STATUS_QUO
+from evenhand.audits.improvability.splits import Inputs, Trial, Trials
+from evenhand.charts import PALETTE, SHAPES, data, series_scale
+from evenhand.core.display import DisplayTable, Figure, Number, Range, make_table
+from evenhand.core.formats import finite, show, show_confidence
+from evenhand.stats.improvability import EIGENVALUE_LIMIT
+from evenhand.stats.improvability import STATUS_QUO as OLD
+
+if TYPE_CHECKING:
+    from evenhand.audits.improvability.result import FrontierPoint, ImprovabilityResult
+
+_ALIKE = f"its values go with the status quo's (eigenvalue below {EIGENVALUE_LIMIT:g}): p-values are rough"
+_NO_CANDIDATE = "undefined: no split has a candidate"
+
+
+def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator[FrontierPoint]:
+    """Yield the status quo and every candidate; of a search also what it chooses at larger margins."""
+    most = max(trials.values(), key=lambda each: sum(trial.test.size for trial in each if trial.status == "ok"))
+    points = [_point(inputs, STATUS_QUO, most, OLD)]
+    fairness = targets(inputs)[0]
+    for name, each in trials.items():
+        point = _point(inputs, name, each, 1 - OLD)
+        points.append(replace(point, better=curves[name, records.JUDGED, fairness].established[0]))
+        points += _later_choices(inputs, name, each)
+    yield from (_placed(inputs, point, points) for point in points)
+
+
+def _later_choices(inputs: Inputs, name: str, trials: Sequence[Trial]) -> Iterator[FrontierPoint]:
+    """Yield the members that a search chooses at margins above 0, in one pass or one split."""
+    if len(trials) != 1 or not trials[0].members:
+        return
+    choice, margins = trials[0].choice["fairness"], inputs.margins.fairness
+    for member in dict.fromkeys(choice.tolist()):
+        if member != choice[0]:
+            margin = float(margins[int(np.argmax(choice == member))])
+            yield replace(_point(inputs, name, [trials[0].members[member]], 1 - OLD), margin=margin)
+
+
+def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> FrontierPoint:
+    spec = inputs.spec
+    known = [trial for trial in trials if trial.status == "ok"]
+    means = np.mean([trial.region[side] for trial in known], axis=0) if known else np.full((2, 3), np.nan)
+    accuracy, gap = ([finite(value) for value in row] for row in means)
+    eigenvalue = finite(min((trial.eigenvalue for trial in known), default=float("nan"))) if side != OLD else None
+    status = "ok" if known else _NO_CANDIDATE
+    if eigenvalue is not None and eigenvalue < EIGENVALUE_LIMIT:
+        status = _ALIKE
+    return records.FrontierPoint(
+        model=name,
+        metric=spec.utility.name,
+        gap_metric=spec.fairness[0].name,
+        n=round(float(np.mean([trial.test.size for trial in known]))) if known else 0,
+        accuracy=accuracy[0],
+        accuracy_low=accuracy[1],
+        accuracy_high=accuracy[2],
+        gap=gap[0],
+        gap_low=gap[1],
+        gap_high=gap[2],
+        eigenvalue=eigenvalue,
+        status=status,
+    )
+
+
+def _placed(inputs: Inputs, point: FrontierPoint, points: Sequence[FrontierPoint]) -> FrontierPoint:
+    """Return a point with what the others say of it: whether it is efficient, and its regret."""
+    if point.accuracy is None or point.gap is None:
+        return point
+    sign = 1.0 if inputs.spec.utility.better == "higher" else -1.0
+    places = [(sign * p.accuracy, p.gap) for p in points if p.accuracy is not None and p.gap is not None]
+    own, old = (sign * point.accuracy, point.gap), points[0].accuracy
+    beaten = any(a >= own[0] and g <= own[1] and (a, g) != own for a, g in places)
+    fair = [
+        p.gap
+        for p in points[1:]
+        if old is not None and p.accuracy is not None and p.gap is not None and sign * (p.accuracy - old) >= 0
+    ]
+    regret = point.gap - min(fair) if fair and point is not points[0] else None
+    return replace(point, efficient=not beaten, regret=regret)
+
+
+def _title(point: FrontierPoint) -> str:
+    name = "status quo" if point.model == STATUS_QUO else point.model
+    return name if point.margin is None else f"{name}, from {show(point.margin, 'percent')}"
+
+
+def frontier_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
+    """Return the panel of accuracy against gap: a region for each algorithm, dashed lines through the status quo."""
+    import altair as alt
+
+    known = [point for point in result.frontier if point.accuracy is not None and point.gap is not None]
+    rows = [
+        {
+            "series": _title(p),
+            "x": p.accuracy,
+            "y": p.gap,
+            "x1": p.accuracy_low,
+            "x2": p.accuracy_high,
+            "y1": p.gap_low,
+            "y2": p.gap_high,
+        }
+        for p in known
+    ]
+    names = [str(row["series"]) for row in rows]
+    if not rows:
+        return []
+    percent = {
+        name: "%" if result.metrics[name].unit == "share" else "~g" for name in (known[0].metric, known[0].gap_metric)
+    }
+    better = "higher" if result.better == "higher" else "lower"
+    titles = (f"{result.metrics[known[0].metric].title}, everyone ({better} is better)", "Gap between groups")
+    scale = alt.Scale(zero=False, nice=True)
+    x: dict[str, Any] = {
+        "title": titles[0],
+        "scale": scale,
+        "axis": alt.Axis(tickCount=5, format=percent[known[0].metric]),
+    }
+    y: dict[str, Any] = {
+        "title": titles[1],
+        "scale": scale,
+        "axis": alt.Axis(tickCount=5, format=percent[known[0].gap_metric], grid=True),
+    }
+    legend = alt.Legend(title=None, columns=2)
+    colour = alt.Color("series:N", scale=series_scale(names, PALETTE), legend=legend)
+    shape = alt.Shape("series:N", scale=series_scale(names, SHAPES), legend=legend)
+    base = alt.Chart(data(rows))
+    dashed: dict[str, Any] = {"strokeDash": [4, 4], "color": "currentColor", "opacity": 0.45}
+    quo = alt.Chart(data(rows[:1]))
+    layers = [
+        base.mark_rect(opacity=0.10).encode(
+            x=alt.X("x1:Q", **x), x2="x2:Q", y=alt.Y("y1:Q", **y), y2="y2:Q", color=colour
+        ),
+        quo.mark_rule(**dashed).encode(x=alt.X("x:Q", **x)),
+        quo.mark_rule(**dashed).encode(y=alt.Y("y:Q", **y)),
+        base.mark_rule(opacity=0.8).encode(x=alt.X("x1:Q", **x), x2="x2:Q", y=alt.Y("y:Q", **y), color=colour),
+        base.mark_rule(opacity=0.8).encode(x=alt.X("x:Q", **x), y=alt.Y("y1:Q", **y), y2="y2:Q", color=colour),
+        base.mark_point(filled=True, size=80, opacity=1).encode(
+            x=alt.X("x:Q", **x), y=alt.Y("y:Q", **y), color=colour, shape=shape
+        ),
+    ]
+    return [alt.layer(*layers).properties(title="Accuracy against the gap", width=420, height=260)]
+
+
+def frontier_figure(result: ImprovabilityResult) -> Figure:
+    """Return the chart of the frontier."""
+    shown = [point.model for point in result.frontier if point.better]
+    claim = f"Beyond chance better in both: {', '.join(shown)}." if shown else "None is beyond chance better in both."
+    side = "right" if result.better == "higher" else "left"
+    described = [
+        f"{_title(p)}: accuracy {show(p.accuracy, result.metrics[p.metric].style())}, gap "
+        f"{show(p.gap, result.metrics[p.gap_metric].style())}"
+        for p in result.frontier
+    ]
+    return Figure(
+        "The frontier",
+        f"The status quo and every candidate; below and {side} of the dashed lines is better in both. The boxes are "
+        f"{show_confidence(result.spec.confidence)} regions for accuracy and gap of all of them together. {claim}",
+        f"{'; '.join(described)}.",
+        tuple(frontier_panels(result)),
+    )
+
+
+def frontier_table(result: ImprovabilityResult) -> DisplayTable:
+    """Return the table behind the chart."""
+
+    def style(name: str) -> Any:
+        return result.metrics[name].style()
+
+    return make_table(
+        "The frontier: limits hold for all points together",
+        {
+            "Algorithm": _title,
+            "Accuracy": lambda p: Number(p.accuracy, style(p.metric)),
+            "Accuracy, region": lambda p: Range(p.accuracy_low, p.accuracy_high, style(p.metric)),
+            "Gap": lambda p: Number(p.gap, style(p.gap_metric)),
+            "Gap, region": lambda p: Range(p.gap_low, p.gap_high, style(p.gap_metric)),
+            "Better in both": lambda p: None if p.better is None else "shown" if p.better else "not shown",
+            "Efficient": lambda p: None if p.efficient is None else "yes" if p.efficient else "no",
+            "Regret": lambda p: Number(p.regret, style(p.gap_metric)),
+            "Smallest eigenvalue": lambda p: Number(p.eigenvalue),
+            "Remark": lambda p: "" if p.status == "ok" else p.status,
+        },
+        result.frontier,
+    )

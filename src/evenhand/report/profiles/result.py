@@ -1,0 +1,101 @@
+"""What a profile adds to an audit: its tables as records, how they are written and read, and its section."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.core.records import Record, column
+from evenhand.stats.adverse_impact import Flip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impact(Record):
+    """The selection of one group beside the group with the highest rate."""
+
+    model: str = column("the model")
+    grouping: str = column("the grouping")
+    group: str = column("the group")
+    highest: str = column("the group with the highest rate, which it is compared with")
+    n: int = column("the people of the group")
+    selected: int = column("how many of them got the favourable decision")
+    rate: float = column("their share")
+    ratio: float | None = column("the rate over the highest rate")
+    low: float | None = column("lower limit of the ratio, of this pair alone")
+    high: float | None = column("upper limit of the ratio, of this pair alone; null where it is unbounded")
+    difference: float = column("the rate minus the highest rate")
+    below_four_fifths: bool | None = column("whether the ratio is below four fifths; null where it is undefined")
+    standard_deviations: float | None = column("the difference in standard deviations, pooled")
+    p_value: float | None = column("Fisher's exact test, two-sided")
+    shortfall: float | None = column("people expected at the rate of both groups together, minus those selected")
+    to_four_fifths: int = column("how many more people of the group would bring it to four fifths")
+    flip_one: Flip = column("what selecting one person in place of another would change")
+    status: str = column("'ok', or what to know of the row", "ok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate(Record):
+    """The selection rate or scoring rate of one category, and its impact ratio."""
+
+    model: str = column("the model")
+    grouping: str = column("the grouping")
+    group: str = column("the category; '(missing)' where it is not known")
+    kind: str = column("'selection': decisions; 'scoring': scores above the median of the full sample")
+    n: int = column("the people of the category")
+    counted: int | None = column("how many of them were selected, or score above the median")
+    rate: float | None = column("their share")
+    share: float | None = column("the category's share of all people whose category is known")
+    impact_ratio: float | None = column("the rate over the highest rate of all categories")
+    large_ratio: float | None = column("the same among categories of 2 % or more; null for a smaller one")
+    median: float | None = column("median score of the full sample; null for decisions", None)
+    score_low: float | None = column("lower quartile of the category's scores", None)
+    score_median: float | None = column("median of the category's scores", None)
+    score_high: float | None = column("upper quartile of the category's scores", None)
+    status: str = column("'ok', or what to know of the row", "ok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clause(Record):
+    """What a clause asks for, and where the report has it."""
+
+    clause: str = column("the clause")
+    asks: str = column("what it asks for")
+    place: str | None = column("the part of the report that has it; null where it is not in this report")
+    where: str = column("the same in words")
+    remark: str = column("what it holds, or what is missing")
+
+
+TABLES: dict[str, type[Record]] = {"impact": Impact, "rates": Rate, "checklist": Clause}
+"""The tables that a profile may have."""
+
+
+@dataclass(frozen=True)
+class ProfileResult:
+    """One profile of one audit.
+
+    Parameters
+    ----------
+    name : its name.
+    date : the date of the rule that it describes.
+    notes : remarks on these data.
+    tables : its tables by name, as records.
+    """
+
+    name: str
+    date: str
+    notes: tuple[str, ...]
+    tables: dict[str, tuple[Any, ...]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what stands in `results.json`."""
+        tables = {table: [record.to_dict() for record in records] for table, records in self.tables.items()}
+        return {"name": self.name, "date": self.date, "notes": list(self.notes), "tables": tables}
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> ProfileResult:
+        """Return the profile that stands in `results.json`."""
+        tables = {
+            table: tuple(TABLES[table](**record) for record in records) for table, records in written["tables"].items()
+        }
+        return cls(written["name"], written["date"], tuple(written["notes"]), tables)

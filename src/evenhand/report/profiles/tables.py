@@ -1,0 +1,222 @@
+"""The tables of the profiles that count people: UGESP and New York City's Local Law 144.
+
+Counts come from the parity audit, whose selection rates are selected / n exactly where no survey weights are used. Only
+the scoring rates of Local Law 144 read the data again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.core.formats import finite
+from evenhand.core.records import OVERALL
+from evenhand.core.spec import Spec
+from evenhand.errors import ConfigError
+from evenhand.report.profiles import PROFILES
+from evenhand.report.profiles.result import Impact, Rate
+from evenhand.stats.adverse_impact import adverse_impact
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.roles import MISSING
+from evenhand.table.table import EXACT_ROWS, FINE_BINS, Table
+
+if TYPE_CHECKING:
+    from evenhand.audits.parity.result import ParityResult
+
+SMALL_SHARE = 0.02
+"""Local Law 144: a category with a smaller share of the data may be left out of the impact ratio."""
+
+
+def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
+    """Refuse a profile that needs selection rates in a run that computes none."""
+    metrics = getattr(audits.get("parity"), "metrics", ())
+    for name in profiles:
+        if PROFILES[name].counts and ("parity" not in audits or (metrics and "selection_rate" not in metrics)):
+            raise ConfigError(
+                f"the profile {name!r} counts who is selected, which the parity audit does with the metric "
+                "'selection_rate'; add it, or leave out the profile."
+            )
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The people of one grouping under one model, and who of them counts."""
+
+    model: str
+    grouping: str
+    groups: tuple[str, ...]
+    n: tuple[int, ...]
+    counted: tuple[int, ...]
+    unknown: int
+
+
+def selections(parity: ParityResult) -> Iterator[Counted]:
+    """Yield who got the favourable decision, for every model and grouping."""
+    found: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+    for value in parity.values:
+        if value.metric != "selection_rate" or value.stratum is not None or value.group == OVERALL:
+            continue
+        chosen = 0 if value.value is None else round(value.n * value.value)
+        good = value.n - chosen if parity.favourable[str(value.model)] == "not_selected" else chosen
+        found.setdefault((str(value.model), str(value.grouping)), {})[value.group] = (value.n, good)
+    for (model, grouping), groups in found.items():
+        yield _counted(model, grouping, groups)
+
+
+def _counted(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -> Counted:
+    known = [group for group, (n, _) in groups.items() if group != MISSING and n > 0]
+    n, counted = (tuple(groups[group][side] for group in known) for side in (0, 1))
+    return Counted(model, grouping, tuple(known), n, counted, groups.get(MISSING, (0, 0))[0])
+
+
+def count_notes(parity: ParityResult, data: Mapping[str, Any]) -> Iterator[str]:
+    """Say what the counts rest on."""
+    if data.get("weight") is not None:
+        yield "These data have survey weights; a weighted table has no counts of people, so there is no table here."
+        return
+    unsaid = [model for model, side in parity.favourable.items() if side is None]
+    if unsaid:
+        yield (
+            f"Being selected is taken as the favourable decision of {', '.join(unsaid)}, since `favourable` is not set."
+        )
+    for column, labels in data.get("labels", {}).items():
+        if len(set(labels.values())) < len(labels):
+            yield f"Several values of {column!r} are one group by `labels`; racial groups are not to be merged."
+
+
+# UGESP ----------------------------------------------------------------------------------------------------------------
+
+
+def impact_rows(parity: ParityResult) -> Iterator[Impact]:
+    """Yield every group beside the one with the highest rate; groups stand as the data have them, none is merged."""
+    for item in selections(parity):
+        if item.groups:
+            yield from _impact(item, parity.spec.min_count, parity.spec.confidence)
+
+
+def unknown_notes(parity: ParityResult) -> Iterator[str]:
+    """Say how many people are in no table because their group is not known."""
+    unknown = {item.grouping: item.unknown for item in selections(parity) if item.unknown}
+    if unknown:
+        listed = ", ".join(f"{grouping} {number:,}" for grouping, number in unknown.items())
+        yield f"People whose group is not known are in no table: {listed}."
+
+
+def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:
+    found = adverse_impact(item.n, item.counted, least, confidence)
+    nobody = item.counted[found.highest] == 0
+    for at, group in enumerate(item.groups):
+        is_highest = at == found.highest
+        status = "small: fewer than `min_count` people, never compared with" if item.n[at] < least else "ok"
+        yield Impact(
+            model=item.model,
+            grouping=item.grouping,
+            group=group,
+            highest=item.groups[found.highest],
+            n=item.n[at],
+            selected=item.counted[at],
+            rate=float(found.rate[at]),
+            ratio=finite(found.ratio[at]),
+            low=None if is_highest else finite(found.ratio_limits.low[at]),
+            high=None if is_highest else finite(found.ratio_limits.high[at]),
+            difference=float(found.difference[at]),
+            below_four_fifths=None if nobody else bool(found.below[at]),
+            standard_deviations=finite(found.deviations[at]),
+            p_value=finite(found.p_value[at]),
+            shortfall=finite(found.shortfall[at]),
+            to_four_fifths=int(found.to_four_fifths[at]),
+            flip_one=found.flip[at],
+            status="undefined: nobody was selected" if nobody else status,
+        )
+
+
+# Local Law 144 --------------------------------------------------------------------------------------------------------
+
+
+def rate_rows(parity: ParityResult, table: Table) -> Iterator[Rate]:
+    """Yield the categories of every grouping: selection rates of decisions, scoring rates of scores."""
+    for item in selections(parity):
+        if not table.has_scores(item.model):
+            yield from _rates(item, "selection")
+    for model in table.models:
+        if table.has_scores(model):
+            yield from _scoring(table, model)
+
+
+def _scoring(table: Table, model: str) -> Iterator[Rate]:
+    """Yield the share of each category that scores above the median of the full sample, unknown categories included."""
+    rows = table.score_rows(model)
+    times = rows.groups.n
+    score = np.repeat(_in_units(rows.score, table, model) if rows.binned else rows.score, times)
+    median = float(np.median(score))
+    above = score > median
+    for grouping, columns in table.groupings.items():
+        codes, labels = rows.groups.joint(columns)
+        code = np.repeat(codes, times)
+        counted = {
+            label: (int((code == at).sum()), int((above & (code == at)).sum())) for at, label in enumerate(labels)
+        }
+        item = _counted(model, grouping, counted)
+        yield from _rates(item, "scoring", median, _quartiles(score, code, labels))
+
+
+def _in_units(bins: FloatArray, table: Table, model: str) -> FloatArray:
+    """Return the middle of each bin, where a long table gives bins in place of scores."""
+    low, high = table.prediction(model).range
+    return np.asarray(low + (bins + 0.5) / FINE_BINS * (high - low))
+
+
+def _quartiles(score: FloatArray, code: IntArray, labels: Sequence[str]) -> dict[str, list[float]]:
+    return {
+        label: np.quantile(score[code == at], [0.25, 0.5, 0.75]).tolist()
+        for at, label in enumerate(labels)
+        if label != MISSING
+    }
+
+
+def _rates(
+    item: Counted, kind: str, median: float | None = None, quartiles: Mapping[str, list[float]] | None = None
+) -> Iterator[Rate]:
+    everybody = sum(item.n)
+    rates = [x / n for n, x in zip(item.n, item.counted, strict=True)]
+    large = [n >= SMALL_SHARE * everybody for n in item.n]
+    highest = max(rates, default=0.0)
+    highest_large = max((rate for rate, kept in zip(rates, large, strict=True) if kept), default=0.0)
+    at: dict[str, Any] = {"model": item.model, "grouping": item.grouping, "kind": kind, "median": median}
+    for group, n, x, rate, kept in zip(item.groups, item.n, item.counted, rates, large, strict=True):
+        low, middle, high = (quartiles or {}).get(group, (None, None, None))
+        yield Rate(
+            **at,
+            group=group,
+            n=n,
+            counted=x,
+            rate=rate,
+            share=n / everybody,
+            impact_ratio=rate / highest if highest else None,
+            large_ratio=rate / highest_large if kept and highest_large else None,
+            score_low=low,
+            score_median=middle,
+            score_high=high,
+            status="ok" if highest else f"undefined: nobody {'was selected' if kind == 'selection' else 'is above'}",
+        )
+    if item.unknown:
+        nothing: dict[str, Any] = dict.fromkeys(("counted", "rate", "share", "impact_ratio", "large_ratio"))
+        yield Rate(**at, group=MISSING, n=item.unknown, **nothing, status="category not known: not in the calculation")
+
+
+def rate_notes(parity: ParityResult, table: Table) -> Iterator[str]:
+    """Say what the rates rest on, and what the rule asks for beyond them."""
+    scored = [model for model in table.models if table.has_scores(model)]
+    reverse = [model for model in scored if parity.favourable[model] == "not_selected"]
+    if reverse:
+        yield (
+            f"The rule counts scores above the median. High scores of {', '.join(reverse)} are bad for the person, so "
+            "the highest rate is the worst here and a ratio below 1 the better."
+        )
+    if scored and table.rows > EXACT_ROWS:
+        yield (
+            f"Scores of so long a table were counted in {FINE_BINS:,} bins; those in the median's bin are not above it."
+        )

@@ -1,0 +1,160 @@
+"""The indicators of adverse impact: four fifths, standard deviations, Fisher's exact test, shortfall and flip-one.
+
+Counts in, one entry a group. Whole numbers are compared as whole numbers: a rate that is four fifths of another exactly
+is not below it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.stats.intervals import mover_ratio, wilson
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+
+Flip = Literal["no", "crosses", "overtakes"]
+"""What moving one person does: nothing, the rate crosses four fifths, or the group then has the higher rate."""
+
+
+class AdverseImpact(NamedTuple):
+    """What the selection of each group says beside that of the group with the highest rate; nan where undefined.
+
+    Parameters
+    ----------
+    highest : the position of the group with the highest rate.
+    rate : selected / n.
+    ratio, ratio_limits : rate over the highest, and its interval.
+    difference : rate minus the highest.
+    below : whether the ratio is below four fifths.
+    deviations : the difference in standard deviations, z.
+    p_value : Fisher's exact test, two-sided.
+    shortfall : the people expected at the rate of both groups together, minus those selected.
+    to_four_fifths : how many more people of the group bring it to four fifths, all else equal.
+    flip : what one person selected in place of another would change.
+    """
+
+    highest: int
+    rate: FloatArray
+    ratio: FloatArray
+    ratio_limits: Interval
+    difference: FloatArray
+    below: BoolArray
+    deviations: FloatArray
+    p_value: FloatArray
+    shortfall: FloatArray
+    to_four_fifths: IntArray
+    flip: tuple[Flip, ...]
+
+
+def highest_rate(n: ArrayLike, selected: ArrayLike, least: int = 1) -> int:
+    """Return the position of the group with the highest rate; of equal rates the larger group, then the first.
+
+    Groups with fewer than `least` people count only where all are so small.
+
+    Examples
+    --------
+    >>> highest_rate([80, 40, 2], [48, 12, 2], least=10)
+    0
+    """
+    sizes, chosen = _whole(n), _whole(selected)
+    large = [at for at, size in enumerate(sizes) if size >= least] or range(len(sizes))
+    return max(large, key=lambda at: (Fraction(chosen[at], max(sizes[at], 1)), sizes[at], -at))
+
+
+def adverse_impact(n: ArrayLike, selected: ArrayLike, least: int = 1, confidence: float = 0.95) -> AdverseImpact:
+    """Compare the selection of every group with that of the group with the highest rate.
+
+    Of a group with x of n selected and the highest group with y of m: the ratio is (x/n) / (y/m), below four fifths
+    where 5 x m < 4 y n; z = (x/n - y/m) / sqrt(p (1 - p) (1/n + 1/m)) with p = (x + y) / (n + m); the shortfall is
+    n p - x; to four fifths are missing ceil(4 y n / 5 m) - x people, at least 0. Fisher's test sums the probabilities
+    of all tables with the same margins that are no likelier than the one seen. The interval of the ratio is MOVER-R
+    from Wilson limits, of this pair alone: it does not allow for the choice of the highest group.
+
+    Flip-one selects one person of a group that is below in place of one of the highest group, or of a group that is not
+    below the other way round, and compares again with whichever group is then the highest.
+
+    Parameters
+    ----------
+    n, selected
+        The people of each group, and how many of them were selected.
+    least
+        Smaller groups are compared too, but are never the group with the highest rate; see `highest_rate`.
+    confidence
+        Two-sided confidence of the interval of the ratio.
+
+    References
+    ----------
+    29 CFR 1607.4(D) (1978), four fifths. Questions and Answers on the Uniform Guidelines (1979), 44 FR 11996, on one
+    person's selection. R. A. Fisher (1935), The design of experiments. A. Donner and G. Y. Zou (2012), Statistical
+    Methods in Medical Research 21, the interval.
+
+    Examples
+    --------
+    >>> found = adverse_impact([20, 10], [3, 1])  # the example of the Questions and Answers
+    >>> found.ratio.round(3).tolist(), found.below.tolist(), found.flip
+    ([1.0, 0.667], [False, True], ('no', 'overtakes'))
+    """
+    sizes, chosen = _whole(n), _whole(selected)
+    highest = highest_rate(sizes, chosen, least)
+    people, x = np.asarray(sizes, np.float64), np.asarray(chosen, np.float64)
+    m, y = people[highest], x[highest]
+    with np.errstate(all="ignore"):
+        rate = x / people
+        ratio = rate / rate[highest]
+        both = (x + y) / (people + m)
+        error = np.sqrt(both * (1 - both) * (1 / people + 1 / m))
+        deviations = np.where(error > 0, (rate - rate[highest]) / error, np.nan)
+    limits = wilson(rate, people, confidence)
+    of_highest = Interval(limits.low[highest], limits.high[highest])
+    others = np.arange(len(sizes)) != highest
+    return AdverseImpact(
+        highest,
+        rate,
+        ratio,
+        mover_ratio(rate, limits, rate[highest], of_highest),
+        rate - rate[highest],
+        np.array([_below(at, sizes, chosen, highest) for at in range(len(sizes))], np.bool_),
+        np.where(others, deviations, np.nan),
+        np.array([_fisher(sizes, chosen, at, highest) if others[at] else np.nan for at in range(len(sizes))]),
+        np.where(others, people * both - x, np.nan),
+        np.array([_missing(at, sizes, chosen, highest) for at in range(len(sizes))], np.int64),
+        tuple(_flip(at, sizes, chosen, highest, least) if others[at] else "no" for at in range(len(sizes))),
+    )
+
+
+def _whole(counts: ArrayLike) -> list[int]:
+    return [int(count) for count in np.asarray(counts).tolist()]
+
+
+def _below(at: int, n: list[int], selected: list[int], highest: int) -> bool:
+    """Tell whether a rate is below four fifths of another, in whole numbers."""
+    return 5 * selected[at] * n[highest] < 4 * selected[highest] * n[at]
+
+
+def _missing(at: int, n: list[int], selected: list[int], highest: int) -> int:
+    """Return how many more people a group needs to reach four fifths."""
+    return max(0, -(-4 * selected[highest] * n[at] // max(1, 5 * n[highest])) - selected[at])
+
+
+def _fisher(n: list[int], selected: list[int], at: int, highest: int) -> float:
+    from scipy.stats import fisher_exact
+
+    rows = np.array([[selected[k], n[k] - selected[k]] for k in (at, highest)])
+    return float(fisher_exact(rows).pvalue)
+
+
+def _flip(at: int, n: list[int], selected: list[int], highest: int, least: int) -> Flip:
+    below = _below(at, n, selected, highest)
+    moved, step = list(selected), 1 if below else -1
+    moved[at] += step
+    moved[highest] -= step
+    if not all(0 <= moved[k] <= n[k] for k in (at, highest)):
+        return "no"
+    now_highest = highest_rate(n, moved, least)
+    if _below(at, n, moved, now_highest) == below:
+        return "no"
+    overtakes = below and moved[at] * n[highest] > moved[highest] * n[at]
+    return "overtakes" if overtakes else "crosses"

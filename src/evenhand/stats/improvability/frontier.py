@@ -1,0 +1,111 @@
+"""The frontier: where algorithms stand in accuracy and gap, each with a region for both at once.
+
+The accuracy of everyone and the differences between all pairs of groups are smooth in means, so their bootstrap is
+regular; the gap, the largest difference, is not where groups tie. A joint band for all of them gives one for accuracy
+and gap together: where every difference lies within its limits, the largest lies between the largest lower and the
+largest upper limit.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from evenhand.errors import require_share
+from evenhand.stats.improvability.resampling import ValueDraws
+from evenhand.stats.types import FloatArray
+
+EIGENVALUE_LIMIT = 0.01
+"""Below it the values of status quo and candidate are nearly one number, and assumption 2 of the paper is in doubt."""
+
+
+def frontier_region(draws: ValueDraws, fairness: int, confidence: float, least: int | None = None) -> FloatArray:
+    """Return (2, 2, 3) for status quo and candidate, for accuracy and gap: the value and the limits of both together.
+
+    Limits are value ± q se with se the bootstrap's standard errors and q the quantile of the largest absolute deviation
+    in standard errors, over accuracy and all differences between groups (sup-t), taken over to Student's t with one
+    degree of freedom less than the rows that count in the smallest group. A resample in which a group has no row that
+    counts counts as the furthest off.
+
+    Parameters
+    ----------
+    draws
+        The values of sample and resamples; the first utility is that of accuracy.
+    fairness
+        Which utility the gap is in.
+    confidence
+        Of the region of one algorithm. For m algorithms together give 1 - (1 - confidence) / m (Bonferroni).
+    least
+        The rows that count in the smallest group; None for many.
+
+    References
+    ----------
+    J. L. Montiel Olea and M. Plagborg-Moller (2019), Simultaneous confidence bands: theory, implementation, and an
+    application to SVARs, Journal of Applied Econometrics 34.
+
+    Examples
+    --------
+    >>> from evenhand.stats.improvability import bootstrap_values, get_utility, make_rows
+    >>> rng = np.random.default_rng(0)
+    >>> group, y = np.arange(4_000) % 2, rng.integers(0, 2, 4_000)
+    >>> old, new = (np.where(rng.random(4_000) < p, y, 1 - y) for p in (0.6 + 0.2 * group, 0.9))
+    >>> draws = bootstrap_values(make_rows(group, y, old, new, [get_utility("classification")], "ab"), rng=rng)
+    >>> frontier_region(draws, 0, 0.95).round(2)[:, :, 0]
+    array([[0.7 , 0.18],
+           [0.9 , 0.02]])
+    """
+    require_share("confidence", confidence)
+    return np.stack([_region(draws, fairness, side, confidence, least) for side in (0, 1)])
+
+
+def _region(draws: ValueDraws, fairness: int, side: int, confidence: float, least: int | None) -> FloatArray:
+    from scipy.special import ndtr, stdtrit
+
+    pairs = list(combinations(range(draws.groups), 2))
+
+    def parts(values: FloatArray) -> FloatArray:
+        gaps = [values[..., g, fairness, side] - values[..., h, fairness, side] for g, h in pairs]
+        return np.stack([values[..., -1, 0, side], *gaps], axis=-1)
+
+    here, drawn = parts(draws.estimate), parts(draws.values)
+    if not np.isfinite(here).all():
+        return np.full((2, 3), np.nan)
+    with np.errstate(all="ignore"):
+        error = np.nanstd(drawn, axis=0)
+        apart = np.abs(drawn - here) / error
+    apart = np.where(np.isnan(drawn), np.inf, np.where(error > 0, apart, 0.0)).max(axis=1)
+    quantile = float(np.quantile(apart, confidence, method="higher"))
+    if least is not None and np.isfinite(quantile):
+        quantile = float(stdtrit(max(least - 1, 1), ndtr(quantile)))
+    reach = quantile * error
+    low, high = here - reach, here + reach
+    least = np.maximum(np.maximum(low[1:], -high[1:]), 0.0).max()
+    most = np.maximum(np.abs(low[1:]), np.abs(high[1:])).max()
+    return np.array([[here[0], low[0], high[0]], [np.abs(here[1:]).max(), least, most]])
+
+
+def smallest_eigenvalue(draws: ValueDraws) -> float:
+    """Return the smallest eigenvalue of the correlation of status quo and candidate, over groups and utilities.
+
+    For two values it is 1 - abs(rho), from the bootstrap; 0 where one of them does not vary. Assumption 2 of Auerbach
+    and others asks that eigenvalues stay away from 0. As printed, for the covariance of all nuisance parameters and of
+    the utilities of accuracy and of fairness, that cannot hold where the two utilities are the same, or where weights
+    are 1: rows of the matrix are then equal. This is what their explanation asks for.
+
+    Examples
+    --------
+    >>> values = np.random.default_rng(0).standard_normal((2_000, 2, 1, 1)) * [1.0, 1.0]
+    >>> smallest_eigenvalue(ValueDraws(values[0], values, None, None, 9, 9, "cells")) < 1e-12
+    True
+    """
+    pairs = draws.values[:, : draws.groups].reshape(len(draws.values), -1, 2)
+    found = []
+    for number in range(pairs.shape[1]):
+        known = pairs[np.isfinite(pairs[:, number]).all(axis=1), number]
+        if len(known) < 3 or (known.std(axis=0) == 0).any():
+            found.append(0.0)
+        else:
+            first, second = (known - known.mean(axis=0)).T
+            found.append(1.0 - abs(float(first @ second)) / float(np.sqrt((first @ first) * (second @ second))))
+    return max(0.0, min(found))

@@ -1,0 +1,164 @@
+"""How far apart two people are in effort and aggregate: the paper's distance and others that could be defended.
+
+With e and s the differences in effort and aggregate, each over its scale, L the Lipschitz constant and w the weight of
+effort, a score may differ by
+
+    euclidean   L (w e² + (1 - w) s²)^(1/2)          the paper's, with L and the scales 1
+    manhattan   L (w |e| + (1 - w) |s|)
+    maximum     L max(|e|, |s|)                      |s| at w = 0, |e| at w = 1
+    learned     L (a e² + 2 b e s + c s²)^(1/2)      a + c = 1, from pairs of people that somebody judged
+    function    L f(E, S, E', S')                    of the user's own
+
+The first three are the weighted power means of |e| and |s| with exponents 1, 2 and infinity: manhattan is never above
+euclidean, nor that above maximum, and all are within [0, 1] where e and s are. All but the last are exact in every
+exact method, because they are lengths after a linear change of coordinates: max(|e|, |s|) = |e + s| / 2 + |e - s| / 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.errors import EvenhandError, require_choice
+from evenhand.stats.pairs.inputs import OwnDistance, People
+from evenhand.stats.types import FloatArray
+
+Norm = Literal["euclidean", "manhattan", "maximum"]
+NORMS: tuple[Norm, ...] = get_args(Norm)
+_FEWEST = 10  # judged pairs
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A distance between people.
+
+    Attributes
+    ----------
+    norm
+        'euclidean', 'manhattan' or 'maximum'.
+    scales
+        What differences in effort and in aggregate are divided by.
+    lipschitz
+        How much scores may differ for each unit of distance.
+    matrix
+        a, b and c of a learned distance, in the place of the norm and of the weight of effort.
+    function
+        A function of the efforts and aggregates of the one and of the other, arrays of one shape, in the place of all
+        but `lipschitz`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenhand.stats.pairs.inputs import distance_of
+    >>> two = People(np.zeros(2), np.array([0.0, 0.3]), np.array([0.0, 0.4]))
+    >>> first, second = np.array([0]), np.array([1])
+    >>> [round(float(distance_of(*Distance(norm).of(two, 0.5), first, second)[0]), 4) for norm in NORMS]
+    [0.3536, 0.35, 0.4]
+    """
+
+    norm: Norm = "euclidean"
+    scales: tuple[float, float] = (1.0, 1.0)
+    lipschitz: float = 1.0
+    matrix: tuple[float, float, float] | None = None
+    function: OwnDistance | None = None
+
+    def __post_init__(self) -> None:
+        require_choice("norm", self.norm, NORMS)
+        for name, value in (("scales", self.scales[0]), ("scales", self.scales[1]), ("lipschitz", self.lipschitz)):
+            if not (np.isfinite(value) and value > 0):
+                raise EvenhandError(f"`{name}` must be above 0 and finite; got {value:g}.")
+
+    def of(self, people: People, weight: float) -> tuple[People, float]:
+        """Return the people where they lie for this distance, and the weight of the first coordinate."""
+        if self.function is not None:
+            own, times = self.function, self.lipschitz
+            return _moved(people, people.effort, people.aggregate, own=lambda *x: times * np.asarray(own(*x))), weight
+        effort, aggregate = (
+            column if self.lipschitz == scale else self.lipschitz / scale * column
+            for column, scale in zip((people.effort, people.aggregate), self.scales, strict=True)
+        )
+        if self.matrix is not None:
+            root = np.sqrt(2.0) * np.linalg.cholesky(np.array([self.matrix[:2], self.matrix[1:]]))
+            return _moved(people, root[0, 0] * effort + root[1, 0] * aggregate, root[1, 1] * aggregate), 0.5
+        if self.norm == "maximum" and 0.0 < weight < 1.0:
+            return _moved(people, effort + aggregate, effort - aggregate, diamond=True), 0.5
+        return _moved(people, effort, aggregate, diamond=self.norm != "euclidean"), weight
+
+    def alike(self, weights: Sequence[float]) -> list[list[int]]:
+        """Return the numbers of the weights, those together for which people lie in the same places."""
+        if self.norm != "maximum" or self.matrix is not None:
+            return [list(range(len(weights)))]
+        inside = [number for number, weight in enumerate(weights) if 0.0 < weight < 1.0]
+        ends = [number for number in range(len(weights)) if number not in inside]
+        return [part for part in (inside, ends) if part]
+
+
+EUCLIDEAN = Distance()
+"""The paper's distance."""
+
+
+def _moved(
+    people: People, effort: FloatArray, aggregate: FloatArray, diamond: bool = False, own: OwnDistance | None = None
+) -> People:
+    return People(people.score, effort, aggregate, people.survey, diamond, own)
+
+
+def learn_metric(effort: ArrayLike, aggregate: ArrayLike, similar: ArrayLike) -> tuple[float, float, float]:
+    """Return a, b and c of the distance (a e² + 2 b e s + c s²)^(1/2), a + c = 1, from pairs that somebody judged.
+
+    The chance that a pair is called similar is taken as 2 / (1 + exp(q)), q = e² and so on with a matrix of any size:
+    1 for people who are alike, and less the farther apart they are. The matrix is the most likely one; the problem is
+    convex in it. A penalty of 0.001 of its trace a pair keeps it finite where the two kinds of pairs do not overlap. It
+    is then divided by its trace, since the size of a distance is what `lipschitz` says.
+
+    Parameters
+    ----------
+    effort, aggregate
+        The differences in effort and in aggregate of each pair.
+    similar
+        Whether the pair was called similar.
+
+    References
+    ----------
+    D. Mukherjee, M. Yurochkin, M. Banerjee and Y. Sun (2020), Two simple ways to learn individual fairness metrics from
+    data, Proceedings of Machine Learning Research 119 (EXPLORE).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> e, s = rng.normal(0, 0.5, (2, 4_000))
+    >>> judged = rng.random(4_000) < 2 / (1 + np.exp(9 * e**2 + s**2))
+    >>> round(learn_metric(e, s, judged)[0], 1)
+    0.9
+    """
+    from scipy.optimize import minimize
+
+    e, s, alike = (np.asarray(x, dtype=np.float64) for x in (effort, aggregate, similar))
+    if not e.shape == s.shape == alike.shape or e.size < _FEWEST:
+        raise EvenhandError(f"a learned distance needs at least {_FEWEST} judged pairs; got {e.size}.")
+    if not 0 < alike.sum() < alike.size:
+        which = "similar" if alike.all() else "different"
+        raise EvenhandError(f"a learned distance needs similar and different pairs; all {alike.size:,} are {which}.")
+    unit = float(np.sqrt(np.mean(e**2 + s**2))) or 1.0
+
+    def loss(root: FloatArray) -> float:
+        q = np.maximum((root[0] * e + root[1] * s) ** 2 + (root[2] * s) ** 2, 1e-12)
+        unlikely = np.where(
+            alike > 0, np.logaddexp(0.0, q), np.logaddexp(0.0, q) - np.log(np.expm1(np.minimum(q, 700.0)))
+        )
+        return float(unlikely.mean() + 1e-3 * unit**2 * np.sum(root**2))
+
+    starts = [np.array([1.0, 0.0, 1.0]), np.array([1.0, 0.7, 0.7]), np.array([1.0, -0.7, 0.7])]
+    best = min((minimize(loss, start / unit, method="BFGS") for start in starts), key=lambda found: float(found.fun))
+    x, y, z = best.x
+    trace = float(x * x + y * y + z * z)
+    least = 1e-6  # a direction in which distance is nothing would be no distance
+    return (
+        float(x * x / trace * (1 - least) + least / 2),
+        float(x * y / trace),
+        float((y * y + z * z) / trace * (1 - least) + least / 2),
+    )
