@@ -63,11 +63,14 @@ def count_ahead(points: Columns, boxes: Columns, group: IntArray, part: tuple[in
 
 @kernel()
 def largest_shortfall(points: Columns, most: FloatArray) -> None:
-    """Write the most that each person is scored below somebody whom they are ahead of; 0 where it is nothing."""
+    """Write the most that each person is scored below somebody whom they are ahead of; 0 where it is nothing.
+
+    `points` are (effort, start, end, score), the highest score first: the first whom a person is ahead of settles it.
+    """
     e, s, t, m = points
     for i in range(e.size):
-        largest = 0.0
-        for j in range(e.size):
-            ahead = (e[i] > e[j]) & (s[i] <= s[j]) & (t[i] >= t[j])
-            largest = max(largest, m[j] - m[i] if ahead else 0.0)
-        most[i] = largest
+        most[i] = 0.0
+        for j in range(i):
+            if e[i] > e[j] and s[i] <= s[j] and t[i] >= t[j]:
+                most[i] = m[j] - m[i]
+                break

@@ -360,8 +360,11 @@ def worst_reversals(
     require_at_least("count", count, 1)
     people = check_people(score, effort, start)
     axes = tuple(snapped(x) for x in (people.effort, people.aggregate, np.asarray(end, np.float64), people.score))
-    most = np.zeros(len(people))
-    largest_shortfall(axes, most)
+    order = np.argsort(-axes[3], kind="stable")
+    most = np.empty(len(people))
+    ranked = np.empty(len(people))
+    largest_shortfall(tuple(x[order] for x in axes), ranked)
+    most[order] = ranked
     ahead = np.lexsort((np.arange(most.size), -np.round(most, _DIGITS)))[:count]
     found = []
     e, s, t, m = axes
