@@ -6,15 +6,22 @@ python benchmarks/adverse_impact_level.py
 from __future__ import annotations
 
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from promises import Book, run
+from promises import Book, Kind, run
 from scipy.stats import binom
 
 from evenhand.stats.adverse_impact import adverse_impact
 
 _UNLIKELY = 1e-7
+
+LINES: tuple[tuple[str, Kind], ...] = (
+    ("Fisher's exact test of the UGESP profile, p at most 0.05", "test"),
+    ("two standard deviations of the UGESP profile", "test"),
+    ("four fifths of the UGESP profile without a gap", "power"),
+)
 
 
 @cache
@@ -41,12 +48,8 @@ def promises(book: Book) -> None:
         for rate in (0.1, 0.3, 0.5):
             population = f"{people[0]} and {people[1]} people, both with a rate of {rate:g}"
             guard = 1 if people == (10, 20) else 0
-            for at, what, kind in (
-                (0, "Fisher's exact test of the UGESP profile, p at most 0.05", "test"),
-                (1, "two standard deviations of the UGESP profile", "test"),
-                (2, "four fifths of the UGESP profile without a gap", "power"),
-            ):
-                about = {"nominal": 0.05} if kind == "test" else {}
+            for at, (what, kind) in enumerate(LINES):
+                about: dict[str, Any] = {"nominal": 0.05} if kind == "test" else {}
                 if at == 1:
                     about |= {"allowed": 0.06, "why": "a normal approximation; the convention is 2, not a level"}
                 book.measure(
