@@ -47,6 +47,7 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/report_level.py
 	@$(BIN)/python benchmarks/parity_coverage.py
 	@$(BIN)/python benchmarks/parity_level.py
+	@$(BIN)/python benchmarks/adverse_impact_level.py
 	@$(BIN)/python benchmarks/eaif_coverage.py
 	@$(BIN)/python benchmarks/effort_parity_level.py
 	@$(BIN)/python benchmarks/bounds.py

@@ -292,7 +292,7 @@ def promises(book: Book) -> None:
     """Measure all cases."""
     for case in cases((500, 2_000)):
         name = f"{case.name}, {case.number}, {case.kind}, {case.n}, {case.delta:g}"
-        samples = 10 if case.name == "audit" else 60
+        samples = 20 if case.name == "audit" else 200
         book.several(name, partial(lines, case=case), samples=samples)
 
 

@@ -278,7 +278,7 @@ def _summary(lines: Sequence[tuple[str, Line]]) -> str:
     said = (
         f"{len(lines):,} lines, {len(promised):,} of them a promise; in {less:,} less is promised than the nominal "
         f"share, with the reason. {len(promised) - len(broken):,} hold, within three Monte-Carlo errors. {stale:,} "
-        "lines were measured before the files that they are about last changed, be it only in layout; they are marked."
+        "lines were measured before the files that they are about last changed, be it only in layout: those marked †."
     )
     return "\n".join([said, *(["", "These do not hold:", "", *broken] if broken else []), ""])
 
@@ -314,7 +314,7 @@ def _cells(name: str, line: Line) -> Iterator[str]:
     yield _observed(line) if line.holds else f"**{_observed(line)}: does not hold**"
     yield f"{line.samples:,}" if line.samples else ""
     yield "" if line.beside is None else f"{line.oracle}: {line.beside:.3f}"
-    yield f"`benchmarks/{name}.py`" + ("" if line.code == hash_of(line.rooms) else " (files changed since)")
+    yield f"`benchmarks/{name}.py`" + ("" if line.code == hash_of(line.rooms) else " †")
 
 
 def guard() -> list[Line]:

@@ -78,11 +78,12 @@ def test_the_results_say_what_was_fitted(place: Path) -> None:
     assert config["models"] == {
         "features": ["income", "job", "owner"],
         "fit": {
-            name: {"estimator": name, "settings": dict(ESTIMATORS[name].settings)}
+            name: {"estimator": name, "settings": dict(ESTIMATORS[name].settings), "search": None}
             for name in ("logistic", "decision_tree")
         },
         "folds": 5,
         "seed": 0,
+        "split": None,
     }
     assert config["data"]["source"] == "people.csv"
     assert config["data"]["delimiter"] == ";"
@@ -92,6 +93,7 @@ def test_the_results_say_what_was_fitted(place: Path) -> None:
         "column": "logistic",
         "kind": "score",
         "threshold": 0.4,
+        "percentile": None,
         "selected": None,
         "favourable": "not_selected",
         "range": [0.0, 1.0],

@@ -299,7 +299,7 @@ def test_the_report_shows_curves_gaps_parts_features_and_models(drawn: Reliabili
         else:
             assert isinstance(part, DisplayTable)
             assert all(len(row) == len(part.columns) == len(part.numeric) for row in part.rows)
-    assert len(section.methods) == 12
+    assert len(section.methods) == 13
     terms = [method.term for method in section.methods]
     assert terms[1:5] == [
         "Cohen's kappa (kappa)",

@@ -12,9 +12,17 @@ from evenhand.audits.reliability.findings import SENTENCES, make_claims
 from evenhand.audits.reliability.gaps import attribution_records, gap_records, undefined_gaps, with_worse_off
 from evenhand.audits.reliability.gather import People, deal_folds, gather
 from evenhand.audits.reliability.mistakes import make_mistakes, untouched_features
+from evenhand.audits.reliability.mitigation import mitigation_records
 from evenhand.audits.reliability.models import FOLDS, Model, needs_folds, prepare_model
+from evenhand.audits.reliability.moved import move, moved_records
 from evenhand.audits.reliability.notes import mistake_notes, model_notes, outcome_notes, setup_notes, simulation_notes
-from evenhand.audits.reliability.result import AttributionRecord, ReliabilityGap, ReliabilityResult, ReliabilityValue
+from evenhand.audits.reliability.result import (
+    AttributionRecord,
+    MovedRecord,
+    ReliabilityGap,
+    ReliabilityResult,
+    ReliabilityValue,
+)
 from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.core.groups import ComparedGroups, compared_groups
 from evenhand.core.records import LeftOut
@@ -46,7 +54,7 @@ def reliability(model: Any, table: Table, **settings: Any) -> ReliabilityResult:
     Returns
     -------
     ReliabilityResult
-        Tables `values`, `gaps`, `attribution` and `models`.
+        Tables `values`, `gaps`, `attribution`, `moved`, `mitigation` and `models`.
 
     Notes
     -----
@@ -99,6 +107,7 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
     values: list[ReliabilityValue] = []
     compared: list[Callable[[ReliabilitySpec], Iterable[ReliabilityGap]]] = []
     attribution: list[AttributionRecord] = []
+    places: list[MovedRecord] = []
     for model in models:
         notes += model_notes(model, people)
         for mistakes in settings:
@@ -112,6 +121,7 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
                 values += value_records(simulated, spec)
                 compared.append(partial(gap_records, simulated))
                 attribution += attribution_records(simulated, spec)
+                places += moved_records(move(simulated, spec), spec)
                 notes += () if remarked else simulation_notes(simulated)
                 remarked = True
 
@@ -128,6 +138,8 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
         values=tuple(values),
         gaps=tuple(gaps),
         attribution=tuple(attribution),
+        moved=tuple(places),
+        mitigation=tuple(mitigation_records(models, people, settings, groups, derivation, spec)),
         models=tuple(model_records(models, people)),
         hash=people.digest(),
     )

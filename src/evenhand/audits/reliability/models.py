@@ -88,7 +88,7 @@ def prepare_model(
     columns = _columns(name, source, asked, people)
     refit = needs_folds(source, spec)
     kind, label = ("fitted here", _kind(source, asked)[1]) if refit else _kind(source, asked)
-    threshold = spec.scoring.threshold if source.threshold is None else source.threshold
+    threshold = spec.scoring.decision if source.threshold is None else source.threshold
     fold = (np.zeros(len(people.matrix), dtype=np.int64) if fold is None else fold) if refit else None
     fitted = [asked]
     if fold is not None:
@@ -211,6 +211,12 @@ def _fit(
         except Exception as error:
             reason = str(error).strip() or type(error).__name__
             raise EvenhandError(f"the model {name!r} could not be fitted: {reason}") from error
+
+
+def fit_to_everybody(name: str, source: ModelSource, people: People, spec: ReliabilitySpec) -> Any:
+    """Return an estimator by name, fitted to all people."""
+    columns = source.features or people.names
+    return _fit(name, source, None, columns, people, np.zeros(len(people.matrix), dtype=np.int64), -1, spec)
 
 
 def _tolerance_notes(name: str, asked: Any, refit: bool) -> Iterator[str]:

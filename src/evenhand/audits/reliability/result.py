@@ -71,6 +71,64 @@ class AttributionRecord(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MovedRecord(Record):
+    """What mistakes do to people's places at one noise level: a number of a group, and its gap to the reference.
+
+    The mean over up to 20 replicates, all folds together; limits are for other people, each by itself.
+    """
+
+    model: str = column("the model")
+    setting: str = column("the way in which mistakes are made")
+    grouping: str = column("the grouping")
+    group: str = column("the group")
+    reference: str | None = column("the group it is compared with; null for that group itself")
+    metric: str = column("the metric")
+    risk_level: str | None = column("the risk level without mistakes; null where the metric is about all of them", None)
+    noise_level: float = column("the share of entries that go wrong")
+    n: int = column("the people of the group")
+    value: float | None = column("the number; null where it is undefined")
+    low: float | None = column("lower limit", None)
+    high: float | None = column("upper limit", None)
+    gap: float | None = column("the number less that of the reference group", None)
+    gap_low: float | None = column("lower limit of the gap", None)
+    gap_high: float | None = column("upper limit of the gap", None)
+    status: str = column("'ok', or why there is no value or interval")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MitigationRecord(Record):
+    """A model and what it offers against mistakes: accuracy, reliability, and the largest gap in reliability.
+
+    Reliability is PABAK on average over the noise levels above 0. Changes are against the given model, person by
+    person; their limits hold for all alternatives together, those of the gap for all groups.
+    """
+
+    model: str = column("the model")
+    family: str = column("'as given', 'sparse', 'regularised' or 'monotone'")
+    setting: str = column("the way in which mistakes are made")
+    grouping: str = column("the grouping")
+    n: int = column("the people")
+    accuracy: float = column("share of right decisions without mistakes")
+    accuracy_low: float | None = column("lower limit")
+    accuracy_high: float | None = column("upper limit")
+    accuracy_change: float | None = column("accuracy less that of the given model", None)
+    accuracy_change_low: float | None = column("lower limit", None)
+    accuracy_change_high: float | None = column("upper limit", None)
+    reliability: float = column("PABAK of the decisions with and without mistakes")
+    reliability_low: float | None = column("lower limit")
+    reliability_high: float | None = column("upper limit")
+    reliability_change: float | None = column("reliability less that of the given model", None)
+    reliability_change_low: float | None = column("lower limit", None)
+    reliability_change_high: float | None = column("upper limit", None)
+    group: str = column("the group whose reliability is farthest from the reference group's")
+    gap: float = column("its reliability less the reference group's")
+    gap_low: float | None = column("lower limit")
+    gap_high: float | None = column("upper limit")
+    no_less_accurate: bool = column("whether accuracy is shown to be lower by no more than the margin")
+    chosen: bool = column("whether it is the most reliable of those that are no less accurate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRecord(Record):
     """A model: what it is, and how it does without mistakes."""
 
@@ -95,7 +153,7 @@ class ReliabilityResult(Result):
 
     Parameters
     ----------
-    values, gaps, attribution, models : the tables, as records.
+    values, gaps, attribution, moved, mitigation, models : the tables, as records.
     hash : SHA-256 of the features, groups and outcome that the numbers were computed from.
     """
 
@@ -108,5 +166,7 @@ class ReliabilityResult(Result):
     values: tuple[ReliabilityValue, ...]
     gaps: tuple[ReliabilityGap, ...]
     attribution: tuple[AttributionRecord, ...]
+    moved: tuple[MovedRecord, ...]
+    mitigation: tuple[MitigationRecord, ...]
     models: tuple[ModelRecord, ...]
     hash: str

@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evenhand.audits.reliability.charts import (
     Run,
     attribution_panels,
@@ -52,6 +54,9 @@ def parts(result: ReliabilityResult) -> Iterator[Figure | DisplayTable]:
         yield from _figures(result, run)
         if number < MOST_EXPLAINED:
             yield from _explanations(result, run)
+    if result.mitigation:
+        yield _mitigation_table(result)
+    yield from _moved_tables(result)
     yield _gap_table(result)
     yield _value_table(result)
     if result.attribution:
@@ -246,6 +251,54 @@ def _value_table(result: ReliabilityResult) -> DisplayTable:
     return value_table(values, METRICS, "Every metric at every noise level", result.spec.confidence, extra=extra)
 
 
+def _mitigation_table(result: ReliabilityResult) -> DisplayTable:
+    columns = {
+        "Model": lambda r: r.model,
+        "Noise": lambda r: r.setting,
+        "Grouping": lambda r: r.grouping,
+        "Accuracy": lambda r: Number(r.accuracy, "percent"),
+        "Change of accuracy": lambda r: Range(r.accuracy_change_low, r.accuracy_change_high, "signed"),
+        "Reliability (PABAK)": lambda r: Number(r.reliability),
+        "Change of reliability": lambda r: Range(r.reliability_change_low, r.reliability_change_high, "signed"),
+        "Largest gap": lambda r: Number(r.gap, "signed"),
+        "Its interval": lambda r: Range(r.gap_low, r.gap_high, "signed"),
+        "of": lambda r: r.group,
+        "No less accurate": lambda r: "yes" if r.no_less_accurate else "not shown",
+        "Chosen": lambda r: "chosen" if r.chosen else "",
+    }
+    return make_table("Other models: accuracy against reliability", columns, result.mitigation, folded=False)
+
+
+def _moved_tables(result: ReliabilityResult) -> Iterator[DisplayTable]:
+    """Yield what mistakes do to risk levels and places; without folding only at the highest noise level."""
+    from evenhand.audits.reliability.moved import PASSING, TITLES
+
+    confidence = show_confidence(result.spec.confidence)
+    columns = {
+        "Model": lambda r: r.model,
+        "Noise": lambda r: r.setting,
+        "Grouping": lambda r: r.grouping,
+        "Group": lambda r: r.group,
+        "Level": lambda r: f"{r.noise_level:g}",
+        "Metric": lambda r: TITLES[r.metric],
+        "Risk level": lambda r: r.risk_level,
+        "Value": lambda r: Number(r.value),
+        f"{confidence} interval": lambda r: Range(r.low, r.high),
+        "Gap": lambda r: Number(r.gap, "signed"),
+        "Its interval": lambda r: Range(r.gap_low, r.gap_high),
+        "People": lambda r: Number(r.n, "count"),
+        "Status": lambda r: r.status,
+    }
+    for title, inside in (
+        ("Passing: how often a mistake moves a person past somebody who is no different", True),
+        ("Risk levels with and without mistakes", False),
+    ):
+        records = [r for r in result.moved if (r.metric == PASSING) is inside]
+        shown = {name: value for name, value in columns.items() if not inside or name not in ("Metric", "Risk level")}
+        if records:
+            yield make_table(title, shown, records)
+
+
 def _attribution_table(result: ReliabilityResult) -> DisplayTable:
     rows: list[dict[str, Any]] = []
     for _, records in groupby(result.attribution, lambda r: (r.model, r.setting, r.grouping, r.group, r.metric)):
@@ -295,6 +348,7 @@ def methods(result: ReliabilityResult) -> Iterator[Method]:
         METRICS["prevalence_part"].reference,
     )
     yield _intervals(result)
+    yield from _moved_methods(result)
     yield _few_people()
     yield from _many_tests(result)
     yield Method(
@@ -314,6 +368,26 @@ def methods(result: ReliabilityResult) -> Iterator[Method]:
             "go wrong; all coalitions up to 10 features, 20 orders a replicate above. They are of the same replicates "
             "as the curves and add up to the gap. There is no share of a gap whose interval holds 0.",
             "L. S. Shapley (1953), A value for n-person games, Contributions to the Theory of Games II",
+        )
+
+
+def _moved_methods(result: ReliabilityResult) -> Iterator[Method]:
+    scoring = result.spec.scoring
+    yield Method(
+        "Passing rate",
+        f"Two people are no different when their scores without mistakes differ by at most {scoring.alike:g}. A "
+        "mistake moves one past the other when it puts the score further than that from the other's. The passing rate "
+        "of a group is the share of pairs of people who are no different, the first of the group, in which it does; 0 "
+        "is best. EaIF asks whether like people are treated alike as they are; this asks how often a mistake undoes "
+        "it. Mean over up to 20 replicates, all folds together; limits over people from the influence of each.",
+    )
+    if scoring.cuts(np.zeros(1)).size or isinstance(scoring.threshold, str):
+        yield Method(
+            "Risk levels",
+            "Weighted kappa compares the levels with and without mistakes by how many levels apart they are. Weighted "
+            "PABAK has the same distances and even margins. Their difference is a prevalence part, from uneven levels, "
+            "and a bias part, from a shift of the levels, exactly; with two levels these are Byrt's.",
+            "J. Cohen (1968), Weighted kappa, Psychological Bulletin 70",
         )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from evenhand.audits.reliability.metrics import COMPARED, HEADLINE, METRICS
@@ -14,12 +16,20 @@ from evenhand.core.metrics import Metric
 from evenhand.core.spec import Names, Reference, Spec
 from evenhand.errors import did_you_mean
 from evenhand.settings import Settings, named_once
+from evenhand.stats.types import FloatArray
 from evenhand.table.roles import Columns
+
+
+def _as_tuple(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
 
 
 def _number_or_truth(value: Any) -> Any:
     """Keep the number 1 apart from true."""
     return value if isinstance(value, bool) or not isinstance(value, int) else float(value)
+
+
+MOST_CUTS = 19
 
 
 class Scoring(Settings):
@@ -33,7 +43,17 @@ class Scoring(Settings):
 
     model_config = ConfigDict(allow_inf_nan=False)
 
-    threshold: float = Field(0.5, description="A person is selected when the score is above it.")
+    threshold: float | tuple[float, ...] | Literal["deciles"] = Field(
+        0.5,
+        description="A person is selected when the score is above it. Several are the cuts between risk levels, or "
+        "'deciles' of the scores without mistakes; a person is then selected above the last cut, or above 0.5.",
+    )
+    alike: float = Field(
+        0.02,
+        gt=0,
+        description="Two people are no different when their scores without mistakes differ by no more than this; the "
+        "passing rate is how often a mistake moves one further than that from the other.",
+    )
     missing: Literal["error", "drop", "keep"] | None = Field(
         None,
         description="People with a missing feature: refuse, leave out, or give to the model; by default the table's.",
@@ -46,6 +66,61 @@ class Scoring(Settings):
     trusted: Names = Field((), description="Types that a skops file may hold beside those that skops trusts.")
     allow_pickle: bool = Field(False, description="Whether pickle and joblib files, which can run any code, are read.")
     memory: int = Field(64, ge=1, description="Megabytes for rows and draws at once.")
+
+    @field_validator("threshold")
+    @classmethod
+    def _rising(cls, value: Any) -> Any:
+        if isinstance(value, tuple):
+            if len(value) < 2 or any(low >= high for low, high in pairwise(value)):
+                raise ValueError(f"`threshold` as a list needs two or more rising cuts; got {list(value)}")
+            if len(value) > MOST_CUTS:
+                raise ValueError(f"`threshold` has {len(value)} cuts; give at most {MOST_CUTS}")
+        return value
+
+    @property
+    def decision(self) -> float:
+        """The threshold of decisions."""
+        if isinstance(self.threshold, str):
+            return 0.5
+        return self.threshold[-1] if isinstance(self.threshold, tuple) else self.threshold
+
+    def cuts(self, scores: FloatArray) -> FloatArray:
+        """Return the cuts between risk levels for people with these scores without mistakes; none for one threshold."""
+        if isinstance(self.threshold, str):
+            return np.unique(np.quantile(scores, np.arange(1, 10) / 10))
+        return np.asarray(self.threshold if isinstance(self.threshold, tuple) else (), dtype=np.float64)
+
+
+class Mitigation(Settings):
+    """Which other models are tried, and what they may cost.
+
+    Examples
+    --------
+    >>> Mitigation(family="sparse").family
+    ('sparse',)
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    family: Annotated[tuple[Literal["sparse", "regularised", "monotone"], ...], BeforeValidator(_as_tuple)] = Field(
+        min_length=1,
+        description="Families of models that are fitted here: 'sparse' (few features), 'regularised' (small weights), "
+        "'monotone' (scores that only rise, or only fall, with each number).",
+    )
+    model: str | None = Field(None, description="The model that they are held against; by default the first.")
+    margin: float = Field(
+        0.01, ge=0, lt=1, description="A model is no less accurate when its accuracy is shown to be lower by no more."
+    )
+    export: str | None = Field(
+        None, description="A .skops file for the chosen model, fitted to everybody, seen from the folder of audit.toml."
+    )
+
+    @field_validator("export")
+    @classmethod
+    def _skops(cls, value: str | None) -> str | None:
+        if value is not None and not value.endswith(".skops"):
+            raise ValueError(f"`export` must end in .skops; got {value!r}")
+        return value
 
 
 class ReliabilitySpec(Spec):
@@ -86,6 +161,9 @@ class ReliabilitySpec(Spec):
     attribution: Annotated[bool | float, BeforeValidator(_number_or_truth)] = Field(
         True, description="Whether, or at which noise level, the gap is shared out among the features."
     )
+    mitigation: Mitigation | None = Field(
+        None, description="Families of other models to try: whether they suffer less, at no less accuracy."
+    )
     resamples: int = Field(1_000, ge=100, le=100_000, description="Bootstrap resamples of people.")
 
     def known_metrics(self) -> Mapping[str, Metric]:
@@ -111,6 +189,13 @@ class ReliabilitySpec(Spec):
             if name not in COMPARED:
                 raise ValueError(f"there is no metric {name!r} to compare; {did_you_mean(name, COMPARED)}")
         return tuple(dict.fromkeys(value))
+
+    @model_validator(mode="after")
+    def _known_model(self) -> Self:
+        held = None if self.mitigation is None else self.mitigation.model
+        if held is not None and held not in self.model:
+            raise ValueError(f"`mitigation` is held against {held!r}; {did_you_mean(held, self.model)}")
+        return self
 
     @model_validator(mode="after")
     def _only_features(self) -> Self:

@@ -69,6 +69,7 @@ def profile_section(result: ProfileResult, confidence: float) -> Section:
             *result.notes,
             f"Sources: {'; '.join(profile.sources)}. Unchecked: {profile.unchecked}",
         ),
+        caveats=_IMPACT_CAVEATS if impact else (),
     )
 
 
@@ -187,6 +188,14 @@ _IMPACT_METHODS = (
         "is below and one fewer of the highest, or the other way round; “then the higher rate” where the group "
         "overtakes the highest, for which the agencies said that they would generally not act.",
         "Questions and Answers on the Uniform Guidelines",
+    ),
+)
+
+_IMPACT_CAVEATS = (
+    (
+        "Four fifths and chance",
+        "Of two groups of 30 people with the same true rate of 30%, one is below four fifths of the other in 56% of "
+        "samples; of two groups of 100, in 30%. Read the ratio with its interval, the SD and Fisher's test.",
     ),
 )
 

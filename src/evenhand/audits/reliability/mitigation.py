@@ -1,0 +1,211 @@
+"""Models that mistakes hurt less: families of sparse, regularised or monotone models, at no less accuracy.
+
+Every model decides about the same people, out of fold where it is fitted here, and meets the same mistakes. So two
+models are compared person by person: who is decided rightly, and how often a mistake changes the decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.reliability.derived import Derivation
+from evenhand.audits.reliability.estimate import base_predictions, make_experiment
+from evenhand.audits.reliability.gather import People, deal_folds
+from evenhand.audits.reliability.mistakes import Mistakes
+from evenhand.audits.reliability.model_sources import ModelSource
+from evenhand.audits.reliability.models import FOLDS, Model, fit_to_everybody, prepare_model
+from evenhand.audits.reliability.result import MitigationRecord
+from evenhand.audits.reliability.spec import Mitigation, ReliabilitySpec
+from evenhand.core.groups import ComparedGroups
+from evenhand.core.run import step
+from evenhand.errors import ConfigError, require_extra
+from evenhand.stats.bootstrap import named_rng
+from evenhand.stats.intervals import bonferroni, t_quantile
+from evenhand.stats.noise import replicate_seeds, simulate
+from evenhand.stats.types import FloatArray
+
+_STRENGTHS = (0.1, 0.01, 0.001)
+
+
+def alternatives(spec: ReliabilitySpec, people: People) -> dict[str, tuple[str, ModelSource]]:
+    """Return the models of the families that were named: their family, and how each is made.
+
+    Sparse: logistic regressions with the l1 penalty, which drop features. Regularised: with the l2 penalty, which make
+    all weights small. Monotone: boosted trees whose scores only rise, or only fall, with each number, in the direction
+    of its correlation with the outcome.
+    """
+    found: dict[str, tuple[str, ModelSource]] = {}
+    for family in [] if spec.mitigation is None else spec.mitigation.family:
+        for strength in _STRENGTHS if family != "monotone" else (None,):
+            settings: dict[str, Any] = {"C": strength}
+            if family == "sparse":
+                settings |= {"l1_ratio": 1.0, "solver": "saga", "tol": 1e-6, "max_iter": 10_000}
+            elif family == "monotone":
+                settings = {"monotonic_cst": _directions(people), "max_leaf_nodes": 8}
+            estimator = "gradient_boosting" if family == "monotone" else "logistic"
+            name = family if strength is None else f"{family} {strength:g}"
+            found[name] = family, ModelSource(estimator=estimator, settings=settings)
+    return found
+
+
+def _directions(people: People) -> list[int]:
+    """Return for each column of the pipeline, text first, which way its scores may go: up, down, or either for text."""
+    if people.outcome is None:
+        raise ConfigError("`mitigation` fits models, which needs an outcome; name its column as `outcome`.")
+    text, numbers = [], []
+    for column, feature in enumerate(people.features):
+        values = people.matrix[:, column]
+        if feature.kind != "number":
+            text += [0] * len(feature.distinct)
+        else:
+            known = ~np.isnan(values)
+            slope = np.mean((values[known] - values[known].mean()) * people.outcome[known])
+            numbers.append(int(np.sign(slope)))
+    return [*text, *numbers]
+
+
+@dataclass(frozen=True, eq=False)
+class _Met:
+    """What a model did: (people,) who was decided rightly, and the share of runs in which the decision changed."""
+
+    name: str
+    family: str
+    model: Model
+    right: FloatArray
+    damage: FloatArray
+
+
+def mitigation_records(
+    models: Sequence[Model],
+    people: People,
+    settings: Sequence[Mistakes],
+    groups: Sequence[ComparedGroups],
+    derivation: Derivation,
+    spec: ReliabilitySpec,
+) -> Iterator[MitigationRecord]:
+    """Yield the given model and its alternatives: accuracy, reliability and its gap, and which one is chosen."""
+    if spec.mitigation is None:
+        return
+    if people.outcome is None:
+        raise ConfigError("`mitigation` fits models, which needs an outcome; name its column as `outcome`.")
+    given = next((m for m in models if m.name == (spec.mitigation.model or m.name)), models[0])
+    others = alternatives(spec, people)
+    fold = deal_folds(people, spec.folds or FOLDS, spec.seed)
+    made = {name: prepare_model(name, source, people, spec, 1, fold) for name, (_, source) in others.items()}
+    exported = False
+    for mistakes in settings:
+        for grouping in (one for one in groups if len(one.groups) > 1):
+            step(f"Other models under mistakes: by {grouping.name}, noise {mistakes.setting.name}")
+            met = [_meet(given, "as given", mistakes, grouping, people, derivation, spec)]
+            for name, model in made.items():
+                met.append(_meet(model, others[name][0], mistakes, grouping, people, derivation, spec))
+            records = list(_compare(met, mistakes, grouping, spec.mitigation, spec.confidence))
+            yield from records
+            if spec.mitigation.export is not None and not exported:
+                chosen = next(record.model for record in records if record.chosen)
+                _export(chosen, others, people, spec)
+                exported = True
+
+
+def _meet(
+    model: Model,
+    family: str,
+    mistakes: Mistakes,
+    grouping: ComparedGroups,
+    people: People,
+    derivation: Derivation,
+    spec: ReliabilitySpec,
+) -> _Met:
+    experiment = make_experiment(model, mistakes, grouping, people, derivation, spec)
+    seeds = replicate_seeds(spec.replicates, named_rng(spec.seed, mistakes.setting.name, grouping.name))
+    inside = np.flatnonzero(grouping.code >= 0)
+    damage = np.empty(inside.size)
+    damage[experiment.base.order] = simulate(experiment, seeds).damage
+    right = (base_predictions(model, people).label == people.outcome)[inside]
+    return _Met(model.name, family, model, right.astype(np.float64), damage)
+
+
+def mean_limits(values: FloatArray, confidence: float) -> dict[str, float | None]:
+    """Return the mean of people's values and its t limits; none where nobody differs, which is no certainty.
+
+    Examples
+    --------
+    >>> mean_limits(np.ones(9), 0.95)
+    {'': 1.0, '_low': None, '_high': None}
+    """
+    if np.ptp(values) == 0:
+        return {"": float(values.mean()), "_low": None, "_high": None}
+    half = t_quantile(values.size - 1, confidence) * values.std(ddof=1) / np.sqrt(values.size)
+    return {"": float(values.mean()), "_low": float(values.mean() - half), "_high": float(values.mean() + half)}
+
+
+def _compare(
+    met: Sequence[_Met], mistakes: Mistakes, grouping: ComparedGroups, mitigation: Mitigation, confidence: float
+) -> Iterator[MitigationRecord]:
+    """Yield one record a model; changes hold for all alternatives together (Bonferroni).
+
+    The chosen one has the highest reliability of those that are no less accurate: the given one, and those whose
+    accuracy is shown to be lower by no more than the margin.
+    """
+    code = grouping.code[grouping.code >= 0]
+    together = bonferroni(confidence, max(len(met) - 1, 1))
+    changes = [mean_limits(one.right - met[0].right, together) for one in met]
+    allowed = [  # who decides as the given model does about everybody is as accurate
+        (change["_low"] if change["_low"] is not None else change[""] or 0.0) >= -mitigation.margin
+        for change in changes
+    ]
+    best = max((at for at, ok in enumerate(allowed) if ok), key=lambda at: (-met[at].damage.mean(), -at))
+    for at, one in enumerate(met):
+        columns: dict[str, Any] = {f"accuracy{end}": value for end, value in mean_limits(one.right, confidence).items()}
+        columns |= {f"reliability{end}": v for end, v in mean_limits(1.0 - 2.0 * one.damage, confidence).items()}
+        if at:
+            columns |= {f"accuracy_change{end}": value for end, value in changes[at].items()}
+            gained = mean_limits(2.0 * (met[0].damage - one.damage), together)
+            columns |= {f"reliability_change{end}": value for end, value in gained.items()}
+        yield MitigationRecord(
+            model=one.name,
+            family=one.family,
+            setting=mistakes.setting.name,
+            grouping=grouping.name,
+            n=code.size,
+            **columns,
+            **_largest_gap(one.damage, code, grouping, confidence),
+            no_less_accurate=allowed[at],
+            chosen=at == best,
+        )
+
+
+def _largest_gap(damage: FloatArray, code: Any, grouping: ComparedGroups, confidence: float) -> Mapping[str, Any]:
+    """Return the gap in reliability to the reference group that is largest, with limits for all groups together."""
+    joint = bonferroni(confidence, len(grouping.others))
+    base = 1.0 - 2.0 * damage[code == grouping.reference]
+    found: list[dict[str, Any]] = []
+    for number in grouping.others:
+        values = 1.0 - 2.0 * damage[code == number]
+        gap = float(values.mean() - base.mean())
+        parts = [part.var(ddof=1) / part.size for part in (values, base)]
+        if not all(parts):  # a group whom no mistake touched is no certainty
+            found.append({"group": grouping.groups[number], "gap": gap, "gap_low": None, "gap_high": None})
+            continue
+        freedom = sum(parts) ** 2 / max(
+            sum(v**2 / (p.size - 1) for v, p in zip(parts, (values, base), strict=True)), 1e-300
+        )
+        half = float(t_quantile(max(freedom, 1.0), joint) * np.sqrt(sum(parts)))
+        found.append({"group": grouping.groups[number], "gap": gap, "gap_low": gap - half, "gap_high": gap + half})
+    return max(found, key=lambda one: abs(one["gap"]))
+
+
+def _export(chosen: str, others: Mapping[str, tuple[str, ModelSource]], people: People, spec: ReliabilitySpec) -> None:
+    """Write the chosen alternative, fitted to everybody, as a skops file; the given model is the user's already."""
+    path = spec.folder / str(spec.mitigation.export if spec.mitigation else None)
+    if chosen not in others:
+        return
+    require_extra("skops", "models", "`export`")
+    model = fit_to_everybody(chosen, others[chosen][1], people, spec)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    import_module("skops.io").dump(model, path)

@@ -1,0 +1,130 @@
+"""Who changes place: agreement of risk levels, and how often a mistake moves a person past somebody no different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from evenhand.audits.reliability.estimate import PEOPLE_REPLICATES, Simulated
+from evenhand.audits.reliability.result import MovedRecord
+from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.run import step
+from evenhand.stats.bootstrap import named_rng
+from evenhand.stats.noise import paths, replicate_seeds
+from evenhand.stats.reliability.moved import Estimate, level_estimates, passing, risk_level
+from evenhand.stats.types import FloatArray
+
+PASSING = "passing"
+PARTS, LEAST_FOR_PARTS = ("prevalence_part", "bias_part"), 200
+"""Below so many people the limits of the parts are too short: `benchmarks/moved.py`."""
+TITLES = {
+    "weighted_kappa_linear": "Weighted kappa, linear",
+    "weighted_pabak": "Weighted PABAK, linear",
+    "prevalence_part": "Weighted PABAK - kappa: prevalence",
+    "bias_part": "Weighted PABAK - kappa: bias",
+    "weighted_kappa_quadratic": "Weighted kappa, quadratic",
+    "kappa": "Kappa of the levels",
+    "agreement": "Same level",
+    "stays": "Stays in its level",
+    PASSING: "Passing rate",
+}
+"""What the numbers are called."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """The numbers of every noise level above 0, by group: kept so that limits can be had at any confidence.
+
+    Parameters
+    ----------
+    simulated : the model, the mistakes and the groups.
+    cuts : where one risk level ends and the next begins; empty without risk levels.
+    found : by noise level, group and metric.
+    """
+
+    simulated: Simulated
+    cuts: FloatArray
+    found: Mapping[tuple[float, int, str], Estimate]
+
+
+def move(simulated: Simulated, spec: ReliabilitySpec) -> Moved:
+    """Simulate people one by one, and estimate what mistakes do to their places."""
+    experiment = simulated.experiment
+    step(f"Who changes place: {simulated.model.name} by {simulated.groups.name}")
+    rng = named_rng(spec.seed, simulated.mistakes.setting.name, simulated.groups.name)
+    score = experiment.base.score
+    cuts = spec.scoring.cuts(score)
+    seeds = replicate_seeds(spec.replicates, rng)[:PEOPLE_REPLICATES]
+    done = [paths(experiment, [seed]) for seed in seeds]
+    group = simulated.groups.code[simulated.groups.code >= 0][experiment.base.order]
+    found: dict[tuple[float, int, str], Estimate] = {}
+    for at, noise_level in enumerate(experiment.levels):
+        if noise_level == 0:
+            continue
+        second = np.stack([one.second_score[0, at] for one in done])
+        for number in range(len(simulated.groups.groups)):
+            inside = group == number
+            found[float(noise_level), number, PASSING] = passing(score, second, spec.scoring.alike, inside)
+            if cuts.size:
+                first = np.stack([one.first_score[0, at] for one in done])
+                levels = risk_level(first, cuts), risk_level(second, cuts)
+                for name, estimate in level_estimates(*levels, cuts.size + 1, inside).items():
+                    found[float(noise_level), number, name] = estimate
+    return Moved(simulated, cuts, found)
+
+
+def level_labels(cuts: Sequence[float]) -> tuple[str, ...]:
+    """Return what the risk levels are called.
+
+    Examples
+    --------
+    >>> level_labels([0.3, 0.6])
+    ('up to 0.3', '0.3 to 0.6', 'above 0.6')
+    """
+    shown = [f"{cut:.3g}" for cut in cuts]
+    between = [f"{low} to {high}" for low, high in pairwise(shown)]
+    return (f"up to {shown[0]}", *between, f"above {shown[-1]}")
+
+
+def moved_records(moved: Moved, spec: ReliabilitySpec) -> Iterator[MovedRecord]:
+    """Yield every number with its interval, and how far it is from that of the reference group."""
+    groups = moved.simulated.groups
+    labels = level_labels(moved.cuts.tolist()) if moved.cuts.size else ()
+    for (noise_level, number, name), estimate in moved.found.items():
+        metric, _, level = name.partition(" ")
+        reference = None if number == groups.reference else moved.found[noise_level, groups.reference, name]
+        limits = estimate.interval(spec.confidence, least=0.0 if metric in ("stays", "agreement", PASSING) else -1.0)
+        apart = None if reference is None else estimate.difference(reference, spec.confidence)
+        few = metric in PARTS and groups.sizes[number] < LEAST_FOR_PARTS
+        limits, apart = (None, None) if few else (limits, apart)
+        columns: dict[str, Any] = moved.simulated.coordinates
+        gap = None if reference is None or not np.isfinite(reference.value) else estimate.value - reference.value
+        yield MovedRecord(
+            **columns,
+            group=groups.groups[number],
+            reference=None if reference is None else groups.groups[groups.reference],
+            metric=metric,
+            risk_level=labels[int(level)] if level else None,
+            noise_level=noise_level,
+            n=groups.sizes[number],
+            value=estimate.value if np.isfinite(estimate.value) else None,
+            low=None if limits is None else float(limits.low),
+            high=None if limits is None else float(limits.high),
+            gap=gap if gap is not None and np.isfinite(gap) else None,
+            gap_low=None if apart is None else float(apart.low),
+            gap_high=None if apart is None else float(apart.high),
+            status=f"no interval: fewer than {LEAST_FOR_PARTS} people"
+            if few
+            else _status(estimate, metric, has_limits=limits is not None),
+        )
+
+
+def _status(estimate: Estimate, metric: str, *, has_limits: bool) -> str:
+    if not np.isfinite(estimate.value):
+        nobody = "no two people are no different" if metric == PASSING else "nobody is in it in some run"
+        return f"undefined: {nobody}"
+    return "ok" if has_limits else "no interval: the changes rest on too few people"

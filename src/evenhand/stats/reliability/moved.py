@@ -1,0 +1,252 @@
+"""What a mistake does to a person's place: risk levels that change, and people who are passed though no different.
+
+Every number is a mean over replicates with its influence function: how much each person moves it. From that come the
+standard errors of a number and of the difference of two, without resampling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.stats.intervals import t_quantile
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
+
+LEAST_MOVED = 5.0
+"""People that the changes must rest on, (sum d)² / sum d² of their shares d of changed runs, for an interval."""
+
+
+def risk_level(scores: FloatArray, cuts: FloatArray) -> IntArray:
+    """Return the risk level of scores: how many cuts a score is above.
+
+    Examples
+    --------
+    >>> risk_level(np.array([0.1, 0.3, 0.31, 0.9]), np.array([0.3, 0.6])).tolist()
+    [0, 0, 1, 2]
+    """
+    return np.asarray(np.searchsorted(cuts, scores, side="left"), dtype=np.int64)
+
+
+def weighted_parts(table: FloatArray, distances: FloatArray) -> dict[str, FloatArray]:
+    """Return weighted kappa, the weighted PABAK, and what prevalence and bias add to the first to make the second.
+
+    With D the distances of the levels, o the shares of pairs of levels, r and s its margins, m = (r + s) / 2 and
+    d = (r - s) / 2, the disagreement by chance is r'Ds = m'Dm - d'Dd, and u = sum D / q² with even margins. Then
+
+        kappa = 1 - sum D o / r'Ds        weighted PABAK = 1 - sum D o / u
+        weighted PABAK - kappa = (1 - kappa)(1 - m'Dm / u) + (1 - kappa) d'Dd / u
+
+    exactly: the prevalence part and the bias part, which is 0 or less for linear and quadratic distances. With two
+    levels this is Byrt, Bishop and Carlin's relation, (1 - kappa) PI² - (1 - kappa) BI².
+
+    Parameters
+    ----------
+    table
+        (..., q, q) counts or shares of people by their level without and with mistakes.
+    distances
+        (q, q), symmetric, 0 on the diagonal.
+
+    References
+    ----------
+    J. Cohen (1968), Weighted kappa, Psychological Bulletin 70. T. Byrt, J. Bishop and J. B. Carlin (1993), Bias,
+    prevalence and kappa, Journal of Clinical Epidemiology 46. The parts for more than two levels are ours.
+
+    Examples
+    --------
+    >>> found = weighted_parts(np.array([[40.0, 5.0], [10.0, 45.0]]), 1.0 - np.eye(2))
+    >>> {name: round(float(value), 4) for name, value in found.items()}
+    {'kappa': 0.7, 'pabak': 0.7, 'prevalence_part': 0.0008, 'bias_part': -0.0008}
+    """
+    share = table / table.sum(axis=(-1, -2), keepdims=True)
+    first, second = share.sum(axis=-1), share.sum(axis=-2)
+    mean, half = (first + second) / 2.0, (first - second) / 2.0
+    even = distances.mean()
+    observed = np.einsum("...ij,ij->...", share, distances)
+    with np.errstate(all="ignore"):
+        kappa = 1.0 - observed / np.einsum("...i,ij,...j->...", first, distances, second)
+        prevalence = (1.0 - kappa) * (1.0 - np.einsum("...i,ij,...j->...", mean, distances, mean) / even)
+        bias = (1.0 - kappa) * np.einsum("...i,ij,...j->...", half, distances, half) / even
+    return {"kappa": kappa, "pabak": 1.0 - observed / even, "prevalence_part": prevalence, "bias_part": bias}
+
+
+def level_metrics(table: FloatArray) -> dict[str, FloatArray]:
+    """Return what is told of a table (..., q, q) of levels without and with mistakes, by name.
+
+    Agreement is the share at the same level, `stays 0` ... the share of the people of each level who stay in it.
+
+    Examples
+    --------
+    >>> found = level_metrics(np.diag([3.0, 2.0, 5.0]))
+    >>> float(found["agreement"]), float(found["stays 2"]), float(found["weighted_kappa_linear"])
+    (1.0, 1.0, 1.0)
+    """
+    q = table.shape[-1]
+    apart = np.abs(np.subtract.outer(np.arange(q), np.arange(q))).astype(np.float64)
+    found = weighted_parts(table, apart)
+    named = {"weighted_kappa_linear": found.pop("kappa"), "weighted_pabak": found.pop("pabak"), **found}
+    named["weighted_kappa_quadratic"] = weighted_parts(table, apart**2)["kappa"]
+    named["kappa"] = weighted_parts(table, 1.0 - np.eye(q))["kappa"]
+    diagonal = np.einsum("...ii->...i", table)
+    with np.errstate(all="ignore"):
+        named["agreement"] = diagonal.sum(axis=-1) / table.sum(axis=(-1, -2))
+        stays = diagonal / table.sum(axis=-1)
+    return {**named, **{f"stays {level}": stays[..., level] for level in range(q)}}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over replicates with the influence of each person.
+
+    Attributes
+    ----------
+    value
+        The number; nan where it is undefined in a replicate.
+    influence
+        (people,) n times the derivative by a person's weight, 0 for people it does not depend on.
+    moved
+        How many people the changes rest on.
+    """
+
+    value: float
+    influence: FloatArray
+    moved: float
+
+    @property
+    def stderr(self) -> float:
+        """The standard error over people."""
+        return _stderr(self.influence)
+
+    def interval(self, confidence: float, least: float = -1.0) -> Interval | None:
+        """Return value ± t se on the scale of log(1 - value), which cannot leave the range; None without changes."""
+        if not np.isfinite(self.value) or self.stderr == 0 or self.moved < LEAST_MOVED or self.value >= 1:
+            return None
+        half = t_quantile(np.count_nonzero(self.influence) - 1, confidence) * self.stderr / (1.0 - self.value)
+        low, high = 1.0 - (1.0 - self.value) * np.exp(half), 1.0 - (1.0 - self.value) * np.exp(-half)
+        return Interval(np.asarray(max(low, least)), np.asarray(high))
+
+    def difference(self, other: Estimate, confidence: float) -> Interval | None:
+        """Return limits of this less the other, which may share people."""
+        apart = self.influence - other.influence
+        if self.interval(confidence) is None or other.interval(confidence) is None:
+            return None
+        freedom = min(np.count_nonzero(self.influence), np.count_nonzero(other.influence)) - 1
+        half = t_quantile(freedom, confidence) * _stderr(apart)
+        gap = self.value - other.value
+        return Interval(np.asarray(gap - half), np.asarray(gap + half))
+
+
+def _stderr(influence: FloatArray) -> float:
+    n = influence.size
+    return float(np.sqrt((influence**2).sum() / (n * max(n - 1.0, 1.0))))
+
+
+def _resting_on(damage: FloatArray) -> float:
+    squares = float((damage**2).sum())
+    return float(damage.sum() ** 2 / squares) if squares > 0 else 0.0
+
+
+def level_estimates(first: IntArray, second: IntArray, levels: int, inside: BoolArray) -> dict[str, Estimate]:
+    """Return the metrics of risk levels of the people inside a group.
+
+    Parameters
+    ----------
+    first, second
+        (replicates, people) levels without and with mistakes.
+    levels
+        How many there are.
+    inside
+        (people,) who is in the group.
+
+    Examples
+    --------
+    >>> first, second = np.array([[0, 0, 1, 1, 2, 2]]), np.array([[0, 1, 1, 1, 2, 0]])
+    >>> found = level_estimates(first, second, 3, np.ones(6, dtype=bool))
+    >>> round(found["agreement"].value, 3), round(found["stays 1"].value, 3)
+    (0.667, 1.0)
+    """
+    cell = (first * levels + second)[:, inside]
+    tables = np.stack([np.bincount(row, minlength=levels**2) for row in cell]).reshape(-1, levels, levels)
+    slopes = _slopes(level_metrics, tables.astype(np.float64))
+    damage = (first != second)[:, inside].mean(axis=0)
+    people, found = inside.size, {}
+    for name, value in level_metrics(tables.astype(np.float64)).items():
+        influence = np.zeros(people)
+        influence[inside] = people * np.take_along_axis(slopes[name], cell, axis=1).mean(axis=0)
+        found[name] = Estimate(float(value.mean()), influence, _resting_on(damage))
+    return found
+
+
+def _slopes(metrics: Callable[[FloatArray], Mapping[str, FloatArray]], tables: FloatArray) -> dict[str, FloatArray]:
+    """Return for each metric (replicates, q²) its derivative by one more person in a cell, exact by a complex step."""
+    q, tiny = tables.shape[-1], 1e-20
+    steps = np.eye(q * q).reshape(q * q, 1, q, q) * (1j * tiny)
+    return {name: np.imag(value).T / tiny for name, value in metrics(tables + steps).items()}
+
+
+# Passing --------------------------------------------------------------------------------------------------------------
+
+
+def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArray) -> Estimate:
+    """Return how often a mistake moves a person past somebody who is no different.
+
+    Two people i and j are no different when their scores without mistakes, x_i and x_j, differ by at most `alike`. The
+    mistake about i moves i past j when it puts i further than that from j: |y_i - x_j| > alike, with y_i the score of i
+    with mistakes, and j entered right. The number is the share of ordered pairs of people who are no different, i of
+    the group and j anybody else, in which this happens; a mean over replicates. 0: nobody is moved past a like person.
+
+    Sorted scores and counts give it, never pairs: who is within reach of i is a range of places in the order, and who
+    is still within reach after the mistake another.
+
+    Parameters
+    ----------
+    score
+        (people,) scores without mistakes.
+    moved
+        (replicates, people) scores with mistakes.
+    alike
+        How far apart the scores of people who are no different may be.
+    inside
+        (people,) whose mistakes count.
+
+    Examples
+    --------
+    >>> score, moved = np.array([0.50, 0.51, 0.52, 0.90]), np.array([[0.50, 0.60, 0.52, 0.10]])
+    >>> passing(score, moved, 0.015, np.ones(4, dtype=bool)).value
+    0.5
+    """
+    order = np.argsort(score, kind="stable")
+    x = score[order]
+    people, mine = score.size, inside[order]
+    low, high = _range_of(x, x - alike, x + alike)
+    near = (high - low - 1.0) * mine  # j is somebody else
+    counted_near = _cover(low[mine], high[mine], people) - mine
+    pairs = near.sum()
+    if pairs == 0:
+        return Estimate(float("nan"), np.zeros(people), 0.0)
+    by, of, damage = np.zeros(people), np.zeros(people), np.zeros(people)
+    for replicate in moved:
+        y = replicate[order]
+        start, stop = _range_of(x, np.maximum(x, y) - alike, np.minimum(x, y) + alike)
+        stop = np.maximum(start, stop)
+        itself = (np.abs(y - x) <= alike) & mine
+        passed = near - (stop - start - itself) * mine
+        by += passed
+        of += counted_near - (_cover(start[mine], stop[mine], people) - itself)
+        damage += passed > 0
+    by, of = by / len(moved), of / len(moved)
+    value = float(by.sum() / pairs)
+    influence = np.empty(people)
+    influence[order] = people * (by + of - value * (near + counted_near)) / pairs
+    return Estimate(value, influence, _resting_on(damage / len(moved)))
+
+
+def _range_of(ordered: FloatArray, least: FloatArray, most: FloatArray) -> tuple[IntArray, IntArray]:
+    return np.searchsorted(ordered, least, side="left"), np.searchsorted(ordered, most, side="right")
+
+
+def _cover(start: IntArray, stop: IntArray, places: int) -> FloatArray:
+    """Return how many ranges [start, stop) hold each place."""
+    ends = np.bincount(start, minlength=places + 1) - np.bincount(stop, minlength=places + 1)
+    return np.asarray(np.cumsum(ends)[:places], dtype=np.float64)

@@ -1,0 +1,96 @@
+"""Other models under mistakes: compared person by person, chosen at no less accuracy, exported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.audits.reliability.mitigation import mean_limits
+from evenhand.errors import EvenhandError
+
+FEATURES = ["age", "arrests_year4", "arrests_year3"]
+SETTINGS: dict[str, Any] = {
+    "features": FEATURES,
+    "noise": {"features": {"age": 5, "arrests_year4": 1, "arrests_year3": 1}, "noise_levels": [0.3]},
+    "replicates": 3,
+    "resamples": 100,
+    "attribution": False,
+    "folds": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> eh.Table:
+    return eh.Table(eh.datasets.make_defendants(400, seed=1), groups="sex", outcome="rearrested")
+
+
+@pytest.fixture(scope="module")
+def found(table: eh.Table, tmp_path_factory: Any) -> tuple[eh.ReliabilityResult, Any]:
+    path = tmp_path_factory.mktemp("models") / "chosen.skops"
+    mitigation = {"family": ["sparse", "regularised"], "margin": 0.9, "export": str(path)}
+    return eh.reliability("logistic", table, mitigation=mitigation, **SETTINGS), path
+
+
+def test_every_member_of_a_family_is_held_against_the_given_model(found: tuple[eh.ReliabilityResult, Any]) -> None:
+    records = found[0].mitigation
+    assert [record.family for record in records] == ["as given", *["sparse"] * 3, *["regularised"] * 3]
+    assert records[0].accuracy_change is None
+    assert sum(record.chosen for record in records) == 1
+    chosen = next(record for record in records if record.chosen)
+    assert chosen.reliability == max(record.reliability for record in records if record.no_less_accurate)
+    for record in records[1:]:
+        assert record.accuracy_change == pytest.approx(record.accuracy - records[0].accuracy)
+        assert record.reliability_change == pytest.approx(record.reliability - records[0].reliability)
+
+
+def test_accuracy_and_reliability_are_those_of_the_other_tables(found: tuple[eh.ReliabilityResult, Any]) -> None:
+    result = found[0]
+    given = result.mitigation[0]
+    assert given.accuracy == pytest.approx(result.models[0].accuracy)
+    pabak = [r.value * r.n for r in result.rows("values", metric="pabak", noise_level=0.3)]
+    assert given.reliability == pytest.approx(sum(pabak) / given.n, abs=0.01)  # folds are weighted otherwise there
+
+
+def test_the_chosen_model_is_written_and_can_be_audited(
+    found: tuple[eh.ReliabilityResult, Any], table: eh.Table
+) -> None:
+    result, path = found
+    assert path.exists()
+    again = eh.reliability(str(path), table, **{**SETTINGS, "folds": None})
+    assert again.models[0].kind == "file"
+    assert any(getattr(part, "caption", "").startswith("Other models") for part in result.section().parts)
+
+
+def test_at_a_small_margin_nothing_that_costs_accuracy_is_chosen(table: eh.Table) -> None:
+    given = eh.reliability("logistic", table, mitigation={"family": "regularised", "margin": 0.0}, **SETTINGS)
+    chosen = next(record for record in given.mitigation if record.chosen)
+    assert chosen.no_less_accurate
+    assert chosen.accuracy_change is None or (chosen.accuracy_change_low or 0.0) >= 0.0
+
+
+def test_monotone_models_rise_or_fall(table: eh.Table) -> None:
+    settings = {**SETTINGS, "replicates": 1, "features": FEATURES[:2], "noise": {"age": 5}}
+    found = eh.reliability("logistic", table, mitigation={"family": "monotone"}, **settings)
+    assert [record.model for record in found.mitigation] == ["logistic", "monotone"]
+
+
+def test_limits_of_a_mean_are_students() -> None:
+    values = np.array([0.0, 1.0, 1.0, 1.0])
+    found = mean_limits(values, 0.9)
+    assert found["_high"] == pytest.approx(0.75 + 2.353363 * 0.5 / 2)
+
+
+@pytest.mark.parametrize(
+    ("mitigation", "message"),
+    [
+        ({"family": "small"}, "sparse"),
+        ({"family": "sparse", "export": "model.pkl"}, "must end in .skops"),
+        ({"family": "sparse", "model": "logit"}, "did you mean 'logistic'"),
+    ],
+)
+def test_what_cannot_be(table: eh.Table, mitigation: dict[str, Any], message: str) -> None:
+    with pytest.raises(EvenhandError, match=message):
+        eh.reliability("logistic", table, mitigation=mitigation, **SETTINGS)
