@@ -50,7 +50,8 @@ def test_the_households_of_the_survey_give_tables_1_and_6() -> None:
     households = eh.datasets.make_households(400, seed=3, backend="pandas").rename(
         columns={"missed_payment": "unpaid_balance"}
     )
-    households["bank_account"] = 1
+    households = households.assign(bank_account=1, household_size=2)
+    households["education"] = households.get("education", "High school")
     households = households[households["race"] != "Hispanic"]
     lines, (figure,) = shed_results(households)
     assert [line.item for line in lines].count("Table 1") == 6

@@ -3,6 +3,6 @@
 from evenhand.audits.reliability.audit import reliability
 from evenhand.audits.reliability.noise import Noise
 from evenhand.audits.reliability.result import ReliabilityResult
-from evenhand.audits.reliability.spec import ReliabilitySpec, Scoring
+from evenhand.audits.reliability.spec import Mitigation, ReliabilitySpec, Scoring
 
-__all__ = ["Noise", "ReliabilityResult", "ReliabilitySpec", "Scoring", "reliability"]
+__all__ = ["Mitigation", "Noise", "ReliabilityResult", "ReliabilitySpec", "Scoring", "reliability"]
