@@ -237,9 +237,10 @@ _OWN_NAMES = ("outcome", "decision")
 
 @dataclass(frozen=True)
 class Formula:
-    """A term written as text: numbers, columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max.
+    """A term written as text, such as ``(outcome >= decision) * (decision - cost)``.
 
-    Nothing else is read, so that a file of settings cannot run anything.
+    It holds numbers, columns, ``outcome``, ``decision``, the signs ``+ - * / **``, comparisons, ``and``, ``or``,
+    ``not``, ``min`` and ``max``. Nothing else is read, so that a file of settings cannot run anything.
 
     Examples
     --------
