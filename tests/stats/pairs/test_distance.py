@@ -73,7 +73,9 @@ def test_grid_and_samples_are_within_their_errors(distance: Distance, people: Ma
 
 
 @pytest.mark.parametrize(
-    "distance", [*DISTANCES, Distance(function=lambda e, s, f, t: np.hypot(e - f, s - t))], ids=str
+    "distance",
+    [*DISTANCES, Distance(function=lambda e, s, f, t: np.hypot(e - f, s - t))],
+    ids=[*map(str, DISTANCES), "a function"],
 )
 def test_worst_pairs_are_the_largest_excesses(distance: Distance, people: MakeColumns) -> None:
     columns = people("continuous", 400)
