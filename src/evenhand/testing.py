@@ -55,7 +55,7 @@ def assert_meets(
     >>> try:
     ...     assert_meets(table, [{"metric": "selection_rate", "max": 0.05}])
     ... except AssertionError as failed:
-    ...     print(str(failed)[:92])
+    ...     print(str(failed).partition(';')[0])
     1 of 1 thresholds is not met:
     - By sex, hired selects 60.0% of M and 40.0% of F
     """

@@ -276,8 +276,7 @@ def test_files_of_other_programs(cli: Cli, place: Path, name: str) -> None:
     elif name == "d.feather":
         frame.to_feather(place / name)
     else:
-        pytest.importorskip("openpyxl")
-        frame.to_excel(place / "made.xlsx", index=False)
+        frame.to_excel(place / "made.xlsx", index=False, engine="xlsxwriter")
         (place / "made.xlsx").rename(place / name)
     raw, said = init(cli, name)
     assert (raw["data"]["groups"], list(raw["data"]["predictions"])) == (["sex"], ["approved"])

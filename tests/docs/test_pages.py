@@ -37,6 +37,8 @@ WITHOUT_PYTHON = (
     "from-r-and-stata",
     "init-on-real-tables",
     "plan-an-audit",
+    "compare-two-audits",
+    "formats",
 )
 """Pages that show no Python."""
 

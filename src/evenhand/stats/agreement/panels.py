@@ -151,7 +151,7 @@ def panel_of(*raters: ArrayLike, weight: ArrayLike | None = None) -> Panel:
     --------
     >>> panel = panel_of([1.0, 2.0, 4.0], [1.0, np.nan, 5.0])
     >>> float(panel.n), float(panel.count), round(float(panel.one_way()), 3)
-    (3.0, 5.0, 0.923)
+    (3.0, 5.0, 0.938)
     """
     scores = np.stack(ratings.score_ratings(*raters, missing=True), axis=-1)
     known = ~np.isnan(scores)
