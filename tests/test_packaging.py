@@ -64,6 +64,7 @@ def test_the_action_runs_the_audit(folder: Path) -> None:
     assert broken.returncode == 1
 
 
+@pytest.mark.slow
 def test_the_hook_runs_the_audit(folder: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert (hook["language"], hook["pass_filenames"]) == ("python", False)

@@ -214,6 +214,7 @@ def test_every_branch_and_nothing_lost(site: Site) -> None:
         assert max(enrolled) - min(enrolled) <= 1 + endings.count("withdrew")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", [("effort", "sqlite")], indirect=True, ids="-".join)
 def test_the_analysis_finds_how_they_answered(site: Site) -> None:
     people = Respondents(weight=0.9, heterogeneity=0, careless=0, noise=0.3)

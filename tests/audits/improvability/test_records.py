@@ -30,6 +30,7 @@ def people(n: int = 400) -> eh.Table:
     return eh.Table(data, id="who", outcome="y", groups="g")
 
 
+@cache
 def fitted() -> ImprovabilityResult:
     from sklearn.linear_model import Ridge
 
@@ -52,6 +53,7 @@ def fitted() -> ImprovabilityResult:
     )
 
 
+@cache
 def undefined() -> ImprovabilityResult:
     loss = Utility("loss", lambda y, d: -1.0 * (y != d), lambda y, d: np.ones_like(d), better="lower")
     return eh.improvability(

@@ -85,6 +85,7 @@ def test_the_signs_turn_when_sex_race_follows_sex() -> None:
     assert "are each a function of 'age' in every row" in warning  # the bins of age are held fixed, as in the paper
 
 
+@pytest.mark.slow
 def test_sex_makes_most_of_the_pabak_gap() -> None:
     parts = [r for r in audited("raez-2024-text/all/1").attribution if (r.model, r.metric) == ("full", "pabak")]
     assert parts[0].noise_level == 0.2
