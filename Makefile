@@ -11,7 +11,7 @@ export PIP_NO_INPUT := 1
 help:  ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.core  ## Set up, then audit built-in data: a report in a few seconds.
+demo: $(VENV)/.core  ## Set up, then audit built-in data: a report in less than a minute.
 	@$(BIN)/evenhand demo
 
 test: $(VENV)/.dev system  ## Set up, then run the tests, but for those marked slow.

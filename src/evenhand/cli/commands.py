@@ -67,7 +67,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data and of the audit.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> int:
-    """Audit three made-up credit models on made-up households: a report in a few seconds, no network."""
+    """Audit three made-up credit models on made-up households: a report in less than a minute, no network."""
     import evenhand as eh
 
     with progress(quiet):
