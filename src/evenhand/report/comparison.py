@@ -5,22 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import hypot, isfinite
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from scipy.special import ndtr, ndtri
 
 from evenhand.core.display import DisplayTable, Number, Range, make_table
 from evenhand.core.findings import SHORT_VERDICTS, Finding
-from evenhand.core.formats import json_text, rounded, show, show_confidence, show_interval, show_p
+from evenhand.core.formats import finite, json_text, rounded, show, show_confidence, show_interval, show_p
 from evenhand.core.metrics import Metric
 from evenhand.core.records import Gap, Record, Value, column, coordinates_of
 from evenhand.core.run import write_files
 from evenhand.core.thresholds import VERDICTS, Verdict, size_of_gap
 from evenhand.errors import ConfigError, brief, count
 from evenhand.report.audit import Audit
+from evenhand.stats.intervals import mover_difference
 from evenhand.stats.multiplicity import adjusted_p
+from evenhand.stats.types import Interval
 
 Direction = Literal["worse", "better", "unclear"]
 
@@ -326,21 +329,21 @@ def _difference(
     if old[0] is None or new[0] is None:
         return None, None, None, None
     change = new[0] - old[0]
-    below, above = (_farther(new[0], new[1], old[0], old[2]), _farther(new[0], new[2], old[0], old[1]))
-    low, high = (None if below is None else change - below), (None if above is None else change + above)
-    distance = below if change > 0 else above
-    if distance is None:
+    limits = mover_difference(new[0], _unbounded(new), old[0], _unbounded(old))
+    low, high = finite(float(limits.low)), finite(float(limits.high))
+    end = low if change > 0 else high
+    if end is None:
         return change, low, high, None
+    distance = abs(end - change)
     z = float(ndtri(0.5 + confidence / 2))
     p_value = 1.0 if change == 0 else 0.0 if distance == 0 else float(2 * ndtr(-abs(change) / distance * z))
     return change, low, high, p_value
 
 
-def _farther(new: float, new_end: float | None, old: float, old_end: float | None) -> float | None:
-    """Return how far a limit of the change lies from it; None where a number has no limit on that side."""
-    if new_end is None or old_end is None or not isfinite(new_end) or not isfinite(old_end):
-        return None
-    return hypot(new - new_end, old - old_end)
+def _unbounded(number: _Sized) -> Interval:
+    """Return the limits of a number, infinite where it has none on a side."""
+    _, low, high = number
+    return Interval(np.asarray(-inf if low is None else low), np.asarray(inf if high is None else high))
 
 
 def _direction(change: float | None, kind: str | None, metric: Metric) -> Direction:
