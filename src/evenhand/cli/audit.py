@@ -91,6 +91,9 @@ def audit(
         Text, _of_data(about="Which side is good for the person: selected (a loan) or not_selected (a risk flag).")
     ] = None,
     id_column: Annotated[Text, _of_data("--id", about="Column that identifies a person; it must not repeat.")] = None,
+    selected_word: Annotated[
+        Text, _of_data(about="What the model does to a person it selects, as a verb of findings: flags, refuses.")
+    ] = None,
     people: Annotated[Text, _of_data(about="What a row is called in findings: households, applicants.")] = None,
     weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
     within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
@@ -137,6 +140,7 @@ def audit(
         "metrics": metrics,
         "favourable": favourable,
         "id": id_column,
+        "selected-word": selected_word,
         "people": people,
         "weight": weight,
         "within": within,
@@ -256,6 +260,7 @@ def _table(path: str, options: Mapping[str, Any]) -> Any:
         one_hot=one_hot,
         predictions=_predictions(options, columns),
         id=options["id"],
+        selected_word=options["selected-word"],
         people=options["people"],
         weight=options["weight"],
         favourable=options["favourable"],

@@ -130,8 +130,10 @@ def _with_limit(finding: Finding) -> str:
     """Return a headline with the size, the interval and the limit that it breaks."""
     before, after = {"ratio": ("a ratio of ", ""), "difference": ("", " apart")}.get(finding.kind or "", ("", ""))
     size = f"{before}{finding.amount()}{after} ({finding.interval()})"
-    allowed = "are" if (finding.threshold or "").endswith("points") else "is"
-    return f"{finding.headline.rstrip('.')}: {size}, where {finding.threshold} {allowed} allowed."
+    limit = finding.threshold or ""
+    verb = "are" if limit.endswith("points") else "is"
+    wanted = "asked for" if limit.startswith("at least") else "allowed"
+    return f"{finding.headline.rstrip('.')}: {size}, where {limit} {verb} {wanted}."
 
 
 def _same_limit(finding: Finding, judged: Sequence[Finding]) -> str:
