@@ -61,7 +61,8 @@ def _kind(merged: Merged, weight: float) -> tuple[cuda.Lot, bool]:
     """Return the people as the card takes them, and whether they need double precision."""
     points = np.stack([*placed(merged, weight), merged.score])
     points -= points.mean(axis=1, keepdims=True)
-    return cuda.Lot(points[0], points[1], points[2], merged.weight), precision(points, merged.weight, merged.shape) is np.float64
+    precise = precision(points, merged.weight, merged.shape) is np.float64
+    return cuda.Lot(points[0], points[1], points[2], merged.weight), precise
 
 
 def _launches(lots: Sequence[tuple[cuda.Lot, bool]], shapes: Sequence[bool]) -> dict[tuple[bool, bool], list[int]]:
