@@ -133,7 +133,7 @@ class Pages:
         cookie = self._security.require_csrf(request, raw)
         if elsewhere := self._not_new(cookie, agreed=True):
             return elsewhere
-        fields, language = as_fields(raw), self._language(request, cookie)
+        fields, language = as_fields(raw, [*raw]), self._language(request, cookie)
         about, errors = read_about(self._design.spec, fields, language)
         if errors:
             return self._about_page(request, cookie, fields, errors, 422)
