@@ -44,10 +44,13 @@ from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Resp
 from evenhand.study.flow.language import built_in
 from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
 from evenhand.study.sections import (
+    About,
+    AboutQuestion,
     AttentionCheck,
     Bonus,
     Condition,
     Disagreement,
+    Filter,
     Payment,
     Questions,
     Recruitment,
