@@ -55,7 +55,7 @@ def attack(results: dict[str, Any], data: dict[str, Any], groups: list[Any]) -> 
     """
     cells = sorted({(r, s) for r, s in zip(data["race"], data["sex"], strict=True)})
     unknown = [(r, s, state) for r, s in cells for state in STATES]
-    column = {"race": lambda u: u[0], "sex": lambda u: u[1], "race × sex": lambda u: f"{u[0]} × {u[1]}"}
+    column: dict[str, Any] = {"race": lambda u: u[0], "sex": lambda u: u[1], "race × sex": lambda u: f"{u[0]} × {u[1]}"}
     values = results["audits"]["parity"]["values"]
     rows, right = [], []
     for value in values:
@@ -76,12 +76,12 @@ def attack(results: dict[str, Any], data: dict[str, Any], groups: list[Any]) -> 
     widths: dict[Any, tuple[int, float]] = {}
     for name in ["race", "sex", "race × sex"][: len(groups)]:
         for group in sorted({column[name](u) for u in unknown}):
-            for states in ([s] for s in STATES):
-                wanted = np.array([column[name](u) == group and u[2] in states for u in unknown], dtype=float)
+            for state in STATES:
+                wanted: Any = np.array([column[name](u) == group and u[2] == state for u in unknown], dtype=np.float64)
                 number = int(wanted @ truth)
                 if 0 < number < LEAST:
-                    ends = [linprog(sign * wanted, A_eq=matrix, b_eq=right).fun for sign in (1, -1)]
-                    widths[name, group, states[0]] = number, -ends[1] - ends[0]
+                    ends: list[Any] = [linprog(sign * wanted, A_eq=matrix, b_eq=right).fun for sign in (1, -1)]
+                    widths[name, group, state] = number, -ends[1] - ends[0]
     return widths
 
 
@@ -139,7 +139,7 @@ def test_it_says_what_it_did_everywhere(tmp_path: Path) -> None:
     assert "Small counts are hidden" in paths["report.md"].read_text(encoding="utf-8")
     assert eh.Audit.load(tmp_path).to_json() == audit.to_json()
     names = hidden[0].removesuffix(".").split(": ")[1].split(", ")
-    for value in audit["parity"].values:
+    for value in audit["parity"].rows("values"):
         assert value.group not in names
 
 
@@ -149,7 +149,7 @@ def test_row_order_changes_nothing_and_nothing_small_hides_nothing() -> None:
     assert audited(data, ["race"]).to_json() == audited(turned, ["race"]).to_json()
     large = {name: values * 60 for name, values in people(3, 300).items()}
     plain, hidden = audited(large, ["sex"], suppress_below=None), audited(large, ["sex"])
-    assert plain["parity"].gaps == hidden["parity"].gaps
+    assert plain["parity"].rows("gaps") == hidden["parity"].rows("gaps")
 
 
 def test_score_bins_are_fewer_or_gone() -> None:
@@ -158,8 +158,8 @@ def test_score_bins_are_fewer_or_gone() -> None:
     data = {**people(5, 900), "y": (rng.random(900) < score).astype(int).tolist(), "s": score.tolist()}
     table = eh.Table(data, outcome="y", groups="sex", predictions="s")
     result = eh.audit(table, parity={"metrics": METRICS}, report={"suppress_below": LEAST})["parity"]
-    assert result.calibration
-    assert all(record.n >= LEAST for record in result.calibration)
+    assert result.rows("calibration")
+    assert all(record.n >= LEAST for record in result.rows("calibration"))
     assert "Calibration is shown in 4 score bins in place of 10." in result.notes
 
 

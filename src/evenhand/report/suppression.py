@@ -55,7 +55,7 @@ class Suppressed:
         calibration = result.calibration if self.calibration else ()
         kept = [note for note in result.notes if not _tells_small(note, self.table.source.notes)]
         changed = replace(result, calibration=calibration, notes=(*self.notes, *kept))
-        tables = {
+        tables: dict[str, Any] = {
             name: tuple(map(self._called, changed.tables[name])) for name in ("values", "calibration", "left_out")
         }
         findings = tuple(

@@ -172,7 +172,7 @@ class _System:
         """Return how far apart the least and the largest sum of some unknowns are that the equations allow."""
         from scipy.optimize import linprog
 
-        ends = [
+        ends: list[Any] = [
             linprog(sign * wanted.astype(np.float64), A_eq=self.matrix, b_eq=self.right, method="highs")
             for sign in (1.0, -1.0)
         ]
