@@ -32,6 +32,7 @@ from evenhand.report.profiles.result import ProfileResult
 from evenhand.report.profiles.section import make_profiles, profile_section
 from evenhand.report.profiles.tables import require_counts
 from evenhand.report.suppression import suppress
+from evenhand.stats.pairs.device import name_of
 from evenhand.table.frames import build_frame, is_frame
 from evenhand.table.table import Table
 
@@ -327,7 +328,8 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
     if safe is not None:
         results["parity"] = safe.relabelled(results["parity"])
     profiles = make_profiles(config, results, table)
-    run = run_record(clock.started, clock.seconds)
+    device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
+    run = run_record(clock.started, clock.seconds, device)
     return Audit(config, results, data_record(table), run, profiles=profiles)
 
 
