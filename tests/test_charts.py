@@ -8,7 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from evenhand.charts import PALETTE, forest, to_svg
+from evenhand.charts import PALETTE, to_svg
+from evenhand.forest import forest
 
 
 def clipped_chart() -> Any:
