@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 400
 SHOWN_FINDINGS = 8
+_ROW, _ROW_ON_PAPER = 18, 12
+"""How high a row of a forest is."""
 MOST_GROUPS = 12
 PLURAL_VERDICTS: dict[Verdict, str] = {
     "does_not_meet": "do not meet the threshold",
@@ -55,7 +57,10 @@ def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged
         shown_findings=SHOWN_FINDINGS,
         short_verdicts=SHORT_VERDICTS,
         counts=[(verdict, Counter(line.finding.verdict for line in judged)[verdict]) for verdict in VERDICTS[:3]],
-        sections=[section_view(name, section) for name, section in (sections or audit.sections()).items()],
+        sections=[
+            section_view(name, section, _ROW_ON_PAPER if paged else _ROW)
+            for name, section in (sections or audit.sections()).items()
+        ],
         left_out=_left_out(audit),
         roles=[*_roles(audit.config.data), *_participants(audit.data)],
         data=audit.data,
@@ -156,13 +161,13 @@ def _models(audit: Audit) -> list[str]:
     return list(dict.fromkeys(finding.model for finding in audit.findings if finding.model is not None))
 
 
-def section_view(name: str, section: Section) -> dict[str, Any]:
-    """Return a section as the templates take it: figures drawn, tables as text."""
+def section_view(name: str, section: Section, row: int = 18) -> dict[str, Any]:
+    """Return a section as the templates take it: figures drawn, rows of forests so high; tables as text."""
     parts = []
     for number, part in enumerate(section.parts):
         if isinstance(part, Figure):
             step(f"Drawing {part.title}")
-            parts.append(figure_view(part, f"{name}-{number}"))
+            parts.append(figure_view(part, f"{name}-{number}", row))
         elif isinstance(part, DisplayTable):
             rows = [[_cell(cell) for cell in row] for row in part.rows[: part.cut()]]
             file = table_file(name, part) if len(rows) < len(part.rows) else ""
@@ -187,7 +192,7 @@ _CHART_WIDTHS = {1: 720, 2: 430, 3: 330, 4: 290}
 _PHONE = 330
 
 
-def figure_view(figure: Figure, name: str) -> dict[str, Any]:
+def figure_view(figure: Figure, name: str, row: int = 18) -> dict[str, Any]:
     """Return a figure as the templates take it: forests as rows, other panels drawn, one legend for all of them."""
     drawn = [chart for chart in figure.charts if not isinstance(chart, Forest)]
     legend = [] if len(drawn) < len(figure.charts) else legend_of(drawn)
@@ -196,7 +201,7 @@ def figure_view(figure: Figure, name: str) -> dict[str, Any]:
     panels: list[dict[str, Any]] = []
     for number, chart in enumerate(figure.charts):
         if isinstance(chart, Forest):
-            panels.append(_forest_view(chart))
+            panels.append(_forest_view(chart, row))
             continue
         title = chart.title if isinstance(chart.title, str) else figure.title
         words = figure.description if number == 0 else f"Described with the first panel of “{figure.title}”."
@@ -227,7 +232,7 @@ def _marks(panels: Sequence[Forest]) -> Iterator[str]:
         yield "Faint: too few people to be compared."
 
 
-def _forest_view(panel: Forest) -> dict[str, Any]:
+def _forest_view(panel: Forest, height: int) -> dict[str, Any]:
     """Return a forest as rows of a table: label, series, n, the picture of the interval, value and interval."""
     ticks = panel.ticks()
     colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(panel.series)}
@@ -258,7 +263,7 @@ def _forest_view(panel: Forest) -> dict[str, Any]:
                 "series": row["series"],
                 "n": None if sizes[row["label"]] else row["n"],
                 "small": row["small"],
-                "picture": _interval_picture(row, x, colours[row["series"]], panel.zero),
+                "picture": _interval_picture(row, x, colours[row["series"]], panel.zero, height),
                 "value": show(row["value"], panel.style),
                 "interval": show_interval(row["low"], row["high"], interval) if row["value"] is not None else "",
             }
@@ -275,24 +280,29 @@ def _forest_view(panel: Forest) -> dict[str, Any]:
     }
 
 
-def _interval_picture(row: Mapping[str, Any], x: Callable[[float], str], colour: str, zero: float | None) -> Markup:
+def _interval_picture(
+    row: Mapping[str, Any], x: Callable[[float], str], colour: str, zero: float | None, height: int
+) -> Markup:
     """Return the interval of one row as a bar with its value, against equality and the limits; numbers are ours."""
+    middle = height / 2
     parts = []
     if zero is not None:
         parts.append(
-            f'<line x1="{x(zero)}" x2="{x(zero)}" y1="0" y2="18" stroke="{PALETTE[6]}" stroke-dasharray="3 2"/>'
+            f'<line x1="{x(zero)}" x2="{x(zero)}" y1="0" y2="{height}" stroke="{PALETTE[6]}" stroke-dasharray="3 2"/>'
         )
     if row["value"] is not None:
         low, high = (row["value"] if end is None else end for end in (row["low"], row["high"]))
         parts.append(
-            f'<line x1="{x(low)}" x2="{x(high)}" y1="9" y2="9" stroke="{colour}" stroke-width="5" opacity=".38"/>'
+            f'<line x1="{x(low)}" x2="{x(high)}" y1="{middle}" y2="{middle}" stroke="{colour}" stroke-width="5" opacity=".38"/>'
         )
         hollow = row["low"] is None and row["high"] is None
         paint = f'fill="none" stroke="{colour}" stroke-width="1.6"' if hollow else f'fill="{colour}"'
-        parts.append(f'<circle cx="{x(row["value"])}" cy="9" r="4" {paint}/>')
+        parts.append(f'<circle cx="{x(row["value"])}" cy="{middle}" r="{round(height / 4.5, 1)}" {paint}/>')
     for limit in row["limits"]:
-        parts.append(f'<line x1="{x(limit)}" x2="{x(limit)}" y1="1" y2="17" stroke="currentColor" stroke-width="2"/>')
-    return Markup(f'<svg width="100%" height="18" aria-hidden="true">{"".join(parts)}</svg>')  # noqa: S704
+        parts.append(
+            f'<line x1="{x(limit)}" x2="{x(limit)}" y1="1" y2="{height - 1}" stroke="currentColor" stroke-width="2"/>'
+        )
+    return Markup(f'<svg width="100%" height="{height}" aria-hidden="true">{"".join(parts)}</svg>')  # noqa: S704
 
 
 def _tick(number: float, panel: Forest) -> str:
