@@ -72,35 +72,31 @@ def test_folded_tables_open_and_print_opens_them_all(browser: Any, report: Path,
     assert (tmp_path / "report.pdf").stat().st_size > 50_000
 
 
-def test_axe_finds_nothing_serious_in_light_dark_and_print(browser: Any, report: Path) -> None:
-    """All rules where the page is wide; narrow and on paper only what width and colours can change."""
+LOOKS = ["color-contrast", "scrollable-region-focusable", "target-size"]
+"""What width and colours can change; all other rules are tried once."""
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "media"),
+    [
+        (1280, "light", "screen"),
+        pytest.param(390, "dark", "screen", marks=pytest.mark.slow),
+        pytest.param(1280, "light", "print", marks=pytest.mark.slow),
+    ],
+)
+def test_axe_finds_nothing_serious(browser: Any, report: Path, width: int, scheme: str, media: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    parts = (
-        "header",
-        "#in-short",
-        "#findings",
-        "#parity > figure:nth-of-type(1)",
-        "#left-out",
-        "#provenance",
-        "footer",
-    )
-    where = {"include": [[part] for part in parts]}  # one of each kind: the whole page takes a minute
-    looks = {"color-contrast", "scrollable-region-focusable", "target-size"}
-    found = []
-    for width, scheme, media in ((1280, "light", "screen"), (390, "dark", "screen"), (1280, "light", "print")):
-        page, _ = open_page(browser, report, width, scheme)
-        page.emulate_media(media=media)
-        options: dict[str, Any] = {"resultTypes": ["violations"]}
-        if (width, media) != (1280, "screen"):
-            options["runOnly"] = {"type": "rule", "values": sorted(looks)}
-        found += [
-            f"{width} {scheme} {media}: {one['id']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
-            for one in Axe().run(page, context=where, options=options).response["violations"]
-            if one["impact"] in ("serious", "critical")
-        ]
-        page.context.close()
-    assert found == []
+    parts = ("header", "#in-short", "#findings", "#parity > figure:nth-of-type(1)", "#left-out", "#provenance")
+    page, _ = open_page(browser, report, width, scheme)
+    page.emulate_media(media=media)
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if (width, media) != (1280, "screen"):
+        options["runOnly"] = {"type": "rule", "values": LOOKS}
+    found = Axe().run(page, context={"include": [[part] for part in parts]}, options=options).response["violations"]
+    page.context.close()
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in serious] == []
 
 
 def test_it_is_light_and_its_long_tables_lie_beside_it(browser: Any, report: Path) -> None:

@@ -284,7 +284,7 @@ def _interval_picture(
     row: Mapping[str, Any], x: Callable[[float], str], colour: str, zero: float | None, height: int
 ) -> Markup:
     """Return the interval of one row as a bar with its value, against equality and the limits; numbers are ours."""
-    middle = height / 2
+    middle, thick = height / 2, 'stroke-width="5" opacity=".38"'
     parts = []
     if zero is not None:
         parts.append(
@@ -292,9 +292,7 @@ def _interval_picture(
         )
     if row["value"] is not None:
         low, high = (row["value"] if end is None else end for end in (row["low"], row["high"]))
-        parts.append(
-            f'<line x1="{x(low)}" x2="{x(high)}" y1="{middle}" y2="{middle}" stroke="{colour}" stroke-width="5" opacity=".38"/>'
-        )
+        parts.append(f'<line x1="{x(low)}" x2="{x(high)}" y1="{middle}" y2="{middle}" stroke="{colour}" {thick}/>')
         hollow = row["low"] is None and row["high"] is None
         paint = f'fill="none" stroke="{colour}" stroke-width="1.6"' if hollow else f'fill="{colour}"'
         parts.append(f'<circle cx="{x(row["value"])}" cy="{middle}" r="{round(height / 4.5, 1)}" {paint}/>')
