@@ -77,7 +77,7 @@ def _region(draws: ValueDraws, fairness: int, side: int, confidence: float, free
     apart = np.where(np.isnan(drawn), np.inf, np.where(error > 0, apart, 0.0)).max(axis=1)
     quantile = float(np.quantile(apart, confidence, method="higher"))
     if freedom < 1e9 and np.isfinite(quantile):
-        quantile = -float(stdtrit(max(freedom, 1.0), ndtr(-quantile)))
+        quantile = -float(stdtrit(max(freedom, 1.0), float(ndtr(-quantile))))
     reach = quantile * error
     low, high = here - reach, here + reach
     least = np.maximum(np.maximum(low[1:], -high[1:]), 0.0).max()
