@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
+# Python compiles what it imports; compiling all that is installed takes a minute of a fresh set-up.
+export PIP_NO_COMPILE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lint format docs bench bench-stats measure constraints system clean
@@ -89,7 +91,7 @@ $(VENV)/.docs: $(VENV)/.dev
 
 # Programs that some tests need: installed only when asked for, as root on Debian; the tests say what is missing.
 system:
-	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client; do \
+	@[ -z "$$EVENHAND_INSTALL" ] || for need in chromium:chromium initdb:postgresql ssh-keygen:openssh-client strace:strace; do \
 	  (PATH="$$PATH:$(lastword $(wildcard /usr/lib/postgresql/*/bin))"; command -v "$${need%:*}" >/dev/null) && continue; \
 	  echo "Installing $${need#*:} ..."; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$${need#*:}" >/dev/null || exit 1; \
