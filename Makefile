@@ -8,7 +8,7 @@ export PIP_NO_INPUT := 1
 export PIP_NO_COMPILE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format docs bench bench-stats measure constraints system clean
+.PHONY: help demo test test-all test-versions lint format docs bench bench-stats measure constraints system clean
 
 help:  ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,14 @@ test: $(VENV)/.dev system  ## Set up, then run the tests, but for those marked s
 
 test-all: $(VENV)/.dev system  ## Run all tests, the slow ones too.
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+test-versions: $(VENV)/.dev  ## Run the tests of the library on the lowest and on the newest versions of its dependencies.
+	@for end in lowest newest; do \
+	  rm -rf build/$$end && $(PYTHON) -m venv build/$$end || exit 1; \
+	  [ $$end = lowest ] && $(BIN)/python tools/lowest.py > build/versions.txt || : > build/versions.txt; \
+	  build/$$end/bin/python -m pip --disable-pip-version-check -q install -c build/versions.txt -e '.[dev]' || exit 1; \
+	  NUMBA_CACHE_DIR=build/$$end/numba build/$$end/bin/python -m pytest -n auto -m "not slow and not browser" $(ARGS) || exit 1; \
+	done
 
 lint: $(VENV)/.dev  ## ruff, mypy (strict) and import-linter.
 	@$(BIN)/ruff check .
