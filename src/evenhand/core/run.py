@@ -86,6 +86,8 @@ _PARTS = (
     "scikit-learn",
     "xgboost-cpu",
     "lightgbm",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
 )
 
 
@@ -105,14 +107,18 @@ def data_record(table: Table) -> dict[str, Any]:
     }
 
 
-def run_record(started: datetime, seconds: dict[str, float]) -> dict[str, Any]:
-    """Return when, where and with what the audit ran; nothing in it changes a number."""
+def run_record(started: datetime, seconds: dict[str, float], device: str = "cpu") -> dict[str, Any]:
+    """Return when, where and with what the audit ran.
+
+    Nothing in it changes a number but the device: those of a card agree with the processor's, not to the last digit.
+    """
     return {
         "evenhand": __version__,
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "device": device,
         "packages": {name: installed for name in _PARTS if (installed := _version(name)) is not None},
     }
 

@@ -31,6 +31,8 @@ from evenhand.report.plan import follow, read_plan
 from evenhand.report.profiles.result import ProfileResult
 from evenhand.report.profiles.section import make_profiles, profile_section
 from evenhand.report.profiles.tables import require_counts
+from evenhand.report.suppression import suppress
+from evenhand.stats.pairs.device import name_of
 from evenhand.table.frames import build_frame, is_frame
 from evenhand.table.table import Table
 
@@ -312,15 +314,31 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
     if config.models is not None:
         with clock.timing("models"):
             table = add_models(table, arguments, config.models, step)
+    config = config.model_copy(update={"data": table.settings()})
+    least, audits, safe = config.report.suppress_below, config.audits, None
+    if least is not None:
+        step("Hiding small counts")
+        safe = suppress(table, audits, config.report, least)
+        table, audits = safe.table, {"parity": safe.spec}
     drafts = {}
-    for name, spec in config.audits.items():
+    for name, spec in audits.items():
         with clock.timing(name):
             drafts[name] = REGISTRY[name].run(table, spec)
     results = dict(zip(drafts, settle(list(drafts.values())), strict=True))
-    config = config.model_copy(update={"data": table.settings()})
+    if safe is not None:
+        results["parity"] = safe.relabelled(results["parity"])
     profiles = make_profiles(config, results, table)
-    run = run_record(clock.started, clock.seconds)
+    device = name_of(getattr(config.audits.get("effort"), "device", "cpu"))
+    run = run_record(clock.started, clock.seconds, device)
     return Audit(config, results, data_record(table), run, profiles=profiles)
+
+
+def read_table(settings: str | os.PathLike[str]) -> Table:
+    """Return the table of an `audit.toml`, with the models that it fits; no code of the user's is run."""
+    with speaking("file"):
+        config, arguments = read_config(settings)
+        table = make_table(arguments)
+        return table if config.models is None else add_models(table, arguments, config.models, step)
 
 
 def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: int | None) -> Audit:

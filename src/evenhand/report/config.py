@@ -39,6 +39,13 @@ class ReportSettings(Settings):
         description="Legal profiles to add to the report: `'ugesp-1978'`, `'nyc-ll144-2023'`, `'nj-13-16-2025'`, "
         "`'eu-ai-act-annex-iv'`, `'nist-ai-rmf-1.0'`, `'ecoa-reg-b'`.",
     )
+    suppress_below: int | None = Field(
+        None,
+        ge=2,
+        le=1000,
+        description="Hide counts from 1 to one less than this, and whatever would tell them by difference, in all that "
+        "is published.",
+    )
 
     @field_validator("profile", mode="before")
     @classmethod

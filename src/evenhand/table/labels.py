@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
@@ -18,11 +18,15 @@ from evenhand.table.keys import (
     Key,
     Kind,
     binary_state,
+    column_key,
     group_key,
     label_of,
     shown,
 )
 from evenhand.table.roles import MISSING, TIMES, Roles
+
+if TYPE_CHECKING:
+    from evenhand.table.table import Table
 
 MAX_NUMERIC_GROUPS = 20
 NONE_OF_THESE, SEVERAL_OF_THESE = "none of these", "several of these"
@@ -153,6 +157,56 @@ def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator
     if column in roles.one_hot and _NEITHER in texts:
         listed = ", ".join(map(repr, roles.one_hot[column]))
         yield f"the columns of `one_hot` {column!r} ({listed}) must hold 0/1 or yes/no; some row holds something else."
+
+
+# Groups that are not told apart -----------------------------------------------------------------------------
+
+
+def hide_groups(table: Table, hidden: Mapping[str, Collection[str]], withheld: Collection[str] = ()) -> Table:
+    """Return a table in which some groups are not told from "(missing)", and some groupings are not there.
+
+    Parameters
+    ----------
+    table
+        The table.
+    hidden
+        The groups, by grouping.
+    withheld
+        Groupings to leave out.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> table = eh.Table({"race": ["A", "B", "C"], "hired": [1, 0, 1]}, groups="race", predictions="hired")
+    >>> hide_groups(table, {"race": ["C"]}).cells.labels["race"]
+    ('A', 'B', '(missing)')
+    """
+    columns: dict[str, nw.Expr] = {}
+    groups: list[tuple[str, ...]] = []
+    for name, parts in table.groupings.items():
+        if hidden.get(name) or (len(parts) > 1 and any(hidden.get(part) for part in parts)):
+            columns[name] = _named_groups(table, parts, hidden.get(name, ()))
+        if name not in withheld:
+            groups.append((name,) if name in columns else parts)
+    named = {
+        role: {column: value for column, value in getattr(table.roles, role).items() if column not in columns}
+        for role in ("cuts", "labels")
+    }
+    return table.with_groups(columns, table.roles.model_copy(update={"groups": tuple(groups), **named}))
+
+
+def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str]) -> Any:
+    """Return the label of each row's group in a grouping; "(missing)" for those that are hidden."""
+    codes, labels = table.cells.joint(columns)
+    of_row: Any = nw.lit(0)
+    of_cell = codes * 0
+    for column in columns:
+        key = column_key(column)
+        size = len(table.cells.labels[key]) + 1
+        of_row, of_cell = of_row * size + table.group_codes(column), of_cell * size + table.cells.codes[key]
+    called = {code: labels[group] for code, group in zip(of_cell.tolist(), codes.tolist(), strict=True)}
+    shown_as = [MISSING if label in hidden else label for label in called.values()]
+    return of_row.replace_strict(list(called), shown_as, default=nw.lit(MISSING), return_dtype=nw.String)
 
 
 # What is odd about labels ---------------------------------------------------------------------------------

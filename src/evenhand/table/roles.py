@@ -12,6 +12,9 @@ from evenhand.errors import ConfigError, brief, showable
 from evenhand.settings import Settings
 
 MISSING = "(missing)"
+SMALL = "(small groups)"
+UNNAMED = (MISSING, SMALL)
+"""Groups that are none: nobody knows which, or it is hidden which. They are shown, and not compared."""
 TIMES = " × "
 LARGEST_SCORE = 1e15
 _LONGEST_WORD = 40

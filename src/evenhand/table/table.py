@@ -162,10 +162,20 @@ class Table:
         changed._read(data)
         return changed
 
+    def with_groups(self, columns: Mapping[str, nw.Expr], roles: Roles) -> Self:
+        """Return the table with group columns that are worked out from those of the data, and the roles they have."""
+        changed = copy(self)
+        changed._in_place = dict(columns)
+        changed._open()
+        changed.roles, changed._ledger = roles, Ledger()
+        changed.with_type_retry(changed._check)
+        return changed
+
     def _read(self, data: Any) -> None:
         """Open the data and check everything."""
         self.data = data
         self._weighty: tuple[nw.Expr, str] | None = None
+        self._in_place: dict[str, nw.Expr] = {}
         self._ledger, self._fitted = Ledger(), frozenset[str]()
         self._open()
         self.with_type_retry(self._check)
@@ -180,6 +190,9 @@ class Table:
         for family, column in families(self.roles, self.kinds).items():
             self.source = replace(self.source, frame=self.source.frame.with_columns(**{family: column}))
             self.kinds[family] = "text"
+        if self._in_place:
+            self.source = replace(self.source, frame=self.source.frame.with_columns(**self._in_place))
+            self.kinds |= dict.fromkeys(self._in_place, "text")
         if self._weighty is not None:
             self.source = self.source.only(*self._weighty)
 

@@ -274,3 +274,12 @@ def test_the_hash_follows_the_trajectories(households: pd.DataFrame) -> None:
         return table.digest()
 
     assert hashed(households.assign(income_2019=households.income_2019 + 1)) != hashed(households)
+
+
+def test_the_device_stands_in_the_run_and_not_in_the_results() -> None:
+    table = eh.Table(eh.datasets.make_households(60, seed=1), predictions={"m": "risk_xgboost"})
+    years = {"trajectory": [f"income_{year}" for year in range(2019, 2023)], "unit": 10_000, "scale": 200_000}
+    plain, asked = (eh.audit(table, effort={**years, "device": device}) for device in ("cpu", "auto"))
+    assert plain.run["device"] == "cpu"
+    assert asked.run["device"].startswith(("cpu", "cuda: "))
+    assert "device" not in asked.to_dict()["config"]["effort"]

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evenhand.stats.pairs import cuda
+from evenhand.errors import EvenhandError
+from evenhand.stats.pairs import (
+    DEVICES,
+    NORMS,
+    Distance,
+    Norm,
+    card_worst_pairs,
+    cuda,
+    fairness_by_weight,
+    individual_fairness,
+    individual_fairness_of_models,
+    worst_pairs,
+)
 from evenhand.stats.types import FloatArray
 
 CARD = cuda.why_not()
@@ -51,7 +66,7 @@ def add(plan: cuda.Plan, lot: int, x: Any, places: Any, twice: bool, sums: Any, 
 
 def excesses(plan: cuda.Plan, rows: slice, columns: slice) -> Any:
     du, dv, dm, _ = np.abs(plan.people[rows, None] - plan.people[None, columns]).transpose(2, 0, 1)
-    return dm - (du + dv if plan.diamond else np.sqrt(du**2 + dv**2))
+    return np.nan_to_num(dm - (du + dv if plan.diamond else np.sqrt(du**2 + dv**2)))  # padding has no score
 
 
 def can_count(plan: cuda.Plan, a: int, b: int) -> bool:
@@ -118,3 +133,69 @@ def test_the_card_agrees_with_numpy() -> None:
     first, second = (cuda.row_sums([people], diamond=False, precise=False)[0] for _ in range(2))
     np.testing.assert_allclose(first[0], np.maximum(x, 0) @ w, rtol=1e-5)
     assert np.array_equal(first[0], second[0])
+
+
+# What the package makes of it ----------------------------------------------------------------------------------------
+
+
+def crowd(n: int = 900) -> tuple[FloatArray, FloatArray, FloatArray]:
+    rng = np.random.default_rng(3)
+    return rng.random(n), rng.beta(2, 3, n), rng.choice([0.0, 0.2, 0.7], n)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fairness_on_a_card_is_that_of_the_processor(no_card: None, norm: Norm, weighted: bool) -> None:
+    people, distance = crowd(), Distance(norm)
+    survey = np.random.default_rng(4).integers(0, 3, 900).astype(np.float64) if weighted else None
+    options: Any = {"survey_weight": survey, "distance": distance, "method": "strips"}
+    for weight in (0.0, 0.6577, 1.0):
+        here, there = (individual_fairness(*people, weight, device=at, **options) for at in ("cpu", "cuda"))
+        assert (there.value, there.low, there.high) == pytest.approx((here.value, here.low, here.high), abs=1e-12)
+        assert there.violated == pytest.approx(here.violated, abs=1e-12)
+        assert here.row_means is not None
+        assert there.row_means is not None
+        assert np.abs(there.row_means - here.row_means).max() < 1e-12
+    curves = [fairness_by_weight(*people, [0.0, 0.5, 1.0], survey, distance=distance, device=at)[0] for at in DEVICES]
+    np.testing.assert_allclose(curves[1], curves[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_worst_pairs_of_a_card_are_those_of_the_processor(no_card: None, norm: Norm) -> None:
+    score, effort, aggregate = (np.repeat(column[:150], 2) for column in crowd())  # everybody twice: ties
+    here = worst_pairs(score, effort, aggregate, 0.3, 7, Distance(norm))
+    there = card_worst_pairs(score, effort, aggregate, 0.3, 7, Distance(norm))
+    assert np.array_equal(here.people, there.people)
+    assert np.array_equal(here.excess, there.excess)
+
+
+def test_models_and_weights_go_in_one_launch(no_card: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[int] = []
+
+    def counted(plan: cuda.Plan, mode: cuda.Mode, progress: Any) -> tuple[Any, Any]:
+        launches.append(len(plan.scales))
+        return emulated(plan, mode, progress)
+
+    monkeypatch.setattr(cuda, "_launch", counted)
+    score, effort, _ = crowd()
+    aggregate = np.random.default_rng(9).random(900)
+    found = individual_fairness_of_models({"a": score, "b": 1 - score**2}, effort, aggregate, [0.5, 0.7])
+    assert launches == [4]
+    assert list(found) == [("a", 0.5), ("a", 0.7), ("b", 0.5), ("b", 0.7)]
+    alone = individual_fairness(1 - score**2, effort, aggregate, 0.7)
+    assert found["b", 0.7].value == pytest.approx(alone.value, abs=1e-12)
+
+
+@pytest.mark.skipif(CARD is None, reason="this machine has a card")
+def test_without_a_card_it_is_one_sentence() -> None:
+    with pytest.raises(EvenhandError, match=r"^`device` is 'cuda', but .*; install evenhand\[gpu\] .*, or take 'cpu'"):
+        individual_fairness(*crowd(10), device="cuda")
+    assert individual_fairness(*crowd(10), device="auto").value == individual_fairness(*crowd(10)).value
+
+
+def test_the_module_of_the_kernel_needs_nothing_else_of_evenhand() -> None:
+    tree = ast.parse(Path(cuda.__file__).read_text(encoding="utf-8"))
+    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    others = {module.partition(".")[0] for module in modules} - sys.stdlib_module_names
+    assert others == {"numpy", "cupy"}

@@ -89,7 +89,8 @@ def test_float32_is_not_used_where_rounding_would_not_average_out(
     full = individual_fairness(*columns, method="strips")
     monkeypatch.setattr(exact, "_FLOAT64_ROWS", 100)
     merged = merge_people(check_people(*columns))
-    assert exact._precision(exact.block_rows(merged, 0.5), len(merged)) is np.float64
+    blocks = exact.block_rows(merged, 0.5)
+    assert exact.precision(blocks.points, blocks.weight) is np.float64
     assert individual_fairness(*columns, method="strips").value == full.value
 
 

@@ -124,7 +124,7 @@ def run(table: Table, spec: EffortSpec) -> Draft[EffortResult]:
 
 def _of_people(table: Table, people: People, counts: Counts, spec: EffortSpec) -> Draft[EffortResult]:
     """Audit people in memory; what does not depend on the confidence is given, since limits are asked for again."""
-    estimates = estimate.individual_estimates(people, spec), estimate.fairness_curves(people, spec.seed)
+    estimates = estimate.individual_estimates(people, spec), estimate.fairness_curves(people, spec)
     specifications = robustness.explore(table, people, spec, spec.robustness) if spec.robustness is not None else ()
     pairs = tuple(estimate.least_fair_pairs(people, spec))
     limited = {spec.metric_of(threshold) for threshold in spec.thresholds}

@@ -19,7 +19,18 @@ from evenhand.core.records import OVERALL
 from evenhand.core.run import step
 from evenhand.errors import ConfigError
 from evenhand.stats.intervals import bonferroni
-from evenhand.stats.pairs import EXACT_ROWS, PairFairness, compare, fairness_by_weight, individual_fairness, worst_pairs
+from evenhand.stats.pairs import (
+    CARD_ROWS,
+    EXACT_ROWS,
+    PairFairness,
+    card_worst_pairs,
+    compare,
+    fairness_by_weight,
+    individual_fairness,
+    individual_fairness_of_models,
+    is_card,
+    worst_pairs,
+)
 from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
@@ -36,6 +47,20 @@ Fairness = dict[tuple[str, float], PairFairness]
 def individual_estimates(people: People, spec: EffortSpec) -> Fairness:
     """Return individual fairness for every model and weight."""
     options: dict[str, Any] = {"method": spec.method, "confidence": spec.confidence}
+    if is_card(spec.device):
+        doing = "Comparing all pairs of people on the graphics card"
+        step(doing)
+        return individual_fairness_of_models(
+            people.rows.scores,
+            people.effort,
+            people.aggregate,
+            spec.weights,
+            survey_weight=people.rows.weight,
+            rng=np.random.default_rng(spec.seed),
+            progress=partial(_tell, doing),
+            distance=people.distance,
+            **options,
+        )
     estimates = {}
     for model, weight in product(people.rows.scores, spec.weights):
         doing = f"Comparing all pairs of people under {model}, weight {weight:g}"
@@ -148,14 +173,14 @@ def least_fair_people(people: People, estimates: Fairness, spec: EffortSpec) -> 
 def least_fair_pairs(people: People, spec: EffortSpec) -> Iterator[records.PairRecord]:
     """Yield the least fair pairs, where the table has an id and pairs can be enumerated."""
     ids = people.rows.ids
-    most = EXACT_ROWS if people.distance.function is not None else MOST_ENUMERATED
+    own, card = people.distance.function is not None, is_card(spec.device)
+    most = EXACT_ROWS if own else CARD_ROWS if card else MOST_ENUMERATED
     if ids is None or spec.worst == 0 or len(ids) > most:
         return
     for model, weight in product(people.rows.scores, spec.weights):
-        score, worst = (
-            people.rows.scores[model],
-            worst_pairs(*people.numbers(model), weight, spec.worst, people.distance),
-        )
+        find = card_worst_pairs if card and not own else worst_pairs
+        score = people.rows.scores[model]
+        worst = find(*people.numbers(model), weight, spec.worst, people.distance)
         for (a, b), excess in zip(worst.people, worst.excess, strict=True):
             yield records.PairRecord(
                 model=model,
@@ -183,16 +208,21 @@ def pair_trajectories(people: People, pairs: tuple[records.PairRecord, ...]) -> 
 Curves = dict[str, tuple[FloatArray, FloatArray]]
 
 
-def fairness_curves(people: People, seed: int) -> Curves:
+def fairness_curves(people: People, spec: EffortSpec) -> Curves:
     """Return each model's individual fairness at weights from 0 to 1 with its errors.
 
-    It is exact, or above 20,000 different people from a grid.
+    It is exact, or above 20,000 different people (5 million on a card) from a grid.
     """
     curves = {}
     for model in people.rows.scores:
         step(f"Individual fairness by weight under {model}")
         curves[model] = fairness_by_weight(
-            *people.numbers(model), CURVE_WEIGHTS, people.rows.weight, seed=seed, distance=people.distance
+            *people.numbers(model),
+            CURVE_WEIGHTS,
+            people.rows.weight,
+            seed=spec.seed,
+            distance=people.distance,
+            device=spec.device,
         )
     return curves
 

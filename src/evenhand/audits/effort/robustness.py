@@ -208,6 +208,7 @@ class _Sheets:
                     exact_rows=self.exact_rows,
                     seed=self.spec.seed,
                     distance=Distance(norm, own.scales, own.lipschitz) if plain else own,
+                    device=self.spec.device,
                 )
 
     def _copy_equal(self, window: int) -> None:

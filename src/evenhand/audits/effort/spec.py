@@ -15,6 +15,7 @@ from evenhand.core.spec import Spec, is_recorded
 from evenhand.errors import did_you_mean
 from evenhand.settings import Settings, named_once
 from evenhand.stats.effort import TrajectoryMeasure
+from evenhand.stats.pairs import Device
 from evenhand.table.roles import Columns
 
 CURVE_WEIGHTS = tuple(k / 10 for k in range(11))
@@ -211,6 +212,12 @@ class EffortSpec(Spec):
     width: float = Field(0.1, gt=0, le=1, description="Width of the effort bins of group fairness.")
     method: Literal["auto", "strips", "blocks", "grid", "sampled"] = Field(
         "auto", description="How pairs are compared."
+    )
+    device: Device = Field(
+        "cpu",
+        exclude=True,
+        description="Where all pairs are compared: 'cpu'; 'cuda', a graphics card, exactly up to 5 million different "
+        "people; or 'auto', a card where there is one. It stands in run.json.",
     )
     robustness: Annotated[Choices | None, BeforeValidator(as_choices)] = Field(
         None, description="Whether to try other defensible choices too: true, or a table of them."

@@ -20,7 +20,7 @@ from evenhand.report.profiles import PROFILES
 from evenhand.report.profiles.result import Impact, Rate
 from evenhand.stats.adverse_impact import adverse_impact
 from evenhand.stats.types import FloatArray, IntArray
-from evenhand.table.roles import MISSING
+from evenhand.table.roles import MISSING, SMALL, UNNAMED
 from evenhand.table.table import EXACT_ROWS, FINE_BINS, Table
 
 if TYPE_CHECKING:
@@ -67,9 +67,10 @@ def selections(parity: ParityResult) -> Iterator[Counted]:
 
 
 def _counted(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -> Counted:
-    known = [group for group, (n, _) in groups.items() if group != MISSING and n > 0]
+    known = [group for group, (n, _) in groups.items() if group not in UNNAMED and n > 0]
     n, counted = (tuple(groups[group][side] for group in known) for side in (0, 1))
-    return Counted(model, grouping, tuple(known), n, counted, groups.get(MISSING, (0, 0))[0])
+    unknown = sum(groups[group][0] for group in UNNAMED if group in groups)
+    return Counted(model, grouping, tuple(known), n, counted, unknown)
 
 
 def count_notes(parity: ParityResult, data: Mapping[str, Any]) -> Iterator[str]:
@@ -102,7 +103,9 @@ def unknown_notes(parity: ParityResult) -> Iterator[str]:
     unknown = {item.grouping: item.unknown for item in selections(parity) if item.unknown}
     if unknown:
         listed = ", ".join(f"{grouping} {number:,}" for grouping, number in unknown.items())
-        yield f"People whose group is not known are in no table: {listed}."
+        small = any(value.group == SMALL for value in parity.values)
+        which = "not known, or hidden because it is small," if small else "not known"
+        yield f"People whose group is {which} are in no table: {listed}."
 
 
 def _impact(item: Counted, least: int, confidence: float) -> Iterator[Impact]:

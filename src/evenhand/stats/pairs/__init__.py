@@ -1,5 +1,6 @@
 """Effort-aware individual fairness: all pairs of people, exactly where that takes seconds, else with a stated error."""
 
+from evenhand.stats.pairs.device import CARD_ROWS, DEVICES, Device, card_worst_pairs, is_card, name_of
 from evenhand.stats.pairs.direction import (
     Direction,
     Reversals,
@@ -17,18 +18,22 @@ from evenhand.stats.pairs.fairness import (
     individual_fairness,
     individual_fairness_cells,
     individual_fairness_counts,
+    individual_fairness_of_models,
 )
 from evenhand.stats.pairs.grid import SIZE, Bounds, GridMoments, bin_people, grid_excess
 from evenhand.stats.pairs.inputs import check_people, hashes, starts
 from evenhand.stats.pairs.result import PairFairness, compare, limits
 
 __all__ = [
+    "CARD_ROWS",
+    "DEVICES",
     "EUCLIDEAN",
     "EXACT_ROWS",
     "METHODS",
     "NORMS",
     "SIZE",
     "Bounds",
+    "Device",
     "Direction",
     "Distance",
     "GridMoments",
@@ -36,6 +41,7 @@ __all__ = [
     "PairFairness",
     "Reversals",
     "bin_people",
+    "card_worst_pairs",
     "check_people",
     "compare",
     "compare_groups",
@@ -47,8 +53,11 @@ __all__ = [
     "individual_fairness",
     "individual_fairness_cells",
     "individual_fairness_counts",
+    "individual_fairness_of_models",
+    "is_card",
     "learn_metric",
     "limits",
+    "name_of",
     "starts",
     "worst_pairs",
     "worst_reversals",

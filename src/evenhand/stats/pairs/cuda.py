@@ -53,15 +53,15 @@ class Plan:
     orders
         The person at each place of a lot, without padding.
     people
-        (places, 4) u, v, score and weight; padding has weight 0.
+        (places, 4) u, v, score and weight; padding has a score of nan and weight 0.
     boxes
         (blocks, 6) the lowest u, v and score of each block of columns, then the highest.
     start
         (lots + 1,) the block at which each lot starts.
     scales
         (lots, 2) what row sums and totals are multiplied by before they become whole numbers; powers of two.
-    diamond, precise
-        Whether distances run along the axes; whether numbers are float64.
+    diamond, precise, alike
+        Whether distances run along the axes; whether numbers are float64; whether everybody has weight 1.
     """
 
     orders: list[Any]
@@ -71,6 +71,7 @@ class Plan:
     scales: Floats
     diamond: bool
     precise: bool
+    alike: bool
 
     @property
     def rows(self) -> int:
@@ -144,22 +145,23 @@ def plan_lots(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> Plan:
     """Return the lots as the card needs them."""
     xp, kind = _xp(), np.float64 if precise else np.float32
     strip = (8 if precise else 16) * LANES
-    orders, parts, start, scales = [], [], [0], []
+    orders, parts, boxes, start, scales = [], [], [], [0], []
     for lot in lots:
         rows = xp.asarray(np.stack(lot, axis=1).astype(kind))
         order = _morton_order(xp, rows[:, :3])
         padding = -len(rows) % strip
         padded = rows[xp.concatenate([order, xp.repeat(order[-1:], padding)])]
-        padded[len(rows) :, 3] = 0
+        boxed = padded[:, :3].reshape(-1, BLOCK, 3)
+        boxes.append(xp.concatenate([boxed.min(axis=1), boxed.max(axis=1)], axis=1))
+        padded[len(rows) :, 2:] = xp.asarray([np.nan, 0.0])  # saturation makes 0 of nan
         orders.append(order)
         parts.append(padded)
         start.append(start[-1] + len(padded) // BLOCK)
         heavy = max(float(lot.weight.sum()), 1.0)
         scales.append([2.0 ** (61 - ceil(log2(heavy))), 2.0 ** (61 - ceil(2.0 * log2(heavy)))])
-    people = xp.concatenate(parts)
-    boxed = people[:, :3].reshape(-1, BLOCK, 3)
-    boxes = xp.concatenate([boxed.min(axis=1), boxed.max(axis=1)], axis=1)
-    return Plan(orders, people, boxes, np.array(start, dtype=np.int64), np.array(scales), diamond, precise)
+    alike = all(bool((lot.weight == 1.0).all()) for lot in lots)
+    places, boxed = xp.concatenate(parts), xp.concatenate(boxes)
+    return Plan(orders, places, boxed, np.array(start, dtype=np.int64), np.array(scales), diamond, precise, alike)
 
 
 def _morton_order(xp: Any, points: Any) -> Any:
@@ -180,7 +182,7 @@ def _launch(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Run the kernel over all strips; return the whole numbers of each place, and of each lot."""
     xp = _xp()
-    kernel = _kernel(plan.precise, plan.diamond, _MODES[mode])
+    kernel = _kernel(plan.precise, plan.diamond, plan.alike, _MODES[mode])
     blocks = np.diff(plan.start)
     sums = xp.zeros(len(plan.people), dtype=np.int64)
     found = xp.zeros(len(blocks), dtype=np.int64)
@@ -212,9 +214,10 @@ def _host(array: Any) -> NDArray[Any]:
 
 
 @cache
-def _kernel(precise: bool, diamond: bool, mode: int) -> Any:
+def _kernel(precise: bool, diamond: bool, alike: bool, mode: int) -> Any:
     """Compile a kernel; CuPy keeps what it compiled on disk."""
-    name = f"pairs<{'double, 8' if precise else 'float, 16'}, {str(diamond).lower()}, {mode}>"
+    flags = f"{str(diamond).lower()}, {str(alike).lower()}, {mode}"
+    name = f"pairs<{'double, 8' if precise else 'float, 16'}, {flags}>"
     module = _xp().RawModule(code=SOURCE, options=("-std=c++17",), name_expressions=[name])
     return module.get_function(name)
 
@@ -254,7 +257,7 @@ __device__ __forceinline__ void add(Whole* to, double value, double scale) {
     atomicAdd(to, (Whole)__double2ll_rn(value * scale));
 }
 
-template <typename T, int R, bool DIAMOND, int MODE>
+template <typename T, int R, bool DIAMOND, bool ALIKE, int MODE>
 __global__ void __launch_bounds__(256, 2) pairs(
     const Person<T>* __restrict__ people, const T* __restrict__ boxes, const long long* __restrict__ start,
     const double* __restrict__ scales, int first_strip, Whole* sums, Whole* totals)
@@ -315,16 +318,16 @@ __global__ void __launch_bounds__(256, 2) pairs(
                     sum = larger(sum, x);
                 } else {
                     const T beyond = above(x);
-                    sum += w[r] * beyond;
+                    sum += ALIKE ? beyond : w[r] * beyond;
                     if constexpr (MODE == ROWS) {
-                        row[r] += c.w * beyond;
-                        if (beyond > T(1e-12)) hits += w[r];
+                        row[r] += ALIKE ? beyond : c.w * beyond;
+                        if (beyond > T(1e-12)) hits += ALIKE ? T(1) : w[r];
                     }
                 }
             }
             column[k] = sum;
-            if constexpr (MODE == ROWS) tally += c.w * hits;
-            if constexpr (MODE == TOTAL) tally += c.w * sum;
+            if constexpr (MODE == ROWS) tally += ALIKE ? hits : c.w * hits;
+            if constexpr (MODE == TOTAL) tally += ALIKE ? sum : c.w * sum;
         }
         if constexpr (MODE != LARGEST) total += twice ? 0.5 * (double)tally : (double)tally;
         if constexpr (MODE != TOTAL) if (!twice) {

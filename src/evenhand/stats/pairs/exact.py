@@ -109,7 +109,8 @@ def tile_sums(
     from evenhand.stats.pairs.kernels import sweep
 
     blocks = block_rows(merged, weight)
-    boxes, kind = (blocks.low, blocks.high), _precision(blocks, len(merged), merged.shape)
+    rows = len(merged)
+    boxes, kind = (blocks.low, blocks.high), precision(blocks.points[:, :rows], blocks.weight[:rows], merged.shape)
     columns = (*blocks.points, blocks.weight)
     points: tuple[NDArray[Any], ...] = tuple(np.ascontiguousarray(column, dtype=kind) for column in columns)
     tolerance = kind(TOLERANCE)
@@ -149,18 +150,18 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
     >>> block_rows(merged, 0.5).low.shape
     (3, 3)
     """
-    points = np.stack([*_placed(merged, weight), merged.score])
+    points = np.stack([*placed(merged, weight), merged.score])
     points -= points.mean(axis=1, keepdims=True)
     order = near_neighbours(points)
     padding = -len(merged) % BLOCK
     places = np.append(order, np.repeat(order[-1:], padding))
-    placed = points[:, places]
+    laid = points[:, places]
     weights = np.append(merged.weight[order], np.zeros(padding))
-    boxes = placed.reshape(3, -1, BLOCK)
-    return Blocks(order, placed, weights, boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
+    boxes = laid.reshape(3, -1, BLOCK)
+    return Blocks(order, laid, weights, boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
 
 
-def _placed(merged: Merged, weight: float, rows: Any = slice(None)) -> tuple[FloatArray, FloatArray]:
+def placed(merged: Merged, weight: float, rows: Any = slice(None)) -> tuple[FloatArray, FloatArray]:
     """Return where rows lie, so that distances are plain lengths."""
     parts = (weight, 1.0 - weight) if merged.diamond else (np.sqrt(weight), np.sqrt(1.0 - weight))
     return parts[0] * merged.effort[rows], parts[1] * merged.aggregate[rows]
@@ -182,19 +183,30 @@ def near_neighbours(points: FloatArray) -> IntArray:
     return order
 
 
-def _precision(blocks: Blocks, rows: int, shape: tuple[int, ...] = ()) -> type[np.float32] | type[np.float64]:
-    """Return float32 for many rows without common or large values and with hardly a pair of D = d, else float64."""
-    if any(np.abs(axis).max() > _LARGEST for axis in blocks.points):
+def precision(
+    points: FloatArray, weight: FloatArray, shape: tuple[int, ...] = (), common: bool | None = None
+) -> type[np.float32] | type[np.float64]:
+    """Return float32 for many rows without common or large values and with hardly a pair of D = d, else float64.
+
+    Whether there are common values may be known from other points of the same people.
+    """
+    rows = weight.size
+    if rows <= _FLOAT64_ROWS or any(np.abs(axis).max() > _LARGEST for axis in points):
         return np.float64
-    if rows <= _FLOAT64_ROWS or any(_common(axis, blocks.weight) > _MOST_COMMON for axis in blocks.points):
+    if has_common(points, weight) if common is None else common:
         return np.float64
     from evenhand.stats.pairs.kernels import near_ties
 
     probe = np.linspace(0, rows - 1, _PROBE_ROWS).astype(np.int64)
     ties = (
-        near_ties(tuple(axis[probe] for axis in blocks.points), tuple(blocks.points), _NEAR_TIE, shape) - probe.size
+        near_ties(tuple(axis[probe] for axis in points), tuple(points), _NEAR_TIE, shape) - probe.size
     )  # each row with itself
     return np.float32 if ties < _MOST_TIES * probe.size * rows else np.float64
+
+
+def has_common(points: FloatArray, weight: FloatArray) -> bool:
+    """Return whether two people agree on an axis with a chance above 1 in 1,000."""
+    return any(_common(axis, weight) > _MOST_COMMON for axis in points)
 
 
 def _common(values: FloatArray, weight: FloatArray) -> float:
@@ -275,7 +287,7 @@ def block_sums(
 
     merged, count, rows = points.merged, len(points), len(points.merged)
     first_row = points.start[:-1]
-    position = _placed(merged, weight, first_row)
+    position = placed(merged, weight, first_row)
     point = np.repeat(np.arange(count), np.diff(points.start))
     running = merged.score, _running(merged.weight, points), _running(merged.weight * merged.score, points)
     excess, violated = out = np.zeros(rows), np.zeros(rows)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, get_args
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.intervals import tail_share
 from evenhand.stats.pairs import approximate
+from evenhand.stats.pairs.device import CARD_ROWS, Device, card_sums, card_values, is_card
 from evenhand.stats.pairs.distance import EUCLIDEAN, Distance
 from evenhand.stats.pairs.exact import block_sums, enumerated_sums, sort_points, tile_sums
 from evenhand.stats.pairs.grid import GridMoments, bin_people, excess_table, extrapolated_means, grid_excess
@@ -44,6 +46,7 @@ def individual_fairness(
     rng: Generator | None = None,
     progress: Progress | None = None,
     distance: Distance = EUCLIDEAN,
+    device: Device = "cpu",
 ) -> PairFairness:
     """Return effort-aware individual fairness: how far near effort and aggregate go with near scores.
 
@@ -83,6 +86,9 @@ def individual_fairness(
     distance
         How far apart people are in effort and aggregate; by default the paper's. With a function of your own, all pairs
         are compared by NumPy up to 20,000 people, and random pairs above; no other method is for it.
+    device
+        Where strips are computed: 'cpu'; 'cuda', a graphics card, where 'auto' of `method` takes strips up to 5 million
+        different people; or 'auto', a card where there is one. All other methods are for the processor.
 
     References
     ----------
@@ -103,9 +109,8 @@ def individual_fairness(
     thread_count(threads)
     people, weight = distance.of(check_people(score, effort, aggregate, survey_weight), check_weight(weight))
     source = np.random.default_rng(0) if rng is None else rng
-    chosen: str = _choose(people) if method == "auto" else method
-    if people.own is not None:
-        chosen = _choose_own(people, method)
+    card = is_card(device)
+    chosen = _chosen(people, method, card)
     if chosen == "grid":
         return approximate.individual_fairness_grid(
             people, weight, confidence=confidence, rng=source, threads=threads, progress=progress
@@ -114,8 +119,55 @@ def individual_fairness(
         return approximate.individual_fairness_sampled(
             people, weight, confidence=confidence, rng=source, progress=progress
         )
-    sums, violated = _exact_sums(people, weight, chosen, threads, progress)
+    if card and chosen == "strips":
+        ((sums, violated),) = card_sums([(people, weight)], progress)
+    else:
+        sums, violated = _exact_sums(people, weight, chosen, threads, progress)
     return summarise(people, weight, sums, violated, chosen, confidence)
+
+
+def individual_fairness_of_models(
+    scores: Mapping[str, FloatArray],
+    effort: FloatArray,
+    aggregate: FloatArray,
+    weights: Sequence[float],
+    *,
+    survey_weight: FloatArray | None = None,
+    progress: Progress | None = None,
+    distance: Distance = EUCLIDEAN,
+    **options: Any,
+) -> dict[tuple[str, float], PairFairness]:
+    """Return `individual_fairness` of every model at every weight on a graphics card, in one launch where it can be.
+
+    Parameters
+    ----------
+    scores
+        The scores of each model.
+    effort, aggregate, survey_weight, progress, distance, options
+        As for `individual_fairness`, whose `device` is 'cuda' here.
+    weights
+        Weights of effort in the distance.
+    """
+    found, together = {}, {}
+    checked = {model: check_people(score, effort, aggregate, survey_weight) for model, score in scores.items()}
+    for model, weight in product(scores, weights):
+        people, placed = distance.of(checked[model], check_weight(weight))
+        if _chosen(people, options.get("method", "auto"), card=True) == "strips":
+            together[model, weight] = people, placed
+        else:
+            found[model, weight] = individual_fairness(
+                scores[model], effort, aggregate, weight, survey_weight=survey_weight, distance=distance, **options
+            )
+    for case, (sums, violated) in zip(together, card_sums(list(together.values()), progress), strict=True):
+        found[case] = summarise(*together[case], sums, violated, "strips", options.get("confidence", 0.95))
+    return {case: found[case] for case in product(scores, weights)}
+
+
+def _chosen(people: People, method: Method, card: bool) -> str:
+    """Return the method: the one asked for, or that for these people."""
+    if people.own is not None:
+        return _choose_own(people, method)
+    return _choose(people, CARD_ROWS if card else _EXACT_ROWS) if method == "auto" else method
 
 
 def _exact_sums(
@@ -140,18 +192,18 @@ def _choose_own(people: People, method: Method) -> Literal["enumerated", "sample
     return "enumerated" if method == "auto" and len(people) <= EXACT_ROWS else "sampled"
 
 
-def _choose(people: People) -> Method:
+def _choose(people: People, most: int = _EXACT_ROWS) -> Method:
     """Return the method by the number of different rows and of different (effort, aggregate) points."""
     if len(people) > 2 * _GLANCE:  # the numbers can only be larger than in a part
         every = slice(None, None, len(people) // _GLANCE)
         rows, points = _counts(people, every)
-        if rows > _EXACT_ROWS and points * rows > _MOST_ROW_SUMS:
+        if rows > most and points * rows > _MOST_ROW_SUMS:
             return "grid"
     rows, points = _counts(people, slice(None))
     row_sums = points * rows
     if ROW_SUM * row_sums <= rows * rows // 2 and row_sums <= _MOST_ROW_SUMS:
         return "blocks"
-    return "strips" if rows <= _EXACT_ROWS else "grid"
+    return "strips" if rows <= most else "grid"
 
 
 def _counts(people: People, part: slice) -> tuple[int, int]:
@@ -305,6 +357,7 @@ def fairness_by_weight(
     exact_rows: int = EXACT_ROWS,
     seed: int = 0,
     distance: Distance = EUCLIDEAN,
+    device: Device = "cpu",
 ) -> tuple[FloatArray, FloatArray]:
     """Return individual fairness at each weight, and how far the numbers may be off.
 
@@ -324,6 +377,8 @@ def fairness_by_weight(
         Seed of the random pairs.
     distance
         How far apart people are; by default the paper's.
+    device
+        'cuda': all weights in one launch of a graphics card, exact up to 5 million different people.
 
     Examples
     --------
@@ -334,6 +389,9 @@ def fairness_by_weight(
     >>> bool((none == 0).all()), bool((abs(near - exact) < error).all()), bool((error < 1e-4).all())
     (True, True, True)
     """
+    if distance.function is None and is_card(device) and _different(score, effort, aggregate, CARD_ROWS) <= CARD_ROWS:
+        everybody = check_people(score, effort, aggregate, survey_weight)
+        return card_values([distance.of(everybody, check_weight(w)) for w in weights]), np.zeros(len(weights))
     if distance.function is not None or _different(score, effort, aggregate, exact_rows) <= exact_rows:
         found = [
             individual_fairness(score, effort, aggregate, w, survey_weight=survey_weight, distance=distance)
