@@ -43,7 +43,18 @@ from evenhand.report.schema import result_types, results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.flow.language import built_in
 from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
-from evenhand.study.sections import AttentionCheck, Bonus, Condition, Disagreement, Payment, Questions, Recruitment
+from evenhand.study.sections import (
+    About,
+    AboutQuestion,
+    AttentionCheck,
+    Bonus,
+    Condition,
+    Disagreement,
+    Filter,
+    Payment,
+    Questions,
+    Recruitment,
+)
 from evenhand.study.spec import StudySpec
 from evenhand.table import Roles
 from evenhand.table.roles import Scalar
@@ -435,7 +446,10 @@ def study_part() -> str:
         "`[[attention]]`": AttentionCheck,
         "`[payment]`": Payment,
         "`[[payment.bonuses]]`": Bonus,
+        "`[about]`": About,
+        "`[[about.questions]]`": AboutQuestion,
         "`[recruitment]`": Recruitment,
+        "`[[recruitment.filters]]`": Filter,
         "`[analysis]`, `analyze`": AnalysisSpec,
         "`[analysis.exclusions]`, `apply_exclusions`": Exclusions,
         "`design_sets`": SetSettings,

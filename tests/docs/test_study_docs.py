@@ -16,7 +16,18 @@ import evenhand as eh
 from evenhand.report import results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.schema import COLUMNS
-from evenhand.study.sections import AttentionCheck, Bonus, Condition, Disagreement, Payment, Questions, Recruitment
+from evenhand.study.sections import (
+    About,
+    AboutQuestion,
+    AttentionCheck,
+    Bonus,
+    Condition,
+    Disagreement,
+    Filter,
+    Payment,
+    Questions,
+    Recruitment,
+)
 from evenhand.study.spec import StudySpec
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -45,7 +56,10 @@ def test_public_names_are_in_the_reference(name: str) -> None:
         ("## `[[attention]]`", AttentionCheck),
         ("## `[payment]`", Payment),
         ("## `[[payment.bonuses]]`", Bonus),
+        ("## `[about]`", About),
+        ("## `[[about.questions]]`", AboutQuestion),
         ("## `[recruitment]`", Recruitment),
+        ("## `[[recruitment.filters]]`", Filter),
         ("## `[analysis]`, `analyze`", AnalysisSpec),
         ("## `[analysis.exclusions]`, `apply_exclusions`", Exclusions),
         ("## `design_sets`", SetSettings),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli import study_data
+from evenhand.cli import study_data, study_people
 from evenhand.cli.console import FINE, print_error, print_line
 from evenhand.cli.study_data import STUDY, Database, Opened, StudyFile, open_study, start_study
 from evenhand.errors import ConfigError, EvenhandError, did_you_mean
@@ -411,3 +411,4 @@ def first_password(study: Study) -> str | None:
 
 
 study_data.add_commands(app)
+study_people.add_commands(app)

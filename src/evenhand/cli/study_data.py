@@ -44,7 +44,6 @@ _ENDINGS: dict[Ending, str] = {
     "closed": "found it closed",
     "failed": "failed",
 }
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")]
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ def _require_server() -> None:
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (simulate, status, export, analyze, bonus, backup, close, reopen, withdraw, erase_ids):
+    for command in (simulate, status, export, analyze, backup, close, reopen):
         app.command(command.__name__.replace("_", "-"))(command)
 
 
@@ -204,6 +203,9 @@ def status(study: StudyFile = STUDY, database: Database = None) -> int:
     rows = [astuple(replace(row, condition=row.condition or "all")) for row in counts.conditions]
     for row in (head, *rows):
         print_line(f"  {row[0]!s:<16}" + "".join(f"{cell!s:>12}" for cell in row[1:]))
+    for one in counts.traits:
+        most = "" if one.most is None else f" (at most {one.most:,})"
+        print_line(f"  {one.question}, {one.answer}: {one.taking_part:,} take part{most}, {one.finished:,} finished")
     for check in counts.checks:
         print_line(f"  Attention check {check.check}: {check.passed:,} passed, {check.failed:,} failed")
     last = f"; the last at {counts.last_answer:%Y-%m-%d %H:%M:%S} UTC" if counts.last_answer else ""
@@ -219,11 +221,15 @@ def export(
         str | None, typer.Option("--format", help="csv, parquet or json; by default what --out ends with, else csv.")
     ] = None,
     out_file: OutFile = None,
+    audit: Annotated[
+        Path | None, typer.Option(help="Folder for cases.csv, answers.csv and the audit.toml that audits them.")
+    ] = None,
 ) -> int:
     """Write the answers as a tidy table: one row for each pair or case that a person judged.
 
     People are called by a random code; recruitment ids are not in it. In CSV an apostrophe stands before text that a
-    spreadsheet would run as a formula; `eh.study.read_responses` takes it away again.
+    spreadsheet would run as a formula; `eh.study.read_responses` takes it away again. With --audit a disagreement
+    study is written as `evenhand audit` reads it, by kind of critic where the study asks for it.
     """
     from evenhand.study.server import researcher as exports
 
@@ -235,10 +241,16 @@ def export(
         raise ConfigError("Parquet is no text; name a file with --out.")
     with open_study(study, database) as opened:
         responses = opened.study.results.responses()
+    if audit is not None:
+        from evenhand.study.template import save_audit
+
+        files = save_audit(responses, opened.spec, audit)
+        print_line(f"Wrote {files[0]}. Then: evenhand audit {files[0]}")
+        return FINE
     wanted: exports.Format = "csv" if form == "csv" else "parquet" if form == "parquet" else "json"
     people, answers = len(responses.people["participant"]), len(responses.person)
     summary = f"{count(people, 'person', 'people')}, {count(answers, 'answer')}"
-    _deliver(exports.export(responses, wanted), out_file, summary)
+    deliver(exports.export(responses, wanted), out_file, summary)
     return FINE
 
 
@@ -248,6 +260,10 @@ def analyze(
     responses: Annotated[
         Path | None, typer.Option(help="An export to analyse instead of what is in the database.")
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="The question about people that says the kind of critic; by default `stakeholder`."),
+    ] = None,
     out_folder: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for report.html, results.json and run.json.")
     ] = Path("out"),
@@ -256,7 +272,7 @@ def analyze(
     """Analyse the answers as [analysis] of study.toml says: summary on the terminal, report in a folder.
 
     Effort: what people's overall judgement follows, trajectory or total. Disagreement: the audit of the
-    cases.
+    cases, by kind of critic where the study asks for it.
     """
     from evenhand.report.live import audit_study
 
@@ -264,7 +280,7 @@ def analyze(
     if not len(answers.person):
         raise ConfigError("nobody has answered yet; there is nothing to analyse.")
     with progress(quiet):
-        audit = audit_study(answers, spec)
+        audit = audit_study(answers, spec, by)
         files = audit.save(out_folder)
     if not quiet:
         print_summary(audit)
@@ -294,25 +310,6 @@ def _answers(study: Path, database: str | None, file: Path | None) -> tuple[Resp
     return read_responses(file, spec.kind, points=len(spec.scale)), spec
 
 
-def bonus(study: StudyFile = STUDY, database: Database = None, out_file: OutFile = None) -> int:
-    """Write whom to pay which bonus, by recruitment id, as CSV; only truth-serum bonuses follow from the answers."""
-    from evenhand.study.schema import write_csv
-    from evenhand.study.server.researcher import bonus_list
-
-    with open_study(study, database) as opened:
-        rows = opened.study.participants.bonus_rows()
-        paid = bonus_list(opened.study.results.responses(), rows, opened.spec)
-    summary = (
-        f"{count(len(paid['participant']), 'bonus', 'bonuses')} for {count(len(rows), 'person', 'people')} who finished"
-    )
-    _deliver(write_csv(paid).encode(), out_file, summary)
-    if any(name is None for name in paid["recruitment_id"]):
-        print_error("Some of them have no recruitment id: they came without one, or the ids were erased.")
-    if any(bonus.by == "reasons" for bonus in opened.spec.payment.bonuses):
-        print_error("Bonuses for the best reasons are not in it: somebody has to rate the reasons first.")
-    return FINE
-
-
 def backup(
     target: Annotated[Path, typer.Argument(help="File to write; it must not be there yet.")],
     study: Annotated[Path, typer.Option(help="The study.toml of the study.")] = STUDY,
@@ -333,7 +330,7 @@ def close(study: StudyFile = STUDY, database: Database = None) -> int:
     """Take nobody new in; who is in the middle can finish."""
     with open_study(study, database) as opened:
         opened.study.close()
-        _note(opened, "closed the study")
+        note(opened, "closed the study")
     print_line(f"{opened.spec.name} is closed. evenhand study reopen opens it again.")
     return FINE
 
@@ -342,55 +339,18 @@ def reopen(study: StudyFile = STUDY, database: Database = None) -> int:
     """Take people in again."""
     with open_study(study, database) as opened:
         opened.study.reopen()
-        _note(opened, "reopened the study")
+        note(opened, "reopened the study")
     print_line(f"{opened.spec.name} is open.")
     return FINE
 
 
-def withdraw(
-    who: Annotated[str, typer.Argument(help="The participant's code, as exports call them, or recruitment id.")],
-    study: Annotated[Path, typer.Option(help="The study.toml of the study.")] = STUDY,
-    database: Database = None,
-    yes: Yes = False,
-) -> int:
-    """Delete all answers of one participant, for good; that they took part and withdrew stays known."""
-    with open_study(study, database) as opened:
-        if not yes:
-            typer.confirm(f"Delete all answers of {who}?", abort=True)
-        person = opened.study.participants.by_recruitment_id(who)
-        code = who if person is None else person.code
-        if not opened.study.participants.withdraw(code):
-            raise ConfigError(f"there is no participant {who!r} in {opened.spec.name}.")
-        _note(opened, "deleted the answers of a person", code)
-    print_line(f"The answers of {who} are deleted.")
-    return FINE
-
-
-def erase_ids(study: StudyFile = STUDY, database: Database = None, yes: Yes = False) -> int:
-    """Delete the recruitment ids of everybody, for good: pay people first, for nobody can be paid by id afterwards.
-
-    Answers stay, under their random codes. Backups made before still hold the ids.
-    """
-    with open_study(study, database) as opened:
-        if not opened.study.closed:
-            print_error("The study is open: who took part can take part again, unknown, once the ids are gone.")
-        if not yes:
-            typer.confirm("Delete the recruitment ids of all participants?", abort=True)
-        erased = opened.study.participants.erase_recruitment_ids()
-        _note(opened, "erased the recruitment ids", f"{erased:,}")
-        clean = opened.study.participants.empty_log()
-    print_line(f"{count(erased, 'recruitment id')} deleted.")
-    if not clean:
-        print_error("A reading that is still under way keeps them in the log of the database; they go when it is over.")
-    return FINE
-
-
-def _note(opened: Opened, action: str, detail: str = "") -> None:
+def note(opened: Opened, action: str, detail: str = "") -> None:
     """Write into the log of actions what was done from the command line."""
     opened.study.researchers.log("command line", action, detail)
 
 
-def _deliver(content: bytes, target: Path | None, summary: str) -> None:
+def deliver(content: bytes, target: Path | None, summary: str) -> None:
+    """Write a file for nobody else on this machine, or to standard output."""
     if target is None:
         sys.stdout.write(content.decode())
         return

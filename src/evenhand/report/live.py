@@ -172,30 +172,21 @@ def _undefined(label: str, group: str, why: str) -> Estimate:
     return Estimate(label, group, None, None, None, None, None, 0, 0, f"undefined: {why}")
 
 
-def audit_study(responses: Responses, spec: StudySpec) -> Audit:
-    """Analyse the answers of a study: the analysis of an effort study, or the disagreement audit of the cases."""
+def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) -> Audit:
+    """Analyse the answers of a study: the analysis of an effort study, or the disagreement audit of the cases.
+
+    Parameters
+    ----------
+    responses, spec : the answers and the study.
+    by : the question about people that says the kind of critic; by default the study's own.
+    """
     about = {"title": spec.words(spec.title), "system": f"the study {spec.name}"}
     if spec.disagreement is None:
+        if by is not None:
+            raise ConfigError("kinds of critics are compared in a disagreement study; this one is of kind 'effort'.")
         return audit(responses, study=spec.analysis, report=about)
-    asked, kept = spec.disagreement, apply_exclusions(responses, spec.analysis.exclusions)
-    if not len(kept.person):
-        raise ConfigError("[analysis.exclusions] leaves out everybody who answered; there is nothing to analyse.")
-    columns, _ = read_columns(spec.folder / asked.cases)
-    wanted = {asked.id, asked.decision, *asked.groups}
-    table = Table({name: columns[name] for name in wanted}, id=asked.id, groups=list(asked.groups))
-    # Where people may also just disagree, an answer has no direction of its own.
-    directed = "disagree" not in asked.answers
-    answer = [word if directed or word == "agree" else "disagree" for word in kept.answers["answer"]]
-    said = {"case": kept.answers["item"], "critic": kept.people["participant"][kept.person], "answer": answer}
-    settings = {
-        "decision": asked.decision,
-        "critic": "critic",
-        "answer": "answer",
-        "case": "case",
-        "answers": {"data": said, "labels": list(asked.labels), "ordered": True if directed else None},
-        "seed": spec.analysis.seed,
-        "confidence": spec.analysis.confidence,
-    }
+    kept = apply_exclusions(responses, spec.analysis.exclusions)
+    table, settings = spec.for_audit(kept, by)
     made = audit(table, disagreement=settings, report=about)
     result = made.results["disagreement"]
     told = replace(result, left_out=(*people_left_out(kept), *result.left_out))

@@ -3,6 +3,7 @@
 from evenhand.study.analysis import AnalysisSpec, StudyResult, analyze
 from evenhand.study.cases import Assignment, CaseSettings, Critics, assign_cases, simulate_feedback
 from evenhand.study.instrument import design_sets
+from evenhand.study.people import RecruitCheck, check_recruits
 from evenhand.study.rationales import CodedRationales, code_rationales, export_rationales, rationale_sheet
 from evenhand.study.responses import Exclusions, Responses, apply_exclusions, read_responses
 from evenhand.study.sets import Instrument, SetSettings, load_instrument
@@ -20,6 +21,7 @@ __all__ = [
     "Exclusions",
     "Instrument",
     "Power",
+    "RecruitCheck",
     "Respondents",
     "Responses",
     "SetSettings",
@@ -29,6 +31,7 @@ __all__ = [
     "analyze",
     "apply_exclusions",
     "assign_cases",
+    "check_recruits",
     "code_rationales",
     "design_sets",
     "export_rationales",

@@ -1,4 +1,4 @@
-"""The sections of `study.toml`: conditions, questions, attention checks, payment, cases and recruitment."""
+"""The sections of `study.toml`: conditions, questions, attention checks, payment, cases, people and recruitment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from evenhand.settings import Settings
 from evenhand.study.cases import CaseSettings
-from evenhand.study.schema import FEEDBACK, require_known
+from evenhand.study.schema import BY_NAME, FEEDBACK, require_known
 
 IS_TEXT = "text shown to people"
 
@@ -68,12 +68,17 @@ Parameter = Annotated[
     ),
 ]
 Code = Annotated[str, Spelling("^[A-Za-z0-9-]{4,64}$", "have 4 to 64 letters, digits and hyphens, such as C1A2B3C4")]
+ColumnName = Annotated[
+    str, Spelling("^[a-z][a-z0-9_]{0,39}$", "have only small letters a to z, digits and underscores, such as age_group")
+]
 Link = Annotated[str, Spelling('^https://[^\\s<>"]+$', "start with https:// and have no blanks or quotes in it")]
 
 PLACEHOLDERS = ("reference", "subject", "subjects", "feature", "outcome", "score", "decision")
 """What is filled in in questions."""
 PAYMENT_PLACEHOLDERS = ("minutes", "amount", "currency")
 """What is filled in in the consent, the instructions and the debrief."""
+UNSAID = "prefer not to say"
+"""What is stored of a person who does not want to answer a question about themselves."""
 
 
 class Condition(Settings):
@@ -107,6 +112,20 @@ class Questions(Settings):
     feedback: Text = "The system decided: {decision}. Do you agree?"
 
 
+def _is_list(value: Any) -> Any:
+    """Refuse choices that are no list."""
+    if not isinstance(value, list | tuple):
+        raise ValueError(
+            "it must be a list of choices, each a text or one for each language as in "
+            f"[{{ en = 'Red', de = 'Rot' }}, {{ en = 'Blue', de = 'Blau' }}]; got {value!r}"
+        )
+    return value
+
+
+def _offered(choices: tuple[str | dict[str, str], ...], language: str) -> tuple[str, ...]:
+    return tuple(choice if isinstance(choice, str) else choice[language] for choice in choices)
+
+
 class AttentionCheck(Settings):
     """A question that shows whether people read: its words, the choices and the right one."""
 
@@ -119,13 +138,8 @@ class AttentionCheck(Settings):
 
     @field_validator("choices", mode="before")
     @classmethod
-    def _is_a_list(cls, value: Any) -> Any:
-        if not isinstance(value, list | tuple):
-            raise ValueError(
-                "it must be a list of choices, each a text or one for each language as in "
-                f"[{{ en = 'Red', de = 'Rot' }}, {{ en = 'Blue', de = 'Blau' }}]; got {value!r}"
-            )
-        return value
+    def _list(cls, value: Any) -> Any:
+        return _is_list(value)
 
     def offered(self, language: str) -> tuple[str, ...]:
         """Return the choices in a language; what is stored is the choice in the study's first.
@@ -136,7 +150,7 @@ class AttentionCheck(Settings):
         >>> check.offered("de"), check.right_choice("en")
         (('Blau', '7'), 'Blue')
         """
-        return tuple(choice if isinstance(choice, str) else choice[language] for choice in self.choices)
+        return _offered(self.choices, language)
 
     def right_choice(self, first: str) -> str | None:
         """Return the right choice in the study's first language, or None where `right` names none."""
@@ -144,6 +158,77 @@ class AttentionCheck(Settings):
         if isinstance(self.right, int):
             return offered[self.right - 1] if 1 <= self.right <= len(offered) else None
         return self.right if self.right in offered else None
+
+
+class AboutQuestion(Settings):
+    """A question about the person who takes part: one of some choices, or a whole number."""
+
+    name: ColumnName = Field(description="What the answer is called in the export.")
+    question: Text = Field(description="The question.")
+    choices: tuple[Text, ...] = Field(
+        (), description="The choices; one that is a single text is the same in every language."
+    )
+    range: tuple[int, int] | None = Field(
+        None, description="Instead of choices: the smallest and the largest whole number, such as [18, 99]."
+    )
+    may_skip: bool = Field(True, description="Whether people may prefer not to say.")
+
+    @field_validator("choices", mode="before")
+    @classmethod
+    def _list(cls, value: Any) -> Any:
+        return _is_list(value)
+
+    @model_validator(mode="after")
+    def _one_way_to_answer(self) -> Self:
+        if (self.range is None) == (not self.choices):
+            raise ValueError(f"the question {self.name!r} needs `choices` or `range`, and not both")
+        if len(self.choices) == 1:
+            raise ValueError(f"`choices` of the question {self.name!r} must be two or more; got one")
+        if self.range is not None and not 0 <= self.range[0] < self.range[1]:
+            raise ValueError(f"`range` of the question {self.name!r} must rise from 0 or more; got {list(self.range)}")
+        return self
+
+    def offered(self, language: str) -> tuple[str, ...]:
+        """Return the choices in a language; what is stored is the choice in the study's first."""
+        return _offered(self.choices, language)
+
+
+class About(Settings):
+    """What people say about themselves before they start: who is speaking.
+
+    Examples
+    --------
+    >>> kind = AboutQuestion(name="kind", question="Who are you?", choices=["patient", "donor", "surgeon"])
+    >>> About(questions=[kind]).names
+    ('kind',)
+    """
+
+    text: Text = Field("", description="What is said above the questions: why they are asked, and what becomes of it.")
+    consent: Text = Field(
+        "",
+        description="Words of a box to tick for storing these answers, beside the consent to the study; who does not "
+        "tick it can only prefer not to say.",
+    )
+    questions: tuple[AboutQuestion, ...] = Field((), description="The questions, in order.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the answers are called."""
+        return tuple(question.name for question in self.questions)
+
+    def question(self, name: str, where: str) -> AboutQuestion:
+        """Return a question by name; `where` says which setting names it, for the error."""
+        require_known([name], self.names, f"{where} got {{name}}, which is no question of [about]")
+        return next(question for question in self.questions if question.name == name)
+
+    @model_validator(mode="after")
+    def _different(self) -> Self:
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise ValueError(f"[[about.questions]] has two questions {name!r}")
+            if name in BY_NAME or name.startswith("check_") or name in ("person", "duration_clock"):
+                raise ValueError(f"the question {name!r} is called as a column of the answers; give it another name")
+        return self
 
 
 class Bonus(Settings):
@@ -182,6 +267,9 @@ class Disagreement(Settings):
     )
     answers: tuple[str, ...] = Field(("agree", "disagree"), description="What critics can answer.")
     assignment: CaseSettings = Field(CaseSettings(), description="How cases are dealt out.")
+    stakeholder: str | None = Field(
+        None, description="The question of [about] that says which kind of critic somebody is: patient, surgeon ..."
+    )
 
     @model_validator(mode="after")
     def _known_answers(self) -> Self:
@@ -194,6 +282,40 @@ class Disagreement(Settings):
         return self
 
 
+class Filter(Settings):
+    """Whom the recruiter should send: a column of the recruiter's export, and what it may hold.
+
+    Examples
+    --------
+    >>> Filter(column="Approval rate", least=99).in_words
+    'at least 99'
+    """
+
+    column: str = Field(description="The column of the recruiter's export, such as 'Country of residence'.")
+    values: tuple[str, ...] = Field(
+        (), description="What it may hold, capitals aside; a cell that lists several must hold one of them."
+    )
+    least: float | None = Field(None, description="Instead of `values`: the smallest number it may hold.")
+    most: float | None = Field(None, description="The largest number it may hold.")
+
+    @property
+    def in_words(self) -> str:
+        """What the column may hold."""
+        if self.values:
+            return " or ".join(self.values)
+        ends = (("at least", self.least), ("at most", self.most))
+        return " and ".join(f"{words} {end:g}" for words, end in ends if end is not None)
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        numbers = self.least is not None or self.most is not None
+        if bool(self.values) == numbers:
+            raise ValueError(f"the filter of {self.column!r} needs `values`, or `least` and `most`, and not both")
+        if self.least is not None and self.most is not None and self.least > self.most:
+            raise ValueError(f"`least` of the filter of {self.column!r} is above `most`")
+        return self
+
+
 class Recruitment(Settings):
     """Where people come from, and where they are sent at the end; the defaults are those of Prolific."""
 
@@ -203,6 +325,19 @@ class Recruitment(Settings):
     completion_url: Link | None = Field(None, description="Link at the end; {code} in it becomes the completion code.")
     most_people: int | None = Field(
         None, ge=1, description="How many people may take part; by default any number that there are places for."
+    )
+    filters: tuple[Filter, ...] = Field(
+        (), description="Whom the recruiter should send; `evenhand study recruits` checks it in the recruiter's export."
+    )
+    export_id: str = Field("Participant id", description="The column of the recruiter's export that holds the ids.")
+    quotas: dict[str, dict[str, Annotated[int, Field(ge=0)]]] = Field(
+        {},
+        description="How many people may take part by what they say about themselves: the question of [about], then "
+        f"the choice in the first language, or '{UNSAID}', as in kind = {{ patient = 40, surgeon = 20 }}.",
+    )
+    turned_away_url: Link | None = Field(
+        None,
+        description="Link for people whom a quota turns away, such as the recruiter's for those screened out.",
     )
     abandon_after: float = Field(
         4.0, gt=0, description="Hours without an answer after which somebody else may take a person's place."

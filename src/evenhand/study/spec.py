@@ -20,10 +20,11 @@ from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.spec import AnalysisSpec
 from evenhand.study.cases import Assignment, deal_cases, read_cases
 from evenhand.study.flow.language import built_in_questions, check_words
-from evenhand.study.responses import Responses
+from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import SCALE, Kind, read_columns, require_known
 from evenhand.study.sections import AttentionCheck, Condition, Disagreement, Language, Name, Payment, Questions, Text
 from evenhand.study.sets import Instrument, load_instrument
+from evenhand.table.table import Table
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -67,6 +68,9 @@ class StudySpec(Settings):
     questions: Questions = Field(Questions(), description="Wording of the questions.")
     attention: tuple[AttentionCheck, ...] = Field((), description="Attention checks.")
     payment: Payment = Field(description="What people are paid.")
+    about: sections.About = Field(
+        sections.About(), description="What people say about themselves, on a page between the consent and the start."
+    )
     recruitment: sections.Recruitment = Field(
         sections.Recruitment(), description="Where people come from and are sent at the end."
     )
@@ -169,6 +173,22 @@ class StudySpec(Settings):
                 yield str(error)
 
     @model_validator(mode="after")
+    def _who_is_asked(self) -> Self:
+        """Refuse quotas and kinds of critics that no question asks for."""
+        first = self.languages[0]
+        for question in self.about.questions:
+            offered = question.offered(first)
+            if len({*offered, sections.UNSAID}) <= len(offered):
+                raise ValueError(f"`choices` of the question {question.name!r} names one twice, or {sections.UNSAID!r}")
+        for name, most in self.recruitment.quotas.items():
+            asked = self.about.question(name, "`quotas` in [recruitment]")
+            choices = (*asked.offered(first), *([sections.UNSAID] if asked.may_skip else []))
+            require_known(most, choices, f"the quota of {name!r} in [recruitment] got {{name}}")
+        if self.disagreement is not None and self.disagreement.stakeholder is not None:
+            self.about.question(self.disagreement.stakeholder, "`stakeholder` in [disagreement]")
+        return self
+
+    @model_validator(mode="after")
     def _checks_can_be_passed(self) -> Self:
         shown = self.sets_per_person if self.disagreement is None else self.disagreement.assignment.per_critic
         first = self.languages[0]
@@ -241,6 +261,37 @@ class StudySpec(Settings):
         cases = read_cases(columns, asked.id, asked.decision, asked.groups)
         require_known(cases.label_names, asked.labels, "`labels` in [disagreement] lacks {name}")
         return deal_cases(cases, asked.assignment)
+
+    def for_audit(self, responses: Responses, by: str | None = None) -> tuple[Table, dict[str, Any]]:
+        """Return the cases of a disagreement study and the settings of `eh.disagreement`, with the answers in them.
+
+        Who is left out by [analysis.exclusions] is left out; who already was is not looked at again.
+
+        Parameters
+        ----------
+        responses : the answers, from the store or an export.
+        by : the question of [about] that says the kind of critic; by default `stakeholder` of [disagreement].
+        """
+        if self.disagreement is None:
+            raise ConfigError("an effort study has no cases to audit; `analyze` analyses its answers.")
+        asked = self.disagreement
+        kept = responses if responses.excluded else apply_exclusions(responses, self.analysis.exclusions)
+        if not len(kept.person):
+            raise ConfigError("[analysis.exclusions] leaves out everybody who answered; there is nothing to analyse.")
+        columns, _ = read_columns(self.folder / asked.cases)
+        wanted = (asked.id, asked.decision, *asked.groups)
+        table = Table({name: columns[name] for name in wanted}, id=asked.id, groups=list(asked.groups))
+        # Where people may also just disagree, an answer has no direction of its own.
+        directed = "disagree" not in asked.answers
+        answer = [word if directed or word == "agree" else "disagree" for word in kept.answers["answer"]]
+        said = {"case": kept.answers["item"], "critic": kept.people["participant"][kept.person], "answer": answer}
+        settings: dict[str, Any] = {name: name for name in said} | {"decision": asked.decision}
+        kind = asked.stakeholder if by is None else by
+        if kind is not None:
+            require_known([kind], kept.people, "the answers say nothing of the kind of critic {name}")
+            said["stakeholder"], settings["stakeholder"] = kept.people[kind][kept.person], "stakeholder"
+        settings["answers"] = {"data": said, "labels": list(asked.labels), "ordered": True if directed else None}
+        return table, {**settings, "seed": self.analysis.seed, "confidence": self.analysis.confidence}
 
     def analyze(self, responses: Responses) -> StudyResult:
         """Analyse responses as [analysis] says."""

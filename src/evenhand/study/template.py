@@ -7,9 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import compress, starmap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from evenhand.errors import ConfigError
+from evenhand.study.responses import Responses
 from evenhand.study.schema import Kind, kind_of, read_columns, save_text, write_csv
+
+if TYPE_CHECKING:
+    from evenhand.study.spec import StudySpec
 
 _COMMON = '''# A study for evenhand. Texts may be in several languages: title = {{ en = "...", de = "..." }}.
 kind = "{kind}"
@@ -116,6 +121,12 @@ minutes = 42
 # id_parameter = "PROLIFIC_PID"   # what the recruiter's link calls the person
 # completion_url = "https://app.prolific.com/submissions/complete?cc={{code}}"
 # completion_code = "C1A2B3C4"    # by default one is made up
+# quotas = {{ age = {{ "60 or older" = 40 }} }}   # how many may take part, by an answer of [about]
+# filters = [{{ column = "Country of residence", values = ["United States"] }}]   # checked in the recruiter's export
+
+# [about]                         # what people say of themselves, on a page after the consent
+# text = "We ask this to see whether people of different ages judge differently."
+# questions = [{{ name = "age", question = "How old are you?", choices = ["18 to 34", "35 to 59", "60 or older"] }}]
 
 [analysis.exclusions]
 failed_checks = 2                 # leave out who failed this many attention checks; false keeps them
@@ -203,6 +214,67 @@ def write_made_up(folder: Path, kind: Kind) -> list[Path]:
 def made_up_names(kind: Kind) -> Sequence[str]:
     """Return the names of the files that `write_made_up` writes."""
     return [f"{name}.json" for name in _CONDITIONS] if kind == "effort" else [str(CASES["cases"])]
+
+
+_AUDIT = """# The answers of the study {name}, ready for: evenhand audit audit.toml
+[report]
+title = {title}
+system = {system}
+
+[data]
+source = "cases.csv"
+id = {id}
+groups = {groups}
+
+[disagreement]
+decision = {decision}
+critic = "critic"
+case = "case"
+answer = "answer"
+{stakeholder}seed = {seed}
+confidence = {confidence}
+
+[disagreement.answers]
+source = "answers.csv"
+labels = {labels}
+{ordered}"""
+
+
+def save_audit(responses: Responses, study: StudySpec, folder: Path, by: str | None = None) -> list[Path]:
+    """Write the cases, the answers with the kind of critic, and an `audit.toml` that audits them; return the files.
+
+    Parameters
+    ----------
+    responses, study : the answers, and the disagreement study that they belong to.
+    folder : where to write; it is made where there is none.
+    by : the question of [about] that says the kind of critic; by default the study's own.
+    """
+    _, settings = study.for_audit(responses, by)
+    asked = study.disagreement
+    if asked is None:
+        raise ConfigError("only a disagreement study has cases to audit.")
+    folder.mkdir(parents=True, exist_ok=True)
+    said, kind = settings["answers"], "stakeholder" in settings
+    text = _AUDIT.format(
+        name=study.name,
+        title=_toml(study.words(study.title)),
+        system=_toml(f"the study {study.name}"),
+        id=_toml(asked.id),
+        groups=_toml(list(asked.groups)),
+        decision=_toml(asked.decision),
+        stakeholder='stakeholder = "stakeholder"\n' if kind else "",
+        seed=settings["seed"],
+        confidence=settings["confidence"],
+        labels=_toml(said["labels"]),
+        ordered="ordered = true\n" if said["ordered"] else "",
+    )
+    columns, _ = read_columns(study.folder / asked.cases)
+    cases = {name: columns[name] for name in (asked.id, asked.decision, *asked.groups)}
+    return [
+        save_text(folder / "audit.toml", text),
+        save_text(folder / "cases.csv", write_csv(cases)),
+        save_text(folder / "answers.csv", write_csv({name: list(values) for name, values in said["data"].items()})),
+    ]
 
 
 def _made_up_sets(folder: Path) -> list[Path]:

@@ -26,6 +26,24 @@ from evenhand.study.template import study_template
 
 RESEARCHER, PASSWORD = "anna", "correct horse battery"
 CASES = 43
+CRITICS = '\n[disagreement]\nstakeholder = "kind"\n'
+ABOUT = """
+[about]
+text = "We ask this to see whether patients and surgeons judge <differently>."
+consent = "You may store what I say about myself."
+[[about.questions]]
+name = "kind"
+question = "Which of these are you?"
+choices = ["patient", "donor", "surgeon"]
+[[about.questions]]
+name = "age"
+question = "How old are you?"
+range = [18, 99]
+
+[recruitment]
+quotas = { kind = { surgeon = 1 } }
+turned_away_url = "https://recruiter.example/screened"
+"""
 
 
 @dataclass
@@ -64,6 +82,11 @@ class Browser:
         """Come by the link and agree to take part."""
         self.get(f"/{query}")
         return self.post("/consent", {**self.form("/consent"), "agree": "yes"})
+
+    def tell(self, **about: str) -> httpx.Response:
+        """Say something about oneself, where the study asks."""
+        told = {f"about_{name}": value for name, value in about.items()}
+        return self.post("/about", {**self.form("/about"), **told})
 
     def fields(self, url: str, **changes: Any) -> dict[str, Any]:
         """Return what a willing person sends with the form of a step."""
@@ -157,6 +180,17 @@ def feedback_design(tmp_path_factory: pytest.TempPathFactory) -> Design:
     return _loaded(folder, text.replace("per_case = 20", "per_case = 3"))
 
 
+@pytest.fixture(scope="session")
+def critics_design(tmp_path_factory: pytest.TempPathFactory) -> Design:
+    """A disagreement study that asks who is speaking, and takes one surgeon."""
+    folder = tmp_path_factory.mktemp("critics")
+    rows = [f"{i},{'high' if i % 2 else 'low'},{'ab'[i % 3 == 0]},{20 + i},x,{i % 4}" for i in range(CASES)]
+    (folder / "cases.csv").write_text("\n".join(["case,label,race,age,charge,priors", *rows]), encoding="utf-8")
+    text = study_template("disagreement").replace("per_critic = 50", "per_critic = 10")
+    text = text.replace("per_case = 20", "per_case = 3").replace("\n[disagreement]\n", CRITICS)
+    return _loaded(folder, text.replace("[payment]", f"{ABOUT}\n[payment]"))
+
+
 def _loaded(folder: Path, text: str) -> Design:
     (folder / "study.toml").write_text(text, encoding="utf-8")
     return load_design(eh.study.read_study(folder / "study.toml"))
@@ -204,6 +238,11 @@ def effort(serve: Serve, effort_design: Design) -> Served:
 @pytest.fixture
 def feedback(serve: Serve, feedback_design: Design) -> Served:
     return serve(feedback_design)
+
+
+@pytest.fixture
+def critics(serve: Serve, critics_design: Design) -> Served:
+    return serve(critics_design)
 
 
 @pytest.fixture

@@ -20,7 +20,13 @@ from evenhand.study.server import middleware
 from evenhand.study.server.middleware import require_proxies
 from evenhand.study.store import StoreError
 
-PARTICIPANT = (("POST", "/consent"), ("POST", "/step/0"), ("POST", "/withdraw"), ("PUT", "/api/draft/0"))
+PARTICIPANT = (
+    ("POST", "/about"),
+    ("POST", "/consent"),
+    ("POST", "/step/0"),
+    ("POST", "/withdraw"),
+    ("PUT", "/api/draft/0"),
+)
 DESK = tuple(
     ("POST", f"/researcher/{action}") for action in ("login", "logout", "withdraw", "close", "reopen", "erase")
 )

@@ -29,9 +29,10 @@ def make_design() -> MakeDesign:
         most_people: int | None = None,
         points: int = 6,
         parts: dict[str, str] | None = None,
+        quotas: dict[str, dict[str, int]] | None = None,
     ) -> Design:
         recruitment = SimpleNamespace(
-            completion_code=completion_code, abandon_after=abandon_after, most_people=most_people
+            completion_code=completion_code, abandon_after=abandon_after, most_people=most_people, quotas=quotas or {}
         )
         values: dict[str, Any] = {
             "name": name,
@@ -41,7 +42,9 @@ def make_design() -> MakeDesign:
             "seed": seed,
             "fingerprint": fingerprint,
             "parts": parts or {},
-            "spec": SimpleNamespace(scale=["word"] * points, recruitment=recruitment),
+            "spec": SimpleNamespace(
+                scale=["word"] * points, recruitment=recruitment, about=SimpleNamespace(names=tuple(quotas or ()))
+            ),
         }
         return cast(Design, SimpleNamespace(**values))
 

@@ -431,7 +431,8 @@ def _intervals(result: ReliabilityResult) -> Method:
         "sqrt(m / (m - 1)). Bands are value ± q standard errors, with q the quantile of the largest deviation over all "
         "noise levels (sup-t), times Student's over the normal quantile. The test is of the gap averaged over noise "
         "levels: gap / standard error, against Student's t with Satterthwaite's degrees of freedom. The standard error "
-        "is at least the one that the gap has if the people of both groups vary alike. Groups with fewer "
+        "is at least the one that the gap has if the people of both groups vary alike, and limits allow for damage "
+        "that a group's people may have missed. Groups with fewer "
         f"than {LEAST_PEOPLE} people, or {LEAST_IN_A_FOLD} in a fold ({LEAST_FOR_RATIOS} for metrics other than "
         "PABAK and the spread-adjusted ICC), have no interval and no test of this kind; nor has a gap where what "
         f"mistakes change in a group rests on fewer than {LEAST_DAMAGED} people ({LEAST_MOVED} for scores): "
@@ -446,10 +447,10 @@ def _few_people() -> Method:
         "The test for few people",
         "Where the bootstrap gives no test, the mean gap of PABAK has limits that hold for any number of people, "
         "however few are hurt. It is twice the difference of mean shares of changed decisions, numbers from 0 to 1. "
-        "Each mean has limits by betting (Clopper and Pearson's where all shares are 0 or 1), the difference those of "
+        "Each mean has Gaffke's limits (Clopper and Pearson's where all shares are 0 or 1), the difference those of "
         "MOVER. They are wide: where nobody of a small group is hurt, `least_shown` is the least gap they can show.",
-        "I. Waudby-Smith and A. Ramdas (2024), Estimating means of bounded random variables by betting, Journal of the "
-        "Royal Statistical Society B 86",
+        "N. Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative "
+        "variable, Mathematical Methods of Statistics 14",
     )
 
 

@@ -142,6 +142,7 @@ class Control:
     checked: bool = False
     required: bool = False
     choices: list[str] = field(default_factory=list)
+    ends: tuple[str, str] = ("", "")
 
 
 @dataclass
@@ -296,6 +297,7 @@ class _Reader(HTMLParser):
         kind = given.get("type", "submit" if tag == "button" else "text") if tag in ("input", "button") else tag
         value = given.get("value", "on" if kind == "checkbox" else "")
         control = Control(given.get("name", ""), kind, value, "checked" in given, "required" in given)
+        control.ends = given.get("min", ""), given.get("max", "")
         if control.name and self.form is not None and "disabled" not in given:
             self.form.controls.append(control)
         if tag == "textarea":

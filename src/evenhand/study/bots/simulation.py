@@ -181,7 +181,16 @@ class Answerer:
             return sent | self._case(page, form)
         if "choice" in form:
             return sent | {"choice": [self._check(page, form.choices("choice"))]}
-        return sent | {box.name: [box.value] for box in form.of_type("checkbox")}
+        return sent | self._about(form)
+
+    def _about(self, form: Form) -> Fields:
+        """Tick what can be ticked, and say something about oneself where a form asks: any choice, any number."""
+        said: Fields = {box.name: [box.value] for box in form.of_type("checkbox")}
+        for name in dict.fromkeys(control.name for control in form.of_type("radio")):
+            said[name] = [str(self.rng.choice(form.choices(name)))]
+        for control in form.of_type("number"):
+            said[control.name] = [str(self.rng.integers(int(control.ends[0]), int(control.ends[1]) + 1))]
+        return said
 
     def _pair(self, page: Page, form: Form) -> Fields:
         r, points = self.answers.respondents, len(form.choices("trajectory"))

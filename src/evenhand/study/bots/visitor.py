@@ -115,7 +115,7 @@ class Visitor:
                 self.visit.ended = ended
                 return
             step = _STEP.fullmatch(page.url)
-            if page.form is None or page.status >= 400 or not (step or page.url == "/consent"):
+            if page.form is None or page.status >= 400 or not (step or page.url in ("/consent", "/about")):
                 self._fault(f"{page.url} answered {page.status} without a form that leads on")
                 return
             if step and self.leaves and len(self.visit.acknowledged) >= self.leaves_after:
@@ -348,5 +348,5 @@ def _answers(form: Form, fields: Fields) -> Fields:
 def _ending(page: Page) -> Ending | None:
     if page.url == "/done":
         return "finished"
-    name = page.url.rpartition("/")[2]
+    name = page.url.rpartition("/")[2].replace("quota", "full")
     return name if page.url.startswith("/study/") and name in ("full", "closed") else None  # type: ignore[return-value]

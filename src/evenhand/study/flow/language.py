@@ -76,6 +76,29 @@ def words_in(language: str, given: Mapping[str, Mapping[str, str]]) -> Mapping[s
     return {**built_in(language), **given.get(language, {})}
 
 
+def preferred_language(accepted: str, languages: tuple[str, ...]) -> str:
+    """Return the language of the study that a browser likes best, else the study's first.
+
+    Examples
+    --------
+    >>> preferred_language("pt, de-CH;q=0.9, en;q=0.8", ("en", "de")), preferred_language("pt", ("en", "de"))
+    ('de', 'en')
+    """
+    wishes = []
+    for order, part in enumerate(accepted[:500].split(",")):
+        name, _, weight = part.partition(";q=")
+        try:
+            wishes.append((-float(weight or 1), order, name.strip().lower()))
+        except ValueError:
+            continue
+    for _, _, name in sorted(wishes):
+        for exact in (name, name.split("-")[0]):
+            for language in languages:
+                if language.lower() == exact:
+                    return language
+    return languages[0]
+
+
 def show_number(value: float, unit: str = "", language: str = "en") -> str:
     r"""Return a value as people of a language write it, with its unit.
 

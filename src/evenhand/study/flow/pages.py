@@ -281,24 +281,24 @@ def _pair(view: PairView, fields: Fields, words: Mapping[str, str]) -> tuple[dic
     answer: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for name in SCALES:
-        given = _last(fields, name)
+        given = last_of(fields, name)
         if given.isascii() and given.isdigit() and 1 <= int(given[:6]) <= len(view.scale):
             answer[name] = int(given)
         else:
             errors[name] = words["choose_one"]
     _read_factors(fields, answer, errors, words)
     for name in SLIDERS:
-        answer[name] = read_percent(_last(fields, name))
+        answer[name] = read_percent(last_of(fields, name))
         if answer[name] is None:
             errors[name] = words["number_0_100"]
     answer["risk_reference"] = view.risk_reference
-    _add_text(answer, errors, "reason", read_text(_last(fields, "reason")), words)
+    _add_text(answer, errors, "reason", read_text(last_of(fields, "reason")), words)
     return answer, errors
 
 
 def _read_factors(fields: Fields, answer: dict[str, Any], errors: dict[str, str], words: Mapping[str, str]) -> None:
     """Read what people ticked; a text of their own ticks "other"."""
-    other = read_text(_last(fields, "factor_text"))
+    other = read_text(last_of(fields, "factor_text"))
     ticked = {factor for factor in fields.get("factors", ()) if factor in FACTORS} | ({"other"} if other else set())
     answer |= {f"factor_{factor}": int(factor in ticked) for factor in FACTORS}
     if not ticked:
@@ -309,25 +309,25 @@ def _read_factors(fields: Fields, answer: dict[str, Any], errors: dict[str, str]
 
 
 def _case(view: CaseView, fields: Fields, words: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    given, errors = _last(fields, "answer"), {}
+    given, errors = last_of(fields, "answer"), {}
     if given not in {value for value, _ in view.answers}:
         errors["answer"] = words["choose_one"]
     answer = {"decision": view.label, "answer": given}
-    _add_text(answer, errors, "reason", read_text(_last(fields, "reason")), words)
+    _add_text(answer, errors, "reason", read_text(last_of(fields, "reason")), words)
     return answer, errors
 
 
 def _check(
     view: CheckView, design: Design, step: Step, fields: Fields, words: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    given = _last(fields, "choice")
+    given = last_of(fields, "choice")
     if given not in {value for value, _ in view.choices}:
         return {}, {"choice": words["choose_one"]}
     right = design.spec.attention[(step.check or 1) - 1].right_choice(design.spec.languages[0])
     return {"choice": given, "passed": int(given == right)}, {}
 
 
-def _last(fields: Fields, name: str) -> str:
+def last_of(fields: Fields, name: str) -> str:
     """Return the last value of a field, or nothing: so a repeated field cannot be read in two ways."""
     values = fields.get(name, ())
     return values[-1] if values else ""

@@ -39,7 +39,7 @@ from evenhand.study.server.middleware import (
 )
 from evenhand.study.server.security import WRITTEN_BY, Logins, Security, VisitorCookie
 from evenhand.study.store.participants import enrolment_of
-from evenhand.study.store.records import CheckCounts, ConditionCounts
+from evenhand.study.store.records import CheckCounts, ConditionCounts, TraitCounts
 
 if TYPE_CHECKING:
     from evenhand.study.flow.design import Design
@@ -263,6 +263,7 @@ class DashboardNumbers(BaseModel):
     conditions: list[ConditionCounts]
     pages: list[PageNumbers]
     checks: list[CheckCounts]
+    about: list[TraitCounts]
     estimates_of: int = Field(description="The number of answers that the estimates rest on.")
     estimates: list[EstimateNumbers]
 

@@ -109,6 +109,7 @@ class DashboardState:
             "conditions": [asdict(condition) for condition in self.counts.conditions],
             "pages": [_page(page, name) for page, name in zip(self.pages, self.names, strict=True)],
             "checks": [asdict(check) for check in self.counts.checks],
+            "about": [asdict(trait) for trait in self.counts.traits],
             "estimates_of": self.snapshot.answers,
             "estimates": [asdict(series.now) for series in self.snapshot.series],
         }

@@ -207,7 +207,7 @@ def _fill(text: str, **values: object) -> str:
     return text
 
 
-def as_fields(raw: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
+def as_fields(raw: Mapping[str, str | Sequence[str]], known: Sequence[str] = FORM_FIELDS) -> dict[str, list[str]]:
     """Return the fields of a form that belong to its questions, each as a list, texts cut where no answer is longer.
 
     Examples
@@ -215,7 +215,7 @@ def as_fields(raw: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     >>> as_fields({"factors": ["other"], "reason": "why", "csrf": "x"})
     {'factors': ['other'], 'reason': ['why']}
     """
-    sent = {name: raw[name] for name in FORM_FIELDS if raw.get(name)}
+    sent = {name: raw[name] for name in known if raw.get(name)}
     lists = {name: [value] if isinstance(value, str) else value for name, value in sent.items()}
     return {name: [text[: LONGEST_TEXT + 1] for text in texts] for name, texts in lists.items()}
 

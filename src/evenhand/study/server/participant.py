@@ -13,13 +13,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from evenhand.study.flow.about import CONSENT, about_view, read_about
+from evenhand.study.flow.language import preferred_language
 from evenhand.study.flow.pages import Fields, read_form
 from evenhand.study.server import pages as templates
 from evenhand.study.server.middleware import is_plain, is_small_number, read_fields
 from evenhand.study.server.pages import Filled, StepPage, as_fields, common_values
 from evenhand.study.server.security import WRITTEN_BY, VisitorCookie, address_of
 from evenhand.study.store.participants import enrolment_of
-from evenhand.study.store.records import StudyClosed, StudyFull
+from evenhand.study.store.records import QuotaFull, StudyClosed, StudyFull
 
 if TYPE_CHECKING:
     from evenhand.study.server.app import AppContext
@@ -35,6 +37,8 @@ def router(context: AppContext) -> APIRouter:
     routes.add_route("/", pages.enter, ["GET"])
     routes.add_route("/consent", pages.show_consent, ["GET"])
     routes.add_route("/consent", pages.take_consent, ["POST"])
+    routes.add_route("/about", pages.show_about, ["GET"])
+    routes.add_route("/about", pages.take_about, ["POST"])
     routes.add_route("/step/{index:int}", pages.show_step, ["GET"])
     routes.add_route("/step/{index:int}", pages.take_step, ["POST"])
     routes.add_route("/done", pages.show_done, ["GET"])
@@ -77,11 +81,8 @@ class Pages:
         """Show what people agree to."""
         known = self._security.visitor(request)
         cookie = known or VisitorCookie()
-        person = self._person(cookie)
-        if person is not None:
-            return _redirect(self._way_on(person))
-        if refused := self._refusal(cookie):
-            return _redirect(f"/study/{refused}")
+        if elsewhere := self._not_new(cookie):
+            return elsewhere
         language = self._language(request, cookie)
         csrf = self._security.csrf_token(cookie.session)
         values = templates.consent_values(self._design, language, csrf, missing=_asks(request, "missing"))
@@ -91,19 +92,66 @@ class Pages:
         return response
 
     async def take_consent(self, request: Request) -> Response:
-        """Enrol somebody who ticked the box."""
-        return await run_in_threadpool(self._enrol, request, await read_fields(request))
+        """Take somebody on who ticked the box: to the questions about them, or into the study."""
+        return await run_in_threadpool(self._agree, request, await read_fields(request))
 
-    def _enrol(self, request: Request, fields: Mapping[str, str | list[str]]) -> Response:
+    def _agree(self, request: Request, fields: Mapping[str, str | list[str]]) -> Response:
         cookie = self._security.require_csrf(request, fields)
-        known = self._person(cookie)
-        if known is not None:
-            return _redirect(self._way_on(known))
-        if refused := self._refusal(cookie):
-            return _redirect(f"/study/{refused}")
+        if elsewhere := self._not_new(cookie):
+            return elsewhere
         if fields.get("agree") != "yes":
             return _redirect("/consent?missing=1")
         language = self._language(request, cookie)
+        if not self._design.spec.about.questions:
+            return self._enrol(request, cookie, language, {})
+        response = _redirect("/about")
+        self._security.remember(response, replace(cookie, agreed=True, language=language))
+        return response
+
+    def show_about(self, request: Request) -> Response:
+        """Ask somebody who agreed to take part about themselves."""
+        cookie = self._security.visitor(request)
+        if cookie is None:
+            return _redirect("/consent")
+        return self._not_new(cookie, agreed=True) or self._about_page(request, cookie, {}, {})
+
+    def _about_page(
+        self, request: Request, cookie: VisitorCookie, fields: Fields, errors: Mapping[str, str], status: int = 200
+    ) -> Response:
+        language = self._language(request, cookie)
+        view = about_view(self._design.spec, language)
+        values = common_values(self._design, language, "about_you") | {"view": view, "given": fields, "errors": errors}
+        labels = {one.field: one.question for one in view.questions}
+        csrf = self._security.csrf_token(cookie.session)
+        return self._context.page("participant/about.html", status, **values, labels=labels, consent=CONSENT, csrf=csrf)
+
+    async def take_about(self, request: Request) -> Response:
+        """Enrol somebody who said something about themselves, or preferred not to."""
+        return await run_in_threadpool(self._tell, request, await read_fields(request))
+
+    def _tell(self, request: Request, raw: Mapping[str, str | list[str]]) -> Response:
+        cookie = self._security.require_csrf(request, raw)
+        if elsewhere := self._not_new(cookie, agreed=True):
+            return elsewhere
+        fields, language = as_fields(raw, [*raw]), self._language(request, cookie)
+        about, errors = read_about(self._design.spec, fields, language)
+        if errors:
+            return self._about_page(request, cookie, fields, errors, 422)
+        told = enrolment_of(repr((cookie.session, sorted(about.items()))))
+        if cookie.turned_away not in (None, told):
+            return _redirect("/study/quota")
+        return self._enrol(request, replace(cookie, turned_away=told), language, about)
+
+    def _not_new(self, cookie: VisitorCookie, *, agreed: bool = False) -> Response | None:
+        """Return where somebody goes who is enrolled, may not take part, or has not `agreed` yet; None to go on."""
+        person = self._person(cookie)
+        if person is not None:
+            return _redirect(self._way_on(person))
+        if refused := self._refusal(cookie):
+            return _redirect(f"/study/{refused}")
+        return _redirect("/consent") if agreed and not (cookie.agreed and self._design.spec.about.questions) else None
+
+    def _enrol(self, request: Request, cookie: VisitorCookie, language: str, about: Mapping[str, str]) -> Response:
         if wait := self._wait_to_enrol(request):
             response = self._message(language, "slow_down", again=True, status=429)
             response.headers["retry-after"] = str(math.ceil(wait))
@@ -111,13 +159,18 @@ class Pages:
         try:
             # The session is random and signed: a form sent twice, or from two tabs, enrols one person.
             person = self._study.participants.enrol(
-                cookie.session, recruitment_id=cookie.recruitment_id, language=language
+                cookie.session, recruitment_id=cookie.recruitment_id, language=language, about=about
             )
+        except QuotaFull:
+            response = _redirect("/study/quota")
+            self._security.remember(response, cookie)
+            return response
         except (StudyClosed, StudyFull) as refusal:
             return _redirect("/study/closed" if isinstance(refusal, StudyClosed) else "/study/full")
         response = _redirect(self._way_on(person))
         first = cookie.first if cookie.token == person.token else person.reached
-        self._security.remember(response, replace(cookie, token=person.token, first=first, language=language))
+        known = VisitorCookie(cookie.session, person.token, first, cookie.recruitment_id, language)
+        self._security.remember(response, known)
         return response
 
     def _wait_to_enrol(self, request: Request) -> float:
@@ -282,13 +335,14 @@ class Pages:
         """Say why somebody cannot take part, or that their answers were deleted."""
         why = request.path_params["why"]
         language = self._language(request, self._security.visitor(request))
-        if why not in ("closed", "full", "deleted", "need_link", "changed"):
+        if why not in ("closed", "full", "quota", "deleted", "need_link", "changed"):
             return self._message(language, "not_found", again=True, status=404)
         return self._message(language, why)
 
     def _message(self, language: str, word: str, *, again: bool = False, status: int = 200) -> Response:
         values = common_values(self._design, language, word)
-        return self._context.page("participant/message.html", status, **values, again=again)
+        url = self._design.spec.recruitment.turned_away_url if word == "quota" else None
+        return self._context.page("participant/message.html", status, **values, again=again, url=url)
 
     def _has_changed(self, person: Participant) -> bool:
         """Tell whether the study was changed since somebody began: what they answered belongs to other pages."""
@@ -340,29 +394,6 @@ def is_placeholder(given: str) -> bool:
     [True, True, False]
     """
     return given == "ID" or any(mark in given for mark in "{}%")
-
-
-def preferred_language(accepted: str, languages: tuple[str, ...]) -> str:
-    """Return the language of the study that a browser likes best, else the study's first.
-
-    Examples
-    --------
-    >>> preferred_language("pt, de-CH;q=0.9, en;q=0.8", ("en", "de")), preferred_language("pt", ("en", "de"))
-    ('de', 'en')
-    """
-    wishes = []
-    for order, part in enumerate(accepted[:500].split(",")):
-        name, _, weight = part.partition(";q=")
-        try:
-            wishes.append((-float(weight or 1), order, name.strip().lower()))
-        except ValueError:
-            continue
-    for _, _, name in sorted(wishes):
-        for exact in (name, name.split("-")[0]):
-            for language in languages:
-                if language.lower() == exact:
-                    return language
-    return languages[0]
 
 
 def _redirect(address: str) -> RedirectResponse:

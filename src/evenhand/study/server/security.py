@@ -60,6 +60,8 @@ class VisitorCookie:
     first : the first step that this browser may open.
     recruitment_id : what the recruiter calls the person, until they are enrolled.
     language : the language they chose.
+    agreed : whether they agreed to take part, where they say something about themselves before they are enrolled.
+    turned_away : digest of what they said about themselves when a quota turned them away; other answers are not taken.
     """
 
     session: str = field(default_factory=lambda: secrets.token_urlsafe(18))
@@ -67,6 +69,8 @@ class VisitorCookie:
     first: int = 0
     recruitment_id: str | None = None
     language: str | None = None
+    agreed: bool = False
+    turned_away: str | None = None
 
 
 WRITTEN_BY = "_session"

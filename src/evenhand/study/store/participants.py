@@ -14,8 +14,8 @@ from sqlalchemy import Connection, and_, bindparam, case, delete, distinct, func
 
 from evenhand.study.store import records
 from evenhand.study.store.database import Database
-from evenhand.study.store.records import BonusRow, Participant, StudyClosed, StudyFull, StudyRow
-from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS, RECRUITS, STUDIES
+from evenhand.study.store.records import BonusRow, Participant, QuotaFull, StudyClosed, StudyFull, StudyRow
+from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS, RECRUITS, STUDIES, TRAITS
 
 _ERASE_SECONDS = 3.0
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -46,6 +46,12 @@ _TALLY = (
     .where(_OF_STUDY)
     .group_by(_P.condition)
 )
+_SAID_SO = (
+    select(func.count())
+    .select_from(TRAITS)
+    .join(PARTICIPANTS, TRAITS.c.participant_id == _P.id)
+    .where(_OF_STUDY, _HELD, TRAITS.c.name == bindparam("name"), TRAITS.c.value == bindparam("value"))
+)
 _PLACES = select(_P.place).where(_OF_STUDY, _P.condition == bindparam("condition"), _HELD)
 
 
@@ -73,7 +79,13 @@ class Participants:
     row: StudyRow
 
     def enrol(
-        self, key: str, *, recruitment_id: str | None = None, language: str = "en", now: datetime | None = None
+        self,
+        key: str,
+        *,
+        recruitment_id: str | None = None,
+        language: str = "en",
+        about: Mapping[str, str] | None = None,
+        now: datetime | None = None,
     ) -> Participant:
         """Take a person in, or return the person who came before with the same key or recruitment id.
 
@@ -87,12 +99,13 @@ class Participants:
         key : random text from the consent form; the same form sent twice enrols once.
         recruitment_id : who they are to the recruiter; one that is no short printable text counts as none.
         language : the language they read.
+        about : what they said about themselves, by question; stored with them, and counted for the quotas.
         now : the moment; by default the clock's.
 
         Raises
         ------
-        StudyClosed, StudyFull : for somebody new; who is enrolled already is returned also then. A server whose
-            design is no longer the registered one takes nobody new either.
+        StudyClosed, StudyFull, QuotaFull : for somebody new; who is enrolled already is returned also then. A server
+            whose design is no longer the registered one takes nobody new either.
         """
         moment, enrolment = records.seconds_of(now), enrolment_of(key)
         recruitment = recruitment_id if recruitment_id and records.is_storable(recruitment_id) else None
@@ -104,6 +117,7 @@ class Participants:
                 raise StudyClosed(f"the study {self.row.name!r} is closed; it takes nobody new.")
             if fingerprint != self.row.fingerprint:
                 raise StudyClosed(f"the study {self.row.name!r} was changed; start this server anew.")
+            self._require_quota(connection, about or {}, moment)
             condition, place = self._free_seat(connection, moment)
             values = {"study_id": self.row.id, "enrolment": enrolment, "language": language, "fingerprint": fingerprint}
             code = "p" + "".join(secrets.choice(_ALPHABET) for _ in range(10))
@@ -115,6 +129,9 @@ class Participants:
             if recruitment is not None:
                 ids = {"participant_id": number, "study_id": self.row.id, "recruitment_id": recruitment}
                 connection.execute(insert(RECRUITS), ids)
+            if about:
+                said = [{"participant_id": number, "name": name, "value": value} for name, value in about.items()]
+                connection.execute(insert(TRAITS), said)
             made = connection.execute(select(*_PERSON).where(_P.id == number)).one()
         return self._participant(made)
 
@@ -124,11 +141,25 @@ class Participants:
             return same
         return connection.execute(_BY_RECRUITMENT, {"study": self.row.id, "recruitment": recruitment}).first()
 
+    def _require_quota(self, connection: Connection, about: Mapping[str, str], moment: float) -> None:
+        """Refuse somebody who says of themselves what enough people who take part have said."""
+        held = self._held_since(moment)
+        for name, value in about.items():
+            most = self.row.quotas.get(name, {}).get(value)
+            if most is None:
+                continue
+            asked = {**held, "name": name, "value": value}
+            if connection.execute(_SAID_SO, asked).scalar_one() >= most:
+                raise QuotaFull(f"the study {self.row.name!r} has its {most:,} people whose {name} is {value!r}.")
+
+    def _held_since(self, moment: float) -> dict[str, Any]:
+        """Return the parameters of a statement about the people who are held."""
+        cutoff = moment - self.row.abandon_after
+        return {"study": self.row.id, "cutoff": cutoff, "silent_cutoff": moment - records.SILENT_SECONDS}
+
     def _free_seat(self, connection: Connection, moment: float) -> tuple[str, int]:
         """Return where the next person goes: a condition, and a place within it."""
-        study = self.row
-        silent_cutoff = moment - records.SILENT_SECONDS
-        asked = {"study": study.id, "cutoff": moment - study.abandon_after, "silent_cutoff": silent_cutoff}
+        study, asked = self.row, self._held_since(moment)
         tallies = {row[0]: Tally(*row[1:]) for row in connection.execute(_TALLY, asked)}
         held = {name: tally.held for name, tally in tallies.items()}
         if study.most_people is not None and sum(held.values()) >= study.most_people:
@@ -173,7 +204,8 @@ class Participants:
         Parameters
         ----------
         who : the person, or their code.
-        erase : whether answers and drafts are deleted; else they are kept, but never exported.
+        erase : whether answers, drafts and what they said about themselves are deleted; else they are kept, but never
+            exported.
         now : the moment; by default the clock's.
         """
         code = who if isinstance(who, str) else who.code
@@ -187,8 +219,8 @@ class Participants:
             moment = func.coalesce(_P.withdrawn_at, records.seconds_of(now))
             connection.execute(update(PARTICIPANTS).where(_P.id == person).values(withdrawn_at=moment))
             if erase:
-                connection.execute(delete(ANSWERS).where(ANSWERS.c.participant_id == person))
-                connection.execute(delete(DRAFTS).where(DRAFTS.c.participant_id == person))
+                for table in (ANSWERS, DRAFTS, TRAITS):
+                    connection.execute(delete(table).where(table.c.participant_id == person))
         if erase:
             self.database.tidy_log()
         return True
@@ -226,6 +258,17 @@ class Participants:
         with self.database.reading() as connection:
             rows = connection.execute(asked).all()
         return [BonusRow(row[0], row[1], row[2], records.moment_of(row[3])) for row in rows]
+
+    def recruits(self) -> list[tuple[str | None, str]]:
+        """Return the recruitment id, None where there is none, and the code of everybody who did not withdraw."""
+        asked = (
+            select(_R.recruitment_id, _P.code)
+            .join_from(PARTICIPANTS, RECRUITS, _R.participant_id == _P.id, isouter=True)
+            .where(_P.study_id == self.row.id, _P.withdrawn_at.is_(None))
+            .order_by(_P.id)
+        )
+        with self.database.reading() as connection:
+            return [(row[0], row[1]) for row in connection.execute(asked)]
 
     def _participant(self, row: Any) -> Participant:
         times = [None if seconds is None else records.moment_of(seconds) for seconds in row[_FIRST_TIME:_AFTER_TIMES]]

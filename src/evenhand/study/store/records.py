@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,10 @@ class StudyClosed(EvenhandError):  # noqa: N818
 
 class StudyFull(EvenhandError):  # noqa: N818
     """Every place of the study is taken."""
+
+
+class QuotaFull(StudyFull):
+    """Enough people who say the same about themselves take part already."""
 
 
 class StoreError(EvenhandError):
@@ -48,6 +52,8 @@ class StudyRow:
     points : points of the scale.
     abandon_after : seconds after which a person who does nothing no longer holds their place.
     most_people : how many people may take part; None for any number.
+    about : the questions about people, in order.
+    quotas : how many people may take part by question and answer.
     secret : what cookies are signed with.
     completion_code : what people hand in to be paid.
     """
@@ -64,6 +70,8 @@ class StudyRow:
     secret: bytes = field(repr=False)
     completion_code: str
     most_people: int | None = None
+    about: Sequence[str] = ()
+    quotas: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +220,20 @@ class CheckCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class TraitCounts:
+    """People who gave one answer to a question about themselves, and how many of them may take part at `most`.
+
+    `taking_part` are those whom a quota counts: who finished, or still holds a place.
+    """
+
+    question: str
+    answer: str
+    taking_part: int
+    finished: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """The numbers of a study at one moment; people who withdrew count only as withdrawn.
 
@@ -223,6 +245,7 @@ class Counts:
     checks : the attention checks by number.
     answers : stored answers to pairs or cases.
     last_answer : when the last answer of any kind was stored.
+    traits : people by what they said about themselves.
     """
 
     conditions: tuple[ConditionCounts, ...]
@@ -231,6 +254,7 @@ class Counts:
     checks: tuple[CheckCounts, ...]
     answers: int
     last_answer: datetime | None
+    traits: tuple[TraitCounts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ from evenhand.study.store.answers import Answers
 from evenhand.study.store.database import Database, parse_url
 from evenhand.study.store.participants import Participants
 from evenhand.study.store.records import Busy, StoreError, StudyRow, seconds_of
-from evenhand.study.store.researchers import Researchers, Results
+from evenhand.study.store.researchers import Researchers
+from evenhand.study.store.results import Results
 from evenhand.study.store.sqlite import AwaitedSync
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, STUDIES
 
@@ -247,7 +248,8 @@ _MAKE = text(
 def _settings(design: Design) -> str:
     points, asked = len(design.spec.scale), design.spec.recruitment
     settings = {"conditions": design.conditions, "places": design.places, "seed": design.seed, "points": points}
-    people = {"abandon_after": 3600 * asked.abandon_after, "most_people": asked.most_people}
+    people: dict[str, Any] = {"abandon_after": 3600 * asked.abandon_after, "most_people": asked.most_people}
+    people |= {"about": design.spec.about.names, "quotas": asked.quotas}
     return json.dumps({**settings, **people, "parts": dict(design.parts)})
 
 

@@ -93,6 +93,16 @@ RECRUITS = Table(
 )
 """The only table that says who somebody is elsewhere; emptied by one command."""
 
+TRAITS = Table(
+    "traits",
+    METADATA,
+    Column("participant_id", ID, ForeignKey("participants.id"), primary_key=True, autoincrement=False),
+    Column("name", Text, primary_key=True),
+    *required(value=Text),
+    sqlite_with_rowid=False,
+)
+"""What people said about themselves, by question; since revision 0005."""
+
 ANSWERS = Table(
     "answers",
     METADATA,
@@ -319,11 +329,23 @@ def _steady_clock(op: Operations) -> None:
         op.add_column("participants", column)
 
 
+def _about_people(op: Operations) -> None:
+    """Make the table of what people said about themselves, empty."""
+    op.create_table(
+        "traits",
+        _reference("participant_id", "participants", key=True),
+        sa.Column("name", sa.Text, primary_key=True),
+        *required(value=sa.Text),
+        sqlite_with_rowid=False,
+    )
+
+
 REVISIONS: dict[str, Callable[[Operations], None]] = {
     "0001": _first_schema,
     "0002": _action_log,
     "0003": _changed_studies,
     "0004": _steady_clock,
+    "0005": _about_people,
 }
 """The revisions by name, oldest first."""
 HEAD = list(REVISIONS)[-1]

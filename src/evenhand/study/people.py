@@ -1,0 +1,135 @@
+"""Who was recruited: the filters that a study declares, checked against the recruiter's own export."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.errors import DataError, did_you_mean
+from evenhand.study.schema import as_text, read_columns, require_known
+from evenhand.study.sections import Filter, Recruitment
+
+UNTOLD = ("data_expired", "consent_revoked", "rather not say", "prefer not to say", "not applicable / rather not say")
+"""What Prolific writes where it does not tell, in small letters; an empty cell says the same."""
+_SEVERAL = re.compile(r"[,;|]")
+
+
+@dataclass(frozen=True)
+class RecruitRecord:
+    """How one person does by one filter: 'meets', 'breaks' or 'unknown', where the recruiter does not tell."""
+
+    recruitment_id: str
+    participant: str
+    column: str
+    asked: str
+    value: str | None
+    status: str
+
+
+@dataclass(frozen=True)
+class RecruitCheck:
+    """What the recruiter's export says of the people of a study.
+
+    Parameters
+    ----------
+    records : one for each person who is in both and each filter that can be checked.
+    unmatched : ids of people in the study whom the export does not have.
+    absent : ids in the export that never came to the study.
+    repeated : ids that the export has in more than one row with different values; the rows are all checked.
+    unchecked : filters whose column the export lacks, each with the nearest name.
+    without_id : participants who came without an id, or whose id was erased.
+    """
+
+    records: tuple[RecruitRecord, ...]
+    unmatched: tuple[str, ...]
+    absent: tuple[str, ...]
+    repeated: tuple[str, ...]
+    unchecked: tuple[str, ...]
+    without_id: tuple[str, ...]
+
+    def people(self, status: str) -> tuple[str, ...]:
+        """Return the ids of people whose worst filter is of a status: who breaks one, else does not tell one."""
+        order = ("meets", "unknown", "breaks")
+        worst: dict[str, int] = {}
+        for record in self.records:
+            worst[record.recruitment_id] = max(worst.get(record.recruitment_id, 0), order.index(record.status))
+        return tuple(one for one, rank in worst.items() if order[rank] == status)
+
+
+def check_recruits(
+    export: Any, people: Iterable[tuple[str | None, str]], recruitment: Recruitment | Mapping[str, Any]
+) -> RecruitCheck:
+    """Check the recruiter's export, such as Prolific's CSV, against the filters that a study declares.
+
+    Parameters
+    ----------
+    export : a file, a data frame or a mapping of columns, one row a person (a submission, where there are several).
+    people : the recruitment id and the participant's code of everybody in the study; None for who has no id.
+    recruitment : [recruitment] of the study: its `filters`, and `export_id`, the column of the ids.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> export = {"Participant id": ["5f1", "5f2"], "Age": ["34", "17"], "Fluent languages": ["English, Thai", "Thai"]}
+    >>> filters = [{"column": "Age", "least": 18}, {"column": "Fluent languages", "values": ["English"]}]
+    >>> found = eh.study.check_recruits(export, [("5f1", "pa"), ("5f2", "pb"), ("5f3", "pc")], {"filters": filters})
+    >>> found.people("meets"), found.people("breaks"), found.unmatched
+    (('5f1',), ('5f2',), ('5f3',))
+    """
+    asked = recruitment if isinstance(recruitment, Recruitment) else Recruitment.parse(recruitment, "[recruitment]")
+    columns, _ = read_columns(export)
+    require_known([asked.export_id], columns, "the recruiter's export has no column {name} with the ids", DataError)
+    ids = as_text(columns[asked.export_id])
+    everybody = list(people)
+    known = {one: code for one, code in everybody if one is not None}
+    rows: dict[str, list[int]] = {}
+    for row, one in enumerate(ids):
+        if one is not None:
+            rows.setdefault(one, []).append(row)
+    checked = [one for one in asked.filters if one.column in columns]
+    cells = {one.column: as_text(columns[one.column]) for one in checked}
+    records = tuple(
+        _record(one, known[one], rule, [cells[rule.column][row] for row in rows[one]])
+        for one in sorted(known.keys() & rows.keys())
+        for rule in checked
+    )
+    differ = (one for one, at in rows.items() if any(len({column[row] for row in at}) > 1 for column in cells.values()))
+    return RecruitCheck(
+        records=records,
+        unmatched=tuple(sorted(known.keys() - rows.keys())),
+        absent=tuple(sorted(rows.keys() - known.keys())),
+        repeated=tuple(sorted(differ)),
+        unchecked=tuple(
+            f"the export has no column {one.column!r}; {did_you_mean(one.column, columns)}"
+            for one in asked.filters
+            if one.column not in columns
+        ),
+        without_id=tuple(sorted(code for one, code in everybody if one is None)),
+    )
+
+
+def _record(one: str, participant: str, rule: Filter, values: Sequence[str | None]) -> RecruitRecord:
+    """Return how a person does by a filter; of several rows, the worst."""
+    states = [(_status(rule, value), value) for value in values]
+    status, value = max(states, key=lambda state: ("meets", "unknown", "breaks").index(state[0]))
+    return RecruitRecord(one, participant, rule.column, rule.in_words, value, status)
+
+
+def _status(rule: Filter, value: str | None) -> str:
+    if value is None or value.casefold() in UNTOLD:
+        return "unknown"
+    if rule.values:
+        said = {part.strip().casefold() for part in (value, *_SEVERAL.split(value))}
+        return "meets" if said & {wanted.casefold() for wanted in rule.values} else "breaks"
+    try:
+        number = float(value.removesuffix("%"))
+    except ValueError:
+        return "unknown"
+    if math.isnan(number):
+        return "unknown"
+    low = -math.inf if rule.least is None else rule.least
+    high = math.inf if rule.most is None else rule.most
+    return "meets" if low <= number <= high else "breaks"
