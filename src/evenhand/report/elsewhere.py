@@ -118,7 +118,8 @@ def _mixes(table: Table, points: float | None, population: Mapping[str, Mapping[
         if column in population:
             weight = _to_population(column, labels, shares, population[column])
             yield _Mix(column, f"the shares of {column} in the population", weight)
-        for at, label in enumerate(labels if points is not None else ()):
+        shifted = labels[:1] if len(labels) == 2 else labels  # of two, more of one is less of the other
+        for at, label in enumerate(shifted if points is not None else ()):
             for change in (points or 0.0, -(points or 0.0)):
                 share = shares[at] + change
                 if label not in UNNAMED and _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
@@ -268,7 +269,7 @@ def section(extra: Extra) -> Section:
         make_table("Everything that was tried", columns, rows, folded=True),
     ]
     told = (
-        f"{len(changed)} of {len(rows)} verdicts would change with other shares of other groups among the people."
+        f"In {len(changed)} of {len(rows)} cases tried a verdict would change with other shares among the people."
         if changed
         else "No verdict would change with the shares that were tried."
         if rows
@@ -298,6 +299,10 @@ def section(extra: Extra) -> Section:
     )
 
 
+def _short(shares: str) -> str:
+    return "population" if shares.startswith("the shares") else shares.split(" (")[0]
+
+
 def _panels(rows: Sequence[Shift]) -> Iterator[Any]:
     """Yield a panel for each verdict on a difference, those that would change first."""
     places: dict[tuple[str, ...], None] = {}
@@ -306,7 +311,9 @@ def _panels(rows: Sequence[Shift]) -> Iterator[Any]:
             places.setdefault((row.model, row.grouping, row.metric))
     for place in list(places)[:_MOST_PANELS]:
         mine = [row for row in rows if (row.model, row.grouping, row.metric) == place and row.kind == "difference"]
-        points = [{"x": r.shares, "y": r.value, "low": r.low, "high": r.high, "series": r.attribute} for r in mine]
+        points = [
+            {"x": _short(r.shares), "y": r.value, "low": r.low, "high": r.high, "series": r.attribute} for r in mine
+        ]
         title = f"{place[0]}: {METRICS[place[2]].title_in_sentence} by {place[1]}"
         yield over_time(points, title=title, y="Gap")
 
