@@ -82,12 +82,12 @@ def reasons_to_rate(responses: Responses, first: int | None = None) -> list[Reas
         return []
     finished = np.asarray(responses.people.get("finished", np.ones(len(responses.people["participant"]))))
     ids, answers, names = reason_ids(responses), responses.answers, responses.people["participant"][responses.person]
-    early = responses.numbers("position") <= (np.inf if first is None else first)
+    late = responses.numbers("position") > (np.inf if first is None else first)
     effort = responses.kind == "effort"
     shown = (("item", "Set" if effort else "Case"), *_ABOUT)
     reasons = []
     for row in reason_rows(responses, "reason", None):
-        if not early[row] or not finished[responses.person[row]]:
+        if late[row] or not finished[responses.person[row]]:
             continue
         item = answers["item"][row]
         step = f"pair:{item}/{answers['subject'][row]}" if effort else f"case:{item}"

@@ -216,6 +216,11 @@ class About(Settings):
         """What the answers are called."""
         return tuple(question.name for question in self.questions)
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The questions that are answered by a number."""
+        return tuple(question.name for question in self.questions if question.range is not None)
+
     def question(self, name: str, where: str) -> AboutQuestion:
         """Return a question by name; `where` says which setting names it, for the error."""
         require_known([name], self.names, f"{where} got {{name}}, which is no question of [about]")

@@ -81,8 +81,10 @@ def bonus_problem(
     """Return why a bonus for reasons cannot be paid yet, as a sentence without its full stop; None where it can."""
     if not raters:
         return "`raters` of [rationales] names nobody who rates the reasons"
+    if not reasons:
+        return "nobody who finished wrote a reason"
     open_reasons = len(reasons) - rated_by_both(reasons, ratings, raters)
-    if open_reasons or not reasons:
+    if open_reasons:
         listed = count(open_reasons, "reason is", "reasons are")
         return f"{listed} not rated by both raters yet, of {len(reasons):,}"
     if bonus.least_agreement is not None:

@@ -251,7 +251,7 @@ def _settings(design: Design) -> str:
     points, asked = len(design.spec.scale), design.spec.recruitment
     settings = {"conditions": design.conditions, "places": design.places, "seed": design.seed, "points": points}
     people: dict[str, Any] = {"abandon_after": 3600 * asked.abandon_after, "most_people": asked.most_people}
-    people |= {"about": design.spec.about.names, "quotas": asked.quotas}
+    people |= {"about": design.spec.about.names, "numbers": design.spec.about.numbers, "quotas": asked.quotas}
     return json.dumps({**settings, **people, "parts": dict(design.parts)})
 
 
