@@ -361,6 +361,9 @@ def test_ratings_and_the_bonus_from_them(cli: Cli, place: Path, kind: str) -> No
     path.write_text(f"{text}\n{more}", encoding="utf-8")
     with open_store(str(place / "study.db")) as store:
         study = store.study(eh.study.read_study(path).name)
+        said = study.results.responses()
+        for who, item in zip(said.people["participant"][said.person], said.answers["item"], strict=True):
+            study.ratings.enter(who, f"case:{item}", "because")  # who wrote nothing, where they did
         reasons = reasons_to_rate(study.results.responses())
         for number, reason in enumerate(reasons):
             for rater in ("ann", "ben"):
