@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -151,7 +150,7 @@ class ReasonPages:
         """Store a rating."""
         session, _ = self._desk.form(request, fields)
         if session.name not in self._settings.raters:
-            raise HTTPException(403)
+            return redirect_to("/researcher/reasons")
         wanted = field_of(fields, "reason")
         reason = next((one for one in self._rated().reasons if one.id == wanted), None)
         if reason is None:
