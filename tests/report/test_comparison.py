@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from statsmodels.stats.proportion import (  # type: ignore[import-untyped]
     confint_proportions_2indep,
@@ -13,8 +16,10 @@ from statsmodels.stats.proportion import (  # type: ignore[import-untyped]
 
 import evenhand as eh
 from evenhand.cli.main import main
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, DataError
 from evenhand.report.comparison import _difference
+from evenhand.report.pairing import Pairing
+from evenhand.table.decided import DecidedRows, read_decided
 
 
 def month(selected: int, *, people: int = 500, confidence: float = 0.95) -> eh.Audit:
@@ -92,3 +97,134 @@ def test_the_command_compares_folders_and_checks(tmp_path: Path, capsys: pytest.
     written = json.loads((tmp_path / "both/compare.json").read_text(encoding="utf-8"))
     assert written["changes"][0]["direction"] == "better"
     assert (tmp_path / "both/compare.md").read_text(encoding="utf-8").startswith("# Two audits compared")
+
+
+# The same people ------------------------------------------------------------------------------------------------------
+
+
+def decided(seed: int, *, people: int = 400, agree: float = 0.8, cost: float = 0.0) -> tuple[eh.Table, eh.Table]:
+    """Return the same people under two models that agree about most of them; the second selects fewer women."""
+    rng = np.random.default_rng(seed)
+    sex, first = rng.choice(["F", "M"], people), rng.random(people) < 0.5
+    second = np.where(rng.random(people) < agree, first, rng.random(people) < 0.5)
+    second &= ~((sex == "F") & (rng.random(people) < cost))
+    data = {"person": np.arange(people), "sex": sex, "y": (rng.random(people) < 0.4).astype(int)}
+    tables = [
+        eh.Table({**data, "d": d.astype(int)}, id="person", groups="sex", outcome="y", predictions={"m": "d"})
+        for d in (first, second)
+    ]
+    return tables[0], tables[1]
+
+
+def audits(tables: tuple[eh.Table, eh.Table]) -> tuple[eh.Audit, eh.Audit]:
+    settings: dict[str, Any] = {"parity": {"metrics": ["selection_rate", "tpr", "accuracy"]}}
+    old, new = (eh.audit(table, **settings) for table in tables)
+    return old, new
+
+
+def test_the_covariance_of_two_decisions_is_mcnemars() -> None:
+    tables = decided(0)
+    old, new = audits(tables)
+    pairing = Pairing.of(old, new, tables, None)
+    records = [audit["parity"].get("values", metric="selection_rate", group="F") for audit in (old, new)]
+    psi = [side.influence(record) for side, record in zip((pairing.old, pairing.new), records, strict=True)]
+    assert psi[0] is not None
+    assert psi[1] is not None
+    rows = [read_decided(table) for table in tables]
+    women = np.flatnonzero(rows[0].groups.joint(["sex"])[0] == 0)
+    first, second = (each.selected["m"][women] for each in rows)
+    b, c, n = (first & ~second).sum(), (~first & second).sum(), len(women)
+    assert float((psi[1] - psi[0]) @ (psi[1] - psi[0])) == pytest.approx((b + c - (b - c) ** 2 / n) / n**2)
+
+
+def test_the_correlation_is_that_of_a_bootstrap_of_people() -> None:
+    tables = decided(1, people=1500, cost=0.3)
+    old, new = audits(tables)
+    pairing, rows = Pairing.of(old, new, tables, None), [read_decided(table) for table in tables]
+    times = np.random.default_rng(0).multinomial(1500, np.full(1500, 1 / 1500), 800)
+    for metric, kind in itertools.product(["selection_rate", "tpr", "accuracy"], ["difference", "ratio"]):
+        place: dict[str, Any] = {"metric": metric, "kind": kind, "against": "worst_pair"}
+        gaps = [audit["parity"].get("gaps", **place) for audit in (old, new)]
+        drawn = [_gaps(side, times, metric, kind, gap) for side, gap in zip(rows, gaps, strict=True)]
+        assert pairing.correlation(*gaps) == pytest.approx(np.corrcoef(drawn)[0, 1], abs=0.1)
+
+
+def _gaps(rows: DecidedRows, times: Any, metric: str, kind: str, gap: Any) -> Any:
+    codes, labels = rows.groups.joint(["sex"])
+    everybody = np.ones(len(codes), dtype=np.bool_)
+    hit, base = {
+        "selection_rate": (rows.selected["m"], everybody),
+        "tpr": (rows.selected["m"] & rows.positive, rows.positive),
+        "accuracy": (rows.selected["m"] == rows.positive, everybody),
+    }[metric]
+    members = [codes == labels.index(group) for group in (gap.group, gap.reference)]
+    p, q = ((times @ (hit & group)) / (times @ (base & group)) for group in members)
+    return p - q if kind == "difference" else p / q
+
+
+def test_the_same_people_give_a_shorter_interval_and_the_order_of_rows_does_not_matter() -> None:
+    tables = decided(2, agree=0.95)
+    old, new = audits(tables)
+    paired = eh.compare(old, new, tables=tables)
+    assert paired.shared == 400
+    assert "400 people are in both audits" in paired.summary()
+    turned = eh.Table(
+        {name: np.asarray(values)[::-1].tolist() for name, values in tables[1].data.items()},
+        id="person",
+        groups="sex",
+        outcome="y",
+        predictions={"m": "d"},
+    )
+    assert eh.compare(old, new, tables=(tables[0], turned)).to_json() == paired.to_json()
+    apart = eh.compare(old, new)
+    for change, other in zip(paired.changes, apart.changes, strict=True):
+        assert change.high is not None
+        assert change.low is not None
+        assert other.high is not None
+        assert other.low is not None
+        assert change.high - change.low < 0.8 * (other.high - other.low)
+
+
+def test_people_who_are_in_one_audit_only_do_not_hang_together() -> None:
+    first, second = decided(3)[0], decided(4)[1]
+    other = eh.Table(
+        {**second.data, "person": np.arange(400) + 399}, id="person", groups="sex", outcome="y", predictions={"m": "d"}
+    )
+    old, new = audits((first, other))
+    paired, apart = eh.compare(old, new, tables=(first, other)), eh.compare(old, new)
+    assert paired.shared == 1
+    assert paired.changes[0].low == pytest.approx(apart.changes[0].low, abs=0.01)
+
+
+def test_tables_that_are_not_those_of_the_audits_are_refused() -> None:
+    tables = decided(5)
+    old, new = audits(tables)
+    with pytest.raises(ConfigError, match="the old table is not that of the old audit: selection_rate"):
+        eh.compare(old, new, tables=(tables[1], tables[1]))
+    with pytest.raises(ConfigError, match="it has 300 rows, the audit 400"):
+        eh.compare(old, new, tables=(tables[0], decided(5, people=300)[1]))
+    with pytest.raises(ConfigError, match="the key 'persn' is not in the data"):
+        eh.compare(old, new, tables=tables, key="persn")
+    with pytest.raises(DataError, match="the key 'sex' does not tell people apart"):
+        eh.compare(old, new, tables=tables, key="sex")
+    assert eh.compare(old, old, tables=(tables[0], tables[0])).worse == ()
+
+
+def test_the_command_takes_the_data_of_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tables = decided(6, cost=0.4, agree=0.95)
+    for name, table in zip(("old", "new"), tables, strict=True):
+        columns = {key: np.asarray(values).tolist() for key, values in table.data.items()}
+        lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
+        (tmp_path / f"{name}.toml").write_text(
+            f'[data]\nsource = "{name}.csv"\nid = "person"\ngroups = "sex"\noutcome = "y"\n'
+            'predictions = { m = "d" }\n'
+            '[parity]\nmetrics = "selection_rate"\n',
+            encoding="utf-8",
+        )
+        eh.audit(tmp_path / f"{name}.toml").save(tmp_path / name)
+    places = [f"--{name}-settings={tmp_path / name}.toml" for name in ("old", "new")]
+    with pytest.raises(SystemExit) as left:
+        main(["compare", str(tmp_path / "old"), str(tmp_path / "new"), "--check", *places])
+    assert left.value.code == 1
+    assert "400 people are in both audits" in capsys.readouterr().out.replace("\n", " ")

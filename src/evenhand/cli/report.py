@@ -134,15 +134,29 @@ def compare(
         bool, typer.Option("--check", help="Exit with 1 when something changed for the worse beyond chance.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    old_settings: Annotated[
+        Path | None, typer.Option(help="The audit.toml of the old audit, where people are in both.")
+    ] = None,
+    new_settings: Annotated[
+        Path | None, typer.Option(help="That of the new audit (default: the same as of the old).")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="The column that tells people apart (default: their `id`).")] = None,
 ) -> int:
-    """Compare two audits of different people: verdict flips first, then every change with its interval.
+    """Compare two audits: verdict flips first, then every change with its interval.
 
     `evenhand compare march/ april/ --check` fails a build when a gap grew beyond chance. Both are taken for independent
-    samples; two models of the same people belong into one audit.
+    samples. Where people are in both, as with two models of the same people, their data are needed too:
+    `evenhand compare v1/ v2/ --old-settings v1.toml --new-settings v2.toml --key person`.
     """
+    from evenhand.report.audit import read_table
     from evenhand.report.comparison import compare as run_comparison
 
-    comparison = run_comparison(old, new)
+    if old_settings is None and (new_settings is not None or key is not None):
+        raise ConfigError("people who are in both need the data of both audits: give --old-settings too.")
+    tables = None
+    if old_settings is not None:
+        tables = read_table(old_settings), read_table(new_settings or old_settings)
+    comparison = run_comparison(old, new, tables=tables, key=key)
     if out_folder is not None:
         comparison.save(out_folder)
     if json:

@@ -333,6 +333,14 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
     return Audit(config, results, data_record(table), run, profiles=profiles)
 
 
+def read_table(settings: str | os.PathLike[str]) -> Table:
+    """Return the table of an `audit.toml`, with the models that it fits; no code of the user's is run."""
+    with speaking("file"):
+        config, arguments = read_config(settings)
+        table = make_table(arguments)
+        return table if config.models is None else add_models(table, arguments, config.models, step)
+
+
 def _audit_study(responses: Responses | Any, sections: Mapping[str, Any], seed: int | None) -> Audit:
     """Analyse the responses of an effort study and return what `Audit.save` can write."""
     from evenhand.study.analysis.analyze import run

@@ -9,7 +9,6 @@ from math import inf
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 from scipy.special import ndtr, ndtri
 
 from evenhand.core.display import DisplayTable, Number, Range, make_table
@@ -21,9 +20,9 @@ from evenhand.core.run import write_files
 from evenhand.core.thresholds import VERDICTS, Verdict, size_of_gap
 from evenhand.errors import ConfigError, brief, count
 from evenhand.report.audit import Audit
-from evenhand.stats.intervals import mover_difference
+from evenhand.report.pairing import Pairing, paired_limits
 from evenhand.stats.multiplicity import adjusted_p
-from evenhand.stats.types import Interval
+from evenhand.table.table import Table
 
 Direction = Literal["worse", "better", "unclear"]
 
@@ -92,12 +91,14 @@ class Comparison:
     others : the other gaps of both, without a claim.
     settings : what differs in data, settings and models, in sentences.
     confidence : of the intervals.
+    shared : how many people are in both, where the two tables were given; None for independent samples.
     """
 
     changes: tuple[Change, ...]
     others: tuple[Change, ...]
     settings: tuple[str, ...]
     confidence: float
+    shared: int | None = None
 
     @property
     def flips(self) -> tuple[Change, ...]:
@@ -123,10 +124,12 @@ class Comparison:
             change.in_words() for change in self.changes if change not in self.flips and change.direction != "unclear"
         ]
         alpha = show_confidence(1 - self.confidence)
-        lines.append(
-            "The two audits are taken for independent samples; the chance that any “worse” or “better” is false is at "
-            f"most {alpha} (Holm)."
+        people = (
+            "The two audits are taken for independent samples"
+            if self.shared is None
+            else f"{self.shared:,} people are in both audits, and the intervals allow for it"
         )
+        lines.append(f"{people}; the chance that any “worse” or “better” is false is at most {alpha} (Holm).")
         return "\n".join([*lines, *self.settings])
 
     def __str__(self) -> str:
@@ -150,7 +153,16 @@ class Comparison:
         """Return the comparison as the text of a JSON file."""
         tables = {"changes": self.changes, "others": self.others}
         rows = {name: [change.to_dict() for change in changes] for name, changes in tables.items()}
-        return json_text(rounded({"confidence": self.confidence, "settings": list(self.settings), **rows}))
+        return json_text(
+            rounded(
+                {
+                    "confidence": self.confidence,
+                    "shared": self.shared,
+                    "settings": list(self.settings),
+                    **rows,
+                }
+            )
+        )
 
     def to_markdown(self) -> str:
         """Return the comparison as Markdown."""
@@ -194,18 +206,30 @@ def _as_table(changes: Sequence[Change], caption: str, confidence: float) -> Dis
     return make_table(caption, columns, changes, always=("Metric", "Before", "Now", "Change"))
 
 
-def compare(old: Audit | str | os.PathLike[str], new: Audit | str | os.PathLike[str]) -> Comparison:
-    """Compare two audits of different people: every gap with an interval of its change, verdict flips first.
+def compare(
+    old: Audit | str | os.PathLike[str],
+    new: Audit | str | os.PathLike[str],
+    *,
+    tables: tuple[Table, Table] | None = None,
+    key: str | None = None,
+) -> Comparison:
+    """Compare two audits: every gap with an interval of its change, verdict flips first.
 
     The interval of a change is by MOVER (Zou and Donner 2008, Statistics in Medicine 27): with limits (l, u) of both
-    numbers, from d - sqrt((new - l_new)^2 + (u_old - old)^2) to d + sqrt((u_new - new)^2 + (old - l_old)^2). Its
-    p-value takes the distance to the limit on the side of no change for a multiple of a standard error. Both hold for
-    independent samples only; audits of the same data are refused.
+    numbers, from d - sqrt(a^2 + b^2 - 2 r a b), a = new - l_new, b = u_old - old, to the same with the other ends. Its
+    p-value takes the distance to the limit on the side of no change for a multiple of a standard error. For different
+    people r is 0. For the same people r is the correlation of the two errors, from what each person adds to either
+    (Zou 2007, Psychological Methods 12); that needs both tables. Without them, audits of the same data are refused.
 
     Parameters
     ----------
     old, new
         Audits, or the folders where they were saved.
+    tables
+        The table of the old and of the new audit, where people are in both: two models of the same people, or the same
+        people twice. A number of which the correlation is not known, such as one within a stratum, has no interval.
+    key
+        The column that tells people apart in both tables; by default their `id`, and without one the order of rows.
 
     Examples
     --------
@@ -218,24 +242,26 @@ def compare(old: Audit | str | os.PathLike[str], new: Audit | str | os.PathLike[
     'worse'
     """
     before, after = (given if isinstance(given, Audit) else Audit.load(given) for given in (old, new))
-    if before.data["hash"] == after.data["hash"]:
+    if tables is None and before.data["hash"] == after.data["hash"]:
         raise ConfigError(
-            "both audits are of the same data, so that their numbers are not independent; audit the two models in one "
-            "run, as two `predictions` of one table."
+            "both audits are of the same data, so that their numbers are not independent; give both tables "
+            "(tables=(old, new)), or audit the two models in one run, as two `predictions` of one table."
         )
     shared = [name for name in after.results if name in before.results]
     if not shared:
         raise ConfigError(f"the audits have nothing in common: {list(before.results)} and {list(after.results)}.")
     confidence = _one_confidence(before, after, shared)
+    pairing = None if tables is None else Pairing.of(before, after, tables, key)
     told: list[Change] = []
     others: list[Change] = []
     for name in shared:
-        told += _changes(name, _of_findings(before, name), _of_findings(after, name), confidence, after)
-        rest = _changes(name, _of_gaps(before, name), _of_gaps(after, name), confidence, after)
+        told += _changes(name, _of_findings(before, name), _of_findings(after, name), confidence, after, pairing)
+        rest = _changes(name, _of_gaps(before, name), _of_gaps(after, name), confidence, after, pairing)
         about = {_place(change) for change in told}
         others += [change for change in rest if _place(change) not in about]
     changes = sorted(_claimed(told, 1 - confidence), key=_order)
-    return Comparison(tuple(changes), tuple(others), tuple(_differences(before, after)), confidence)
+    people = None if pairing is None else pairing.shared
+    return Comparison(tuple(changes), tuple(others), tuple(_differences(before, after)), confidence, people)
 
 
 def _one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:
@@ -284,18 +310,26 @@ def _of_gaps(audit: Audit, name: str) -> dict[_Key, Gap]:
 
 
 def _changes(
-    name: str, before: Mapping[_Key, Any], after: Mapping[_Key, Any], confidence: float, audit: Audit
+    name: str,
+    before: Mapping[_Key, Any],
+    after: Mapping[_Key, Any],
+    confidence: float,
+    audit: Audit,
+    pairing: Pairing | None,
 ) -> Iterator[Change]:
     metrics = audit.results[name].metrics
     for key, now in after.items():
         if key in before:
-            yield _change(name, before[key], now, metrics[now.metric], confidence)
+            correlation = 0.0 if pairing is None else None
+            if pairing is not None and name == "parity":
+                correlation = pairing.correlation(before[key], now)
+            yield _change(name, before[key], now, metrics[now.metric], confidence, correlation)
 
 
-def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float) -> Change:
+def _change(name: str, old: Any, now: Any, metric: Metric, confidence: float, correlation: float | None) -> Change:
     kind = getattr(now, "kind", None)
     sizes = [size_of_gap(kind, record.value, record.low, record.high) for record in (old, now)]
-    change, low, high, p_value = _difference(sizes[0], sizes[1], confidence)
+    change, low, high, p_value = _difference(sizes[0], sizes[1], confidence, correlation)
     own = now.coordinates if isinstance(now, Finding) else coordinates_of(now)
     judged = isinstance(now, Finding) and now.threshold is not None
     return Change(
@@ -323,14 +357,15 @@ _Sized: TypeAlias = tuple[float | None, float | None, float | None]
 
 
 def _difference(
-    old: _Sized, new: _Sized, confidence: float
+    old: _Sized, new: _Sized, confidence: float, correlation: float | None = 0.0
 ) -> tuple[float | None, float | None, float | None, float | None]:
     """Return the change, its limits by MOVER, and the p-value of no change."""
     if old[0] is None or new[0] is None:
         return None, None, None, None
     change = new[0] - old[0]
-    limits = mover_difference(new[0], _unbounded(new), old[0], _unbounded(old))
-    low, high = finite(float(limits.low)), finite(float(limits.high))
+    if correlation is None:
+        return change, None, None, None
+    low, high = map(finite, paired_limits(_unbounded(old), _unbounded(new), correlation))
     end = low if change > 0 else high
     if end is None:
         return change, low, high, None
@@ -340,10 +375,10 @@ def _difference(
     return change, low, high, p_value
 
 
-def _unbounded(number: _Sized) -> Interval:
-    """Return the limits of a number, infinite where it has none on a side."""
-    _, low, high = number
-    return Interval(np.asarray(-inf if low is None else low), np.asarray(inf if high is None else high))
+def _unbounded(number: _Sized) -> tuple[float, float, float]:
+    """Return a number with its limits, infinite where it has none on a side."""
+    value, low, high = number
+    return float(value or 0.0), -inf if low is None else low, inf if high is None else high
 
 
 def _direction(change: float | None, kind: str | None, metric: Metric) -> Direction:

@@ -8,6 +8,7 @@ bytes in every run, and agree with the processor's to 1e-6 of the value and bett
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.pairs import cuda
 from evenhand.stats.pairs.distance import Distance
-from evenhand.stats.pairs.exact import WorstPairs, placed, precision, worst_pairs
+from evenhand.stats.pairs.exact import WorstPairs, has_common, placed, precision, worst_pairs
 from evenhand.stats.pairs.inputs import Merged, People, check_people, check_weight, merge_people
 from evenhand.stats.types import FloatArray
 from evenhand.stats.workers import Progress
@@ -57,20 +58,36 @@ def name_of(device: Device) -> str:
     return f"cuda: {cuda.describe()}" if is_card(device) else "cpu"
 
 
-def _kind(merged: Merged, weight: float) -> tuple[cuda.Lot, bool]:
-    """Return the people as the card takes them, and whether they need double precision."""
-    points = np.stack([*placed(merged, weight), merged.score])
-    points -= points.mean(axis=1, keepdims=True)
-    precise = precision(points, merged.weight, merged.shape) is np.float64
-    return cuda.Lot(points[0], points[1], points[2], merged.weight), precise
+class _Lots:
+    """People and weights of effort as the card takes them; what weights of the same people share is worked out once.
 
+    Parameters
+    ----------
+    cases : people, where they lie for a distance, and the weight of the first coordinate.
+    """
 
-def _launches(lots: Sequence[tuple[cuda.Lot, bool]], shapes: Sequence[bool]) -> dict[tuple[bool, bool], list[int]]:
-    """Return which lots go into one launch: those with one norm and precision."""
-    launches: dict[tuple[bool, bool], list[int]] = {}
-    for number, ((_, precise), diamond) in enumerate(zip(lots, shapes, strict=True)):
-        launches.setdefault((diamond, precise), []).append(number)
-    return launches
+    def __init__(self, cases: Sequence[tuple[People, float]]) -> None:
+        self._known: dict[tuple[int, ...], tuple[Merged, bool]] = {}
+        self.merged: list[Merged] = []
+        self.launches: dict[tuple[bool, bool], dict[int, cuda.Lot]] = {}
+        for number, (people, weight) in enumerate(cases):
+            merged, common = self._shared(people)
+            points = np.stack([*placed(merged, weight), merged.score])
+            points -= points.mean(axis=1, keepdims=True)
+            precise = precision(points, merged.weight, merged.shape, common or not 0 < weight < 1) is np.float64
+            lot = cuda.Lot(points[0], points[1], points[2], merged.weight)
+            self.merged.append(merged)
+            self.launches.setdefault((merged.diamond, precise), {})[number] = lot
+
+    def _shared(self, people: People) -> tuple[Merged, bool]:
+        """Return the different people, and whether they have common values."""
+        key = (id(people.score), id(people.effort), id(people.aggregate), id(people.survey))
+        if key not in self._known:
+            merged = merge_people(people)
+            columns = np.stack([merged.effort, merged.aggregate, merged.score])
+            self._known[key] = merged, has_common(columns, merged.weight)
+        merged, common = self._known[key]
+        return replace(merged, diamond=people.diamond), common
 
 
 def card_sums(
@@ -80,27 +97,21 @@ def card_sums(
 
     Where some need double precision, or distances of another shape, there are as many launches as kinds.
     """
-    merged = [merge_people(people) for people, _ in cases]
-    lots = [_kind(rows, weight) for rows, (_, weight) in zip(merged, cases, strict=True)]
+    lots = _Lots(cases)
     found: dict[int, tuple[FloatArray, float]] = {}
-    for (diamond, precise), numbers in _launches(lots, [rows.diamond for rows in merged]).items():
-        sums = cuda.row_sums(
-            [lots[number][0] for number in numbers], diamond=diamond, precise=precise, progress=progress
-        )
-        found |= dict(zip(numbers, sums, strict=True))
-    return [(found[number][0][rows.row], found[number][1]) for number, rows in enumerate(merged)]
+    for (diamond, precise), part in lots.launches.items():
+        sums = cuda.row_sums(list(part.values()), diamond=diamond, precise=precise, progress=progress)
+        found |= dict(zip(part, sums, strict=True))
+    return [(found[number][0][rows.row], found[number][1]) for number, rows in enumerate(lots.merged)]
 
 
 def card_values(cases: Sequence[tuple[People, float]]) -> FloatArray:
     """Return individual fairness alone for people and weights of effort, in one launch of the card for each kind."""
-    merged = [merge_people(people) for people, _ in cases]
-    lots = [_kind(rows, weight) for rows, (_, weight) in zip(merged, cases, strict=True)]
     values = np.empty(len(cases))
-    for (diamond, precise), numbers in _launches(lots, [rows.diamond for rows in merged]).items():
-        totals = cuda.totals([lots[number][0] for number in numbers], diamond=diamond, precise=precise)
-        values[numbers] = [
-            1.0 - total / cases[number][0].pair_weight for number, total in zip(numbers, totals, strict=True)
-        ]
+    for (diamond, precise), part in _Lots(cases).launches.items():
+        totals = cuda.totals(list(part.values()), diamond=diamond, precise=precise)
+        for number, total in zip(part, totals, strict=True):
+            values[number] = 1.0 - total / cases[number][0].pair_weight
     return values
 
 
@@ -113,9 +124,9 @@ def card_worst_pairs(
     own largest excesses, and nobody whose own largest is below that is in one of them.
     """
     people, placed_weight = distance.of(check_people(score, effort, aggregate), check_weight(weight))
-    merged = merge_people(people)
-    lot, precise = _kind(merged, placed_weight)
-    (most,) = cuda.largest([lot._replace(weight=np.ones(len(merged)))], diamond=merged.diamond, precise=precise)
+    lots = _Lots([(people, placed_weight)])
+    (merged,), ((diamond, precise), part) = lots.merged, next(iter(lots.launches.items()))
+    (most,) = cuda.largest([part[0]._replace(weight=np.ones(len(merged)))], diamond=diamond, precise=precise)
     rank = min(2 * count, most.size) - 1
     least = -np.partition(-most, rank)[rank] - 2 * _ROUNDING
     kept = np.flatnonzero(most[merged.row] >= max(least, 0.0))

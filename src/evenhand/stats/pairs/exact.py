@@ -184,13 +184,16 @@ def near_neighbours(points: FloatArray) -> IntArray:
 
 
 def precision(
-    points: FloatArray, weight: FloatArray, shape: tuple[int, ...] = ()
+    points: FloatArray, weight: FloatArray, shape: tuple[int, ...] = (), common: bool | None = None
 ) -> type[np.float32] | type[np.float64]:
-    """Return float32 for many rows without common or large values and with hardly a pair of D = d, else float64."""
+    """Return float32 for many rows without common or large values and with hardly a pair of D = d, else float64.
+
+    Whether there are common values may be known from other points of the same people.
+    """
     rows = weight.size
-    if any(np.abs(axis).max() > _LARGEST for axis in points):
+    if rows <= _FLOAT64_ROWS or any(np.abs(axis).max() > _LARGEST for axis in points):
         return np.float64
-    if rows <= _FLOAT64_ROWS or any(_common(axis, weight) > _MOST_COMMON for axis in points):
+    if has_common(points, weight) if common is None else common:
         return np.float64
     from evenhand.stats.pairs.kernels import near_ties
 
@@ -199,6 +202,11 @@ def precision(
         near_ties(tuple(axis[probe] for axis in points), tuple(points), _NEAR_TIE, shape) - probe.size
     )  # each row with itself
     return np.float32 if ties < _MOST_TIES * probe.size * rows else np.float64
+
+
+def has_common(points: FloatArray, weight: FloatArray) -> bool:
+    """Return whether two people agree on an axis with a chance above 1 in 1,000."""
+    return any(_common(axis, weight) > _MOST_COMMON for axis in points)
 
 
 def _common(values: FloatArray, weight: FloatArray) -> float:

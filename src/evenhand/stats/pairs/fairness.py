@@ -149,9 +149,9 @@ def individual_fairness_of_models(
         Weights of effort in the distance.
     """
     found, together = {}, {}
+    checked = {model: check_people(score, effort, aggregate, survey_weight) for model, score in scores.items()}
     for model, weight in product(scores, weights):
-        plain = check_people(scores[model], effort, aggregate, survey_weight)
-        people, placed = distance.of(plain, check_weight(weight))
+        people, placed = distance.of(checked[model], check_weight(weight))
         if _chosen(people, options.get("method", "auto"), card=True) == "strips":
             together[model, weight] = people, placed
         else:

@@ -1,0 +1,186 @@
+"""How strongly the numbers of two audits of the same people hang together.
+
+A number T is, up to smaller terms, its true value plus a sum over people of what each adds to its error, the influence
+psi_i. For a metric sum(a) / sum(b) of a group it is w_i (a_i - T b_i) / sum(w b), and 0 for people outside the group;
+for an AUC it is DeLong's; for a gap it follows by the chain rule. The covariance of two numbers is then the sum of
+products psi_i(old) psi_i(new) over the people who are in both (Hampel 1974, JASA 69; for two decisions about the
+same people it is McNemar's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.audits.parity.metrics import METRICS
+from evenhand.core.records import OVERALL
+from evenhand.errors import ConfigError, DataError
+from evenhand.stats.auc import auc_influence
+from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.table.decided import DecidedRows, read_decided
+
+if TYPE_CHECKING:
+    from evenhand.report.audit import Audit
+    from evenhand.table.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One audit and the people it was about."""
+
+    name: str
+    people: DecidedRows
+    groupings: Mapping[str, tuple[str, ...]]
+    known: dict[Any, tuple[float, FloatArray] | None] = field(default_factory=dict)
+
+    def influence(self, record: Any) -> FloatArray | None:
+        """Return what each person adds to the error of the size of a number; None where that is not known."""
+        if record.stratum is not None or record.value is None:
+            return None
+        first = self._of_group(record, record.group)
+        if getattr(record, "kind", None) is None or first is None:
+            return self._checked(record, first)
+        second = self._of_group(record, record.reference)
+        if second is None:
+            return None
+        (p, psi_p), (q, psi_q) = first, second
+        if record.kind == "difference":
+            gap = self._checked(record, (p - q, psi_p - psi_q))
+            return None if gap is None else np.sign(p - q) * gap
+        with np.errstate(all="ignore"):
+            gap = self._checked(record, (p / q, (psi_p - p / q * psi_q) / q))
+        return gap if gap is None or p <= q else -gap / (p / q) ** 2
+
+    def _checked(self, record: Any, found: tuple[float, FloatArray] | None) -> FloatArray | None:
+        """Return the influence where the people give the number of the audit; another number means other people."""
+        if found is None or not np.isfinite(found[0]):
+            return None
+        if abs(found[0] - record.value) <= 1e-6 * max(1.0, abs(record.value)):
+            return found[1]
+        if OVERALL in (record.group, record.reference):
+            return None  # everybody is not always the people of all groups
+        raise ConfigError(
+            f"the {self.name} table is not that of the {self.name} audit: {record.metric} by {record.grouping} is "
+            f"{found[0]:.4g} in the table and {record.value:.4g} in the audit."
+        )
+
+    def _of_group(self, record: Any, group: str | None) -> tuple[float, FloatArray] | None:
+        place = record.model, record.grouping, group, record.metric
+        if place not in self.known:
+            self.known[place] = self._worked_out(*place)
+        return self.known[place]
+
+    def _worked_out(self, model: Any, grouping: Any, group: Any, metric: str) -> tuple[float, FloatArray] | None:
+        row, members = METRICS.get(metric), self._members(grouping, group)
+        if row is None or members is None or model not in self.people.selected:
+            return None
+        people, psi = self.people, np.zeros(len(members))
+        if row.method == "rank":
+            if model not in people.score:
+                return None
+            parts = (people.score[model][members], people.positive[members], people.weight[members])
+            value, psi[members] = auc_influence(*parts)
+            return value, psi
+        above, below = row.coefficients()
+        y, d = people.positive.astype(np.int64), people.selected[model].astype(np.int64)
+        score = people.score.get(model, np.zeros(len(y)))
+        a = above[y, d] @ np.array([1.0, 0.0, 0.0]) + above[y, d, 1] * score + above[y, d, 2] * (score - y) ** 2
+        a, b, w = (np.where(members, part, 0.0) for part in (a, below[y, d], people.weight))
+        total = float(w @ b)
+        if total == 0:
+            return None
+        value = float(w @ a) / total
+        return value, w * (a - value * b) / total
+
+    def _members(self, grouping: Any, group: Any) -> BoolArray | None:
+        if grouping not in self.groupings or group is None:
+            return None
+        codes, labels = self.people.groups.joint(self.groupings[grouping])
+        if group == OVERALL:
+            return np.ones(len(codes), dtype=np.bool_)
+        return np.asarray(codes == labels.index(group)) if group in labels else None
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """The people of two audits, and who is in both."""
+
+    old: _Side
+    new: _Side
+    in_old: Any
+    in_new: Any
+
+    @classmethod
+    def of(cls, before: Audit, after: Audit, tables: tuple[Table, Table], key: str | None) -> Pairing:
+        """Match the people of two tables by a key; without one, row by row."""
+        if any(audit.config.report.suppress_below for audit in (before, after)):
+            raise ConfigError(
+                "audits with `suppress_below` cannot be compared person by person: small counts would show."
+            )
+        sides = []
+        for name, audit, table in zip(("old", "new"), (before, after), tables, strict=True):
+            if table.rows != audit.data["rows_used"]:
+                raise ConfigError(
+                    f"the {name} table is not that of the {name} audit: it has {table.rows:,} rows, the audit "
+                    f"{audit.data['rows_used']:,}."
+                )
+            sides.append(_Side(name, read_decided(table, key), table.groupings))
+        old, new = sides
+        if (old.people.key is None) != (new.people.key is None):
+            raise ConfigError("one table has an `id` and the other has none; give the `key` that both share.")
+        if old.people.key is not None:
+            _, in_old, in_new = np.intersect1d(old.people.key, new.people.key, return_indices=True)
+            if len(in_old) == 0:
+                raise DataError("nobody is in both tables: no key occurs in both; compare them without `tables`.")
+        else:
+            if tables[0].rows != tables[1].rows:
+                raise ConfigError(
+                    f"the tables have {tables[0].rows:,} and {tables[1].rows:,} rows, so rows cannot be matched by "
+                    "their order; give the `key` that tells people apart."
+                )
+            in_old = in_new = np.arange(tables[0].rows)
+        return cls(old, new, in_old, in_new)
+
+    @property
+    def shared(self) -> int:
+        """How many people are in both."""
+        return len(self.in_old)
+
+    def correlation(self, old: Any, new: Any) -> float | None:
+        """Return the correlation of the errors of two numbers; None where it is not known."""
+        psi_old, psi_new = self.old.influence(old), self.new.influence(new)
+        if psi_old is None or psi_new is None:
+            return None
+        spread = sqrt(float(psi_old @ psi_old) * float(psi_new @ psi_new))
+        if spread == 0:
+            return 0.0
+        return float(np.clip(psi_old[self.in_old] @ psi_new[self.in_new] / spread, -1.0, 1.0))
+
+
+def paired_limits(
+    old: tuple[float, float, float], new: tuple[float, float, float], correlation: float
+) -> tuple[float, float]:
+    """Return the limits of new - old, each given as (value, low, high), whose errors have a correlation.
+
+    d - sqrt(a^2 + b^2 - 2 r a b) with a = new - l_new and b = u_old - old, and the same with the other ends above:
+    MOVER for dependent estimates.
+
+    References
+    ----------
+    G. Y. Zou (2007), Toward using confidence intervals to compare correlations, Psychological Methods 12.
+
+    Examples
+    --------
+    >>> [round(limit, 3) for limit in paired_limits((0.4, 0.3, 0.5), (0.5, 0.4, 0.6), 0.5)]
+    [0.0, 0.2]
+    """
+
+    def reach(a: float, b: float) -> float:
+        return inf if inf in (a, b) else sqrt(max(a * a + b * b - 2 * correlation * a * b, 0.0))
+
+    change = new[0] - old[0]
+    return change - reach(new[0] - new[1], old[2] - old[0]), change + reach(new[2] - new[0], old[0] - old[1])

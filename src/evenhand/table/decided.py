@@ -1,0 +1,99 @@
+"""Who was decided how: outcome, decisions, scores and groups person by person, with what tells people apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from evenhand.errors import ConfigError, DataError, did_you_mean
+from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.table.cells import Cells
+from evenhand.table.keys import YES, column_key, prediction_state
+from evenhand.table.sources import engine_errors, fetch_arrays
+
+if TYPE_CHECKING:
+    from evenhand.table.table import Table
+
+
+@dataclass(frozen=True)
+class DecidedRows:
+    """One entry a person, in the engine's order.
+
+    Parameters
+    ----------
+    key : what tells people apart, as text; None where rows are people by their order.
+    positive : whether the outcome is positive; False where there is none.
+    selected, score : by model; scores of those that have any.
+    groups : the group codes.
+    weight : survey weights, 1 where there are none.
+    """
+
+    key: Any
+    positive: BoolArray
+    selected: dict[str, BoolArray]
+    score: dict[str, FloatArray]
+    groups: Cells
+    weight: FloatArray
+
+
+def read_decided(table: Table, key: str | None = None) -> DecidedRows:
+    """Return the people of a table with their outcomes and decisions.
+
+    Parameters
+    ----------
+    table
+        The table.
+    key
+        The column that tells people apart; by default the table's `id`, and without one the order of rows.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> table = eh.Table({"sex": ["F", "M"], "hired": [1, 0]}, groups="sex", predictions="hired")
+    >>> read_decided(table).selected["hired"].tolist()
+    [True, False]
+    """
+    name = table.roles.id if key is None else key
+    if name is not None and name not in table.kinds:
+        raise ConfigError(f"the key {name!r} is not in the data; {did_you_mean(name, table.kinds)}")
+    columns = table.roles.group_columns
+    asked: dict[str, Any] = {f"group{at}": table.group_codes(column) for at, column in enumerate(columns)}
+    asked["positive"] = table.outcome_state() == YES
+    for at, model in enumerate(table.models):
+        prediction = table.prediction(model)
+        asked[f"selected{at}"] = prediction_state(prediction, table.kinds[prediction.column]) == YES
+        if table.has_scores(model):
+            asked[f"score{at}"] = nw.col(prediction.column).cast(nw.Float64)
+    weight = table.weight_and_exponent()[0]
+    asked |= {} if weight is None else {"weight": weight}
+    asked |= {} if name is None else {"key": nw.col(name).cast(nw.String)}
+    with engine_errors():
+        arrays = fetch_arrays(table.complete_rows().select(**asked))
+    return DecidedRows(
+        None if name is None else _told_apart(name, arrays["key"]),
+        np.asarray(arrays["positive"], dtype=np.bool_),
+        {model: np.asarray(arrays[f"selected{at}"], dtype=np.bool_) for at, model in enumerate(table.models)},
+        {
+            model: np.asarray(arrays[f"score{at}"], dtype=np.float64)
+            for at, model in enumerate(table.models)
+            if f"score{at}" in arrays
+        },
+        Cells(
+            {column_key(c): np.asarray(arrays[f"group{at}"], dtype=np.int64) for at, c in enumerate(columns)},
+            table.cells.labels,
+            np.ones(table.rows, dtype=np.int64),
+        ),
+        np.ones(table.rows) if weight is None else np.asarray(arrays["weight"], dtype=np.float64),
+    )
+
+
+def _told_apart(name: str, values: Any) -> Any:
+    keys = np.asarray(values).astype(str)
+    found, times = np.unique(keys, return_counts=True)
+    if len(found) < len(keys):
+        worst = found[int(np.argmax(times))]
+        raise DataError(f"the key {name!r} does not tell people apart: {str(worst)!r} stands in {times.max()} rows.")
+    return keys
