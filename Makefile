@@ -60,10 +60,14 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/adverse_impact_level.py
 	@$(BIN)/python benchmarks/eaif_coverage.py
 	@$(BIN)/python benchmarks/effort_parity_level.py
+	@$(BIN)/python benchmarks/effort_rates_coverage.py
+	@$(BIN)/python benchmarks/direction_coverage.py
 	@$(BIN)/python benchmarks/bounds.py
 	@$(BIN)/python benchmarks/disagreement_rates.py
 	@$(BIN)/python benchmarks/reliability_level.py
+	@$(BIN)/python benchmarks/moved.py
 	@$(BIN)/python benchmarks/agreement_coverage.py
+	@$(BIN)/python benchmarks/panels.py
 	@$(BIN)/python benchmarks/raters_level.py
 	@$(BIN)/python benchmarks/improvability_one_pass.py
 	@$(BIN)/python benchmarks/improvability_level.py
@@ -72,6 +76,7 @@ bench-stats: $(VENV)/.dev  ## Level, coverage and power by simulation, into docs
 	@$(BIN)/python benchmarks/study_recovery.py
 	@$(BIN)/python benchmarks/study_level.py
 	@$(BIN)/python benchmarks/compare_level.py
+	@$(BIN)/python benchmarks/drift_level.py
 
 measure: $(VENV)/.dev  ## Size and shape of the package, as one table.
 	@$(BIN)/python tools/measure.py $(ARGS)
