@@ -54,6 +54,7 @@ from evenhand.study.sections import (
     Filter,
     Payment,
     Questions,
+    Rationales,
     Recruitment,
 )
 from evenhand.study.spec import StudySpec
@@ -447,6 +448,7 @@ def study_part() -> str:
         "`[[attention]]`": AttentionCheck,
         "`[payment]`": Payment,
         "`[[payment.bonuses]]`": Bonus,
+        "`[rationales]`": Rationales,
         "`[about]`": About,
         "`[[about.questions]]`": AboutQuestion,
         "`[recruitment]`": Recruitment,
